@@ -1,0 +1,87 @@
+/*
+ * Attributes of a node: a small map from name to integer, float, integer list or float list. Owned by the node that holds
+ * it; no pointers, so that a node can be copied by value and written into a plan file as it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One row per attribute; ids are part of the plan file. ONNX's name is the lower-case text. */
+#define SL_ATTRS(X)                                                                                                                \
+        X(AXIS, "axis")                                                                                                            \
+        X(AXES, "axes")                                                                                                            \
+        X(ALPHA, "alpha")                                                                                                          \
+        X(BETA, "beta")                                                                                                            \
+        X(TRANS_A, "transA")                                                                                                       \
+        X(TRANS_B, "transB")                                                                                                       \
+        X(KERNEL_SHAPE, "kernel_shape")                                                                                            \
+        X(STRIDES, "strides")                                                                                                      \
+        X(PADS, "pads")                                                                                                            \
+        X(DILATIONS, "dilations")                                                                                                  \
+        X(GROUP, "group")                                                                                                          \
+        X(CEIL_MODE, "ceil_mode")                                                                                                  \
+        X(COUNT_INCLUDE_PAD, "count_include_pad")                                                                                  \
+        X(EPSILON, "epsilon")                                                                                                      \
+        X(KEEPDIMS, "keepdims")                                                                                                    \
+        X(NOOP_EMPTY_AXES, "noop_with_empty_axes")                                                                                 \
+        X(PERM, "perm")                                                                                                            \
+        X(TO, "to")                                                                                                                \
+        X(MIN, "min")                                                                                                              \
+        X(MAX, "max")                                                                                                              \
+        X(MODE, "mode")                                                                                                            \
+        X(STARTS, "starts")                                                                                                        \
+        X(ENDS, "ends")                                                                                                            \
+        X(STEPS, "steps")                                                                                                          \
+        X(SPLIT, "split")                                                                                                          \
+        X(SHAPE, "shape")                                                                                                          \
+        X(VALUE, "value")                                                                                                          \
+        X(ALLOW_ZERO, "allowzero")                                                                                                 \
+        X(LAYOUT, "layout")                                                                                                        \
+        X(APPROXIMATE, "approximate")
+
+enum sl_attr_id {
+#define X(id, name) SL_ATTR_##id,
+        SL_ATTRS(X)
+#undef X
+                SL_ATTR_COUNT,
+};
+
+enum sl_attr_type { SL_ATTR_TYPE_NONE, SL_ATTR_TYPE_INT, SL_ATTR_TYPE_FLOAT, SL_ATTR_TYPE_INTS };
+
+#define SL_ATTR_INTS_MAX  16
+#define SL_NODE_ATTRS_MAX 12
+
+struct sl_attr {
+        uint16_t id;    /* enum sl_attr_id */
+        uint16_t type;  /* enum sl_attr_type */
+        uint32_t count; /* of ints */
+        union {
+                int64_t i;
+                double f;
+                int64_t ints[SL_ATTR_INTS_MAX];
+        };
+};
+
+struct sl_attrs {
+        uint32_t count;
+        struct sl_attr items[SL_NODE_ATTRS_MAX];
+};
+
+const char *sl_attr_name(uint32_t id);
+
+/* NULL when the attribute is absent. */
+const struct sl_attr *sl_attrs_find(const struct sl_attrs *attrs, uint32_t id);
+
+/* The value, or @fallback when absent or of another type. */
+int64_t sl_attrs_int(const struct sl_attrs *attrs, uint32_t id, int64_t fallback);
+double sl_attrs_float(const struct sl_attrs *attrs, uint32_t id, double fallback);
+
+/* Element @index of an integer list, @fallback when the list is absent or shorter. */
+int64_t sl_attrs_ints(const struct sl_attrs *attrs, uint32_t id, uint32_t index, int64_t fallback);
+
+/* Set or replace. Return: 0, -E2BIG when the node has no room or the list is longer than SL_ATTR_INTS_MAX. */
+int sl_attrs_set_int(struct sl_attrs *attrs, uint32_t id, int64_t value);
+int sl_attrs_set_float(struct sl_attrs *attrs, uint32_t id, double value);
+int sl_attrs_set_ints(struct sl_attrs *attrs, uint32_t id, const int64_t *values, uint32_t count);
+void sl_attrs_remove(struct sl_attrs *attrs, uint32_t id);

@@ -1,0 +1,77 @@
+/*
+ * A backend runs nodes on one kind of device. There are two at the start: `ref` (plain C, the oracle: any operator, any type
+ * that ONNX allows, PLAIN layout only) and `cpu` (oneDNN and own loops, PLAIN or CHANNELS_LAST).
+ *
+ * Life of a kernel. In the compiler's child process: supports() -> pack() turns constant inputs into the form that the
+ * kernel wants, once per model. In the process that serves: compile() builds an executable kernel for one batch size,
+ * over packed constants that lie in the mapped plan file and are shared by all batch sizes and threads.
+ */
+#pragma once
+
+#include "node.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sl_error;
+struct sl_kernel; /* opaque; each backend has its own */
+
+/*
+ * A constant input in the form that a backend wants. `form` is opaque bytes of the backend (for oneDNN: the memory
+ * descriptor), position-independent, and goes into the plan file; form_bytes 0 means "as in the node's own tensor".
+ */
+#define SL_PACK_FORM_BYTES 1024
+struct sl_packed {
+        uint64_t data_bytes; /* 0: input is used unpacked */
+        uint32_t form_bytes;
+        uint8_t form[SL_PACK_FORM_BYTES];
+};
+
+/* Pointers of one launch. All 64-byte aligned where the plan owns them; client memory is 64-byte aligned too. */
+struct sl_binding {
+        const void *const *inputs; /* n_inputs; NULL for an absent one; packed data for packed inputs */
+        void *const *outputs;      /* n_outputs */
+        void *scratch;             /* at least the kernel's scratch_bytes, 64-byte aligned */
+};
+
+struct sl_backend {
+        const char *name; /* "ref", "cpu": as in the config */
+
+        /* Can this backend run the node as given (types, shapes, layouts, epilogue)? Pure; any thread. */
+        bool (*supports)(const struct sl_node_desc *node);
+
+        /*
+         * Compiler's process, may block and allocate. Says in which form constant input @index should be stored for this node
+         * (fills @ret_packed; data_bytes 0 if it stays as it is). @form_of: if not NULL, a form chosen earlier by another
+         * batch size of the same node, to be kept. Then repack() converts. Return: 0, -ENOMEM, -ENOTSUP.
+         */
+        int (*pack)(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed);
+        int (*repack)(
+                const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data);
+
+        /*
+         * Load time, in the process that serves; may block and allocate. @packed[i] for each input: data_bytes 0 means plain.
+         * @constants[i] is the (packed) data if input i is constant, else NULL: a kernel may look at the values now but must
+         * read them from the binding at launch. Return: 0; -ENOTSUP if !supports(); -ENOMEM.
+         */
+        int (*compile)(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+                struct sl_kernel **ret_kernel, struct sl_error *error);
+
+        /* Bytes of scratch that each launch needs. */
+        size_t (*scratch_bytes)(const struct sl_kernel *kernel);
+
+        /*
+         * Request path: computes on the calling thread and returns; never allocates, never waits. One launch of a kernel at
+         * a time. Return: 0; -ERANGE when an index in the data lies outside its bounds (outputs undefined).
+         */
+        int (*launch)(struct sl_kernel *kernel, const struct sl_binding *binding);
+
+        /* NULL is fine. Returns NULL. */
+        struct sl_kernel *(*kernel_free)(struct sl_kernel *kernel);
+};
+
+extern const struct sl_backend sl_backend_ref;
+extern const struct sl_backend sl_backend_cpu;
+
+/* By name; NULL if there is none. */
+const struct sl_backend *sl_backend_find(const char *name);

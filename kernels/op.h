@@ -1,0 +1,135 @@
+/*
+ * The operator table: one row per operator makes its enum, its names and its shape rule. Adding an operator is a row here,
+ * a shape rule in shape/, a `ref` kernel in ref/ and, where it pays, a `cpu` kernel in cpu/.
+ *
+ * Operators are in the canonical form that import produces, whatever opset the file had: the semantics are those of ai.onnx 17,
+ * except that small integer parameters (axes, pads, starts, shape, ...) which later opsets take as inputs are attributes
+ * here when they are constant. So Reshape has SHAPE, Squeeze/Unsqueeze/Reduce* have AXES, Slice has STARTS, ENDS, AXES, STEPS, Pad
+ * has PADS, Clip has MIN and MAX, Split has SPLIT, Expand has SHAPE, all as attributes; their data input is input 0.
+ */
+#pragma once
+
+#include "node.h"
+
+struct sl_error;
+
+enum {
+        SL_OP_INPLACE = 1 << 0,     /* output 0 may lie on input 0 when shape, type and layout agree */
+        SL_OP_EPILOGUE = 1 << 1,    /* may carry an epilogue */
+        SL_OP_VIEW = 1 << 2,        /* output 0 has the bytes of input 0: nothing is computed */
+        SL_OP_ELEMENTWISE = 1 << 3, /* any layout, as long as all tensors have the same one */
+        SL_OP_SPATIAL = 1 << 4,     /* inputs and outputs of rank 3 to 5 may be CHANNELS_LAST */
+        SL_OP_INDEXES = 1 << 5,     /* reads integers as indices: those inputs are copied out of client memory first */
+};
+
+/* id, ONNX name, least and most inputs, outputs (at most), shape rule, traits */
+#define SL_OPS(X)                                                                                                                  \
+        X(CONV, "Conv", 2, 4, 1, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL)                                                             \
+        X(GEMM, "Gemm", 2, 4, 1, gemm, SL_OP_EPILOGUE)                                                                             \
+        X(MATMUL, "MatMul", 2, 4, 1, matmul, SL_OP_EPILOGUE)                                                                       \
+        X(MAX_POOL, "MaxPool", 1, 1, 1, pool, SL_OP_SPATIAL)                                                                       \
+        X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL)                                                               \
+        X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
+        X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
+        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, same, SL_OP_SPATIAL | SL_OP_INPLACE)                                          \
+        X(LAYER_NORM, "LayerNormalization", 2, 3, 1, same, SL_OP_INPLACE)                                                          \
+        X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, same, SL_OP_SPATIAL)                                                    \
+        X(LRN, "LRN", 1, 1, 1, same, SL_OP_SPATIAL)                                                                                \
+        X(SOFTMAX, "Softmax", 1, 1, 1, same, SL_OP_INPLACE)                                                                        \
+        X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, same, SL_OP_INPLACE)                                                                 \
+        X(RELU, "Relu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(LEAKY_RELU, "LeakyRelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
+        X(PRELU, "PRelu", 2, 2, 1, same, SL_OP_INPLACE)                                                                            \
+        X(ELU, "Elu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(SIGMOID, "Sigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(HARD_SIGMOID, "HardSigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                           \
+        X(HARD_SWISH, "HardSwish", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
+        X(TANH, "Tanh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(SOFTPLUS, "Softplus", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(GELU, "Gelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(ERF, "Erf", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(EXP, "Exp", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(LOG, "Log", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(SQRT, "Sqrt", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(RECIPROCAL, "Reciprocal", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                              \
+        X(NEG, "Neg", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(ABS, "Abs", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(FLOOR, "Floor", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
+        X(CEIL, "Ceil", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(ROUND, "Round", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
+        X(SIGN, "Sign", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(SIN, "Sin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(COS, "Cos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(NOT, "Not", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(CLIP, "Clip", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(IDENTITY, "Identity", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE | SL_OP_VIEW)                                     \
+        X(CAST, "Cast", 1, 1, 1, cast, SL_OP_ELEMENTWISE)                                                                          \
+        X(ADD, "Add", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(SUB, "Sub", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(MUL, "Mul", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(DIV, "Div", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(POW, "Pow", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(MIN, "Min", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
+        X(MAX, "Max", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
+        X(SUM, "Sum", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
+        X(MEAN, "Mean", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                    \
+        X(EQUAL, "Equal", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                     \
+        X(GREATER, "Greater", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                 \
+        X(GREATER_OR_EQUAL, "GreaterOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                 \
+        X(LESS, "Less", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                       \
+        X(LESS_OR_EQUAL, "LessOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                       \
+        X(AND, "And", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                         \
+        X(OR, "Or", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                           \
+        X(WHERE, "Where", 3, 3, 1, where, SL_OP_ELEMENTWISE)                                                                       \
+        X(CONCAT, "Concat", 1, 64, 1, concat, SL_OP_SPATIAL)                                                                       \
+        X(SLICE, "Slice", 1, 1, 1, slice, SL_OP_SPATIAL)                                                                           \
+        X(SPLIT, "Split", 1, 1, 16, split, SL_OP_SPATIAL)                                                                          \
+        X(RESHAPE, "Reshape", 1, 1, 1, reshape, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
+        X(FLATTEN, "Flatten", 1, 1, 1, flatten, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
+        X(SQUEEZE, "Squeeze", 1, 1, 1, squeeze, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
+        X(UNSQUEEZE, "Unsqueeze", 1, 1, 1, unsqueeze, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
+        X(TRANSPOSE, "Transpose", 1, 1, 1, transpose, 0)                                                                           \
+        X(PAD, "Pad", 1, 1, 1, pad, SL_OP_SPATIAL)                                                                                 \
+        X(REDUCE_MEAN, "ReduceMean", 1, 1, 1, reduce, 0)                                                                           \
+        X(REDUCE_SUM, "ReduceSum", 1, 1, 1, reduce, 0)                                                                             \
+        X(REDUCE_MAX, "ReduceMax", 1, 1, 1, reduce, 0)                                                                             \
+        X(REDUCE_MIN, "ReduceMin", 1, 1, 1, reduce, 0)                                                                             \
+        X(REDUCE_PROD, "ReduceProd", 1, 1, 1, reduce, 0)                                                                           \
+        X(REDUCE_L1, "ReduceL1", 1, 1, 1, reduce, 0)                                                                               \
+        X(REDUCE_L2, "ReduceL2", 1, 1, 1, reduce, 0)                                                                               \
+        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 1, 1, reduce, 0)                                                                \
+        X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 1, 1, reduce, 0)                                                               \
+        X(ARG_MAX, "ArgMax", 1, 1, 1, argreduce, 0)                                                                                \
+        X(ARG_MIN, "ArgMin", 1, 1, 1, argreduce, 0)                                                                                \
+        X(GATHER, "Gather", 2, 2, 1, gather, SL_OP_INDEXES)                                                                        \
+        X(EXPAND, "Expand", 1, 1, 1, expand, 0)                                                                                    \
+        X(TILE, "Tile", 1, 1, 1, tile, 0)                                                                                          \
+        X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
+        X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
+        X(RANGE, "Range", 3, 3, 1, unknown, 0)                                                                                     \
+        X(REORDER, "starling.Reorder", 1, 1, 1, same, 0)
+
+enum sl_op {
+#define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
+        SL_OPS(X)
+#undef X
+                SL_OP_COUNT,
+};
+
+/* "Conv"; "unknown" for a number that is no operator. */
+const char *sl_op_name(uint32_t op);
+
+/* The operator of that ONNX name in domain ai.onnx, or -ENOENT. starling.* names are internal and never found. */
+int sl_op_find(const char *name);
+
+uint32_t sl_op_traits(uint32_t op);
+
+/*
+ * Fills dtype, shape and layout of the node's outputs from its inputs and attributes. Layout: PLAIN.
+ * Static shapes give static shapes; SL_DIM_BATCH is carried through where the rule can prove it, else SL_DIM_UNKNOWN.
+ * Return: 0; -EINVAL (wrong number of inputs, rank, dimension or attribute: the text says which), -EOVERFLOW.
+ */
+int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
+
+/* Multiply-adds of the node at its shapes, 0 for operators without any. */
+uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);

@@ -1,0 +1,48 @@
+/*
+ * Compiling a model in a child process with limits (nothing that parses a model runs in the serving process).
+ *
+ * The child is this program started again as `starling compile` (exec, not bare fork: the caller has threads): no new privileges,
+ * no network (seccomp), address space, time and file descriptors limited; it writes the plan into a memfd that the parent made and
+ * reports one line of text on a pipe.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sl_error;
+
+struct sl_compile_options {
+        const char *program;     /* the executable to start; NULL: /proc/self/exe */
+        const char *model_path;  /* .../NAME/VERSION/model.onnx */
+        const char *backend;     /* "cpu" or "ref"; NULL: "cpu" */
+        uint32_t batch_max;      /* the ladder is 1, 2, 4, ... batch_max; 0: 32 */
+        uint32_t without_passes; /* bits of enum sl_pass */
+        uint64_t memory_bytes;   /* limit of the child's address space; 0: 8 GiB */
+        uint64_t seconds;        /* limit of the child's processor time and (doubled) of its wall time; 0: 120 */
+};
+
+/* A compilation under way. One owner thread. */
+struct sl_compilation;
+
+/* Starts the child. Return: 0; -errno of posix_spawn, memfd_create, pipe2. */
+int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error);
+
+/* Readable (POLLIN or POLLHUP) when sl_compile_finish() will not wait. Owned by the compilation. */
+int sl_compile_fd(const struct sl_compilation *compilation);
+
+/*
+ * Waits for the child, reaps it, checks and seals the plan file, frees the compilation.
+ * Return: 0 and a read-only-sealed fd of the plan file; or -errno with the child's own line, or one that says how it died
+ * ("killed by signal 11", "over its memory limit of 8589934592 bytes", "over its time limit of 120 s").
+ */
+int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error);
+
+/* Kills and reaps the child, frees. NULL is fine. Returns NULL. */
+struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation);
+
+/* Start and finish in one call, for tools and tests. */
+int sl_compile(const struct sl_compile_options *options, int *ret_plan_fd, struct sl_error *error);
+
+/* The child's side: main() of `starling compile` hands its arguments on. Exit status: 0, or 1 after writing the line. */
+int sl_compile_child_main(int argc, char **argv);

@@ -1,0 +1,81 @@
+/*
+ * A plan: the compiled form of one model, for a ladder of batch sizes that share one copy of the packed weights. A plan lives
+ * in a plan file (format.h): versioned, checksummed, position-independent, mapped read-only by every executor.
+ *
+ *     model.onnx -> [child: import, passes, specialise, lower, pack] -> plan file -> sl_plan (mapped) -> sl_instance (per worker)
+ *
+ * Threads: a sl_plan is immutable, any thread may read it. A sl_instance belongs to one thread at a time.
+ */
+#pragma once
+
+#include "tensor.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_plan;
+struct sl_instance;
+
+#define SL_PORT_NAME_BYTES  64
+#define SL_PLAN_PORTS_MAX   16 /* inputs, and outputs, of a model */
+#define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
+#define SL_PORT_NO_BATCH    0xff
+
+/* An input or an output of the model. */
+struct sl_port {
+        char name[SL_PORT_NAME_BYTES];
+        uint32_t dtype;      /* enum sl_dtype */
+        uint32_t batch_axis; /* 0, or SL_PORT_NO_BATCH when the tensor has none */
+        uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
+        uint32_t reserved;
+        struct sl_shape shape; /* SL_DIM_BATCH stands at batch_axis */
+};
+
+/*
+ * What the model takes and gives. `batchable` is false when any port lacks a leading batch (such a request is one segment, run
+ * whole at the one batch size of the ladder), or when the file fixes the batch at 1 (then batch_axis is 0 and the ladder is {1}).
+ */
+struct sl_plan_info {
+        char name[SL_PORT_NAME_BYTES]; /* of the graph in the file */
+        char backend[16];
+        uint32_t n_inputs, n_outputs, n_batches, batchable;
+        struct sl_port inputs[SL_PLAN_PORTS_MAX];
+        struct sl_port outputs[SL_PLAN_PORTS_MAX];
+        uint32_t batches[SL_PLAN_BATCHES_MAX]; /* ascending; the first is 1 if batchable */
+        uint64_t weights_bytes;
+        uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
+        uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
+        uint64_t parameters;
+};
+
+/*
+ * Maps a plan file read-only and checks it: magic, version, checksum, processor and library, every offset. The fd may be closed
+ * afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another version, processor or library; -ENOMEM; the text says which.
+ */
+int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error);
+struct sl_plan *sl_plan_free(struct sl_plan *plan);
+const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan);
+
+/*
+ * An executable instance for the ladder's sizes up to @batch_max: kernels compiled, workspace allocated and faulted, nothing
+ * more is allocated afterwards. The plan must outlive it. Load time, may take milliseconds per kernel.
+ * Return: 0; -ENOMEM (the text says how much was wanted); -ENOTSUP.
+ */
+int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
+struct sl_instance *sl_instance_free(struct sl_instance *instance);
+
+/* Memory that an instance takes, weights not included (they are shared). Pure. */
+uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
+
+/*
+ * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
+ * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
+ * Never allocates, never waits. Inputs may be client memory that changes while it is read (dense floats): results are then
+ * undefined but nothing is read or written outside the buffers.
+ * Return: 0; -EINVAL a batch that is not in the ladder; -ERANGE an index in the data is out of bounds (outputs undefined).
+ */
+int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
+
+/* The largest size of the ladder (up to batch_max of the instance) that is not above @samples: a tail of 12 runs as 8 + 4. */
+uint32_t sl_instance_step(const struct sl_instance *instance, uint32_t samples);

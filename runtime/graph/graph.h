@@ -1,0 +1,104 @@
+/*
+ * The graph of one model: values and nodes in topological order. Built by import, rewritten by passes, read by the compiler.
+ * One owner thread; lives in the compiler's child process and in tools, never in the serving process.
+ *
+ * Invariants, walked by sl_graph_check(): every node's inputs are values made earlier (constants, graph inputs, outputs of
+ * earlier nodes) or SL_VALUE_NONE; every value has at most one producer; shapes and types agree with sl_op_infer().
+ */
+#pragma once
+
+#include "op.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sl_error;
+
+#define SL_VALUE_NONE UINT32_MAX
+#define SL_NAME_BYTES 128
+
+enum sl_value_kind { SL_VALUE_COMPUTED, SL_VALUE_INPUT, SL_VALUE_CONSTANT };
+
+struct sl_value {
+        char name[SL_NAME_BYTES]; /* as in the file, cut if longer; unique names are not needed */
+        uint32_t kind;            /* enum sl_value_kind */
+        uint32_t dead;            /* removed by a pass: no node uses it any more */
+        struct sl_tensor tensor;
+        const void *data; /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
+        uint64_t data_bytes;
+};
+
+struct sl_node {
+        char name[SL_NAME_BYTES];
+        uint32_t op; /* enum sl_op */
+        uint32_t dead;
+        uint32_t n_inputs, n_outputs;
+        struct sl_attrs attrs;
+        struct sl_epilogue epilogue;
+        uint32_t *inputs; /* value indices; owned by the graph's arena */
+        uint32_t *outputs;
+};
+
+struct sl_graph {
+        char name[SL_NAME_BYTES];
+        int64_t opset, ir_version;
+        uint32_t n_values, n_nodes, n_inputs, n_outputs;
+        struct sl_value *values;
+        struct sl_node *nodes;
+        uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants) */
+        uint32_t *outputs;
+        struct sl_graph_arena *arena; /* everything above, and constants; freed at once */
+};
+
+/* Limits for hostile files. */
+struct sl_graph_limits {
+        uint64_t file_bytes;     /* of model.onnx; default 2 GiB */
+        uint64_t constant_bytes; /* of all constants, external ones included; default 8 GiB */
+        uint32_t nodes;          /* default 100,000 */
+        uint32_t values;         /* default 200,000 */
+        uint64_t tensor_bytes;   /* of any one tensor; default 4 GiB */
+};
+extern const struct sl_graph_limits sl_graph_limits_default;
+
+/* An empty graph. Return: 0, -ENOMEM. */
+int sl_graph_new(struct sl_graph **ret_graph);
+struct sl_graph *sl_graph_free(struct sl_graph *graph);
+
+/* Add; the returned index stays valid. The node's index arrays are copied. -ENOMEM, -E2BIG. */
+int sl_graph_add_value(
+        struct sl_graph *graph, const char *name, enum sl_value_kind kind, const struct sl_tensor *tensor, uint32_t *ret_value);
+int sl_graph_add_constant(
+        struct sl_graph *graph, const char *name, const struct sl_tensor *tensor, const void *data, uint32_t *ret_value);
+int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
+        const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node);
+
+/* Memory that lives as long as the graph; NULL when there is none left. */
+void *sl_graph_alloc(struct sl_graph *graph, uint64_t bytes);
+
+/* The node with the tensors of its values, as kernels and shape rules want it. -E2BIG: more inputs than a node may have. */
+int sl_graph_describe(const struct sl_graph *graph, uint32_t node, struct sl_node_desc *ret_desc);
+
+/* Replaces every use of @from (graph outputs included) by @to. */
+void sl_graph_replace_uses(struct sl_graph *graph, uint32_t from, uint32_t to);
+
+/* The one live node that uses @value and is its only use (not a graph output); SL_VALUE_NONE if not exactly one. */
+uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value);
+
+/* The live node that makes @value, or SL_VALUE_NONE. */
+uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value);
+
+/* Infers all shapes again, in order. The text names the node. Return: 0, -EINVAL, -EOVERFLOW, -ENOTSUP (shape depends on data). */
+int sl_graph_infer(struct sl_graph *graph, struct sl_error *error);
+
+/* Walks the invariants. Return: 0, -EINVAL with a text that names the node and the value. */
+int sl_graph_check(const struct sl_graph *graph, struct sl_error *error);
+
+/* One line per node: "conv1 = Conv(data [N,3,8,8], w [16,3,3,3]) {strides=[1,1]} -> [N,16,8,8]". */
+void sl_graph_print(const struct sl_graph *graph, FILE *stream);
+
+/*
+ * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred and static, shape arithmetic folded away.
+ * Constants are shared with @graph, which must outlive the copy. -ENOTSUP when a shape stays unknown (the text names it).
+ */
+int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error);

@@ -1,0 +1,28 @@
+/*
+ * ONNX file -> graph, opsets 7 to 21, in canonical form (kernels/op.h). Hostile input is expected: every length is checked
+ * against the file and the limits before memory is taken. Runs in the compiler's child process and in tools.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct sl_error;
+struct sl_graph;
+struct sl_graph_limits;
+
+/*
+ * @path: the file; external data is looked for in its folder only (no absolute path, no "..", no link that leads outside).
+ * Symbolic leading dimensions of the inputs become SL_DIM_BATCH when the same parameter (or none) leads them all.
+ *
+ * Return: 0, or with a text that names the node or tensor, the value and the limit:
+ *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values)
+ *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node
+ *   -E2BIG    a limit is exceeded
+ *   -EACCES   external data that leads outside the model's folder
+ *   -ENOENT, -EIO, -ENOMEM
+ */
+int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error);
+
+/* The same from memory, without external data (-EACCES if the file wants some): for fuzzing. */
+int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
+        struct sl_error *error);

@@ -1,0 +1,36 @@
+/*
+ * Passes rewrite a graph in place; one file each. sl_passes_run() runs them in order and checks the graph after each.
+ * All passes keep the results within rounding; none depends on the batch size.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_graph;
+
+/* id, name, what it does: also the order in which they run */
+#define SL_PASSES(X)                                                                                                               \
+        X(FOLD_CONSTANTS, "fold-constants", fold_constants)    /* nodes whose inputs are all constant */                           \
+        X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, double Transpose */    \
+        X(FOLD_BATCH_NORM, "fold-batch-norm", fold_batch_norm) /* into the Conv or Gemm before it */                               \
+        X(FUSE_BIAS, "fuse-bias", fuse_bias)                   /* Add of a constant vector -> bias of Conv, Gemm, MatMul */        \
+        X(FUSE_RESIDUAL, "fuse-residual", fuse_residual)       /* Add of a computed tensor -> epilogue residual */                 \
+        X(FUSE_ACTIVATION, "fuse-activation", fuse_activation) /* Relu, Clip, Sigmoid, ... -> epilogue */                          \
+        X(REMOVE_DEAD, "remove-dead", remove_dead)             /* what no output needs */
+
+enum sl_pass {
+#define X(id, name, function) SL_PASS_##id,
+        SL_PASSES(X)
+#undef X
+                SL_PASS_COUNT,
+};
+
+#define X(id, name, function) int sl_pass_##function(struct sl_graph *graph, struct sl_error *error);
+SL_PASSES(X)
+#undef X
+
+const char *sl_pass_name(enum sl_pass pass);
+
+/* Runs all passes but those whose bit (1 << pass) is in @without. Return: 0, -ENOMEM, or what the checker finds. */
+int sl_passes_run(struct sl_graph *graph, uint32_t without, struct sl_error *error);

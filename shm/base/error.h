@@ -1,0 +1,19 @@
+/*
+ * The text that goes with a -errno: one line that names the thing, the value and the limit.
+ * The caller owns the struct; whoever fails first fills it. A NULL pointer means that the caller wants no text.
+ */
+#pragma once
+
+#include <errno.h>
+
+#define SL_ERROR_TEXT_BYTES 480
+
+struct sl_error {
+        char text[SL_ERROR_TEXT_BYTES];
+};
+
+/* Fills @error (if not NULL) and returns -@code, so that a failing function ends with `return sl_error_set(...)`. */
+int sl_error_set(struct sl_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "format: " before the text that is already there, to name the outer thing; returns @result unchanged. */
+int sl_error_prefix(struct sl_error *error, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
