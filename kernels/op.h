@@ -5,7 +5,9 @@
  * Operators are in the canonical form that import produces, whatever opset the file had: the semantics are those of ai.onnx 17,
  * except that small integer parameters (axes, pads, starts, shape, ...) which later opsets take as inputs are attributes
  * here when they are constant. So Reshape has SHAPE, Squeeze/Unsqueeze/Reduce* have AXES, Slice has STARTS, ENDS, AXES, STEPS, Pad
- * has PADS, Clip has MIN and MAX, Split has SPLIT, Expand has SHAPE, all as attributes; their data input is input 0.
+ * has PADS, Clip has MIN and MAX, Split has SPLIT, Expand and Tile have SHAPE (Tile: the repeats), all as attributes; their data
+ * input is input 0. Only while such a parameter is not constant yet (it hangs on Shape of a batch, say) it stands as an input in
+ * ONNX's place; sl_graph_specialise() folds it, and kernels never see it.
  */
 #pragma once
 
@@ -61,7 +63,7 @@ enum {
         X(SIN, "Sin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
         X(COS, "Cos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
         X(NOT, "Not", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(CLIP, "Clip", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(CLIP, "Clip", 1, 3, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
         X(IDENTITY, "Identity", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE | SL_OP_VIEW)                                     \
         X(CAST, "Cast", 1, 1, 1, cast, SL_OP_ELEMENTWISE)                                                                          \
         X(ADD, "Add", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
@@ -82,28 +84,28 @@ enum {
         X(OR, "Or", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                           \
         X(WHERE, "Where", 3, 3, 1, where, SL_OP_ELEMENTWISE)                                                                       \
         X(CONCAT, "Concat", 1, 64, 1, concat, SL_OP_SPATIAL)                                                                       \
-        X(SLICE, "Slice", 1, 1, 1, slice, SL_OP_SPATIAL)                                                                           \
-        X(SPLIT, "Split", 1, 1, 16, split, SL_OP_SPATIAL)                                                                          \
-        X(RESHAPE, "Reshape", 1, 1, 1, reshape, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
+        X(SLICE, "Slice", 1, 5, 1, slice, SL_OP_SPATIAL)                                                                           \
+        X(SPLIT, "Split", 1, 2, 16, split, SL_OP_SPATIAL)                                                                          \
+        X(RESHAPE, "Reshape", 1, 2, 1, reshape, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
         X(FLATTEN, "Flatten", 1, 1, 1, flatten, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
-        X(SQUEEZE, "Squeeze", 1, 1, 1, squeeze, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
-        X(UNSQUEEZE, "Unsqueeze", 1, 1, 1, unsqueeze, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
+        X(SQUEEZE, "Squeeze", 1, 2, 1, squeeze, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
+        X(UNSQUEEZE, "Unsqueeze", 1, 2, 1, unsqueeze, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
         X(TRANSPOSE, "Transpose", 1, 1, 1, transpose, 0)                                                                           \
-        X(PAD, "Pad", 1, 1, 1, pad, SL_OP_SPATIAL)                                                                                 \
-        X(REDUCE_MEAN, "ReduceMean", 1, 1, 1, reduce, 0)                                                                           \
-        X(REDUCE_SUM, "ReduceSum", 1, 1, 1, reduce, 0)                                                                             \
-        X(REDUCE_MAX, "ReduceMax", 1, 1, 1, reduce, 0)                                                                             \
-        X(REDUCE_MIN, "ReduceMin", 1, 1, 1, reduce, 0)                                                                             \
-        X(REDUCE_PROD, "ReduceProd", 1, 1, 1, reduce, 0)                                                                           \
-        X(REDUCE_L1, "ReduceL1", 1, 1, 1, reduce, 0)                                                                               \
-        X(REDUCE_L2, "ReduceL2", 1, 1, 1, reduce, 0)                                                                               \
-        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 1, 1, reduce, 0)                                                                \
-        X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 1, 1, reduce, 0)                                                               \
+        X(PAD, "Pad", 1, 4, 1, pad, SL_OP_SPATIAL)                                                                                 \
+        X(REDUCE_MEAN, "ReduceMean", 1, 2, 1, reduce, 0)                                                                           \
+        X(REDUCE_SUM, "ReduceSum", 1, 2, 1, reduce, 0)                                                                             \
+        X(REDUCE_MAX, "ReduceMax", 1, 2, 1, reduce, 0)                                                                             \
+        X(REDUCE_MIN, "ReduceMin", 1, 2, 1, reduce, 0)                                                                             \
+        X(REDUCE_PROD, "ReduceProd", 1, 2, 1, reduce, 0)                                                                           \
+        X(REDUCE_L1, "ReduceL1", 1, 2, 1, reduce, 0)                                                                               \
+        X(REDUCE_L2, "ReduceL2", 1, 2, 1, reduce, 0)                                                                               \
+        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 2, 1, reduce, 0)                                                                \
+        X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 2, 1, reduce, 0)                                                               \
         X(ARG_MAX, "ArgMax", 1, 1, 1, argreduce, 0)                                                                                \
         X(ARG_MIN, "ArgMin", 1, 1, 1, argreduce, 0)                                                                                \
         X(GATHER, "Gather", 2, 2, 1, gather, SL_OP_INDEXES)                                                                        \
-        X(EXPAND, "Expand", 1, 1, 1, expand, 0)                                                                                    \
-        X(TILE, "Tile", 1, 1, 1, tile, 0)                                                                                          \
+        X(EXPAND, "Expand", 1, 2, 1, expand, 0)                                                                                    \
+        X(TILE, "Tile", 1, 2, 1, tile, 0)                                                                                          \
         X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
         X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
         X(RANGE, "Range", 3, 3, 1, unknown, 0)                                                                                     \
