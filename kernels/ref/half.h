@@ -1,0 +1,12 @@
+/*
+ * float16 and bfloat16 to and from double. Rounding is to nearest, ties to even, in one step; NaN stays a NaN, what is too
+ * large becomes an infinity. Pure; any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+double sl_ref_from_f16(uint16_t bits);
+double sl_ref_from_bf16(uint16_t bits);
+uint16_t sl_ref_to_f16(double value);
+uint16_t sl_ref_to_bf16(double value);
