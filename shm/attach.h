@@ -1,0 +1,101 @@
+/*
+ * The attach socket: SOCK_SEQPACKET under $XDG_RUNTIME_DIR or /run/starling. One packet is one message; fds travel beside it
+ * (SCM_RIGHTS). The connection is the client's lease: its end of file is the end of everything that the runtime holds for it, and
+ * the other way round. Requests never travel here.
+ *
+ *     client                                       runtime
+ *     HELLO {versions, features, role, shape} -->  check the peer (SO_PEERCRED), quotas, seals of returned regions
+ *                                             <--  WELCOME {version, features, id, shape} + request, response, catalogue fds,
+ *                                                  doorbell and completion eventfds, arena regions
+ *     REGION {bytes}                          -->
+ *                                             <--  REGION {index, bytes} + fd
+ *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
+ *                                             <--  DONE {status, text}
+ *
+ * Every answer carries status: 0, or -errno with one line of text. A refused HELLO is answered and the socket closed.
+ * Messages are plain structs in host byte order: both ends are one machine. Any thread; no state.
+ */
+#pragma once
+
+#include "layout.h"
+
+#include <sys/types.h>
+
+struct sl_error;
+
+#define SL_SOCKET_NAME      "starling" /* default runtime name: the socket is <dir>/NAME.sock */
+#define SL_MESSAGE_FDS_MAX  24u
+#define SL_MESSAGE_TEXT     480u
+#define SL_KEPT_REGIONS_MAX 16u /* handed back in one HELLO; more follow as REGION messages with an fd */
+
+enum sl_message_type {
+        SL_MESSAGE_HELLO = 1,
+        SL_MESSAGE_WELCOME,
+        SL_MESSAGE_REGION,
+        SL_MESSAGE_LOAD,
+        SL_MESSAGE_UNLOAD,
+        SL_MESSAGE_RELOAD,
+        SL_MESSAGE_DONE,
+};
+
+enum sl_role {
+        SL_ROLE_READER = 1, /* catalogue and stats only: no queue pairs, no arena */
+        SL_ROLE_CLIENT = 2, /* submits requests */
+        SL_ROLE_ADMIN = 3,  /* loads and unloads; no queue pairs */
+};
+
+enum { SL_FEATURE_COMPLETION_FD = 1 << 0, SL_FEATURES = SL_FEATURE_COMPLETION_FD };
+
+struct sl_message {
+        uint64_t magic; /* SL_WIRE_MAGIC */
+        uint32_t type;  /* enum sl_message_type */
+        int32_t status; /* of an answer: 0 or -errno, with text */
+        union {
+                struct {
+                        uint32_t version_min, version_max;
+                        uint64_t features; /* that the client knows */
+                        uint32_t role;     /* enum sl_role */
+                        struct sl_channel_shape shape;
+                        uint64_t arena_bytes;    /* of the first region if none is handed back; 0: none yet */
+                        uint32_t n_kept_regions; /* fds of this message, in the order of their indices */
+                        char label[32];          /* for the log */
+                } hello;
+                struct {
+                        uint32_t version;
+                        uint64_t features; /* known to both */
+                        uint64_t client_id;
+                        struct sl_channel_shape shape; /* as granted */
+                        uint64_t catalogue_bytes;
+                        uint64_t arena_limit_bytes; /* quota of all regions */
+                        uint32_t n_regions;
+                        uint32_t dispatcher_of_queue[SL_QUEUES_MAX];
+                        uint64_t region_bytes[SL_KEPT_REGIONS_MAX];
+                } welcome;
+                struct {
+                        uint64_t bytes; /* asked for, granted */
+                        uint32_t index; /* granted */
+                } region;
+                struct {
+                        char model[SL_MODEL_NAME_BYTES];
+                } admin;
+        };
+        char text[SL_MESSAGE_TEXT]; /* NUL-terminated: the cause when status is not 0, or what an admin asked for */
+};
+
+/* Fds beside a WELCOME, in this order; regions follow. A reader or admin gets the catalogue alone. */
+enum { SL_FD_CATALOGUE, SL_FD_REQUEST, SL_FD_RESPONSE, SL_FD_DOORBELL, SL_FD_COMPLETION, SL_FD_REGIONS };
+
+/*
+ * Path of the socket of runtime @name: $STARLING_SOCKET_DIR, else $XDG_RUNTIME_DIR/starling, else /run/starling.
+ * -ENAMETOOLONG when it does not fit a socket address, -EINVAL for a name with a slash.
+ */
+int sl_socket_path(const char *name, char *ret_path, size_t path_bytes);
+
+/* Sends one message with @n_fds fds (which stay the caller's). Return: 0, -EPIPE, -EAGAIN, -errno. */
+int sl_message_send(int socket, const struct sl_message *message, const int *fds, uint32_t n_fds);
+
+/*
+ * Receives one message; fds arrive close-on-exec and are the caller's. @flags: MSG_DONTWAIT or 0.
+ * Return: 0; -EPIPE end of file; -EAGAIN; -EBADMSG a packet of another size or magic, or more than @fds_max fds (all are closed).
+ */
+int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags);

@@ -1,0 +1,42 @@
+/*
+ * How one side sleeps and the other wakes it, without a lost wake-up and without a system call while both are awake.
+ *
+ *   (W1) sleeper: store seq_cst "I sleep" in its own word.
+ *   (W2) sleeper: look once more (load seq_cst) at what it waits for; if there is work, take "I sleep" back and go on.
+ *   (W3) sleeper: wait in the kernel, with a time limit as an insurance.
+ *   (K1) waker:   publish the work, with a seq_cst store or a seq_cst fence behind it.
+ *   (K2) waker:   load seq_cst the sleeper's word; if it sleeps, make the system call.
+ * W1 before W2 and K1 before K2 in one total order: either the sleeper sees the work or the waker sees the sleeper.
+ * tests/shm/doorbell.pml is the exhaustive proof.
+ *
+ * The words: a client's is sl_queue_request.sleep (client writes), a dispatcher's is sl_dispatcher_line.sleeping in the
+ * catalogue (dispatcher writes). A client is woken by a futex on completion tail, or by its completion eventfd; a dispatcher by the
+ * client's doorbell eventfd, on which its wait (runtime/serve/wait.h) watches.
+ */
+#pragma once
+
+#include "layout.h"
+
+#include <stdbool.h>
+
+/* K1's fence and K2: true when the dispatcher sleeps and the doorbell must be rung. Owner thread of the queue pair. */
+bool sl_dispatcher_sleeps(const struct sl_dispatcher_line *line);
+
+/* Rings: adds 1 to the eventfd. Any thread. Return: 0, -errno. */
+int sl_doorbell_ring(int eventfd);
+
+/* Empties the eventfd after a wake-up. */
+void sl_doorbell_clear(int eventfd);
+
+/* W1. Dispatcher. */
+void sl_dispatcher_sleep(struct sl_dispatcher_line *line);
+void sl_dispatcher_wake(struct sl_dispatcher_line *line);
+
+/*
+ * W1 to W3 for a client: sleeps until completion tail differs from @seen or @timeout_ns has passed (relative).
+ * Owner thread. Return: 0 tail differs; -ETIMEDOUT; -EINTR.
+ */
+int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns);
+
+/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none. */
+void sl_client_wake(const struct sl_queue_map *queue, int completion_fd);

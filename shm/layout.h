@@ -1,0 +1,286 @@
+/*
+ * Every byte that a client and the runtime share. Offsets, sizes and meanings are the wire: a change of any of them is a new
+ * SL_WIRE_VERSION. Shared memory holds offsets and indices, never pointers.
+ *
+ *     request memfd          client: read-write   runtime: read      sealed SHRINK|GROW|SEAL, at most 256 KiB
+ *     +--------+----------------------------+----------------------------+---
+ *     | header | queue pair 0               | queue pair 1               | ...
+ *     +--------+----------------------------+----------------------------+---
+ *              | head | sleep | cancels | entries[depth] | descriptors[depth][tensors] |
+ *
+ *     response memfd         client: read         runtime: read-write   sealed SHRINK|GROW|FUTURE_WRITE|SEAL
+ *     +--------+----------------------------+----------------------------+---
+ *     | header | queue pair 0               | queue pair 1               | ...
+ *     +--------+----------------------------+----------------------------+---
+ *              | consumed | tail | completions[depth] | outputs[depth][tensors] |
+ *
+ *     arena region memfd     client: read-write   runtime: read-write   sealed SHRINK|GROW|SEAL; tensors only
+ *     catalogue memfd        client: read         runtime: read-write   sealed SHRINK|GROW|FUTURE_WRITE|SEAL; one for all clients
+ *
+ * A request in flight is known by its *tag*, a number below the queue's depth that the client takes from its private table
+ * and gets back with the completion: descriptors, cancel words and output shapes are found by tag. Entries are found by the
+ * free-running submission index. At most `depth` requests of a queue pair are in flight, so the completion ring never fills.
+ *
+ * Submission (one producer: the client's owner thread of the queue pair; one consumer: its dispatcher)
+ *   (S1) client:     fill entry and descriptors, then store-release entry.seq = index + 1.
+ *   (S2) dispatcher: load-acquire entry.seq; equal to its own head + 1 means a new entry; copy it once.     pairs with S1
+ *   (F1) dispatcher: entry and descriptors copied, then store-release consumed = head.
+ *   (F2) client:     load-acquire consumed before reusing a slot.                                           pairs with F1
+ * Completion (one producer: the dispatcher; one consumer: the owner thread)
+ *   (C1) dispatcher: fill completions and output shapes, then one store-release of tail for the whole batch.
+ *   (C2) client:     load-acquire tail, then read completions up to it.                                     pairs with C1
+ *   (D1) client:     completion copied out, then store-release head.
+ *   (D2) dispatcher: load-acquire head, clamped to [tail - depth, tail], before reusing a completion slot.  pairs with D1
+ * Sleep and wake: see doorbell.h.
+ *
+ * What the runtime trusts: its own memory only. Everything that it reads from the request memfd is copied once, checked, and
+ * bounded; a contradiction is answered with a refusal or ends the channel (-EPROTO). Response memory is never read back.
+ */
+#pragma once
+
+#include "base/bytes.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
+#define SL_WIRE_VERSION      1
+#define SL_REQUEST_BYTES_MAX (256u * 1024u)
+#define SL_QUEUES_MAX        64u   /* queue pairs of a client */
+#define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
+#define SL_QUEUE_DEPTH_MAX   1024u /* a power of two */
+#define SL_TENSORS_MAX       48u   /* inputs and outputs of one request together */
+#define SL_REGIONS_MAX       64u   /* arena regions of a client */
+#define SL_DISPATCHERS_MAX   16u
+#define SL_WIRE_RANK_MAX     8u
+#define SL_NO_BATCH_AXIS     0xffu
+#define SL_PRIORITIES        4u /* 0 is served first */
+
+/* ---- requests: written by the client, copied once by the dispatcher ------------------------------------------------ */
+
+enum {
+        SL_ENTRY_NOOP = 1 << 0, /* answered by the dispatcher itself; model and tensors are ignored */
+        SL_ENTRY_FLAGS = (1 << 1) - 1,
+};
+
+struct sl_entry {
+        alignas(64) _Atomic uint32_t seq; /* submission index + 1 once the entry is whole (S1); 0 at the start */
+        uint16_t flags;                   /* SL_ENTRY_*; unknown bits are refused */
+        uint8_t priority;                 /* below SL_PRIORITIES */
+        uint8_t n_inputs;                 /* descriptors [0, n_inputs) */
+        uint32_t model;                   /* index in the catalogue */
+        uint32_t generation;              /* of that model when the client opened it */
+        uint64_t deadline_ns;             /* absolute CLOCK_MONOTONIC; 0: none */
+        uint64_t user_data;               /* comes back untouched */
+        uint64_t session;                 /* sequence id of a stateful model; 0: none */
+        uint32_t samples;                 /* length of the batch axis; 1 when there is none */
+        uint16_t tag;                     /* below depth, not in flight */
+        uint8_t n_outputs;                /* descriptors [n_inputs, n_inputs + n_outputs) */
+        uint8_t reserved0;                /* 0 */
+        uint64_t reserved[2];             /* 0 */
+};
+static_assert(sizeof(struct sl_entry) == 64, "an entry is one line");
+static_assert(offsetof(struct sl_entry, seq) == 0, "");
+static_assert(offsetof(struct sl_entry, flags) == 4, "");
+static_assert(offsetof(struct sl_entry, priority) == 6, "");
+static_assert(offsetof(struct sl_entry, n_inputs) == 7, "");
+static_assert(offsetof(struct sl_entry, model) == 8, "");
+static_assert(offsetof(struct sl_entry, generation) == 12, "");
+static_assert(offsetof(struct sl_entry, deadline_ns) == 16, "");
+static_assert(offsetof(struct sl_entry, user_data) == 24, "");
+static_assert(offsetof(struct sl_entry, session) == 32, "");
+static_assert(offsetof(struct sl_entry, samples) == 40, "");
+static_assert(offsetof(struct sl_entry, tag) == 44, "");
+static_assert(offsetof(struct sl_entry, n_outputs) == 46, "");
+static_assert(offsetof(struct sl_entry, reserved) == 48, "");
+
+/* One tensor of a request: where its bytes lie in the client's arena and what they mean. PLAIN layout, dense. */
+struct sl_descriptor {
+        alignas(64) uint64_t offset; /* in the region, 64-byte aligned */
+        uint64_t bytes;              /* input: exactly the tensor's; output: the capacity */
+        uint16_t region;             /* below the number of regions of this client */
+        uint8_t dtype;               /* enum sl_dtype */
+        uint8_t rank;                /* at most SL_WIRE_RANK_MAX */
+        uint8_t batch_axis;          /* or SL_NO_BATCH_AXIS */
+        uint8_t reserved0[3];        /* 0 */
+        uint32_t dims[SL_WIRE_RANK_MAX];
+        uint64_t reserved1; /* 0 */
+};
+static_assert(sizeof(struct sl_descriptor) == 64, "a descriptor is one line");
+static_assert(offsetof(struct sl_descriptor, bytes) == 8, "");
+static_assert(offsetof(struct sl_descriptor, region) == 16, "");
+static_assert(offsetof(struct sl_descriptor, dtype) == 18, "");
+static_assert(offsetof(struct sl_descriptor, rank) == 19, "");
+static_assert(offsetof(struct sl_descriptor, batch_axis) == 20, "");
+static_assert(offsetof(struct sl_descriptor, dims) == 24, "");
+static_assert(offsetof(struct sl_descriptor, reserved1) == 56, "");
+
+/* What a client says about its own sleep, see doorbell.h. */
+enum {
+        SL_AWAKE = 0,
+        SL_ASLEEP_FUTEX = 1, /* waits on completion tail: wake it with a futex */
+        SL_ASLEEP_FD = 2,    /* its event loop waits: write its completion eventfd */
+};
+
+/* Start of a queue pair's part of the request memfd; cancels, entries and descriptors follow at computed offsets. */
+struct sl_queue_request {
+        alignas(128) _Atomic uint32_t head;  /* (D1) completions that the client has taken; dispatcher reads, clamped */
+        alignas(128) _Atomic uint32_t sleep; /* SL_AWAKE, ...: client writes, dispatcher reads; any other value counts as awake */
+        alignas(128) _Atomic uint32_t cancellations; /* counts writes into the cancel words; client writes, dispatcher compares */
+};
+static_assert(sizeof(struct sl_queue_request) == 384, "three line pairs");
+
+/* ---- responses: written by the dispatcher, only ever read by the client -------------------------------------------- */
+
+enum {
+        SL_COMPLETION_MORE = 1 << 0, /* reserved for streams: another completion of the same tag follows */
+};
+
+struct sl_completion {
+        alignas(64) uint64_t user_data;
+        int32_t status;        /* 0 or -errno, see starling.h */
+        uint16_t tag;          /* of the request */
+        uint16_t flags;        /* SL_COMPLETION_* */
+        uint64_t queued_ns;    /* taken from the ring -> first segment given to a worker */
+        uint64_t batched_ns;   /* -> first batch starts to compute (gather, waiting in the mailbox) */
+        uint64_t computing_ns; /* -> last prediction staged */
+        uint64_t combining_ns; /* -> combined result stored */
+        uint64_t bytes_needed; /* with -EMSGSIZE: capacity that the first output that is too small wants; else 0 */
+        uint32_t index;        /* submission index of the request */
+        uint16_t n_outputs;    /* shapes at outputs[tag]; 0 unless status is 0 */
+        uint16_t reserved;     /* 0 */
+};
+static_assert(sizeof(struct sl_completion) == 64, "a completion is one line");
+static_assert(offsetof(struct sl_completion, status) == 8, "");
+static_assert(offsetof(struct sl_completion, tag) == 12, "");
+static_assert(offsetof(struct sl_completion, flags) == 14, "");
+static_assert(offsetof(struct sl_completion, queued_ns) == 16, "");
+static_assert(offsetof(struct sl_completion, computing_ns) == 32, "");
+static_assert(offsetof(struct sl_completion, bytes_needed) == 48, "");
+static_assert(offsetof(struct sl_completion, index) == 56, "");
+static_assert(offsetof(struct sl_completion, n_outputs) == 60, "");
+
+/* Actual shape of one output. */
+struct sl_output {
+        alignas(64) uint64_t bytes;
+        uint32_t dims[SL_WIRE_RANK_MAX];
+        uint8_t rank;
+        uint8_t dtype;
+        uint8_t reserved[22];
+};
+static_assert(sizeof(struct sl_output) == 64, "an output shape is one line");
+static_assert(offsetof(struct sl_output, dims) == 8, "");
+static_assert(offsetof(struct sl_output, rank) == 40, "");
+
+/* Start of a queue pair's part of the response memfd. */
+struct sl_queue_response {
+        alignas(128) _Atomic uint32_t consumed; /* (F1) entries that the dispatcher has copied */
+        alignas(128) _Atomic uint32_t tail;     /* (C1) completions published; the futex word of a sleeping client */
+        alignas(128) struct sl_completion completions[];
+};
+static_assert(offsetof(struct sl_queue_response, tail) == 128, "");
+static_assert(offsetof(struct sl_queue_response, completions) == 256, "");
+
+/* Both memfds start with this; the runtime writes it once, before the client gets the fd, and never reads it back. */
+struct sl_channel_header {
+        alignas(128) uint64_t magic;
+        uint32_t version;
+        uint32_t n_queues;
+        uint32_t depth;   /* of every queue pair */
+        uint32_t tensors; /* descriptors (and output shapes) per request */
+        uint64_t bytes;   /* of this memfd */
+        uint64_t client_id;
+        uint32_t dispatcher[SL_QUEUES_MAX / 4]; /* of each queue pair, one byte each */
+};
+static_assert(sizeof(struct sl_channel_header) == 128, "");
+
+/* ---- where things lie: the same arithmetic on both sides ------------------------------------------------------------ */
+
+struct sl_channel_shape {
+        uint32_t n_queues; /* 1 to SL_QUEUES_MAX */
+        uint32_t depth;    /* power of two, SL_QUEUE_DEPTH_MIN to SL_QUEUE_DEPTH_MAX */
+        uint32_t tensors;  /* 1 to SL_TENSORS_MAX */
+};
+
+/* Offsets inside a queue pair's part, and the strides between queue pairs. */
+struct sl_channel_offsets {
+        uint32_t cancels, entries, descriptors, request_stride;
+        uint32_t outputs, response_stride;
+        uint32_t request_bytes, response_bytes; /* whole memfds, page-aligned */
+};
+
+/* Return: 0; -EINVAL: a number out of its range; -E2BIG: the request memfd would exceed SL_REQUEST_BYTES_MAX. */
+int sl_channel_offsets(const struct sl_channel_shape *shape, struct sl_channel_offsets *ret_offsets);
+
+/* Pointers into one queue pair's part of the two mappings. */
+struct sl_queue_map {
+        struct sl_queue_request *request;
+        _Atomic uint32_t *cancels; /* [depth]: submission index + 1 of the request with this tag that is to be cancelled */
+        struct sl_entry *entries;
+        struct sl_descriptor *descriptors; /* [depth][tensors] */
+        struct sl_queue_response *response;
+        struct sl_output *outputs; /* [depth][tensors] */
+        uint32_t depth, mask, tensors;
+};
+
+/* @queue is below shape->n_queues; the mappings have the sizes that sl_channel_offsets() says. */
+void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *shape, const struct sl_channel_offsets *offsets,
+        uint32_t queue, void *request, void *response);
+
+/* ---- catalogue: written by the runtime's control thread, read by all clients ----------------------------------------- */
+
+#define SL_CATALOGUE_MODELS  256u
+#define SL_MODEL_NAME_BYTES  64u
+#define SL_MODEL_INPUTS_MAX  16u
+#define SL_MODEL_OUTPUTS_MAX 32u
+
+enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODEL_DRAINING, SL_MODEL_FAILED };
+
+struct sl_catalogue_port {
+        char name[64]; /* NUL-terminated */
+        uint8_t dtype, rank, batch_axis, reserved[5];
+        int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis */
+        uint8_t reserved1[24];
+};
+static_assert(sizeof(struct sl_catalogue_port) == 128, "");
+
+/*
+ * One model. A sequence lock: @seq is odd while the writer changes the rest; readers copy and try again.
+ *   (M1) control: seq odd (relaxed), release fence, fields, store-release seq even.
+ *   (M2) client:  load-acquire seq, copy, acquire fence, load seq; equal and even means a true copy.      pairs with M1
+ */
+struct sl_catalogue_model {
+        alignas(128) _Atomic uint32_t seq;
+        uint32_t state;           /* enum sl_model_state */
+        uint32_t generation;      /* grows when inputs or outputs change: older handles get -ESTALE */
+        uint32_t flags;           /* SL_MODEL_ENSEMBLE */
+        int64_t version;          /* number of the version folder; 0 for an ensemble */
+        uint32_t segment_samples; /* N */
+        uint32_t samples_max;     /* of one request */
+        uint32_t n_inputs, n_outputs;
+        char name[SL_MODEL_NAME_BYTES];
+        alignas(128) struct sl_catalogue_port inputs[SL_MODEL_INPUTS_MAX];
+        struct sl_catalogue_port outputs[SL_MODEL_OUTPUTS_MAX];
+};
+static_assert(offsetof(struct sl_catalogue_model, name) == 40, "");
+static_assert(offsetof(struct sl_catalogue_model, inputs) == 128, "");
+enum { SL_MODEL_ENSEMBLE = 1 << 0, SL_MODEL_BATCHABLE = 1 << 1 };
+
+/* A dispatcher says whether it sleeps, once for all of its clients. See doorbell.h. */
+struct sl_dispatcher_line {
+        alignas(128) _Atomic uint32_t sleeping; /* 0 or 1 */
+};
+
+struct sl_catalogue {
+        alignas(128) uint64_t magic;
+        uint32_t version;
+        uint32_t pid;        /* of the runtime, in its own PID namespace */
+        uint64_t started_ns; /* CLOCK_MONOTONIC */
+        char runtime_name[64];
+        alignas(128) _Atomic uint32_t changes; /* counts changes of any model; a hint for listings */
+        struct sl_dispatcher_line dispatchers[SL_DISPATCHERS_MAX];
+        struct sl_catalogue_model models[SL_CATALOGUE_MODELS];
+};
