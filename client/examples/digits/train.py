@@ -1,6 +1,6 @@
 """Trains the five networks of the digits ensemble and writes every file of this folder that is not source.
 
-How to run, in a virtual environment of its own (about 900 MB; ten minutes on one core):
+How to run, in a virtual environment of its own (about 900 MB; six minutes on one core):
 
     python3 -m venv /tmp/venv-digits
     /tmp/venv-digits/bin/pip install -r requirements.txt
