@@ -1,0 +1,56 @@
+/*
+ * What is to be served under one name: a model or an ensemble of models. Plain values; strings and arrays belong to whoever
+ * made the spec.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define SL_MEMBERS_MAX 32
+
+/* How the members' predictions become one (ensemble paper, section II.C.2). */
+#define SL_RULES(X)                                                                                                                \
+        X(NONE, "none")                     /* all members' outputs side by side */                                                \
+        X(MEAN, "mean")                     /* sum over members / members */                                                       \
+        X(WEIGHTED_MEAN, "weighted_mean")   /* sum of weight * prediction / sum of weights */                                      \
+        X(MAJORITY_VOTE, "majority_vote")   /* share of the members whose largest class this is */                                 \
+        X(GEOMETRIC_MEAN, "geometric_mean") /* of probabilities, normalised to sum 1 */                                            \
+        X(MAXIMUM, "maximum")
+
+enum sl_rule {
+#define X(id, name) SL_RULE_##id,
+        SL_RULES(X)
+#undef X
+                SL_RULE_COUNT,
+};
+
+struct sl_model_spec {
+        const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
+        int64_t version;  /* 0 for an ensemble */
+
+        /* A model: */
+        const char *path;        /* .../lenet/1/model.onnx; NULL for an ensemble */
+        uint64_t stamp;          /* changes when the file or its configuration does: reload compares it */
+        const char *backend;     /* "cpu", "ref" */
+        uint32_t batch_max;      /* largest batch of a worker */
+        uint32_t workers;        /* data-parallel instances */
+        uint32_t warmup;         /* runs per instance before it is ready */
+        uint32_t without_passes; /* bits of enum sl_pass */
+
+        /* An ensemble: */
+        const char *const *members; /* names of models */
+        uint32_t n_members;
+        enum sl_rule rule;
+        const float *weights; /* n_members, for WEIGHTED_MEAN; else NULL */
+
+        /* Both: */
+        uint32_t segment_samples; /* N; at least the largest batch_max */
+        uint32_t samples_max;     /* of one request */
+        uint32_t queue_requests;  /* accepted and not completed; beyond: -EBUSY */
+};
+
+/* "mean"; NULL for a number that is no rule. */
+const char *sl_rule_name(uint32_t rule);
+
+/* The rule of that name, or -EINVAL. */
+int sl_rule_find(const char *name);
