@@ -8,6 +8,16 @@
  * has PADS, Clip has MIN and MAX, Split has SPLIT, Expand and Tile have SHAPE (Tile: the repeats), all as attributes; their data
  * input is input 0. Only while such a parameter is not constant yet (it hangs on Shape of a batch, say) it stands as an input in
  * ONNX's place; sl_graph_specialise() folds it, and kernels never see it.
+ *
+ * Where an attribute has another name or type than ONNX's:
+ *   LRN                  AXIS is `size`, VALUE is `bias`
+ *   ArgMax, ArgMin       MODE is `select_last_index`
+ *   Pad                  MODE is 0 constant, 1 reflect, 2 edge, 3 wrap; VALUE (float) is the constant; AXES may be absent
+ *   Gelu                 APPROXIMATE is 0 for erf, 1 for tanh
+ *   Shape                STARTS and ENDS (lists of one) are `start` and `end`
+ *   ConstantOfShape      VALUE (float) and TO (the element type) are the `value` tensor
+ *   Reorder              LAYOUT is the layout of the output
+ * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  */
 #pragma once
 
@@ -33,15 +43,15 @@ enum {
         X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL)                                                               \
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
-        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, same, SL_OP_SPATIAL | SL_OP_INPLACE)                                          \
-        X(LAYER_NORM, "LayerNormalization", 2, 3, 1, same, SL_OP_INPLACE)                                                          \
-        X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, same, SL_OP_SPATIAL)                                                    \
-        X(LRN, "LRN", 1, 1, 1, same, SL_OP_SPATIAL)                                                                                \
-        X(SOFTMAX, "Softmax", 1, 1, 1, same, SL_OP_INPLACE)                                                                        \
-        X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, same, SL_OP_INPLACE)                                                                 \
+        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE)                                    \
+        X(LAYER_NORM, "LayerNormalization", 2, 3, 1, layer_norm, SL_OP_INPLACE)                                                    \
+        X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, SL_OP_SPATIAL)                                           \
+        X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL)                                                                                 \
+        X(SOFTMAX, "Softmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                                     \
+        X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                              \
         X(RELU, "Relu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
         X(LEAKY_RELU, "LeakyRelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
-        X(PRELU, "PRelu", 2, 2, 1, same, SL_OP_INPLACE)                                                                            \
+        X(PRELU, "PRelu", 2, 2, 1, prelu, SL_OP_INPLACE)                                                                           \
         X(ELU, "Elu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
         X(SIGMOID, "Sigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
         X(HARD_SIGMOID, "HardSigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                           \
@@ -62,7 +72,7 @@ enum {
         X(SIGN, "Sign", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
         X(SIN, "Sin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
         X(COS, "Cos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(NOT, "Not", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(NOT, "Not", 1, 1, 1, logic, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                           \
         X(CLIP, "Clip", 1, 3, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
         X(IDENTITY, "Identity", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE | SL_OP_VIEW)                                     \
         X(CAST, "Cast", 1, 1, 1, cast, SL_OP_ELEMENTWISE)                                                                          \
@@ -70,7 +80,7 @@ enum {
         X(SUB, "Sub", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
         X(MUL, "Mul", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
         X(DIV, "Div", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
-        X(POW, "Pow", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
+        X(POW, "Pow", 2, 2, 1, pow, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                             \
         X(MIN, "Min", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
         X(MAX, "Max", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
         X(SUM, "Sum", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
@@ -80,8 +90,8 @@ enum {
         X(GREATER_OR_EQUAL, "GreaterOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                 \
         X(LESS, "Less", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                       \
         X(LESS_OR_EQUAL, "LessOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                       \
-        X(AND, "And", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                         \
-        X(OR, "Or", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                           \
+        X(AND, "And", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                           \
+        X(OR, "Or", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                             \
         X(WHERE, "Where", 3, 3, 1, where, SL_OP_ELEMENTWISE)                                                                       \
         X(CONCAT, "Concat", 1, 64, 1, concat, SL_OP_SPATIAL)                                                                       \
         X(SLICE, "Slice", 1, 5, 1, slice, SL_OP_SPATIAL)                                                                           \
@@ -108,8 +118,8 @@ enum {
         X(TILE, "Tile", 1, 2, 1, tile, 0)                                                                                          \
         X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
         X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
-        X(RANGE, "Range", 3, 3, 1, unknown, 0)                                                                                     \
-        X(REORDER, "starling.Reorder", 1, 1, 1, same, 0)
+        X(RANGE, "Range", 3, 3, 1, range, 0)                                                                                       \
+        X(REORDER, "starling.Reorder", 1, 1, 1, reorder, 0)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
@@ -129,9 +139,16 @@ uint32_t sl_op_traits(uint32_t op);
 /*
  * Fills dtype, shape and layout of the node's outputs from its inputs and attributes. Layout: PLAIN.
  * Static shapes give static shapes; SL_DIM_BATCH is carried through where the rule can prove it, else SL_DIM_UNKNOWN.
- * Return: 0; -EINVAL (wrong number of inputs, rank, dimension or attribute: the text says which), -EOVERFLOW.
+ * Return: 0; -EINVAL (wrong number of inputs, rank, dimension, type or attribute: the text says which), -EOVERFLOW;
+ * -ENOTSUP when even the rank depends on data.
  */
 int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
 
-/* Multiply-adds of the node at its shapes, 0 for operators without any. */
+/* Multiply-adds of the node at its shapes; 0 for operators without any and for shapes that are not static. */
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);
+
+/*
+ * Elements of a Range over scalars of @dtype at these three addresses: how the output of Range gets its shape once the
+ * inputs are constant. -EINVAL: a step of 0 or NaN, another type than ONNX allows; -EOVERFLOW.
+ */
+int64_t sl_op_range_elements(uint32_t dtype, const void *start, const void *limit, const void *delta);

@@ -1,0 +1,27 @@
+/*
+ * The sliding window of a convolution or pooling: one reading of the attributes for shape rules and kernels.
+ * Entry i belongs to spatial dimension i. Pure; any thread.
+ */
+#pragma once
+
+#include "node.h"
+
+struct sl_error;
+
+#define SL_SPATIAL_MAX 3
+
+struct sl_window {
+        uint32_t rank; /* spatial dimensions, 1 to SL_SPATIAL_MAX */
+        int64_t kernel[SL_SPATIAL_MAX], stride[SL_SPATIAL_MAX], dilation[SL_SPATIAL_MAX];
+        int64_t pad_begin[SL_SPATIAL_MAX], pad_end[SL_SPATIAL_MAX];
+        bool ceil;
+};
+
+/*
+ * Conv: the kernel is that of the weights (input 1), which KERNEL_SHAPE must not contradict; a dimension may stay
+ * SL_DIM_UNKNOWN. Pools: KERNEL_SHAPE. -EINVAL: rank of input 0 not 3 to 5, a list of another length, a value out of range.
+ */
+int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window, struct sl_error *error);
+
+/* Positions of the window along spatial dimension @i of @size elements; SL_DIM_UNKNOWN; -EINVAL when it does not fit once. */
+int sl_window_positions(const struct sl_window *window, uint32_t i, int64_t size, int64_t *ret_positions, struct sl_error *error);
