@@ -16,6 +16,16 @@ int sl_error_set(struct sl_error *error, int code, const char *format, ...)
         return -code;
 }
 
+/* Cuts off what does not fit. */
+static void append(struct sl_error *error, const char *more)
+{
+        size_t used = strnlen(error->text, sizeof(error->text) - 1);
+        size_t length = strnlen(more, sizeof(error->text) - 1 - used);
+
+        memcpy(error->text + used, more, length);
+        error->text[used + length] = '\0';
+}
+
 int sl_error_prefix(struct sl_error *error, int result, const char *format, ...)
 {
         if (error) {
@@ -25,8 +35,8 @@ int sl_error_prefix(struct sl_error *error, int result, const char *format, ...)
                 va_start(args, format);
                 vsnprintf(outer.text, sizeof(outer.text), format, args);
                 va_end(args);
-                size_t used = strnlen(outer.text, sizeof(outer.text) - 1);
-                snprintf(outer.text + used, sizeof(outer.text) - used, ": %s", error->text);
+                append(&outer, ": ");
+                append(&outer, error->text);
                 *error = outer;
         }
         return result;

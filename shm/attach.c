@@ -1,0 +1,139 @@
+#include "attach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Kernels hand over at most 253 fds in one packet; one more than is allowed is enough to see that there are too many. */
+#define CONTROL_BYTES CMSG_SPACE((SL_MESSAGE_FDS_MAX + 1) * sizeof(int))
+
+union control {
+        char bytes[CONTROL_BYTES];
+        struct cmsghdr aligned;
+};
+
+struct fd_list {
+        int fds[SL_MESSAGE_FDS_MAX + 1];
+        uint32_t n;
+};
+
+static const char *directory_from(const char *variable)
+{
+        const char *value = getenv(variable);
+
+        return value && value[0] == '/' ? value : NULL;
+}
+
+int sl_socket_path(const char *name, char *ret_path, size_t path_bytes)
+{
+        struct sockaddr_un address;
+        const char *directory = directory_from("STARLING_SOCKET_DIR");
+        const char *suffix = "";
+
+        if (!name[0] || strchr(name, '/'))
+                return -EINVAL;
+        if (!directory) {
+                directory = directory_from("XDG_RUNTIME_DIR");
+                suffix = directory ? "/starling" : "";
+        }
+        if (!directory)
+                directory = "/run/starling";
+
+        int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s%s/%s.sock", directory, suffix, name);
+
+        if (n < 0 || (size_t)n >= sizeof(address.sun_path) || (size_t)n >= path_bytes)
+                return -ENAMETOOLONG;
+        memcpy(ret_path, address.sun_path, (size_t)n + 1);
+        return 0;
+}
+
+static int socket_result(int error)
+{
+        if (error == ECONNRESET || error == ENOTCONN)
+                return -EPIPE;
+        return error == EWOULDBLOCK ? -EAGAIN : -error;
+}
+
+int sl_message_send(int socket, const struct sl_message *message, const int *fds, uint32_t n_fds)
+{
+        struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof(*message)};
+        struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+        union control control = {0};
+        ssize_t n;
+
+        if (n_fds > SL_MESSAGE_FDS_MAX)
+                return -EINVAL;
+        if (n_fds > 0) {
+                header.msg_control = control.bytes;
+                header.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+                struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+                rights->cmsg_level = SOL_SOCKET;
+                rights->cmsg_type = SCM_RIGHTS;
+                rights->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+                memcpy(CMSG_DATA(rights), fds, n_fds * sizeof(int));
+        }
+        do
+                n = sendmsg(socket, &header, MSG_NOSIGNAL);
+        while (n < 0 && errno == EINTR);
+        return n < 0 ? socket_result(errno) : 0;
+}
+
+/* Collects the fds of every SCM_RIGHTS part; what does not fit the list is closed and still counted. */
+static void collect_fds(struct msghdr *header, struct fd_list *list)
+{
+        for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
+                if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+                        continue;
+                size_t n = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+                for (size_t i = 0; i < n; i++) {
+                        int fd;
+
+                        memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
+                        if (list->n < SL_MESSAGE_FDS_MAX + 1)
+                                list->fds[list->n++] = fd;
+                        else
+                                close(fd);
+                }
+        }
+}
+
+static int refuse(struct fd_list *list, int result)
+{
+        for (uint32_t i = 0; i < list->n; i++)
+                close(list->fds[i]);
+        return result;
+}
+
+int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags)
+{
+        struct sl_message message;
+        struct iovec part = {.iov_base = &message, .iov_len = sizeof(message)};
+        union control control;
+        struct msghdr header = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+        struct fd_list list = {.n = 0};
+        ssize_t n;
+
+        do
+                n = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return socket_result(errno);
+        collect_fds(&header, &list);
+        if (n == 0) /* an empty packet looks the same as the end of file, and ends the connection just so */
+                return refuse(&list, -EPIPE);
+        if (n != sizeof(message) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || message.magic != SL_WIRE_MAGIC)
+                return refuse(&list, -EBADMSG);
+        if (list.n > fds_max)
+                return refuse(&list, -EBADMSG);
+        message.text[sizeof(message.text) - 1] = '\0';
+        *ret_message = message;
+        if (list.n > 0)
+                memcpy(ret_fds, list.fds, list.n * sizeof(int));
+        *ret_n_fds = list.n;
+        return 0;
+}

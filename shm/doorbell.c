@@ -1,0 +1,114 @@
+#include "doorbell.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* No wake-up can be lost; should one be lost nevertheless, the sleeper looks again after this time. */
+#define INSURANCE_NS (250 * SL_NS_PER_MS)
+
+/*
+ * The full barrier between an own store and the load that follows it. ThreadSanitizer does not model fences and warns; here it
+ * need not: the fence orders two flags, while the data is handed over by the acquire and release of the rings.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+static inline void full_fence(void)
+{
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
+bool sl_dispatcher_sleeps(const struct sl_dispatcher_line *line)
+{
+        full_fence();                             /* K1 */
+        return atomic_load(&line->sleeping) != 0; /* K2 */
+}
+
+int sl_doorbell_ring(int fd)
+{
+        const uint64_t one = 1;
+        ssize_t n;
+
+        do
+                n = write(fd, &one, sizeof(one));
+        while (n < 0 && errno == EINTR);
+        return n < 0 && errno != EAGAIN ? -errno : 0;
+}
+
+void sl_doorbell_clear(int fd)
+{
+        uint64_t rings[64];
+        struct iovec part = {.iov_base = rings, .iov_len = sizeof(rings)};
+        ssize_t n;
+
+        do
+                n = preadv2(fd, &part, 1, -1, RWF_NOWAIT);
+        while (n < 0 && errno == EINTR);
+        if (n < 0 && errno == EOPNOTSUPP)
+                n = read(fd, rings, sizeof(rings));
+        (void)n; /* nothing to read is what is wanted */
+}
+
+void sl_dispatcher_sleep(struct sl_dispatcher_line *line)
+{
+        atomic_store(&line->sleeping, 1); /* W1 */
+        full_fence();                     /* so that W2 may be any load */
+}
+
+void sl_dispatcher_wake(struct sl_dispatcher_line *line)
+{
+        atomic_store_explicit(&line->sleeping, 0, memory_order_relaxed);
+}
+
+/* Not FUTEX_PRIVATE: the waker is another process. A read-only mapping is good enough to wait on. */
+static long futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+        struct timespec limit = {
+                .tv_sec = (time_t)(timeout_ns / SL_NS_PER_SECOND), .tv_nsec = (long)(timeout_ns % SL_NS_PER_SECOND)};
+
+        return syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
+}
+
+static int wait_for_tail(const _Atomic uint32_t *tail, uint32_t seen, uint64_t timeout_ns)
+{
+        uint64_t start_ns = sl_clock_ns();
+
+        while (atomic_load(tail) == seen) { /* W2 */
+                uint64_t waited_ns = sl_clock_ns() - start_ns;
+
+                if (waited_ns >= timeout_ns)
+                        return -ETIMEDOUT;
+                uint64_t left_ns = timeout_ns - waited_ns;
+                if (futex_wait(tail, seen, left_ns < INSURANCE_NS ? left_ns : INSURANCE_NS) < 0 && errno == EINTR) /* W3 */
+                        return atomic_load(tail) == seen ? -EINTR : 0;
+        }
+        return 0;
+}
+
+int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns)
+{
+        atomic_store(&queue->request->sleep, SL_ASLEEP_FUTEX); /* W1 */
+        full_fence();
+
+        int r = wait_for_tail(&queue->response->tail, seen, timeout_ns);
+
+        atomic_store_explicit(&queue->request->sleep, SL_AWAKE, memory_order_relaxed);
+        return r;
+}
+
+void sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
+{
+        full_fence(); /* K1 */
+
+        uint32_t sleep = atomic_load(&queue->request->sleep); /* K2 */
+
+        if (sleep == SL_ASLEEP_FUTEX)
+                syscall(SYS_futex, &queue->response->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
+        else if (sleep == SL_ASLEEP_FD && completion_fd >= 0)
+                sl_doorbell_ring(completion_fd);
+}
