@@ -1,0 +1,501 @@
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * starling.h: inference through shared memory. This header is the manual of libstarling; starling(7) is the tour.
+ *
+ * A *client* is one connection to one *runtime* (`starling serve`). It owns an *arena*: memory that both processes map, in which
+ * every tensor of a request lies. Requests are submitted to *queue pairs* and come back as *completions*:
+ *
+ *     struct starling_client *client;
+ *     struct starling_model *model;
+ *     struct starling_queue *queue;
+ *
+ *     starling_connect(NULL, &client, NULL);
+ *     starling_model_open(client, "digits", &model, NULL);
+ *     starling_queue_open(client, &queue, NULL);
+ *
+ *     struct starling_tensor input, output;
+ *     starling_tensor_alloc(client, STARLING_F32, 4, (uint32_t[]){300, 1, 8, 8}, &input);
+ *     starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){300, 10}, &output);
+ *     ... write the samples to input.data ...
+ *     starling_infer(queue, &(struct starling_request){.model = model, .inputs = &input, .n_inputs = 1,
+ *                                                      .outputs = &output, .n_outputs = 1}, NULL);
+ *     ... read the predictions from output.data ...
+ *     starling_close(client);
+ *
+ * Ownership of buffers. From a successful submit until the completion of that request the tensors' bytes are the runtime's:
+ * leave them alone, cancelled or not. A submit that fails leaves them yours. The structs that describe a request are read during
+ * the call only. An output is defined only when its completion's status is 0.
+ *
+ * Exactly one completion comes back for every accepted request: done, failed, expired, cancelled, or runtime gone.
+ *
+ * Threads. A queue pair has one owner thread: its calls (those that take a struct starling_queue) come from one thread at a time.
+ * All other calls may come from any thread at once, unless they say otherwise. No call uses signals, and no thread is started.
+ *
+ * Errors. Calls return 0 or a count, or a negative errno value; each call lists its own. Out-parameters (ret_x) are written on
+ * success only. Where a call takes a struct starling_error, it may be NULL; on failure it gets one line that names the thing, the
+ * value and the limit. These values mean the same everywhere, as results and as the status of a completion:
+ *
+ *     -EINVAL     an argument is wrong, or a shape or type differs from the model's
+ *     -EAGAIN     no room in the queue pair: reap completions and try again
+ *     -EBUSY      the model's queue in the runtime is full: try again later
+ *     -ETIME      the deadline passed before the result was there
+ *     -ECANCELED  cancelled by starling_cancel() or because the runtime ends
+ *     -EMSGSIZE   an output's buffer is too small: see bytes_needed
+ *     -ESTALE     the model's inputs or outputs have changed since it was opened: close it and open it again
+ *     -EIO        the model failed while it computed
+ *     -ENOMEM     memory ran out
+ *     -EDQUOT     a quota of this client or user is used up
+ *     -EPIPE      the runtime is gone, or has ended this connection: starling_reconnect() or starling_close()
+ *     -EPROTO     the other side broke the protocol; the connection is over
+ *     -EPERM      the role of this client does not allow it
+ *     -ECHILD     the handle was inherited through fork(): a child process connects for itself
+ *
+ * Fork. A child's copy of a handle answers -ECHILD and never touches what it shares with its parent; only starling_close() may
+ * be called on it, which frees the child's copies. Times are in nanoseconds; points in time are CLOCK_MONOTONIC; sizes are in
+ * bytes.
+ */
+#ifndef STARLING_H
+#define STARLING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STARLING_VERSION_MAJOR 0
+#define STARLING_VERSION_MINOR 1
+#define STARLING_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define STARLING_API __attribute__((visibility("default")))
+#else
+#define STARLING_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STARLING_RANK_MAX   8  /* dimensions of a tensor */
+#define STARLING_NAME_BYTES 64 /* of a model, an input or an output, with the final NUL */
+#define STARLING_TEXT_BYTES 480
+#define STARLING_ALIGNMENT  64         /* of every tensor's first byte */
+#define STARLING_PRIORITIES 4          /* 0 is served first */
+#define STARLING_FOREVER    UINT64_MAX /* as a time-out */
+
+struct starling_client; /* a connection and its arena */
+struct starling_model;  /* one model as this client opened it */
+struct starling_queue;  /* a queue pair */
+
+/* Why a call failed: one line, NUL-terminated. */
+struct starling_error {
+        char text[STARLING_TEXT_BYTES];
+};
+
+/* "the runtime is gone" for -EPIPE and so on; any errno value of either sign. Never NULL, never freed. Any thread. */
+STARLING_API const char *starling_strerror(int status);
+
+/* "0.1.0": of the library that runs, which may be newer than this header. */
+STARLING_API const char *starling_version(void);
+
+/* Now, on the clock of deadlines: CLOCK_MONOTONIC. */
+STARLING_API uint64_t starling_clock_ns(void);
+
+/* ---- element types ---------------------------------------------------------------------------------------------------- */
+
+/* The numbers are ONNX's. bfloat16 is the upper half of a float; bool is one byte, 0 or 1. */
+enum starling_dtype {
+        STARLING_F32 = 1,
+        STARLING_U8 = 2,
+        STARLING_I8 = 3,
+        STARLING_U16 = 4,
+        STARLING_I16 = 5,
+        STARLING_I32 = 6,
+        STARLING_I64 = 7,
+        STARLING_BOOL = 9,
+        STARLING_F16 = 10,
+        STARLING_F64 = 11,
+        STARLING_U32 = 12,
+        STARLING_U64 = 13,
+        STARLING_BF16 = 16
+};
+
+/* Bytes of one element; 0 for a number that is no type. */
+STARLING_API size_t starling_dtype_bytes(uint32_t dtype);
+
+/* "float32"; "unknown" for a number that is no type. */
+STARLING_API const char *starling_dtype_name(uint32_t dtype);
+
+/* ---- connecting -------------------------------------------------------------------------------------------------------- */
+
+enum starling_role {
+        STARLING_ROLE_CLIENT = 0, /* submits requests */
+        STARLING_ROLE_READER = 1, /* lists models only: no queue pairs, no arena */
+        STARLING_ROLE_ADMIN = 2   /* loads and unloads models: no queue pairs, no arena */
+};
+
+/* Everything that is 0 or NULL means the default in brackets; so does a NULL for the whole struct. */
+struct starling_options {
+        const char *runtime;          /* its name, or with a slash in it the path of its socket ["starling"] */
+        const char *label;            /* of this client in the runtime's log, at most 31 bytes are kept [the program's name] */
+        enum starling_role role;      /* [STARLING_ROLE_CLIENT] */
+        uint32_t queue_pairs;         /* that may be open at once, 1 to 64 [4] */
+        uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
+        uint32_t tensors_per_request; /* inputs and outputs of one request together, 1 to 48 [8] */
+        uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by [16 MiB] */
+        uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
+        uint64_t reserved[8];         /* 0 */
+};
+
+/* What was granted. */
+struct starling_client_info {
+        uint64_t client_id; /* as in the runtime's log */
+        uint32_t queue_pairs, queue_depth, tensors_per_request;
+        uint32_t regions;           /* of the arena */
+        uint64_t arena_bytes;       /* of all regions */
+        uint64_t arena_used_bytes;  /* in blocks that are handed out; a snapshot */
+        uint64_t arena_limit_bytes; /* the quota */
+};
+
+/**
+ * starling_connect() - attach to a runtime
+ * @options:    NULL for the defaults
+ * @ret_client: closed with starling_close()
+ *
+ * Waits up to options->timeout_ns for a runtime that does not listen yet, and at least 5 s for the answer of one that does. Rings
+ * of all queue pairs must fit 256 KiB: about (tensors_per_request + 1) * queue_depth * queue_pairs * 64 bytes.
+ *
+ * Return: 0, or
+ *   -EINVAL        an option is out of its range
+ *   -E2BIG         the rings do not fit
+ *   -ENAMETOOLONG  the path of the socket is too long
+ *   -ENOENT, -ECONNREFUSED  no runtime listens there
+ *   -ETIMEDOUT     a runtime listens, but does not answer
+ *   -EACCES, -EPERM         this user, or this role for this user, is refused
+ *   -EDQUOT        too many clients, or an arena over the quota
+ *   -EPROTO        no wire version in common, or an answer that makes no sense
+ *   -ENOMEM, -EMFILE, other system errors
+ */
+STARLING_API int starling_connect(
+        const struct starling_options *options, struct starling_client **ret_client, struct starling_error *error);
+
+/**
+ * starling_reconnect() - attach again after the runtime has gone
+ * @timeout_ns: how long to wait for a runtime that is starting; 0 tries once
+ *
+ * The arena stays at its addresses with its contents, and is handed to the new runtime. Requests that were in flight complete as
+ * -EPIPE, if they had not completed before; they still come out of starling_poll() and starling_wait() of their queue pairs, which
+ * stay open with empty rings. Models are looked up again by name; one whose inputs or outputs differ now answers -ESTALE, one that
+ * is missing answers -ENOENT, until it is closed and opened again. When it fails, all stays as it was and it may be called again.
+ *
+ * One thread, while no other thread is in a call of this client. Calling it while the runtime lives ends the old connection first.
+ *
+ * Return: as starling_connect(); -EPROTO also when the runtime grants other limits than before; -ECHILD
+ */
+STARLING_API int starling_reconnect(struct starling_client *client, uint64_t timeout_ns, struct starling_error *error);
+
+/**
+ * starling_disconnect() - end the connection, and keep the arena
+ *
+ * From here on it is as if the runtime had gone: what is in flight completes as -EPIPE. Memory stays mapped until
+ * starling_close(). The runtime needs a moment to notice: until then it may still write to outputs that were in flight.
+ * One thread, while no other thread is in a call of this client.
+ */
+STARLING_API void starling_disconnect(struct starling_client *client);
+
+/**
+ * starling_close() - end the connection and free everything
+ *
+ * All handles, tensors and completions of this client are invalid afterwards; none needs to be closed before. Nothing waits: what
+ * is in flight is abandoned. NULL is fine. One thread, while no other thread is in a call of this client. Return: NULL.
+ */
+STARLING_API struct starling_client *starling_close(struct starling_client *client);
+
+/* Return: 0, -ECHILD. Any thread. */
+STARLING_API int starling_client_info(const struct starling_client *client, struct starling_client_info *ret_info);
+
+/* ---- models ------------------------------------------------------------------------------------------------------------- */
+
+enum starling_model_state {
+        STARLING_MODEL_LOADING = 1,
+        STARLING_MODEL_READY = 2,
+        STARLING_MODEL_DRAINING = 3, /* takes no new requests */
+        STARLING_MODEL_FAILED = 4    /* could not be loaded; the runtime's log says why */
+};
+
+/* One line of a listing. */
+struct starling_model_entry {
+        char name[STARLING_NAME_BYTES];
+        int64_t version; /* 0 for an ensemble */
+        enum starling_model_state state;
+        int ensemble; /* 1: several models whose predictions the runtime combines */
+};
+
+/* An input or an output of a model. */
+struct starling_port {
+        char name[STARLING_NAME_BYTES];
+        enum starling_dtype dtype;
+        uint32_t rank;
+        int32_t dims[STARLING_RANK_MAX]; /* -1 where the size is free: the batch, or what only the model knows */
+        int32_t batch_axis;              /* which of them counts samples; -1: none, and every request is one sample */
+};
+
+/* A model as it was when it was opened. */
+struct starling_model_info {
+        char name[STARLING_NAME_BYTES];
+        int64_t version; /* 0 for an ensemble */
+        int ensemble;
+        uint32_t samples_max;     /* of one request */
+        uint32_t segment_samples; /* a request is worked on in pieces of so many samples */
+        uint32_t n_inputs, n_outputs;
+        const struct starling_port *inputs, *outputs; /* in the order in which requests list them */
+};
+
+/**
+ * starling_model_list() - what the runtime serves
+ * @ret_entries: the first @max models, in no particular order
+ *
+ * Return: the number of models, which may exceed @max; -ECHILD. After the runtime's death: the last known state.
+ */
+STARLING_API int starling_model_list(const struct starling_client *client, struct starling_model_entry *ret_entries, uint32_t max);
+
+/**
+ * starling_model_open() - look a model up by its name
+ * @ret_model: valid until starling_model_close() or starling_close(); any thread may use it at once
+ *
+ * Return: 0, or
+ *   -ENOENT  no model of this name; the text lists those that there are
+ *   -EAGAIN  it is still loading
+ *   -EIO     it failed to load, or is being unloaded
+ *   -EPIPE, -ENOMEM, -ECHILD
+ */
+STARLING_API int starling_model_open(
+        struct starling_client *client, const char *name, struct starling_model **ret_model, struct starling_error *error);
+
+/* What was found. Valid as long as @model, and never changes. Any thread. */
+STARLING_API const struct starling_model_info *starling_model_info(const struct starling_model *model);
+
+/* Forgets the handle; requests in flight are not disturbed. NULL is fine. Return: NULL. */
+STARLING_API struct starling_model *starling_model_close(struct starling_model *model);
+
+/* ---- tensors ------------------------------------------------------------------------------------------------------------ */
+
+/*
+ * A dense tensor, C order. @data is 64-byte aligned and lies in the arena of the client that submits it: any such place, so a part
+ * of an allocation will do. @bytes is the room at @data, at least what the shape takes; for outputs it is the capacity. An output's
+ * @rank and @dims are not read: its completion says what the shape was.
+ */
+struct starling_tensor {
+        void *data;
+        uint64_t bytes;
+        enum starling_dtype dtype;
+        uint32_t rank;
+        uint32_t dims[STARLING_RANK_MAX];
+};
+
+/**
+ * starling_alloc() - memory in the arena, as malloc()
+ * @bytes: more than 0
+ *
+ * Lock-free and without a system call unless the arena must grow by another region, which the runtime is asked for. The contents
+ * are undefined. Return: 64-byte aligned memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a reader or administrator),
+ * EPIPE (it must grow, and the runtime is gone), ECHILD.
+ */
+STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
+
+/* Gives memory back. @data: what starling_alloc() returned; NULL is fine. Return: 0; -EINVAL: no such block is in use; -ECHILD. */
+STARLING_API int starling_free(struct starling_client *client, void *data);
+
+/**
+ * starling_tensor_alloc() - memory for a tensor of this type and shape
+ * @dims:       @rank of them, each more than 0
+ * @ret_tensor: all fields; give its data back with starling_free()
+ *
+ * Return: 0; -EINVAL no such type, rank or size; -EOVERFLOW the bytes do not fit 64 bits; otherwise as starling_alloc(), negative
+ */
+STARLING_API int starling_tensor_alloc(struct starling_client *client, enum starling_dtype dtype, uint32_t rank,
+        const uint32_t *dims, struct starling_tensor *ret_tensor);
+
+/* ---- requests ------------------------------------------------------------------------------------------------------------ */
+
+enum {
+        STARLING_NOOP = 1 << 0 /* answered at once by the runtime's dispatcher: model and tensors are not read */
+};
+
+struct starling_request {
+        struct starling_model *model;
+        const struct starling_tensor *inputs;  /* all of the model's, in its order; the same number of samples in each */
+        const struct starling_tensor *outputs; /* all of the model's, in its order */
+        uint32_t n_inputs, n_outputs;
+        uint32_t flags;       /* STARLING_NOOP or 0 */
+        uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first */
+        uint64_t deadline_ns; /* absolute, see starling_clock_ns(); 0: none. A request that is late completes with -ETIME */
+        uint64_t user_data;   /* comes back in the completion */
+        uint64_t session;     /* sequence of a model that keeps state; 0: none */
+};
+
+/* The actual shape of an output. */
+struct starling_shape {
+        uint64_t bytes;
+        uint32_t dims[STARLING_RANK_MAX];
+        uint32_t rank;
+        enum starling_dtype dtype;
+};
+
+struct starling_completion {
+        uint64_t id; /* as starling_submit() returned it */
+        uint64_t user_data;
+        int32_t status;                       /* 0 or a negative errno value, see the top */
+        uint32_t n_outputs;                   /* 0 unless status is 0 */
+        const struct starling_shape *outputs; /* valid until the next poll, wait, infer or reconnect of this queue pair */
+        uint64_t queued_ns;    /* from the runtime's taking the request to a worker's being given its first samples */
+        uint64_t batched_ns;   /* from there until a batch with it starts to compute */
+        uint64_t computing_ns; /* from there until the last model's last prediction is there */
+        uint64_t combining_ns; /* from there until the combined result is stored */
+        uint64_t bytes_needed; /* with -EMSGSIZE: what the first output that is too small wants; else 0 */
+};
+
+/**
+ * starling_queue_open() - take a queue pair
+ * @ret_queue: owned by one thread at a time; closed with starling_queue_close() or with the client
+ *
+ * Return: 0; -EMFILE all queue pairs are open; -EPERM a reader or administrator; -EPIPE; -ENOMEM; -ECHILD. Any thread.
+ */
+STARLING_API int starling_queue_open(
+        struct starling_client *client, struct starling_queue **ret_queue, struct starling_error *error);
+
+/**
+ * starling_queue_close() - give a queue pair back
+ *
+ * Cancels what is in flight and waits for it, so that its buffers are the caller's again; completions that were not reaped are
+ * dropped. A runtime that lives but does not answer is waited for 5 s; the queue pair then stays taken. NULL is fine. Return: NULL.
+ */
+STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *queue);
+
+/**
+ * starling_submit() - queue one request; never blocks
+ * @ret_id: for starling_cancel(), never 0; unique among the requests in flight of the queue pair. NULL is fine
+ *
+ * Makes no system call, unless the runtime sleeps and must be woken. At most queue_depth requests of a queue pair are accepted and
+ * not yet reaped. What the runtime refuses later (-EBUSY, -ETIME, -ESTALE, -EDQUOT ...) comes as the status of the completion.
+ *
+ * Return: 0, or (starling_queue_error() has the text)
+ *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
+ *   -EAGAIN  queue_depth requests are in flight or not reaped: nothing was queued
+ *   -ESTALE  the model changed, seen at a reconnect;  -ENOENT  it is gone, seen at a reconnect
+ *   -E2BIG   more tensors than tensors_per_request
+ *   -EPIPE   the runtime is known to be gone
+ *   -ECHILD
+ */
+STARLING_API int starling_submit(struct starling_queue *queue, const struct starling_request *request, uint64_t *ret_id);
+
+/**
+ * starling_submit_many() - queue several requests as one; never blocks
+ * @ret_ids: as many as are accepted; NULL is fine
+ *
+ * As starling_submit() for one after the other until one is refused, but published together: the runtime is looked at (and, when
+ * it sleeps, woken) once.
+ *
+ * Return: how many were accepted, the first ones; what was wrong with the next one is its error when it is submitted again. When
+ * the very first is refused, its error. 0 only for @n 0.
+ */
+STARLING_API int starling_submit_many(
+        struct starling_queue *queue, const struct starling_request *requests, uint32_t n, uint64_t *ret_ids);
+
+/**
+ * starling_poll() - reap what has completed; never blocks
+ * @ret_completions: at most @max, in the order of completion
+ *
+ * Return: how many, 0 for none; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL @max is 0; -ECHILD
+ */
+STARLING_API int starling_poll(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max);
+
+/**
+ * starling_wait() - reap what has completed, and wait for the first
+ * @timeout_ns: relative; 0 polls, STARLING_FOREVER waits until something completes
+ *
+ * Spins for a few microseconds when this thread may run on more than one CPU, then sleeps. The death of the runtime ends it.
+ *
+ * Return: how many, at least 1; or
+ *   -ETIMEDOUT  nothing completed in time
+ *   -ENODATA    nothing is in flight, so nothing will complete
+ *   -EINTR      a signal came
+ *   -EPIPE      the runtime is gone and nothing is left to reap
+ *   -EINVAL     @max is 0
+ *   -ECHILD
+ */
+STARLING_API int starling_wait(
+        struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max, uint64_t timeout_ns);
+
+/**
+ * starling_infer() - submit one request and wait for it
+ * @ret_completion: written whenever the request was accepted, whatever its status; NULL is fine
+ *
+ * Other requests of the queue pair may be in flight; those that complete meanwhile are kept for starling_poll(). To limit the
+ * time, set deadline_ns. Signals do not end the wait.
+ *
+ * Return: the status of the request, or why it was not accepted, as starling_submit()
+ */
+STARLING_API int starling_infer(
+        struct starling_queue *queue, const struct starling_request *request, struct starling_completion *ret_completion);
+
+/**
+ * starling_cancel() - ask for an early end of a request
+ *
+ * Its completion still comes, as -ECANCELED, or with its result if that was faster. Until then the buffers are the runtime's.
+ *
+ * Return: 0 it was asked for; -ENOENT no such request is in flight; -EPIPE; -ECHILD
+ */
+STARLING_API int starling_cancel(struct starling_queue *queue, uint64_t id);
+
+/* Requests of this queue pair that are accepted and not yet reaped. */
+STARLING_API uint32_t starling_queue_in_flight(const struct starling_queue *queue);
+
+/* Why the last submit, submit_many or infer of this queue pair was refused; "" when none was. Valid until its next call. */
+STARLING_API const char *starling_queue_error(const struct starling_queue *queue);
+
+/* ---- event loops --------------------------------------------------------------------------------------------------------- */
+
+/**
+ * starling_queue_fd() - a file descriptor for poll(), epoll and their like
+ *
+ * It is readable when an armed queue pair has something to reap, and when the runtime has gone. It is to be watched, never to be
+ * read or closed; it stays the same across a reconnect, and it is made at the first call. A turn of the loop:
+ *
+ *     while (starling_poll(queue, completions, max) > 0)
+ *             handle them;
+ *     if (starling_queue_arm(queue) == 0)
+ *             wait until the descriptor is readable;
+ *
+ * Return: the descriptor; -EMFILE, -ENOMEM, -ENOSPC from the system; -ENOTSUP the runtime offers none; -ECHILD
+ */
+STARLING_API int starling_queue_fd(struct starling_queue *queue);
+
+/**
+ * starling_queue_arm() - make the descriptor tell of the next completion
+ *
+ * Lasts until the next poll, wait or infer of this queue pair.
+ *
+ * Return: 0 armed; 1 there is something to reap already; -EPIPE the runtime is gone and nothing is left to reap; -EINVAL
+ * starling_queue_fd() was not called; -ECHILD
+ */
+STARLING_API int starling_queue_arm(struct starling_queue *queue);
+
+/* ---- administration ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * For clients of STARLING_ROLE_ADMIN; each waits until the runtime has done it. Any thread; they run one after the other.
+ *
+ * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
+ * loaded; -EEXIST it is loaded already; -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ */
+STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
+STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);
+
+/* Puts the newest version in the place of the one that serves; that one serves until then. Requests in flight end normally. */
+STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
