@@ -14,11 +14,13 @@ struct sl_arena;
 
 #define SL_ARENA_ALIGNMENT 64u
 
-/* @bytes of memory to hand out as offsets [0, bytes). Return: 0, -ENOMEM, -EINVAL. */
+/* @bytes of memory, in whole pages of 4 KiB, to hand out as offsets [0, bytes). Return: 0; -ENOMEM; -EINVAL less than a page or
+ * more than 16 TiB. */
 int sl_arena_new(uint64_t bytes, struct sl_arena **ret_arena);
 struct sl_arena *sl_arena_free(struct sl_arena *arena);
 
-/* Return: 0 and an offset that is a multiple of 64; -ENOMEM no block is left that is large enough; -EINVAL @bytes is 0. */
+/* Return: 0 and an offset that is a multiple of 64 (of 4096 from 16 KiB on); -ENOMEM no block is left that is large enough; -EINVAL
+ * @bytes is 0. */
 int sl_arena_take(struct sl_arena *arena, uint64_t bytes, uint64_t *ret_offset);
 
 /* Gives a block back. Return: 0; -EINVAL: no block in use starts at @offset (nothing is changed). */
