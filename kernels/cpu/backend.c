@@ -1,0 +1,294 @@
+/*
+ * The `cpu` backend: which operator is written how, and the life of a kernel around that.
+ *
+ * Threads: supports(), pack() and repack() on any thread; a kernel belongs to one thread at a time. Ownership: a kernel owns its
+ * primitive or its state, nothing else. Invariant: exactly one of kernel->loop and kernel->primitive is set.
+ */
+#include "backend.h"
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cpu/operator.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sl_kernel {
+        const struct sl_cpu_loop *loop;
+        struct sl_primitive *primitive;
+        int8_t input_of[SL_ARGUMENT_COUNT];
+        size_t scratch_bytes;
+        alignas(max_align_t) unsigned char state[];
+};
+
+static sl_cpu_describe *const calls[SL_OP_COUNT] = {
+        [SL_OP_CONV] = sl_cpu_describe_convolution,
+        [SL_OP_GEMM] = sl_cpu_describe_gemm,
+        [SL_OP_MATMUL] = sl_cpu_describe_matmul,
+        [SL_OP_MAX_POOL] = sl_cpu_describe_pool,
+        [SL_OP_AVERAGE_POOL] = sl_cpu_describe_pool,
+        [SL_OP_GLOBAL_AVERAGE_POOL] = sl_cpu_describe_pool,
+        [SL_OP_GLOBAL_MAX_POOL] = sl_cpu_describe_pool,
+        [SL_OP_SOFTMAX] = sl_cpu_describe_softmax,
+        [SL_OP_LOG_SOFTMAX] = sl_cpu_describe_softmax,
+        [SL_OP_ELU] = sl_cpu_describe_function,
+        [SL_OP_SIGMOID] = sl_cpu_describe_function,
+        [SL_OP_TANH] = sl_cpu_describe_function,
+        [SL_OP_SOFTPLUS] = sl_cpu_describe_function,
+        [SL_OP_GELU] = sl_cpu_describe_function,
+        [SL_OP_EXP] = sl_cpu_describe_function,
+        [SL_OP_LOG] = sl_cpu_describe_function,
+};
+
+static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
+        [SL_OP_BATCH_NORM] = &sl_cpu_scale,
+        [SL_OP_LAYER_NORM] = &sl_cpu_normalise,
+        [SL_OP_INSTANCE_NORM] = &sl_cpu_normalise,
+        [SL_OP_SOFTMAX] = &sl_cpu_softmax,
+        [SL_OP_LOG_SOFTMAX] = &sl_cpu_softmax,
+        [SL_OP_RELU] = &sl_cpu_unary,
+        [SL_OP_LEAKY_RELU] = &sl_cpu_unary,
+        [SL_OP_HARD_SIGMOID] = &sl_cpu_unary,
+        [SL_OP_HARD_SWISH] = &sl_cpu_unary,
+        [SL_OP_ERF] = &sl_cpu_unary,
+        [SL_OP_SQRT] = &sl_cpu_unary,
+        [SL_OP_RECIPROCAL] = &sl_cpu_unary,
+        [SL_OP_NEG] = &sl_cpu_unary,
+        [SL_OP_ABS] = &sl_cpu_unary,
+        [SL_OP_FLOOR] = &sl_cpu_unary,
+        [SL_OP_CEIL] = &sl_cpu_unary,
+        [SL_OP_ROUND] = &sl_cpu_unary,
+        [SL_OP_SIGN] = &sl_cpu_unary,
+        [SL_OP_SIN] = &sl_cpu_unary,
+        [SL_OP_COS] = &sl_cpu_unary,
+        [SL_OP_NOT] = &sl_cpu_unary,
+        [SL_OP_CLIP] = &sl_cpu_unary,
+        [SL_OP_CAST] = &sl_cpu_cast,
+        [SL_OP_ADD] = &sl_cpu_binary,
+        [SL_OP_SUB] = &sl_cpu_binary,
+        [SL_OP_MUL] = &sl_cpu_binary,
+        [SL_OP_DIV] = &sl_cpu_binary,
+        [SL_OP_POW] = &sl_cpu_binary,
+        [SL_OP_EQUAL] = &sl_cpu_binary,
+        [SL_OP_GREATER] = &sl_cpu_binary,
+        [SL_OP_GREATER_OR_EQUAL] = &sl_cpu_binary,
+        [SL_OP_LESS] = &sl_cpu_binary,
+        [SL_OP_LESS_OR_EQUAL] = &sl_cpu_binary,
+        [SL_OP_AND] = &sl_cpu_binary,
+        [SL_OP_OR] = &sl_cpu_binary,
+        [SL_OP_MIN] = &sl_cpu_fold,
+        [SL_OP_MAX] = &sl_cpu_fold,
+        [SL_OP_SUM] = &sl_cpu_fold,
+        [SL_OP_MEAN] = &sl_cpu_fold,
+        [SL_OP_WHERE] = &sl_cpu_where,
+        [SL_OP_IDENTITY] = &sl_cpu_copy,
+        [SL_OP_RESHAPE] = &sl_cpu_copy,
+        [SL_OP_FLATTEN] = &sl_cpu_copy,
+        [SL_OP_SQUEEZE] = &sl_cpu_copy,
+        [SL_OP_UNSQUEEZE] = &sl_cpu_copy,
+        [SL_OP_CONCAT] = &sl_cpu_copy,
+        [SL_OP_SLICE] = &sl_cpu_copy,
+        [SL_OP_SPLIT] = &sl_cpu_copy,
+        [SL_OP_TRANSPOSE] = &sl_cpu_copy,
+        [SL_OP_PAD] = &sl_cpu_copy,
+        [SL_OP_EXPAND] = &sl_cpu_copy,
+        [SL_OP_TILE] = &sl_cpu_copy,
+        [SL_OP_REORDER] = &sl_cpu_copy,
+        [SL_OP_REDUCE_MEAN] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_SUM] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_MAX] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_MIN] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_L1] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
+        [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
+        [SL_OP_GATHER] = &sl_cpu_gather,
+};
+
+static bool is_final(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_NONE || (tensor->shape.rank <= SL_RANK_MAX && sl_tensor_bytes(tensor) != UINT64_MAX);
+}
+
+/* Kernels see final shapes only; a node that is not there yet is nobody's. */
+static bool node_is_final(const struct sl_node_desc *node)
+{
+        if (node->op >= SL_OP_COUNT || node->n_inputs > SL_NODE_INPUTS_MAX || node->n_outputs > SL_NODE_OUTPUTS_MAX)
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (!is_final(&node->inputs[i]))
+                        return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (!is_final(&node->outputs[i]))
+                        return false;
+        return node->n_inputs && node->n_outputs;
+}
+
+static bool describe_call(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        if (!node_is_final(node) || !calls[node->op])
+                return false;
+        memset(call, 0, sizeof(*call));
+        memset(call->input_of, -1, sizeof(call->input_of));
+        call->input_of[SL_ARGUMENT_SOURCE] = 0;
+        return calls[node->op](node, call);
+}
+
+/* The one place that decides: a call that oneDNN has (fast) code for, else the loop, else a call that it has any code for. */
+enum way { WAY_NONE, WAY_CALL, WAY_LOOP };
+
+static int plan_loop(const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
+{
+        const struct sl_cpu_loop *loop = node_is_final(node) ? loops[node->op] : NULL;
+        struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0};
+        struct sl_kernel *kernel, *smaller;
+
+        if (!loop || node->epilogue.activation || node->epilogue.has_residual)
+                return -ENOTSUP;
+        kernel = calloc(1, sizeof(*kernel) + loop->state_bytes);
+        if (!kernel)
+                return -ENOMEM;
+        kernel->loop = loop;
+        if (!loop->plan(node, kernel->state, &sizes)) {
+                free(kernel);
+                return -ENOTSUP;
+        }
+        kernel->scratch_bytes = sizes.scratch_bytes;
+        smaller = realloc(kernel, sizeof(*kernel) + sizes.state_bytes);
+        *ret_kernel = smaller ? smaller : kernel;
+        return 0;
+}
+
+static bool loop_fits(const struct sl_node_desc *node)
+{
+        struct sl_kernel *kernel;
+
+        if (plan_loop(node, &kernel))
+                return false;
+        free(kernel);
+        return true;
+}
+
+static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        bool slow = false, possible = describe_call(node, call) && sl_primitive_possible(&call->spec, &slow);
+
+        if (possible && !slow)
+                return WAY_CALL;
+        if (loop_fits(node))
+                return WAY_LOOP;
+        return possible ? WAY_CALL : WAY_NONE;
+}
+
+static bool cpu_supports(const struct sl_node_desc *node)
+{
+        struct sl_cpu_call call;
+
+        return find_way(node, &call) != WAY_NONE;
+}
+
+static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        struct sl_cpu_call call;
+        enum way way = find_way(node, &call);
+
+        if (way == WAY_NONE || index >= node->n_inputs)
+                return -ENOTSUP;
+        if (way == WAY_LOOP || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index) {
+                *ret_packed = (struct sl_packed){0};
+                return 0;
+        }
+        return sl_primitive_choose(&call.spec, ret_packed);
+}
+
+static int cpu_repack(
+        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+{
+        struct sl_cpu_call call;
+
+        if (!describe_call(node, &call) || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
+                return -ENOTSUP;
+        return sl_primitive_pack(&call.spec, packed, plain, ret_data);
+}
+
+static int compile_call(
+        const struct sl_cpu_call *call, const struct sl_packed *packed, struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
+        int weights = call->input_of[SL_ARGUMENT_WEIGHTS];
+        int result;
+
+        if (!kernel)
+                return sl_error_set(error, ENOMEM, "no memory for a kernel");
+        result = sl_primitive_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL, &kernel->primitive, error);
+        if (result) {
+                free(kernel);
+                return result;
+        }
+        memcpy(kernel->input_of, call->input_of, sizeof(kernel->input_of));
+        kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
+        *ret_kernel = kernel;
+        return 0;
+}
+
+static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_cpu_call call;
+        int result = -ENOTSUP;
+
+        (void)constants;
+        switch (find_way(node, &call)) {
+        case WAY_CALL:
+                result = compile_call(&call, packed, ret_kernel, error);
+                return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
+        case WAY_LOOP:
+                result = plan_loop(node, ret_kernel);
+                break;
+        case WAY_NONE:
+                break;
+        }
+        return result ? sl_error_set(error, -result, "backend \"cpu\" has no kernel for this %s", sl_op_name(node->op)) : 0;
+}
+
+static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
+{
+        return kernel->scratch_bytes;
+}
+
+static int launch_call(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        void *pointers[SL_ARGUMENT_COUNT] = {NULL};
+
+        for (int i = 0; i < SL_ARGUMENT_COUNT; i++)
+                if (kernel->input_of[i] >= 0)
+                        pointers[i] = (void *)binding->inputs[kernel->input_of[i]];
+        pointers[SL_ARGUMENT_RESULT] = binding->outputs[0];
+        pointers[SL_ARGUMENT_SCRATCH] = binding->scratch;
+        return sl_primitive_run(kernel->primitive, pointers);
+}
+
+static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
+}
+
+static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
+{
+        if (kernel)
+                sl_primitive_free(kernel->primitive);
+        free(kernel);
+        return NULL;
+}
+
+const struct sl_backend sl_backend_cpu = {
+        .name = "cpu",
+        .supports = cpu_supports,
+        .pack = cpu_pack,
+        .repack = cpu_repack,
+        .compile = cpu_compile,
+        .scratch_bytes = cpu_scratch_bytes,
+        .launch = cpu_launch,
+        .kernel_free = cpu_kernel_free,
+};

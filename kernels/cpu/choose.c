@@ -1,0 +1,162 @@
+/*
+ * Where and Cast: element by element, in any layout.
+ */
+#include "cpu/operator.h"
+#include "cpu/walk.h"
+
+#include <math.h>
+
+#define DEFINE_CHOOSE(name, type)                                                                                                  \
+        SL_CPU_CLONES static void name(int64_t n, type *y, const uint8_t *condition, const type *yes, const type *no,              \
+                const int64_t steps[static SL_WALK_TENSORS])                                                                       \
+        {                                                                                                                          \
+                if (steps[1] == 1 && steps[2] == 1 && steps[3] == 1) {                                                             \
+                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = condition[i] ? yes[i] : no[i];                 \
+                        return;                                                                                                    \
+                }                                                                                                                  \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = condition[i * steps[1]] ? yes[i * steps[2]] : no[i * steps[3]];                                     \
+        }
+
+DEFINE_CHOOSE(choose_8, uint8_t)
+DEFINE_CHOOSE(choose_16, uint16_t)
+DEFINE_CHOOSE(choose_32, uint32_t)
+DEFINE_CHOOSE(choose_64, uint64_t)
+
+struct where {
+        size_t bytes;
+        struct sl_walk walk; /* the result, the condition, the two values */
+};
+
+static bool where_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct where *where = state;
+
+        (void)sizes;
+        where->bytes = sl_dtype_bytes(node->outputs[0].dtype);
+        if (node->n_inputs != 3 || node->inputs[0].dtype != SL_DTYPE_BOOL || !where->bytes)
+                return false;
+        if (node->inputs[1].dtype != node->outputs[0].dtype || node->inputs[2].dtype != node->outputs[0].dtype)
+                return false;
+        return sl_walk_elements(&where->walk, &node->outputs[0], node->inputs, 3);
+}
+
+static void choose_row(size_t bytes, int64_t n, char *y, const uint8_t *condition, const char *yes, const char *no,
+        const int64_t steps[static SL_WALK_TENSORS])
+{
+        switch (bytes) {
+        case 1:
+                return choose_8(n, (uint8_t *)y, condition, (const uint8_t *)yes, (const uint8_t *)no, steps);
+        case 2:
+                return choose_16(n, (uint16_t *)y, condition, (const uint16_t *)yes, (const uint16_t *)no, steps);
+        case 4:
+                return choose_32(n, (uint32_t *)y, condition, (const uint32_t *)yes, (const uint32_t *)no, steps);
+        default:
+                return choose_64(n, (uint64_t *)y, condition, (const uint64_t *)yes, (const uint64_t *)no, steps);
+        }
+}
+
+static int where_run(const void *state, const struct sl_binding *binding)
+{
+        const struct where *where = state;
+        int64_t steps[SL_WALK_TENSORS], bytes = (int64_t)where->bytes;
+        struct sl_walk_row row = {0};
+
+        if (sl_walk_is_empty(&where->walk))
+                return 0;
+        for (uint32_t t = 0; t < SL_WALK_TENSORS; t++)
+                steps[t] = sl_walk_row_stride(&where->walk, t);
+        do
+                choose_row(where->bytes, sl_walk_row_length(&where->walk), (char *)binding->outputs[0] + row.offset[0] * bytes,
+                        (const uint8_t *)binding->inputs[0] + row.offset[1],
+                        (const char *)binding->inputs[1] + row.offset[2] * bytes,
+                        (const char *)binding->inputs[2] + row.offset[3] * bytes, steps);
+        while (sl_walk_next(&where->walk, &row, 1));
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_where = {sizeof(struct where), where_plan, where_run};
+
+typedef void cast_function(int64_t n, void *result, const void *argument);
+
+/* The types between which casts are written, and the C type of each. */
+#define CAST_TYPES(X, from, from_type)                                                                                             \
+        X(from, from_type, F32, float)                                                                                             \
+        X(from, from_type, F64, double)                                                                                            \
+        X(from, from_type, I32, int32_t)                                                                                           \
+        X(from, from_type, I64, int64_t)                                                                                           \
+        X(from, from_type, U8, uint8_t)                                                                                            \
+        X(from, from_type, I8, int8_t)
+
+#define DEFINE_CAST(from, from_type, to, to_type)                                                                                  \
+        SL_CPU_CLONES static void cast_##from##_##to(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                to_type *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = (to_type)x[i];                                                                                      \
+        }
+
+#define DEFINE_TRUTH(from, from_type)                                                                                              \
+        SL_CPU_CLONES static void cast_##from##_BOOL(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                uint8_t *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] != 0;                                                                                          \
+        }
+
+CAST_TYPES(DEFINE_CAST, I32, int32_t)
+CAST_TYPES(DEFINE_CAST, I64, int64_t)
+CAST_TYPES(DEFINE_CAST, U8, uint8_t)
+CAST_TYPES(DEFINE_CAST, I8, int8_t)
+DEFINE_CAST(F32, float, F32, float)
+DEFINE_CAST(F32, float, F64, double)
+DEFINE_CAST(F64, double, F32, float)
+DEFINE_CAST(F64, double, F64, double)
+DEFINE_TRUTH(F32, float)
+DEFINE_TRUTH(F64, double)
+DEFINE_TRUTH(I32, int32_t)
+DEFINE_TRUTH(I64, int64_t)
+DEFINE_TRUTH(U8, uint8_t)
+DEFINE_TRUTH(I8, int8_t)
+
+#define CAST_ENTRY(from, from_type, to, to_type) [SL_DTYPE_##from][SL_DTYPE_##to] = cast_##from##_##to,
+#define TRUTH_ENTRY(from)                        [SL_DTYPE_##from][SL_DTYPE_BOOL] = cast_##from##_BOOL,
+
+static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {CAST_TYPES(CAST_ENTRY, I32, int32_t) CAST_TYPES(CAST_ENTRY,
+        I64, int64_t) CAST_TYPES(CAST_ENTRY, U8, uint8_t) CAST_TYPES(CAST_ENTRY, I8, int8_t) CAST_ENTRY(F32, float, F32, float)
+                CAST_ENTRY(F32, float, F64, double) CAST_ENTRY(F64, double, F32, float) CAST_ENTRY(F64, double, F64, double)
+                        TRUTH_ENTRY(F32) TRUTH_ENTRY(F64) TRUTH_ENTRY(I32) TRUTH_ENTRY(I64) TRUTH_ENTRY(U8) TRUTH_ENTRY(I8)};
+
+struct cast {
+        cast_function *function;
+        int64_t elements;
+};
+
+static bool cast_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct cast *cast = state;
+        /* A boolean is a byte of 0 or 1. */
+        uint32_t from = x->dtype == SL_DTYPE_BOOL ? SL_DTYPE_U8 : x->dtype;
+
+        (void)sizes;
+        if (from >= SL_DTYPE_LIMIT || y->dtype >= SL_DTYPE_LIMIT || !sl_cpu_same_place(x, y))
+                return false;
+        cast->function = casts[from][y->dtype];
+        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        return cast->function != NULL;
+}
+
+static int cast_run(const void *state, const struct sl_binding *binding)
+{
+        const struct cast *cast = state;
+
+        cast->function(cast->elements, binding->outputs[0], binding->inputs[0]);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_cast = {sizeof(struct cast), cast_plan, cast_run};

@@ -1,0 +1,24 @@
+/*
+ * The parts that the specs of several operators share. Pure; any thread.
+ */
+#pragma once
+
+#include "cpu/operator.h"
+
+/* The tensor in its own layout. */
+struct sl_strided sl_describe_tensor(const struct sl_tensor *tensor);
+
+/* A dense row-major tensor. */
+struct sl_strided sl_describe_dense(uint32_t rank, const int64_t *dims);
+
+/* The next step adds node input @input, seen as @addend. False: no room for one more. */
+bool sl_describe_add(struct sl_cpu_call *call, const struct sl_strided *addend, uint32_t input);
+
+/* The next step is y = a * y + b. */
+bool sl_describe_linear(struct sl_cpu_call *call, float a, float b);
+
+/* The steps of the node's epilogue. call->spec.result is set already; the residual is seen with the same dimensions. */
+bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *call);
+
+/* The input of the operator itself (not the epilogue's residual), or NULL when it is absent. */
+const struct sl_tensor *sl_describe_input(const struct sl_node_desc *node, uint32_t index);

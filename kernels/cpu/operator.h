@@ -1,0 +1,82 @@
+/*
+ * How the operators of this backend are written. There are two ways, and an operator may have both:
+ *
+ *   a loop    plan() turns a node into a flat state that owns nothing (what to walk, with which strides and which function),
+ *             run() does it. The state is all that a kernel of that kind owns.
+ *   a call    describe() turns a node into the spec of a oneDNN primitive and says which input is which of its arguments.
+ *
+ * Both are pure functions of the node, so what supports() promises is what compile() does. backend.c asks the call first, then the
+ * loop. Threads: a state is only read by run(); any thread may plan and describe.
+ */
+#pragma once
+
+#include "backend.h"
+#include "cpu/primitive.h"
+#include "node.h"
+#include "op.h"
+
+/* What a kernel takes. A plan lowers state_bytes when it did not need all of its state, and says how much scratch a launch needs.
+ */
+struct sl_cpu_sizes {
+        size_t state_bytes, scratch_bytes;
+};
+
+struct sl_cpu_loop {
+        size_t state_bytes; /* at most */
+
+        /* Fills @state (zeroed, aligned for any type). False: not a node for this loop. */
+        bool (*plan)(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes);
+
+        /* As sl_backend.launch. */
+        int (*run)(const void *state, const struct sl_binding *binding);
+};
+
+struct sl_cpu_call {
+        struct sl_primitive_spec spec;
+        int8_t input_of[SL_ARGUMENT_COUNT]; /* node input of each argument; -1: none */
+};
+
+/* Fills @call (zeroed, input_of all -1 except SOURCE, which is 0). False: not a node for oneDNN. */
+typedef bool sl_cpu_describe(const struct sl_node_desc *node, struct sl_cpu_call *call);
+
+sl_cpu_describe sl_cpu_describe_convolution;
+sl_cpu_describe sl_cpu_describe_gemm;
+sl_cpu_describe sl_cpu_describe_matmul;
+sl_cpu_describe sl_cpu_describe_pool;
+sl_cpu_describe sl_cpu_describe_softmax;
+sl_cpu_describe sl_cpu_describe_function;
+
+extern const struct sl_cpu_loop sl_cpu_binary; /* broadcasting arithmetic, comparisons, logic */
+extern const struct sl_cpu_loop sl_cpu_fold;   /* Sum, Mean, Min, Max of many inputs */
+extern const struct sl_cpu_loop sl_cpu_unary;  /* functions that need no table of polynomials */
+extern const struct sl_cpu_loop sl_cpu_cast;
+extern const struct sl_cpu_loop sl_cpu_where;
+extern const struct sl_cpu_loop sl_cpu_copy; /* whatever only moves elements */
+extern const struct sl_cpu_loop sl_cpu_gather;
+extern const struct sl_cpu_loop sl_cpu_reduce;
+extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
+extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
+extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
+
+/*
+ * Before a function with a hot loop: compiled for AVX-512, AVX2 and the baseline, chosen when the program is loaded. The build
+ * defines it as nothing under sanitizers, whose runtime is not up yet when the choice is made.
+ */
+#ifndef SL_CPU_CLONES
+#error "the build file defines SL_CPU_CLONES"
+#endif
+
+static inline bool sl_cpu_is_f32(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_F32;
+}
+
+static inline bool sl_cpu_is_empty(const struct sl_tensor *tensor)
+{
+        return !sl_shape_elements(&tensor->shape);
+}
+
+static inline bool sl_cpu_same_place(const struct sl_tensor *a, const struct sl_tensor *b)
+{
+        return sl_shape_equal(&a->shape, &b->shape) && (a->layout == b->layout || a->shape.rank < 3);
+}

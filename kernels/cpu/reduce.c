@@ -1,0 +1,144 @@
+/*
+ * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
+ * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises.
+ */
+#include "shape/reduce.h"
+#include "cpu/operator.h"
+#include "cpu/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+struct reduce {
+        uint32_t op;
+        int64_t outer, count, inner;
+};
+
+/* False when a dimension that stays lies between two that go. */
+static bool split_shape(const struct sl_shape *shape, uint32_t mask, struct reduce *r)
+{
+        bool ended = false;
+
+        r->outer = r->count = r->inner = 1;
+        for (uint32_t d = 0; d < shape->rank; d++) {
+                bool goes = mask & 1u << d;
+
+                if (shape->dims[d] == 1)
+                        continue;
+                if (goes && ended)
+                        return false;
+                if (goes)
+                        r->count *= shape->dims[d];
+                else if (r->count == 1)
+                        r->outer *= shape->dims[d];
+                else
+                        r->inner *= shape->dims[d];
+                ended = !goes && r->count != 1;
+        }
+        return true;
+}
+
+static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct reduce *r = state;
+        uint32_t mask;
+
+        (void)sizes;
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || x->layout != SL_LAYOUT_PLAIN || y->layout != SL_LAYOUT_PLAIN)
+                return false;
+        if (sl_cpu_is_empty(x) || sl_reduced_axes(node, &mask, NULL))
+                return false;
+        r->op = node->op;
+        return split_shape(&x->shape, mask, r);
+}
+
+/* Values before they are joined: squares, magnitudes or themselves. */
+SL_CPU_CLONES static void start_row(uint32_t op, int64_t n, float *y, const float *x)
+{
+        if (op == SL_OP_REDUCE_L1)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = fabsf(x[i]);
+        else if (op == SL_OP_REDUCE_L2 || op == SL_OP_REDUCE_SUM_SQUARE)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = x[i] * x[i];
+        else
+                memcpy(y, x, (size_t)n * sizeof(*y));
+}
+
+SL_CPU_CLONES static void join_row(uint32_t op, int64_t n, float *restrict y, const float *restrict x)
+{
+        switch (op) {
+        case SL_OP_REDUCE_MAX:
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = y[i] > x[i] || y[i] != y[i] ? y[i] : x[i];
+                break;
+        case SL_OP_REDUCE_MIN:
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
+                break;
+        case SL_OP_REDUCE_L1:
+                for (int64_t i = 0; i < n; i++)
+                        y[i] += fabsf(x[i]);
+                break;
+        case SL_OP_REDUCE_L2:
+        case SL_OP_REDUCE_SUM_SQUARE:
+                for (int64_t i = 0; i < n; i++)
+                        y[i] += x[i] * x[i];
+                break;
+        default:
+                for (int64_t i = 0; i < n; i++)
+                        y[i] += x[i];
+                break;
+        }
+}
+
+static float reduce_row(uint32_t op, const float *x, int64_t n)
+{
+        switch (op) {
+        case SL_OP_REDUCE_MAX:
+                return sl_row_maximum(x, n);
+        case SL_OP_REDUCE_MIN:
+                return sl_row_minimum(x, n);
+        case SL_OP_REDUCE_L1:
+                return sl_row_sum_absolute(x, n);
+        case SL_OP_REDUCE_L2:
+        case SL_OP_REDUCE_SUM_SQUARE:
+                return sl_row_sum_square(x, 0.0f, n);
+        default:
+                return sl_row_sum(x, n);
+        }
+}
+
+static void finish(const struct reduce *r, float *y)
+{
+        int64_t n = r->outer * r->inner;
+
+        if (r->op == SL_OP_REDUCE_MEAN)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] /= (float)r->count;
+        if (r->op == SL_OP_REDUCE_L2)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = sqrtf(y[i]);
+}
+
+static int reduce_run(const void *state, const struct sl_binding *binding)
+{
+        const struct reduce *r = state;
+        const float *x = binding->inputs[0];
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < r->outer; o++, x += r->count * r->inner) {
+                if (r->inner == 1) {
+                        y[o] = reduce_row(r->op, x, r->count);
+                        continue;
+                }
+                start_row(r->op, r->inner, y + o * r->inner, x);
+                for (int64_t i = 1; i < r->count; i++)
+                        join_row(r->op, r->inner, y + o * r->inner, x + i * r->inner);
+        }
+        finish(r, y);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_reduce = {sizeof(struct reduce), reduce_plan, reduce_run};

@@ -1,0 +1,13 @@
+/*
+ * Sums over one row of floats. Sixteen partial sums in a fixed order: as fast as the processor adds, the same bits on any
+ * processor and in every run, and a smaller rounding error than one long sum. Pure; any thread.
+ */
+#pragma once
+
+#include <stdint.h>
+
+float sl_row_sum(const float *x, int64_t n);
+float sl_row_sum_absolute(const float *x, int64_t n);
+float sl_row_sum_square(const float *x, float centre, int64_t n); /* of x - centre */
+float sl_row_maximum(const float *x, int64_t n);                  /* -infinity if there is none */
+float sl_row_minimum(const float *x, int64_t n);

@@ -1,0 +1,114 @@
+/*
+ * Functions of one element that a compiler vectorises by itself, and a few rare ones that call the C library. Input and output have
+ * one shape and layout, so both are seen flat; the output may lie exactly on the input.
+ */
+#include "cpu/operator.h"
+
+#include <math.h>
+
+typedef void flat_function(int64_t n, void *result, const void *argument, float a, float b);
+
+#define DEFINE_FLAT(name, type, expression)                                                                                        \
+        SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument, float a, float b)                            \
+        {                                                                                                                          \
+                const type *in = argument;                                                                                         \
+                type *y = result;                                                                                                  \
+                                                                                                                                   \
+                (void)a;                                                                                                           \
+                (void)b;                                                                                                           \
+                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                               \
+                {                                                                                                                  \
+                        type x = in[i];                                                                                            \
+                        y[i] = (type)(expression);                                                                                 \
+                }                                                                                                                  \
+        }
+
+/* max(low, min(high, x)) in the order that lets a NaN through. */
+#define BOUND(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
+
+DEFINE_FLAT(relu, float, x < 0.0f ? 0.0f : x)
+DEFINE_FLAT(leaky_relu, float, x < 0.0f ? a * x : x)
+DEFINE_FLAT(hard_sigmoid, float, BOUND(a *x + b, 0.0f, 1.0f))
+DEFINE_FLAT(hard_swish, float, x *BOUND(x / 6.0f + 0.5f, 0.0f, 1.0f))
+DEFINE_FLAT(clip, float, BOUND(x, a, b))
+DEFINE_FLAT(negate, float, -x)
+DEFINE_FLAT(absolute, float, fabsf(x))
+DEFINE_FLAT(floors, float, floorf(x))
+DEFINE_FLAT(ceils, float, ceilf(x))
+DEFINE_FLAT(rounds, float, rintf(x))
+DEFINE_FLAT(sign, float, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
+DEFINE_FLAT(square_root, float, sqrtf(x))
+DEFINE_FLAT(reciprocal, float, 1.0f / x)
+DEFINE_FLAT(error_function, float, erff(x))
+DEFINE_FLAT(sine, float, sinf(x))
+DEFINE_FLAT(cosine, float, cosf(x))
+DEFINE_FLAT(invert, uint8_t, !x)
+
+static flat_function *const functions[SL_OP_COUNT] = {
+        [SL_OP_RELU] = relu,
+        [SL_OP_LEAKY_RELU] = leaky_relu,
+        [SL_OP_HARD_SIGMOID] = hard_sigmoid,
+        [SL_OP_HARD_SWISH] = hard_swish,
+        [SL_OP_CLIP] = clip,
+        [SL_OP_NEG] = negate,
+        [SL_OP_ABS] = absolute,
+        [SL_OP_FLOOR] = floors,
+        [SL_OP_CEIL] = ceils,
+        [SL_OP_ROUND] = rounds,
+        [SL_OP_SIGN] = sign,
+        [SL_OP_SQRT] = square_root,
+        [SL_OP_RECIPROCAL] = reciprocal,
+        [SL_OP_ERF] = error_function,
+        [SL_OP_SIN] = sine,
+        [SL_OP_COS] = cosine,
+        [SL_OP_NOT] = invert,
+};
+
+struct unary {
+        flat_function *function;
+        int64_t elements;
+        float a, b;
+};
+
+static void read_parameters(const struct sl_node_desc *node, struct unary *unary)
+{
+        switch (node->op) {
+        case SL_OP_LEAKY_RELU:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 0.01);
+                break;
+        case SL_OP_HARD_SIGMOID:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 0.2);
+                unary->b = (float)sl_attrs_float(&node->attrs, SL_ATTR_BETA, 0.5);
+                break;
+        case SL_OP_CLIP:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_MIN, (double)-INFINITY);
+                unary->b = (float)sl_attrs_float(&node->attrs, SL_ATTR_MAX, (double)INFINITY);
+                break;
+        default:
+                break;
+        }
+}
+
+static bool unary_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct unary *unary = state;
+
+        (void)sizes;
+        if (x->dtype != (node->op == SL_OP_NOT ? SL_DTYPE_BOOL : SL_DTYPE_F32) || y->dtype != x->dtype || !sl_cpu_same_place(x, y))
+                return false;
+        unary->function = functions[node->op];
+        unary->elements = (int64_t)sl_shape_elements(&x->shape);
+        read_parameters(node, unary);
+        return unary->function != NULL;
+}
+
+static int unary_run(const void *state, const struct sl_binding *binding)
+{
+        const struct unary *unary = state;
+
+        unary->function(unary->elements, binding->outputs[0], binding->inputs[0], unary->a, unary->b);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_unary = {sizeof(struct unary), unary_plan, unary_run};
