@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Every check, from a fresh clone: packages, release build and all tests; then the tests again under AddressSanitizer and UBSan
+# (all but those labelled "long") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer.
+# The last line is the sum of all tests, as ctest writes it. Exit status: 0 when everything passed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+fuzz_seconds=${STARLING_FUZZ_SECONDS:-20}
+passed=0
+total=0
+failed_steps=()
+
+step() {
+        printf '\n==> %s (%d s since the start)\n' "$*" "$SECONDS"
+}
+
+fail() {
+        failed_steps+=("$*")
+        printf 'FAILED: %s\n' "$*"
+}
+
+# build PRESET [TARGET]
+build() {
+        local preset=$1 log=build/$1.log
+        mkdir -p build
+        if ! cmake --preset "$preset" >"$log" 2>&1; then
+                cat "$log"
+                return 1
+        fi
+        if ! cmake --build --preset "$preset" ${2:+--target "$2"} >"$log" 2>&1; then
+                grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60
+                return 1
+        fi
+        printf 'built: %s\n' "$preset"
+}
+
+# run_tests PRESET [ctest arguments]: counts what ctest counts.
+run_tests() {
+        local preset=$1 log=build/$1-tests.log summary
+        shift
+        ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=ignore "$@" 2>&1 | tee "$log"
+        local status=${PIPESTATUS[0]}
+        summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")
+        if [ -n "$summary" ]; then
+                local failures=${summary% *} count=${summary#* }
+                passed=$((passed + count - failures))
+                total=$((total + count))
+        fi
+        return "$status"
+}
+
+# Each fuzzer is an executable fuzz-NAME of the build "fuzz" with its seeds in tests/fuzz/corpus/NAME.
+run_fuzzers() {
+        local fuzzer name seeds found status=0
+        for fuzzer in build/fuzz/bin/fuzz-*; do
+                [ -x "$fuzzer" ] || continue
+                name=${fuzzer##*/fuzz-}
+                seeds=()
+                [ -d "tests/fuzz/corpus/$name" ] && seeds=("tests/fuzz/corpus/$name")
+                found=$(mktemp -d)
+                printf 'fuzzing %s for %d s\n' "$name" "$fuzz_seconds"
+                total=$((total + 1))
+                if "$fuzzer" -max_total_time="$fuzz_seconds" -rss_limit_mb=4096 -timeout=25 -print_final_stats=1 \
+                        -artifact_prefix="build/fuzz/" "$found" "${seeds[@]}" >"build/fuzz-$name.log" 2>&1; then
+                        passed=$((passed + 1))
+                        grep -E 'stat::(number_of_executed_units|new_units_added)' "build/fuzz-$name.log"
+                else
+                        tail -n 40 "build/fuzz-$name.log"
+                        status=1
+                fi
+                rm -rf "$found"
+        done
+        return "$status"
+}
+
+step "packages"
+tools/setup.sh || exit 1
+
+step "release: build"
+build release || { printf 'FAILED: release build\n'; exit 1; }
+step "release: all tests"
+run_tests release || fail "release tests"
+
+step "asan: build"
+if build asan; then
+        step "asan: tests"
+        ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0} UBSAN_OPTIONS=print_stacktrace=1 \
+                run_tests asan -LE long || fail "asan tests"
+else
+        fail "asan build"
+fi
+
+step "tsan: build"
+if build tsan; then
+        step "tsan: tests"
+        TSAN_OPTIONS=halt_on_error=1 run_tests tsan -L tsan || fail "tsan tests"
+else
+        fail "tsan build"
+fi
+
+if [ -f tests/fuzz/CMakeLists.txt ]; then
+        step "fuzzers"
+        if build fuzz fuzzers; then
+                run_fuzzers || fail "fuzzers"
+        else
+                fail "fuzz build"
+        fi
+fi
+
+printf '\n'
+if [ "${#failed_steps[@]}" -gt 0 ]; then
+        printf 'failed: %s\n' "${failed_steps[@]}"
+fi
+[ "$total" -gt 0 ] || { printf 'no test ran\n'; exit 1; }
+[ "$SECONDS" -lt 1200 ] || printf 'note: this took %d s; the aim is 1200 s\n' "$SECONDS"
+printf '%d%% tests passed, %d tests failed out of %d\n' $((100 * passed / total)) $((total - passed)) "$total"
+[ "${#failed_steps[@]}" -eq 0 ]
