@@ -248,9 +248,7 @@ struct sl_catalogue_port {
 static_assert(sizeof(struct sl_catalogue_port) == 128, "");
 
 /*
- * One model. A sequence lock: @seq is odd while the writer changes the rest; readers copy and try again.
- *   (M1) control: seq odd (relaxed), release fence, fields, store-release seq even.
- *   (M2) client:  load-acquire seq, copy, acquire fence, load seq; equal and even means a true copy.      pairs with M1
+ * One model. A sequence lock, see seqlock.h: @seq is odd while the control thread changes the rest; clients copy and try again.
  */
 struct sl_catalogue_model {
         alignas(128) _Atomic uint32_t seq;
