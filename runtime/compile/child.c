@@ -1,0 +1,149 @@
+/*
+ * The compiler's process: gives up what it does not need, then reads the model. It says one line when it fails, and nothing else.
+ */
+#include "compile.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "child_args.h"
+#include "cpu/threads.h"
+#include "graph.h"
+#include "import.h"
+#include "lower.h"
+#include "pass.h"
+#include "sandbox.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+
+static const struct option options[] = {
+#define X(id, name) {name, required_argument, NULL, SL_CHILD_ARG_##id},
+        SL_CHILD_ARGS(X)
+#undef X
+                {0},
+};
+
+struct arguments {
+        const char *texts[SL_CHILD_ARG_COUNT];
+        uint64_t numbers[SL_CHILD_ARG_COUNT];
+};
+
+static const char *argument_name(uint32_t arg)
+{
+        return options[arg].name;
+}
+
+static int parse_number(struct arguments *arguments, uint32_t arg, struct sl_error *error)
+{
+        const char *text = arguments->texts[arg];
+        char *end;
+
+        if (!text)
+                return sl_error_set(error, EINVAL, "--%s is missing", argument_name(arg));
+        errno = 0;
+        arguments->numbers[arg] = strtoull(text, &end, 10);
+        if (errno || end == text || *end)
+                return sl_error_set(error, EINVAL, "--%s wants a number, got \"%s\"", argument_name(arg), text);
+        return 0;
+}
+
+static int read_arguments(int argc, char **argv, struct arguments *arguments)
+{
+        int arg;
+
+        opterr = 0;
+        optind = 1;
+        while ((arg = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (arg < 0 || arg >= SL_CHILD_ARG_COUNT)
+                        return -EINVAL;
+                arguments->texts[arg] = optarg;
+        }
+        return 0;
+}
+
+static int check_arguments(struct arguments *arguments, struct sl_error *error)
+{
+        if (!arguments->texts[SL_CHILD_ARG_MODEL] || !arguments->texts[SL_CHILD_ARG_BACKEND])
+                return sl_error_set(error, EINVAL, "--model and --backend are wanted");
+        for (uint32_t arg = SL_CHILD_ARG_BATCH_MAX; arg < SL_CHILD_ARG_COUNT; arg++) {
+                int r = parse_number(arguments, arg, error);
+
+                if (r < 0)
+                        return r;
+        }
+        if (arguments->numbers[SL_CHILD_ARG_BATCH_MAX] > UINT32_MAX)
+                return sl_error_set(error, EINVAL, "--batch-max is %llu, the limit is %u",
+                        (unsigned long long)arguments->numbers[SL_CHILD_ARG_BATCH_MAX], UINT32_MAX);
+        return 0;
+}
+
+static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
+{
+        struct sl_sandbox_limits limits = {
+                .memory_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
+                .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
+                .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
+        };
+
+        return sl_sandbox_enter(&limits, error);
+}
+
+static int compile_model(const struct arguments *arguments, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
+        int r = sl_import_onnx(arguments->texts[SL_CHILD_ARG_MODEL], &sl_graph_limits_default, &graph, error);
+
+        if (r == 0)
+                r = sl_passes_run(graph, (uint32_t)arguments->numbers[SL_CHILD_ARG_WITHOUT], error);
+        if (r == 0)
+                r = sl_lowered_new(graph, arguments->texts[SL_CHILD_ARG_BACKEND],
+                        (uint32_t)arguments->numbers[SL_CHILD_ARG_BATCH_MAX], &lowered, error);
+        if (r < 0)
+                return r;
+        return sl_lowered_write(lowered, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
+}
+
+static int run(struct arguments *arguments, struct sl_error *error)
+{
+        int r = check_arguments(arguments, error);
+
+        if (r < 0)
+                return r;
+        r = enter_sandbox(arguments, error);
+        if (r < 0)
+                return r;
+        sl_cpu_use_one_thread();
+        r = compile_model(arguments, error);
+        return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]) : 0;
+}
+
+/* One write, so that the line arrives whole or not at all. */
+static void report(int fd, int code, const struct sl_error *error)
+{
+        char line[SL_ERROR_TEXT_BYTES + 16];
+        int n = snprintf(line, sizeof(line), "%d %s\n", code, error->text[0] ? error->text : strerror(code));
+
+        (void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+}
+
+int sl_compile_child_main(int argc, char **argv)
+{
+        struct arguments arguments = {0};
+        struct sl_error error = {0};
+        int r = read_arguments(argc, argv, &arguments);
+
+        if (r < 0)
+                sl_error_set(&error, EINVAL, "an option that is not known");
+        else
+                r = run(&arguments, &error);
+        if (r == 0)
+                return 0;
+        report(arguments.texts[SL_CHILD_ARG_REPORT_FD] ? atoi(arguments.texts[SL_CHILD_ARG_REPORT_FD]) : STDERR_FILENO, -r, &error);
+        return 1;
+}

@@ -1,0 +1,380 @@
+/*
+ * The parent's side of a compilation: starts the child, waits for it or for its time to end, reads what it reported.
+ *
+ *     epoll (what sl_compile_fd() hands out) -- pidfd of the child
+ *                                            -- timer: the wall time is over
+ *
+ * All descriptors are closed on exec; the child gets the plan's memfd and the report pipe under fixed numbers and nothing else but
+ * the standard streams. The child dies with the *thread* that started it (PR_SET_PDEATHSIG), which is the owner.
+ */
+#include "compile.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "child_args.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WALL_PER_PROCESSOR_SECOND 2
+#define ARG_TEXT_BYTES            32
+#define FD_FLOOR                  10 /* above the numbers that the child's descriptors get */
+
+extern char **environ;
+
+struct sl_compilation {
+        pid_t pid; /* 0 before the start and after the reaping */
+        int pid_fd, timer_fd, epoll_fd, plan_fd, report_fd;
+        uint64_t memory_bytes, seconds;
+};
+
+SL_DEFINE_CLEANUP(struct sl_compilation *, sl_compile_cancel)
+
+static struct sl_compilation *compilation_new(const struct sl_compile_options *options)
+{
+        struct sl_compilation *compilation = calloc(1, sizeof(*compilation));
+
+        if (!compilation)
+                return NULL;
+        compilation->pid_fd = compilation->timer_fd = compilation->epoll_fd = -1;
+        compilation->plan_fd = compilation->report_fd = -1;
+        compilation->memory_bytes = options->memory_bytes ? options->memory_bytes : SL_CHILD_MEMORY_BYTES_DEFAULT;
+        compilation->seconds = options->seconds ? options->seconds : SL_CHILD_SECONDS_DEFAULT;
+        return compilation;
+}
+
+/* Moves an fd out of the numbers that the child's descriptors get, so that one cannot overwrite the other on the way. */
+static int lift_fd(int fd)
+{
+        int lifted = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+        int code = errno;
+
+        close(fd);
+        errno = code;
+        return lifted;
+}
+
+static int make_plan_fd(struct sl_compilation *compilation, struct sl_error *error)
+{
+        int fd = memfd_create("starling-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+        if (fd >= 0)
+                fd = lift_fd(fd);
+        if (fd < 0)
+                return sl_error_set(error, errno, "memory for the plan file: %s", strerror(errno));
+        compilation->plan_fd = fd;
+        return 0;
+}
+
+static int make_pipe(struct sl_compilation *compilation, int *ret_write_fd, struct sl_error *error)
+{
+        int ends[2], write_fd;
+
+        if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+                return sl_error_set(error, errno, "report pipe: %s", strerror(errno));
+        compilation->report_fd = ends[0];
+        write_fd = lift_fd(ends[1]);
+        if (write_fd < 0)
+                return sl_error_set(error, errno, "report pipe: %s", strerror(errno));
+        *ret_write_fd = write_fd;
+        return 0;
+}
+
+struct arguments {
+        char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
+        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 1];
+};
+
+static char *number_text(struct arguments *arguments, enum sl_child_arg arg, uint64_t value)
+{
+        snprintf(arguments->numbers[arg], ARG_TEXT_BYTES, "%llu", (unsigned long long)value);
+        return arguments->numbers[arg];
+}
+
+static void fill_arguments(struct arguments *arguments, const char *program, const struct sl_compile_options *options,
+        const struct sl_compilation *compilation)
+{
+        static const char *const flags[SL_CHILD_ARG_COUNT] = {
+#define X(id, name) [SL_CHILD_ARG_##id] = "--" name,
+                SL_CHILD_ARGS(X)
+#undef X
+        };
+        uint32_t batch_max = options->batch_max ? options->batch_max : SL_CHILD_BATCH_MAX_DEFAULT;
+        char *values[SL_CHILD_ARG_COUNT] = {
+                [SL_CHILD_ARG_MODEL] = (char *)options->model_path,
+                [SL_CHILD_ARG_BACKEND] = (char *)(options->backend ? options->backend : "cpu"),
+                [SL_CHILD_ARG_BATCH_MAX] = number_text(arguments, SL_CHILD_ARG_BATCH_MAX, batch_max),
+                [SL_CHILD_ARG_WITHOUT] = number_text(arguments, SL_CHILD_ARG_WITHOUT, options->without_passes),
+                [SL_CHILD_ARG_MEMORY_BYTES] = number_text(arguments, SL_CHILD_ARG_MEMORY_BYTES, compilation->memory_bytes),
+                [SL_CHILD_ARG_SECONDS] = number_text(arguments, SL_CHILD_ARG_SECONDS, compilation->seconds),
+                [SL_CHILD_ARG_PARENT] = number_text(arguments, SL_CHILD_ARG_PARENT, (uint64_t)getpid()),
+                [SL_CHILD_ARG_PLAN_FD] = number_text(arguments, SL_CHILD_ARG_PLAN_FD, SL_CHILD_PLAN_FD),
+                [SL_CHILD_ARG_REPORT_FD] = number_text(arguments, SL_CHILD_ARG_REPORT_FD, SL_CHILD_REPORT_FD),
+        };
+        char **next = arguments->argv;
+
+        *next++ = (char *)program;
+        *next++ = (char *)"compile";
+        for (uint32_t i = 0; i < SL_CHILD_ARG_COUNT; i++) {
+                *next++ = (char *)flags[i];
+                *next++ = values[i];
+        }
+        *next = NULL;
+}
+
+static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int report_fd)
+{
+        int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+
+        if (r == 0)
+                r = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        if (r == 0)
+                r = posix_spawn_file_actions_adddup2(actions, plan_fd, SL_CHILD_PLAN_FD);
+        if (r == 0)
+                r = posix_spawn_file_actions_adddup2(actions, report_fd, SL_CHILD_REPORT_FD);
+        if (r == 0)
+                r = posix_spawn_file_actions_addclosefrom_np(actions, SL_CHILD_REPORT_FD + 1);
+        return r;
+}
+
+/* The caller's threads block signals and ignore some; the child starts with neither. */
+static int reset_signals(posix_spawnattr_t *attributes)
+{
+        sigset_t none, all;
+        int r;
+
+        sigemptyset(&none);
+        sigfillset(&all);
+        r = posix_spawnattr_setsigmask(attributes, &none);
+        if (r == 0)
+                r = posix_spawnattr_setsigdefault(attributes, &all);
+        if (r == 0)
+                r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        return r;
+}
+
+static int spawn(struct sl_compilation *compilation, const char *program, char **argv, int report_fd)
+{
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        pid_t pid;
+        int r = posix_spawn_file_actions_init(&actions);
+
+        if (r)
+                return r;
+        r = posix_spawnattr_init(&attributes);
+        if (r) {
+                posix_spawn_file_actions_destroy(&actions);
+                return r;
+        }
+        r = add_descriptors(&actions, compilation->plan_fd, report_fd);
+        if (r == 0)
+                r = reset_signals(&attributes);
+        if (r == 0)
+                r = posix_spawn(&pid, program, &actions, &attributes, argv, environ);
+        if (r == 0)
+                compilation->pid = pid;
+        posix_spawnattr_destroy(&attributes);
+        posix_spawn_file_actions_destroy(&actions);
+        return r;
+}
+
+static int watch(int epoll_fd, int fd)
+{
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+        return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int watch_child(struct sl_compilation *compilation, struct sl_error *error)
+{
+        struct itimerspec wall = {.it_value.tv_sec = (time_t)(compilation->seconds * WALL_PER_PROCESSOR_SECOND)};
+
+        compilation->pid_fd = (int)syscall(SYS_pidfd_open, compilation->pid, 0);
+        compilation->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        compilation->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (compilation->pid_fd < 0 || compilation->timer_fd < 0 || compilation->epoll_fd < 0)
+                return sl_error_set(error, errno, "watching the compiler's process: %s", strerror(errno));
+        if (timerfd_settime(compilation->timer_fd, 0, &wall, NULL) < 0 || watch(compilation->epoll_fd, compilation->pid_fd) < 0 ||
+                watch(compilation->epoll_fd, compilation->timer_fd) < 0)
+                return sl_error_set(error, errno, "watching the compiler's process: %s", strerror(errno));
+        return 0;
+}
+
+int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *compilation = compilation_new(options);
+        SL_CLEANUP(sl_cleanup_fd) int report_fd = -1;
+        const char *program = options->program ? options->program : "/proc/self/exe";
+        struct arguments arguments;
+        int r;
+
+        if (!compilation)
+                return sl_error_set(error, ENOMEM, "compilation: no memory for %zu bytes", sizeof(*compilation));
+        r = make_plan_fd(compilation, error);
+        if (r < 0)
+                return r;
+        r = make_pipe(compilation, &report_fd, error);
+        if (r < 0)
+                return r;
+        fill_arguments(&arguments, program, options, compilation);
+        r = spawn(compilation, program, arguments.argv, report_fd);
+        if (r)
+                return sl_error_set(error, r, "\"%s\" cannot be started: %s", program, strerror(r));
+        r = watch_child(compilation, error);
+        if (r < 0)
+                return r;
+        *ret_compilation = sl_take(compilation);
+        return 0;
+}
+
+int sl_compile_fd(const struct sl_compilation *compilation)
+{
+        return compilation->epoll_fd;
+}
+
+static void reap(struct sl_compilation *compilation, siginfo_t *ret_status)
+{
+        memset(ret_status, 0, sizeof(*ret_status));
+        while (waitid(P_PID, (id_t)compilation->pid, ret_status, WEXITED) < 0 && errno == EINTR)
+                ;
+        compilation->pid = 0;
+}
+
+/* True when the child has ended by itself; else it has been killed for its time. */
+static bool wait_for_end(struct sl_compilation *compilation)
+{
+        struct pollfd child = {.fd = compilation->pid_fd, .events = POLLIN};
+        struct pollfd either = {.fd = compilation->epoll_fd, .events = POLLIN};
+
+        while (poll(&either, 1, -1) < 0 && errno == EINTR)
+                ;
+        if (poll(&child, 1, 0) == 1)
+                return true;
+        kill(compilation->pid, SIGKILL);
+        return false;
+}
+
+/* Splits "ERRNO TEXT\n". Return: the error number, 0 when there is no such line. */
+static int read_report(const struct sl_compilation *compilation, char text[SL_ERROR_TEXT_BYTES])
+{
+        ssize_t n = read(compilation->report_fd, text, SL_ERROR_TEXT_BYTES - 1);
+        char *rest;
+        long code;
+
+        if (n <= 0)
+                return 0;
+        text[n] = 0;
+        text[strcspn(text, "\n")] = 0;
+        code = strtol(text, &rest, 10);
+        if (code <= 0 || code > 4095 || *rest != ' ')
+                return 0;
+        memmove(text, rest + 1, strlen(rest + 1) + 1);
+        for (char *c = text; *c; c++) {
+                if ((unsigned char)*c < ' ')
+                        *c = '?';
+        }
+        return (int)code;
+}
+
+static int failed_by_signal(const struct sl_compilation *compilation, int signal_number, struct sl_error *error)
+{
+        if (signal_number == SIGXCPU)
+                return sl_error_set(error, ETIME, "compiler's process: over its time limit of %llu s",
+                        (unsigned long long)compilation->seconds);
+        if (signal_number == SIGXFSZ)
+                return sl_error_set(error, ENOMEM, "compiler's process: over its memory limit of %llu bytes",
+                        (unsigned long long)compilation->memory_bytes);
+        return sl_error_set(error, ECHILD, "compiler's process: killed by signal %d (%s)", signal_number, strsignal(signal_number));
+}
+
+static int failed_by_report(const struct sl_compilation *compilation, int status, struct sl_error *error)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+        int code = read_report(compilation, text);
+
+        if (!code)
+                return sl_error_set(error, ECHILD, "compiler's process: ended with status %d and without a reason", status);
+        if (code == ENOMEM)
+                return sl_error_set(error, code, "over its memory limit of %llu bytes: %.350s",
+                        (unsigned long long)compilation->memory_bytes, text);
+        return sl_error_set(error, code, "%s", text);
+}
+
+static int judge(const struct sl_compilation *compilation, bool ended, const siginfo_t *status, struct sl_error *error)
+{
+        if (!ended)
+                return sl_error_set(error, ETIME, "compiler's process: over its time limit of %llu s (wall time)",
+                        (unsigned long long)compilation->seconds * WALL_PER_PROCESSOR_SECOND);
+        if (status->si_code == CLD_EXITED && status->si_status == 0)
+                return 0;
+        if (status->si_code == CLD_EXITED)
+                return failed_by_report(compilation, status->si_status, error);
+        if (status->si_code == CLD_KILLED || status->si_code == CLD_DUMPED)
+                return failed_by_signal(compilation, status->si_status, error);
+        return sl_error_set(error, ECHILD, "compiler's process: it was reaped by someone else");
+}
+
+static int seal(int fd, struct sl_error *error)
+{
+        if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+                return 0;
+        return sl_error_set(error, errno, "plan file: it cannot be sealed: %s", strerror(errno));
+}
+
+int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *owned = compilation;
+        bool ended = wait_for_end(owned);
+        siginfo_t status;
+        int r;
+
+        reap(owned, &status);
+        r = judge(owned, ended, &status, error);
+        if (r < 0)
+                return r;
+        r = seal(owned->plan_fd, error);
+        if (r < 0)
+                return r;
+        *ret_plan_fd = sl_take_fd(&owned->plan_fd);
+        return 0;
+}
+
+struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation)
+{
+        siginfo_t status;
+
+        if (!compilation)
+                return NULL;
+        if (compilation->pid) {
+                kill(compilation->pid, SIGKILL);
+                reap(compilation, &status);
+        }
+        sl_cleanup_fd(&compilation->pid_fd);
+        sl_cleanup_fd(&compilation->timer_fd);
+        sl_cleanup_fd(&compilation->epoll_fd);
+        sl_cleanup_fd(&compilation->plan_fd);
+        sl_cleanup_fd(&compilation->report_fd);
+        free(compilation);
+        return NULL;
+}
+
+int sl_compile(const struct sl_compile_options *options, int *ret_plan_fd, struct sl_error *error)
+{
+        struct sl_compilation *compilation;
+        int r = sl_compile_start(options, &compilation, error);
+
+        return r < 0 ? r : sl_compile_finish(compilation, ret_plan_fd, error);
+}

@@ -1,0 +1,149 @@
+#include "constants.h"
+
+#include "backend.h"
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define ROOM_MIN 64u
+#define ROOM_MAX (1u << 24)
+
+void sl_constants_deinit(struct sl_constants *constants)
+{
+        free(constants->entries);
+        free(constants->data);
+        free(constants->hashes);
+        free(constants->table);
+        free(constants->forms);
+        memset(constants, 0, sizeof(*constants));
+}
+
+static uint64_t hash_constant(const void *data, uint64_t bytes, const struct sl_packed *packed)
+{
+        uint64_t hash = XXH3_64bits(data, bytes);
+
+        return packed ? XXH3_64bits_withSeed(packed->form, packed->form_bytes, hash + 1) : hash;
+}
+
+static bool is_same(
+        const struct sl_constants *constants, uint32_t index, const void *data, uint64_t bytes, const struct sl_packed *packed)
+{
+        const struct sl_plan_constant *entry = &constants->entries[index];
+
+        if (entry->bytes != bytes || entry->packed != (packed != NULL) || entry->form_bytes != (packed ? packed->form_bytes : 0))
+                return false;
+        if (packed && memcmp(constants->forms + entry->form_offset, packed->form, packed->form_bytes))
+                return false;
+        return constants->data[index] == data || !memcmp(constants->data[index], data, bytes);
+}
+
+/* The slot of an equal entry, or the free one where it would stand. */
+static uint32_t *find_slot(
+        const struct sl_constants *constants, uint64_t hash, const void *data, uint64_t bytes, const struct sl_packed *packed)
+{
+        uint32_t mask = constants->table_room - 1;
+        uint32_t at = (uint32_t)hash & mask;
+
+        while (constants->table[at]) {
+                uint32_t index = constants->table[at] - 1;
+
+                if (constants->hashes[index] == hash && is_same(constants, index, data, bytes, packed))
+                        break;
+                at = (at + 1) & mask;
+        }
+        return &constants->table[at];
+}
+
+static bool grow_array(void **array, uint32_t room, size_t bytes)
+{
+        void *grown = reallocarray(*array, room, bytes);
+
+        if (grown)
+                *array = grown;
+        return grown != NULL;
+}
+
+static void fill_table(struct sl_constants *constants)
+{
+        uint32_t mask = constants->table_room - 1;
+
+        for (uint32_t i = 0; i < constants->n; i++) {
+                uint32_t at = (uint32_t)constants->hashes[i] & mask;
+
+                while (constants->table[at])
+                        at = (at + 1) & mask;
+                constants->table[at] = i + 1;
+        }
+}
+
+/* The table stays at most half full. */
+static int grow(struct sl_constants *constants)
+{
+        uint32_t room = constants->room ? constants->room * 2 : ROOM_MIN;
+        uint32_t *table;
+
+        if (room > ROOM_MAX)
+                return -E2BIG;
+        table = calloc(room * 2u, sizeof(*table));
+        if (!table || !grow_array((void **)&constants->entries, room, sizeof(*constants->entries)) ||
+                !grow_array((void **)&constants->data, room, sizeof(*constants->data)) ||
+                !grow_array((void **)&constants->hashes, room, sizeof(*constants->hashes))) {
+                free(table);
+                return -ENOMEM;
+        }
+        free(constants->table);
+        constants->table = table;
+        constants->table_room = room * 2u;
+        constants->room = room;
+        fill_table(constants);
+        return 0;
+}
+
+static int add_form(struct sl_constants *constants, const struct sl_packed *packed)
+{
+        uint8_t *grown;
+
+        if (!packed || !packed->form_bytes)
+                return 0;
+        grown = realloc(constants->forms, constants->forms_bytes + packed->form_bytes);
+        if (!grown)
+                return -ENOMEM;
+        memcpy(grown + constants->forms_bytes, packed->form, packed->form_bytes);
+        constants->forms = grown;
+        constants->forms_bytes += packed->form_bytes;
+        return 0;
+}
+
+int sl_constants_add(
+        struct sl_constants *constants, const void *data, uint64_t bytes, const struct sl_packed *packed, uint32_t *ret_index)
+{
+        uint64_t hash = hash_constant(data, bytes, packed), form_offset = constants->forms_bytes;
+        uint32_t *slot;
+        int r = constants->n >= constants->room ? grow(constants) : 0;
+
+        if (r < 0)
+                return r;
+        slot = find_slot(constants, hash, data, bytes, packed);
+        if (*slot) {
+                *ret_index = *slot - 1;
+                return 0;
+        }
+        r = add_form(constants, packed);
+        if (r < 0)
+                return r;
+        constants->entries[constants->n] = (struct sl_plan_constant){.offset = constants->data_bytes,
+                .bytes = bytes,
+                .form_offset = form_offset,
+                .form_bytes = packed ? packed->form_bytes : 0,
+                .packed = packed != NULL};
+        constants->data[constants->n] = data;
+        constants->hashes[constants->n] = hash;
+        constants->data_bytes = sl_align_up(constants->data_bytes + bytes, SL_LINE_BYTES);
+        *ret_index = constants->n++;
+        *slot = constants->n;
+        return 0;
+}

@@ -1,0 +1,129 @@
+/*
+ * The plan file: one header, then sections of plain structs, then the bytes of the constants. Everything is found by index or by
+ * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of
+ * processor.
+ *
+ *     header | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS | DATA
+ *
+ *     program (one per batch size)  -> its steps, in order
+ *     step                          -> its operands (inputs, then outputs) and attributes
+ *     operand                       -> a place: workspace offset, constant, or a port of the model
+ *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them
+ *
+ * The writer zeroes every byte that it does not use, so that the same model gives the same file. The checksum lies in front of
+ * everything that it covers. A reader trusts nothing: plan_check.c walks all of it before any use.
+ */
+#pragma once
+
+#include "attr.h"
+#include "base/bytes.h"
+#include "node.h"
+#include "plan.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_PLAN_MAGIC   "SLPLAN\r\n"
+#define SL_PLAN_VERSION 1u
+
+/* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
+#define SL_PLAN_BYTES_MAX (1ull << 44)
+
+/* What packed weights depend on besides the file's own version. Two plans with different keys do not understand each other. */
+struct sl_plan_key {
+        uint32_t dnnl_major, dnnl_minor, dnnl_patch;
+        uint32_t cpu_isa;   /* as oneDNN sees the processor, environment included */
+        uint64_t operators; /* hash of the names of all operators and attributes, in order */
+        uint32_t struct_bytes[8];
+};
+
+enum sl_place {
+        SL_PLACE_NONE,      /* an absent input: NULL */
+        SL_PLACE_WORKSPACE, /* offset: from the start of the workspace */
+        SL_PLACE_CONSTANT,  /* index: of the constant */
+        SL_PLACE_INPUT,     /* index: of the model's input port */
+        SL_PLACE_OUTPUT,    /* index: of the model's output port */
+        SL_PLACE_COUNT,
+};
+
+enum sl_plan_backend { SL_PLAN_BACKEND_REF, SL_PLAN_BACKEND_CPU, SL_PLAN_BACKEND_COUNT };
+
+struct sl_plan_operand {
+        struct sl_tensor tensor;
+        uint32_t place; /* enum sl_place */
+        uint32_t index;
+        uint64_t offset;
+};
+
+struct sl_plan_step {
+        uint32_t op;      /* enum sl_op */
+        uint32_t backend; /* enum sl_plan_backend */
+        uint32_t n_inputs, n_outputs, n_attrs;
+        uint32_t reserved;
+        struct sl_epilogue epilogue;
+        uint64_t first_operand, first_attr;
+        uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
+};
+
+struct sl_plan_program {
+        uint64_t batch;
+        uint64_t first_step, n_steps;
+        uint64_t workspace_bytes;
+};
+
+struct sl_plan_constant {
+        uint64_t offset, bytes; /* in DATA; offset is a multiple of 64 */
+        uint64_t form_offset;   /* in FORMS */
+        uint32_t form_bytes;    /* 0 for a plain one */
+        uint32_t packed;        /* 1 if the data is in the form, 0 if it is the tensor's own bytes */
+};
+
+/* id, element type: also the order in the file */
+#define SL_PLAN_SECTIONS(X)                                                                                                        \
+        X(INFO, struct sl_plan_info)                                                                                               \
+        X(PROGRAMS, struct sl_plan_program)                                                                                        \
+        X(STEPS, struct sl_plan_step)                                                                                              \
+        X(OPERANDS, struct sl_plan_operand)                                                                                        \
+        X(ATTRS, struct sl_attr)                                                                                                   \
+        X(CONSTANTS, struct sl_plan_constant)                                                                                      \
+        X(FORMS, uint8_t)                                                                                                          \
+        X(DATA, uint8_t)
+
+enum sl_plan_section_id {
+#define X(id, type) SL_PLAN_SECTION_##id,
+        SL_PLAN_SECTIONS(X)
+#undef X
+                SL_PLAN_SECTION_COUNT,
+};
+
+struct sl_plan_section {
+        uint64_t offset; /* from the start of the file, a multiple of 64 */
+        uint64_t count;  /* of elements */
+};
+
+struct sl_plan_header {
+        char magic[8];
+        uint32_t version;
+        uint32_t header_bytes;
+        uint64_t checksum; /* XXH3-64 of all that follows this field, to the end of the file */
+        uint64_t file_bytes;
+        struct sl_plan_key key;
+        struct sl_plan_section sections[SL_PLAN_SECTION_COUNT];
+};
+
+#define SL_PLAN_CHECKED_FROM (offsetof(struct sl_plan_header, checksum) + sizeof(uint64_t))
+
+static_assert(offsetof(struct sl_plan_header, file_bytes) == SL_PLAN_CHECKED_FROM, "the checksum covers all that follows it");
+
+/* Bytes of one element of a section. */
+size_t sl_plan_section_bytes(enum sl_plan_section_id id);
+
+/* The key of this process: its processor, its libraries, its structs. */
+struct sl_plan_key sl_plan_key_here(void);
+
+/* "ref" for SL_PLAN_BACKEND_REF, ...; NULL for a number that is no backend. */
+const char *sl_plan_backend_name(uint32_t backend);
+
+/* The number of the backend of that name, SL_PLAN_BACKEND_COUNT if there is none. */
+uint32_t sl_plan_backend_number(const char *name);

@@ -1,0 +1,168 @@
+#include "lower.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "graph.h"
+#include "ladder.h"
+#include "pack.h"
+#include "placement.h"
+#include "schedule.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+
+static int build_program(const struct sl_graph *graph, const struct sl_plan_info *info, uint32_t batch, struct sl_program *program,
+        struct sl_error *error)
+{
+        int r = sl_graph_specialise(graph, batch, &program->graph, error);
+
+        program->batch = batch;
+        if (r == 0)
+                r = sl_ladder_confirm(program->graph, batch, info, error);
+        if (r == 0)
+                r = sl_placement_new(program->graph, info->backend, &program->placement, error);
+        if (r < 0)
+                return r;
+        r = sl_schedule_new(program->placement, &program->schedule);
+        return r < 0 ? sl_error_set(error, -r, "batch %u: no memory for its schedule", batch) : 0;
+}
+
+static int build_programs(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
+                int r = build_program(graph, &lowered->info, lowered->info.batches[i], &lowered->programs[i], error);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A form that is given up stays given up, so the walks come to an end. */
+static int pack_constants(struct sl_lowered *lowered, struct sl_error *error)
+{
+        bool again = true;
+
+        while (again) {
+                again = false;
+                for (uint32_t i = lowered->info.n_batches; i-- > 0;) {
+                        struct sl_program *program = &lowered->programs[i];
+                        int r = sl_packing_walk(lowered->packing, program->placement, program->schedule, &again, error);
+
+                        if (r < 0)
+                                return sl_error_prefix(error, r, "batch %u", program->batch);
+                }
+        }
+        return 0;
+}
+
+static int place_blocks(struct sl_lowered *lowered, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
+                struct sl_schedule *schedule = lowered->programs[i].schedule;
+                int r = sl_schedule_place(schedule);
+
+                if (r < 0)
+                        return sl_error_set(error, -r, "batch %u: no memory plan for %u blocks", lowered->programs[i].batch,
+                                schedule->n_blocks);
+                lowered->info.workspace_bytes[i] = schedule->workspace_bytes;
+        }
+        return 0;
+}
+
+/* Of one sample: those of the smallest batch, which is 1 whenever there are samples. */
+static int count_multiply_adds(struct sl_lowered *lowered)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_node_desc *desc = calloc(1, sizeof(*desc));
+        const struct sl_graph *graph = lowered->programs[0].graph;
+
+        if (!desc)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                if (!graph->nodes[i].dead && sl_graph_describe(graph, i, desc) == 0)
+                        lowered->info.multiply_adds += sl_op_multiply_adds(desc);
+        }
+        return 0;
+}
+
+/* Elements of the constants that live nodes read, each once. */
+static int count_parameters(struct sl_lowered *lowered)
+{
+        const struct sl_graph *graph = lowered->programs[0].graph;
+        SL_CLEANUP(sl_cleanup_free) bool *counted = calloc(graph->n_values + 1u, sizeof(*counted));
+
+        if (!counted)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                for (uint32_t k = 0; k < node->n_inputs && !node->dead; k++) {
+                        uint32_t value = node->inputs[k];
+
+                        if (value == SL_VALUE_NONE || graph->values[value].kind != SL_VALUE_CONSTANT || counted[value])
+                                continue;
+                        counted[value] = true;
+                        lowered->info.parameters += sl_shape_elements(&graph->values[value].tensor.shape);
+                }
+        }
+        return 0;
+}
+
+static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
+{
+        int r = build_programs(lowered, graph, error);
+
+        if (r < 0)
+                return r;
+        r = sl_packing_new(graph->n_nodes, &lowered->packing);
+        if (r < 0)
+                return sl_error_set(error, -r, "no memory for the constants of %u nodes", graph->n_nodes);
+        r = pack_constants(lowered, error);
+        if (r == 0)
+                r = place_blocks(lowered, error);
+        if (r < 0)
+                return r;
+        if (count_multiply_adds(lowered) < 0 || count_parameters(lowered) < 0)
+                return sl_error_set(error, ENOMEM, "no memory to count over %u nodes", graph->n_nodes);
+        return 0;
+}
+
+int sl_lowered_new(const struct sl_graph *graph, const char *backend, uint32_t batch_max, struct sl_lowered **ret_lowered,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
+        int r;
+
+        if (!lowered)
+                return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*lowered));
+        if (!batch_max)
+                return sl_error_set(error, EINVAL, "the largest batch is 0, at least 1 is wanted");
+        r = sl_ladder_choose(graph, batch_max, &lowered->info, error);
+        if (r < 0)
+                return r;
+        if (strlen(backend) >= sizeof(lowered->info.backend))
+                return sl_error_set(error, ENOTSUP, "there is no backend \"%s\"", backend);
+        memcpy(lowered->info.backend, backend, strlen(backend));
+        r = lower(lowered, graph, error);
+        if (r < 0)
+                return r;
+        *ret_lowered = sl_take(lowered);
+        return 0;
+}
+
+struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)
+{
+        if (!lowered)
+                return NULL;
+        for (uint32_t i = 0; i < SL_PLAN_BATCHES_MAX; i++) {
+                sl_schedule_free(lowered->programs[i].schedule);
+                sl_placement_free(lowered->programs[i].placement);
+                sl_graph_free(lowered->programs[i].graph);
+        }
+        sl_packing_free(lowered->packing);
+        free(lowered);
+        return NULL;
+}

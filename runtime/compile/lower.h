@@ -1,0 +1,40 @@
+/*
+ * A graph lowered for every batch size of its ladder: what write.c puts into a plan file, and what figures are read from.
+ * In memory only, of the compiler's process and of tools. One owner thread.
+ */
+#pragma once
+
+#include "plan.h"
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_graph;
+struct sl_placement;
+struct sl_packing;
+struct sl_schedule;
+
+/* One batch size. */
+struct sl_program {
+        uint32_t batch;
+        struct sl_graph *graph; /* specialised; owned, like the two below */
+        struct sl_placement *placement;
+        struct sl_schedule *schedule;
+};
+
+struct sl_lowered {
+        struct sl_plan_info info; /* complete but for weights_bytes, which the writer finds out */
+        struct sl_program programs[SL_PLAN_BATCHES_MAX];
+        struct sl_packing *packing;
+};
+
+/*
+ * @graph: imported and rewritten by the passes; must outlive the result. @batch_max: at least 1.
+ * Return: 0; -EINVAL, -ENOTSUP, -E2BIG, -EOVERFLOW, -ENOMEM; the text names the batch size and the node.
+ */
+int sl_lowered_new(const struct sl_graph *graph, const char *backend, uint32_t batch_max, struct sl_lowered **ret_lowered,
+        struct sl_error *error);
+struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
+
+/* Writes the plan file to @fd, from its start, and completes lowered->info. Return: 0, -ENOMEM, -errno of write. */
+int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error);

@@ -1,0 +1,142 @@
+#include "memory_plan.h"
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "format.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static uint64_t padded_bytes(const struct sl_block *block)
+{
+        return sl_align_up(block->bytes, SL_MEMORY_ALIGNMENT);
+}
+
+static bool lifetimes_meet(const struct sl_block *a, const struct sl_block *b)
+{
+        return a->first <= b->last && b->first <= a->last;
+}
+
+static int by_size(const void *left, const void *right)
+{
+        const struct sl_block *a = *(struct sl_block *const *)left, *b = *(struct sl_block *const *)right;
+
+        if (a->bytes != b->bytes)
+                return a->bytes > b->bytes ? -1 : 1;
+        if (a->first != b->first)
+                return a->first < b->first ? -1 : 1;
+        return (a > b) - (a < b);
+}
+
+/*
+ * @placed is sorted by offset. Walks the gaps between those blocks that live with @block and takes the smallest that holds it.
+ * Blocks that overlap each other (they live at different times) are walked by the highest end seen so far.
+ */
+static uint64_t best_offset(const struct sl_block *block, struct sl_block *const *placed, uint32_t n_placed)
+{
+        uint64_t wanted = padded_bytes(block), end = 0, best = 0, best_gap = UINT64_MAX;
+
+        for (uint32_t i = 0; i < n_placed; i++) {
+                const struct sl_block *other = placed[i];
+
+                if (!lifetimes_meet(block, other))
+                        continue;
+                if (other->offset >= end + wanted && other->offset - end < best_gap) {
+                        best = end;
+                        best_gap = other->offset - end;
+                }
+                if (other->offset + padded_bytes(other) > end)
+                        end = other->offset + padded_bytes(other);
+        }
+        return best_gap == UINT64_MAX ? end : best;
+}
+
+static void insert_by_offset(struct sl_block **placed, uint32_t n_placed, struct sl_block *block)
+{
+        uint32_t at = n_placed;
+
+        for (; at > 0 && placed[at - 1]->offset > block->offset; at--)
+                placed[at] = placed[at - 1];
+        placed[at] = block;
+}
+
+/* Also guards the sums of the planner: all blocks side by side still fit into the largest workspace. */
+static int check_sizes(const struct sl_block *blocks, uint32_t n_blocks)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < n_blocks; i++) {
+                if (blocks[i].bytes > SL_PLAN_BYTES_MAX || sl_add_overflows(sum, padded_bytes(&blocks[i]), &sum))
+                        return -EOVERFLOW;
+        }
+        return 0;
+}
+
+int sl_memory_plan(struct sl_block *blocks, uint32_t n_blocks, uint64_t *ret_bytes)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_block **order = NULL, **placed = NULL;
+        uint64_t workspace = 0;
+
+        if (check_sizes(blocks, n_blocks) < 0)
+                return -EOVERFLOW;
+        order = calloc(n_blocks + 1u, sizeof(*order));
+        placed = calloc(n_blocks + 1u, sizeof(*placed));
+        if (!order || !placed)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < n_blocks; i++)
+                order[i] = &blocks[i];
+        qsort(order, n_blocks, sizeof(*order), by_size);
+        for (uint32_t i = 0; i < n_blocks; i++) {
+                uint64_t end;
+
+                order[i]->offset = best_offset(order[i], placed, i);
+                insert_by_offset(placed, i, order[i]);
+                end = order[i]->offset + padded_bytes(order[i]);
+                workspace = end > workspace ? end : workspace;
+        }
+        if (workspace > SL_PLAN_BYTES_MAX)
+                return -EOVERFLOW;
+        *ret_bytes = workspace;
+        return 0;
+}
+
+struct edge {
+        uint64_t step; /* the first at which the block is alive, or no longer */
+        uint64_t bytes;
+        bool begins;
+};
+
+/* At one step the dead go before the new ones come. */
+static int by_step(const void *left, const void *right)
+{
+        const struct edge *a = left, *b = right;
+
+        if (a->step != b->step)
+                return a->step < b->step ? -1 : 1;
+        return (int)a->begins - (int)b->begins;
+}
+
+int sl_memory_lower_bound(const struct sl_block *blocks, uint32_t n_blocks, uint64_t *ret_bytes)
+{
+        SL_CLEANUP(sl_cleanup_free) struct edge *edges = calloc(2 * (size_t)n_blocks + 1, sizeof(*edges));
+        uint64_t alive = 0, most = 0;
+
+        if (!edges)
+                return -ENOMEM;
+        if (check_sizes(blocks, n_blocks) < 0)
+                return -EOVERFLOW;
+        for (uint32_t i = 0; i < n_blocks; i++) {
+                uint64_t bytes = padded_bytes(&blocks[i]);
+
+                edges[2 * i] = (struct edge){.step = blocks[i].first, .bytes = bytes, .begins = true};
+                edges[2 * i + 1] = (struct edge){.step = blocks[i].last + 1ull, .bytes = bytes, .begins = false};
+        }
+        qsort(edges, 2 * (size_t)n_blocks, sizeof(*edges), by_step);
+        for (uint32_t i = 0; i < 2 * n_blocks; i++) {
+                alive = edges[i].begins ? alive + edges[i].bytes : alive - edges[i].bytes;
+                most = alive > most ? alive : most;
+        }
+        *ret_bytes = most;
+        return 0;
+}

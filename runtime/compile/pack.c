@@ -1,0 +1,266 @@
+#include "pack.h"
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "graph.h"
+#include "placement.h"
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DATA_ALIGNMENT 64
+
+struct choice {
+        struct choice *next; /* of the same node */
+        uint32_t input;
+        bool plain;
+        const void *source; /* the constant that was packed */
+        uint64_t source_bytes;
+        struct sl_packed packed;
+        void *data;
+};
+
+struct sl_packing {
+        uint32_t n_nodes;
+        struct choice **choices;   /* of each node of the source */
+        struct sl_node_desc *desc; /* of the step at hand, with its constants below */
+        struct sl_packed packed[SL_NODE_INPUTS_MAX];
+        const void *constants[SL_NODE_INPUTS_MAX];
+};
+
+SL_DEFINE_CLEANUP(struct sl_packing *, sl_packing_free)
+
+int sl_packing_new(uint32_t n_nodes, struct sl_packing **ret_packing)
+{
+        SL_CLEANUP(sl_cleanup_sl_packing_free) struct sl_packing *packing = calloc(1, sizeof(*packing));
+
+        if (!packing)
+                return -ENOMEM;
+        packing->n_nodes = n_nodes;
+        packing->choices = calloc(n_nodes + 1u, sizeof(*packing->choices));
+        packing->desc = calloc(1, sizeof(*packing->desc));
+        if (!packing->choices || !packing->desc)
+                return -ENOMEM;
+        *ret_packing = sl_take(packing);
+        return 0;
+}
+
+static void free_choices(struct choice *choice)
+{
+        while (choice) {
+                struct choice *next = choice->next;
+
+                free(choice->data);
+                free(choice);
+                choice = next;
+        }
+}
+
+struct sl_packing *sl_packing_free(struct sl_packing *packing)
+{
+        if (!packing)
+                return NULL;
+        for (uint32_t i = 0; packing->choices && i < packing->n_nodes; i++)
+                free_choices(packing->choices[i]);
+        free(packing->choices);
+        free(packing->desc);
+        free(packing);
+        return NULL;
+}
+
+static struct choice *find_choice(const struct sl_packing *packing, uint32_t origin, uint32_t input)
+{
+        struct choice *choice = origin < packing->n_nodes ? packing->choices[origin] : NULL;
+
+        while (choice && choice->input != input)
+                choice = choice->next;
+        return choice;
+}
+
+const struct sl_packed *sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, const void **ret_data)
+{
+        const struct choice *choice = find_choice(packing, origin, input);
+
+        if (!choice || choice->plain)
+                return NULL;
+        *ret_data = choice->data;
+        return &choice->packed;
+}
+
+static void stay_plain(struct choice *choice)
+{
+        choice->plain = true;
+        free(sl_take(choice->data));
+}
+
+/* The first size that is walked, the largest, decides. */
+static int choose(struct sl_packing *packing, const struct sl_backend *backend, uint32_t origin, uint32_t input,
+        const struct sl_value *constant, struct choice **ret_choice)
+{
+        struct choice *choice = calloc(1, sizeof(*choice));
+        int r;
+
+        if (!choice)
+                return -ENOMEM;
+        choice->input = input;
+        choice->source = constant->data;
+        choice->source_bytes = constant->data_bytes;
+        choice->next = packing->choices[origin];
+        packing->choices[origin] = choice;
+        *ret_choice = choice;
+        r = backend->pack(packing->desc, input, &choice->packed);
+        if (r < 0)
+                return r;
+        choice->plain = !choice->packed.data_bytes;
+        if (choice->plain)
+                return 0;
+        choice->data = aligned_alloc(DATA_ALIGNMENT, sl_align_up(choice->packed.data_bytes, DATA_ALIGNMENT));
+        if (!choice->data)
+                return -ENOMEM;
+        memset(choice->data, 0, choice->packed.data_bytes);
+        return backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
+}
+
+/* Another size may want it plain, or may have folded other numbers into it. */
+static int confirm(const struct sl_packing *packing, const struct sl_backend *backend, const struct sl_value *constant,
+        struct choice *choice, bool *ret_again)
+{
+        bool same = choice->source == constant->data ||
+                    (choice->source_bytes == constant->data_bytes && !memcmp(choice->source, constant->data, constant->data_bytes));
+        struct sl_packed here;
+        int r;
+
+        if (choice->plain)
+                return 0;
+        r = backend->pack(packing->desc, choice->input, &here);
+        if (r < 0)
+                return r;
+        if (same && here.data_bytes)
+                return 0;
+        stay_plain(choice);
+        *ret_again = true;
+        return 0;
+}
+
+static int pack_input(struct sl_packing *packing, const struct sl_backend *backend, uint32_t origin, uint32_t input,
+        const struct sl_value *constant, bool *ret_again)
+{
+        struct choice *choice = find_choice(packing, origin, input);
+        int r = choice ? confirm(packing, backend, constant, choice, ret_again)
+                       : choose(packing, backend, origin, input, constant, &choice);
+
+        if (r < 0)
+                return r;
+        if (choice->plain)
+                return 0;
+        packing->packed[input] = choice->packed;
+        packing->constants[input] = choice->data;
+        return 0;
+}
+
+static const struct sl_value *constant_of(const struct sl_placement *placement, const struct sl_schedule *schedule, uint32_t value)
+{
+        if (value == SL_VALUE_NONE || schedule->storages[value].place != SL_PLACE_CONSTANT)
+                return NULL;
+        return &placement->graph->values[schedule->storages[value].index];
+}
+
+static int pack_inputs(struct sl_packing *packing, const struct sl_placement *placement, const struct sl_schedule *schedule,
+        const struct sl_step *step, bool *ret_again)
+{
+        const struct sl_node *node = &placement->graph->nodes[step->node];
+        uint32_t origin = placement->origins[step->node];
+
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                const struct sl_value *constant = constant_of(placement, schedule, node->inputs[i]);
+                int r;
+
+                packing->packed[i].data_bytes = 0;
+                packing->packed[i].form_bytes = 0;
+                packing->constants[i] = constant ? constant->data : NULL;
+                if (!constant || origin == SL_VALUE_NONE)
+                        continue;
+                r = pack_input(packing, step->backend, origin, i, constant, ret_again);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* A backend that refuses the shared forms gets plain constants, at this size and then at all. */
+static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
+{
+        bool any = false;
+
+        for (struct choice *choice = origin < packing->n_nodes ? packing->choices[origin] : NULL; choice; choice = choice->next) {
+                any = any || !choice->plain;
+                stay_plain(choice);
+        }
+        return any;
+}
+
+static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_error *error)
+{
+        struct sl_kernel *kernel = NULL;
+        int r = step->backend->compile(packing->desc, packing->packed, packing->constants, &kernel, error);
+
+        if (r < 0)
+                return r;
+        step->scratch_bytes = step->backend->scratch_bytes(kernel);
+        step->backend->kernel_free(kernel);
+        return 0;
+}
+
+static void describe_copy(const struct sl_graph *graph, const struct sl_step *step, struct sl_node_desc *desc)
+{
+        const struct sl_tensor *tensor = &graph->values[step->copy_value].tensor;
+
+        *desc = (struct sl_node_desc){.op = SL_OP_IDENTITY, .n_inputs = 1, .n_outputs = 1};
+        desc->inputs[0] = *tensor;
+        desc->outputs[0] = *tensor;
+}
+
+static int walk_copy(struct sl_packing *packing, const struct sl_placement *placement, struct sl_step *step, struct sl_error *error)
+{
+        describe_copy(placement->graph, step, packing->desc);
+        packing->packed[0].data_bytes = 0;
+        packing->packed[0].form_bytes = 0;
+        packing->constants[0] = NULL;
+        return try_step(packing, step, error);
+}
+
+static int walk_step(struct sl_packing *packing, const struct sl_placement *placement, const struct sl_schedule *schedule,
+        struct sl_step *step, bool *ret_again, struct sl_error *error)
+{
+        uint32_t origin = placement->origins[step->node];
+        int r = sl_graph_describe(placement->graph, step->node, packing->desc);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "more than %d inputs", SL_NODE_INPUTS_MAX);
+        r = pack_inputs(packing, placement, schedule, step, ret_again);
+        if (r < 0)
+                return sl_error_set(error, -r, "backend \"%s\" cannot pack its constants", step->backend->name);
+        r = try_step(packing, step, error);
+        if (r != -ENOTSUP || !give_up_forms(packing, origin))
+                return r;
+        *ret_again = true;
+        return 0;
+}
+
+int sl_packing_walk(struct sl_packing *packing, const struct sl_placement *placement, struct sl_schedule *schedule, bool *ret_again,
+        struct sl_error *error)
+{
+        for (uint32_t s = 0; s < schedule->n_steps; s++) {
+                struct sl_step *step = &schedule->steps[s];
+                bool copies = step->node == SL_VALUE_NONE;
+                int r = copies ? walk_copy(packing, placement, step, error)
+                               : walk_step(packing, placement, schedule, step, ret_again, error);
+
+                if (r < 0)
+                        return sl_error_prefix(error, r, "node \"%s\" (%s)", copies ? "" : placement->graph->nodes[step->node].name,
+                                sl_op_name(copies ? SL_OP_IDENTITY : placement->graph->nodes[step->node].op));
+        }
+        return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * Where each node of a graph runs and how its tensors lie in memory: the graph written anew, with starling.Reorder nodes where a
+ * consumer cannot take what its producer makes. One owner thread.
+ *
+ * Invariants of the result: model inputs and outputs are PLAIN; every node that is run (backends[i] is not NULL) is supported
+ * by its backend with exactly the layouts of its values; a node without a backend is a view and computes nothing.
+ *
+ * On `cpu` activations of rank 3 to 5 become CHANNELS_LAST at the first convolution and stay so until somebody needs them PLAIN.
+ * Tensors whose bytes are the same either way (one channel, or one pixel) are relabelled by a view instead. `ref` is PLAIN
+ * throughout.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_backend;
+struct sl_error;
+struct sl_graph;
+
+struct sl_placement {
+        struct sl_graph *graph;             /* owned; constants are shared with the source, which must outlive it */
+        const struct sl_backend **backends; /* of each node; NULL for a view */
+        uint32_t *origins;                  /* the node of the source that each node stands for; SL_VALUE_NONE for an added one */
+        uint32_t n_reorders;                /* nodes added that move bytes */
+};
+
+/*
+ * @graph: of static shapes (sl_graph_specialise()). @backend: "cpu" or "ref"; what `cpu` cannot run is run by `ref`.
+ * Return: 0; -ENOTSUP no backend runs a node (the text names node and operator), or there is no such backend; -ENOMEM, -E2BIG.
+ */
+int sl_placement_new(
+        const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error);
+struct sl_placement *sl_placement_free(struct sl_placement *placement);

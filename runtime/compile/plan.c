@@ -1,0 +1,65 @@
+/*
+ * Owns the mapping. A plan that exists has been checked whole.
+ */
+#include "plan.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "plan_map.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
+
+static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
+{
+        struct stat status;
+        void *bytes;
+
+        if (fstat(fd, &status) < 0)
+                return sl_error_set(error, EBADMSG, "plan file: it cannot be examined, error %d", errno);
+        if (status.st_size < (off_t)sizeof(struct sl_plan_header))
+                return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)status.st_size,
+                        sizeof(struct sl_plan_header));
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (bytes == MAP_FAILED)
+                return sl_error_set(
+                        error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)status.st_size, errno);
+        plan->bytes = bytes;
+        plan->n_bytes = (uint64_t)status.st_size;
+        return 0;
+}
+
+int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
+        int r;
+
+        if (!plan)
+                return sl_error_set(error, ENOMEM, "plan: no memory for %zu bytes", sizeof(*plan));
+        r = map_file(plan, fd, error);
+        if (r < 0)
+                return r;
+        r = sl_plan_check(plan, error);
+        if (r < 0)
+                return r;
+        *ret_plan = sl_take(plan);
+        return 0;
+}
+
+struct sl_plan *sl_plan_free(struct sl_plan *plan)
+{
+        if (!plan)
+                return NULL;
+        if (plan->bytes)
+                munmap((void *)plan->bytes, plan->n_bytes);
+        free(plan);
+        return NULL;
+}
+
+const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
+{
+        return plan->info;
+}

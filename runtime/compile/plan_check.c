@@ -1,0 +1,409 @@
+/*
+ * Nothing in a plan file is believed before this walk: it may have been damaged on disk, or written by a compiler process that a
+ * hostile model took over. What is checked here is everything that can be checked without a kernel; sl_instance_new() asks the
+ * backends about the rest.
+ */
+#include "plan_map.h"
+
+#include "base/error.h"
+#include "op.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+static int damaged(struct sl_error *error, const char *what, uint64_t value, uint64_t limit)
+{
+        return sl_error_set(error, EBADMSG, "plan file: %s is %llu, the limit is %llu", what, (unsigned long long)value,
+                (unsigned long long)limit);
+}
+
+static int check_key(const struct sl_plan_key *key, struct sl_error *error)
+{
+        struct sl_plan_key here = sl_plan_key_here();
+
+        if (!memcmp(key, &here, sizeof(here)))
+                return 0;
+        return sl_error_set(error, EPROTONOSUPPORT,
+                "plan file: made for oneDNN %u.%u.%u, processor level 0x%x, operators %llx; here are %u.%u.%u, 0x%x, %llx",
+                key->dnnl_major, key->dnnl_minor, key->dnnl_patch, key->cpu_isa, (unsigned long long)key->operators,
+                here.dnnl_major, here.dnnl_minor, here.dnnl_patch, here.cpu_isa, (unsigned long long)here.operators);
+}
+
+static int check_header(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_header *header = plan->header;
+        uint64_t checksum;
+
+        if (memcmp(header->magic, SL_PLAN_MAGIC, sizeof(header->magic)))
+                return sl_error_set(error, EBADMSG, "plan file: it does not begin as a plan file does");
+        if (header->version != SL_PLAN_VERSION)
+                return sl_error_set(
+                        error, EPROTONOSUPPORT, "plan file: version %u, this program reads %u", header->version, SL_PLAN_VERSION);
+        if (header->header_bytes != sizeof(*header))
+                return damaged(error, "size of the header", header->header_bytes, sizeof(*header));
+        if (header->file_bytes != plan->n_bytes)
+                return damaged(error, "size in the header", header->file_bytes, plan->n_bytes);
+        checksum = XXH3_64bits(plan->bytes + SL_PLAN_CHECKED_FROM, plan->n_bytes - SL_PLAN_CHECKED_FROM);
+        if (checksum != header->checksum)
+                return sl_error_set(error, EBADMSG, "plan file: damaged, its checksum is %llx and should be %llx",
+                        (unsigned long long)checksum, (unsigned long long)header->checksum);
+        return check_key(&header->key, error);
+}
+
+static int check_sections(const struct sl_plan *plan, struct sl_error *error)
+{
+        for (uint32_t id = 0; id < SL_PLAN_SECTION_COUNT; id++) {
+                const struct sl_plan_section *section = &plan->header->sections[id];
+                uint64_t bytes;
+
+                if (section->offset % 64 || section->offset < sizeof(struct sl_plan_header))
+                        return damaged(error, "offset of a section", section->offset, plan->n_bytes);
+                if (sl_mul_overflows(section->count, sl_plan_section_bytes(id), &bytes) ||
+                        !sl_range_inside(section->offset, bytes, plan->n_bytes))
+                        return damaged(error, "size of a section", section->count, plan->n_bytes);
+        }
+        if (plan->header->sections[SL_PLAN_SECTION_INFO].count != 1)
+                return damaged(error, "number of descriptions", plan->header->sections[SL_PLAN_SECTION_INFO].count, 1);
+        return 0;
+}
+
+static const void *section_at(const struct sl_plan *plan, enum sl_plan_section_id id)
+{
+        return plan->bytes + plan->header->sections[id].offset;
+}
+
+static void point_sections(struct sl_plan *plan)
+{
+        plan->info = section_at(plan, SL_PLAN_SECTION_INFO);
+        plan->programs = section_at(plan, SL_PLAN_SECTION_PROGRAMS);
+        plan->steps = section_at(plan, SL_PLAN_SECTION_STEPS);
+        plan->operands = section_at(plan, SL_PLAN_SECTION_OPERANDS);
+        plan->attrs = section_at(plan, SL_PLAN_SECTION_ATTRS);
+        plan->constants = section_at(plan, SL_PLAN_SECTION_CONSTANTS);
+        plan->forms = section_at(plan, SL_PLAN_SECTION_FORMS);
+        plan->data = section_at(plan, SL_PLAN_SECTION_DATA);
+}
+
+static bool text_ends(const char *text, size_t bytes)
+{
+        return memchr(text, 0, bytes) != NULL;
+}
+
+/* A dimension is at most the largest tensor, so that products with strides stay far from 2^64. */
+static bool shape_is_sound(const struct sl_shape *shape)
+{
+        if (shape->rank > SL_RANK_MAX)
+                return false;
+        for (uint32_t i = 0; i < shape->rank; i++) {
+                if (shape->dims[i] < 0 || (uint64_t)shape->dims[i] > SL_PLAN_BYTES_MAX)
+                        return false;
+        }
+        return true;
+}
+
+static bool tensor_is_sound(const struct sl_tensor *tensor)
+{
+        if (!sl_dtype_bytes(tensor->dtype) || !shape_is_sound(&tensor->shape))
+                return false;
+        if (tensor->layout == SL_LAYOUT_CHANNELS_LAST && (tensor->shape.rank < 3 || tensor->shape.rank > 5))
+                return false;
+        return tensor->layout <= SL_LAYOUT_CHANNELS_LAST && sl_tensor_bytes(tensor) <= SL_PLAN_BYTES_MAX;
+}
+
+/* The port's tensor at a batch size. */
+static struct sl_tensor port_tensor(const struct sl_port *port, uint64_t batch)
+{
+        struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
+
+        if (port->batch_axis == 0 && port->shape.rank)
+                tensor.shape.dims[0] = (int64_t)batch;
+        return tensor;
+}
+
+static bool port_is_sound(const struct sl_port *port, uint64_t largest_batch)
+{
+        struct sl_tensor tensor;
+
+        if (!text_ends(port->name, sizeof(port->name)) || port->shape.rank > SL_RANK_MAX || port->indexes > 1)
+                return false;
+        if (port->batch_axis != SL_PORT_NO_BATCH && port->batch_axis != 0)
+                return false;
+        if (port->batch_axis == 0 && (!port->shape.rank || port->shape.dims[0] != SL_DIM_BATCH))
+                return false;
+        tensor = port_tensor(port, largest_batch);
+        return tensor_is_sound(&tensor);
+}
+
+static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
+{
+        uint64_t largest = info->batches[info->n_batches - 1];
+
+        if (info->n_inputs > SL_PLAN_PORTS_MAX)
+                return damaged(error, "number of inputs", info->n_inputs, SL_PLAN_PORTS_MAX);
+        if (info->n_outputs > SL_PLAN_PORTS_MAX)
+                return damaged(error, "number of outputs", info->n_outputs, SL_PLAN_PORTS_MAX);
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                if (!port_is_sound(&info->inputs[i], largest))
+                        return sl_error_set(error, EBADMSG, "plan file: input %u is described wrongly", i);
+        }
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                if (!port_is_sound(&info->outputs[i], largest))
+                        return sl_error_set(error, EBADMSG, "plan file: output %u is described wrongly", i);
+        }
+        return 0;
+}
+
+static int check_batches(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_info *info = plan->info;
+
+        if (!info->n_batches || info->n_batches > SL_PLAN_BATCHES_MAX)
+                return damaged(error, "number of batch sizes", info->n_batches, SL_PLAN_BATCHES_MAX);
+        if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS) != info->n_batches)
+                return damaged(error, "number of programs", sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), info->n_batches);
+        for (uint32_t i = 0; i < info->n_batches; i++) {
+                if (info->batches[i] <= (i ? info->batches[i - 1] : 0))
+                        return damaged(error, "a batch size that is not above the one before it", info->batches[i], UINT32_MAX);
+                if (info->batches[i] != plan->programs[i].batch)
+                        return damaged(error, "batch size of a program", plan->programs[i].batch, info->batches[i]);
+                if (info->workspace_bytes[i] != plan->programs[i].workspace_bytes)
+                        return damaged(error, "workspace of a program", plan->programs[i].workspace_bytes, SL_PLAN_BYTES_MAX);
+        }
+        if (info->batchable > 1 || (info->batchable && info->batches[0] != 1))
+                return damaged(error, "smallest batch", info->batches[0], 1);
+        return 0;
+}
+
+static int check_info(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_info *info = plan->info;
+        int r;
+
+        if (!text_ends(info->name, sizeof(info->name)) || !text_ends(info->backend, sizeof(info->backend)))
+                return sl_error_set(error, EBADMSG, "plan file: a name has no end");
+        if (sl_plan_backend_number(info->backend) == SL_PLAN_BACKEND_COUNT)
+                return sl_error_set(error, EBADMSG, "plan file: there is no backend \"%s\"", info->backend);
+        r = check_batches(plan, error);
+        if (r < 0)
+                return r;
+        return check_ports(info, error);
+}
+
+static int check_constants(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA), n_forms = sl_plan_count(plan, SL_PLAN_SECTION_FORMS);
+
+        for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_CONSTANTS); i++) {
+                const struct sl_plan_constant *constant = &plan->constants[i];
+
+                if (constant->offset % 64 || !sl_range_inside(constant->offset, constant->bytes, n_data))
+                        return damaged(error, "end of a constant", constant->offset + constant->bytes, n_data);
+                if (constant->form_bytes > SL_PACK_FORM_BYTES || constant->packed > 1)
+                        return damaged(error, "form of a constant", constant->form_bytes, SL_PACK_FORM_BYTES);
+                if (!sl_range_inside(constant->form_offset, constant->form_bytes, n_forms))
+                        return damaged(error, "end of a form", constant->form_offset + constant->form_bytes, n_forms);
+                if (constant->packed && !constant->bytes)
+                        return damaged(error, "size of a packed constant", constant->bytes, n_data);
+        }
+        return 0;
+}
+
+static int check_attrs(const struct sl_plan *plan, struct sl_error *error)
+{
+        for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_ATTRS); i++) {
+                const struct sl_attr *attr = &plan->attrs[i];
+
+                if (attr->id >= SL_ATTR_COUNT)
+                        return damaged(error, "number of an attribute", attr->id, SL_ATTR_COUNT);
+                if (attr->type > SL_ATTR_TYPE_INTS)
+                        return damaged(error, "type of an attribute", attr->type, SL_ATTR_TYPE_INTS);
+                if (attr->count > SL_ATTR_INTS_MAX)
+                        return damaged(error, "length of an attribute", attr->count, SL_ATTR_INTS_MAX);
+        }
+        return 0;
+}
+
+static bool port_operand_fits(
+        const struct sl_plan_operand *operand, const struct sl_port *ports, uint32_t n_ports, const struct sl_plan_program *program)
+{
+        struct sl_tensor tensor;
+
+        if (operand->index >= n_ports)
+                return false;
+        tensor = port_tensor(&ports[operand->index], program->batch);
+        return sl_tensor_bytes(&operand->tensor) <= sl_tensor_bytes(&tensor);
+}
+
+static bool constant_operand_fits(const struct sl_plan *plan, const struct sl_plan_operand *operand)
+{
+        const struct sl_plan_constant *constant;
+
+        if (operand->index >= sl_plan_count(plan, SL_PLAN_SECTION_CONSTANTS))
+                return false;
+        constant = &plan->constants[operand->index];
+        return constant->packed || sl_tensor_bytes(&operand->tensor) <= constant->bytes;
+}
+
+/* A kernel touches no byte outside its tensors; this says that all of those bytes exist. */
+static bool operand_fits(
+        const struct sl_plan *plan, const struct sl_plan_operand *operand, const struct sl_plan_program *program, bool written)
+{
+        switch (operand->place) {
+        case SL_PLACE_NONE:
+                return !written && operand->tensor.dtype == SL_DTYPE_NONE;
+        case SL_PLACE_WORKSPACE:
+                return operand->offset % SL_LINE_BYTES == 0 &&
+                       sl_range_inside(operand->offset, sl_tensor_bytes(&operand->tensor), program->workspace_bytes);
+        case SL_PLACE_CONSTANT:
+                return !written && constant_operand_fits(plan, operand);
+        case SL_PLACE_INPUT:
+                return !written && port_operand_fits(operand, plan->info->inputs, plan->info->n_inputs, program);
+        case SL_PLACE_OUTPUT:
+                return port_operand_fits(operand, plan->info->outputs, plan->info->n_outputs, program);
+        default:
+                return false;
+        }
+}
+
+static int check_operands(
+        const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < step->n_inputs + step->n_outputs; i++) {
+                const struct sl_plan_operand *operand = &plan->operands[step->first_operand + i];
+
+                if (operand->place != SL_PLACE_NONE && !tensor_is_sound(&operand->tensor))
+                        return sl_error_set(error, EBADMSG, "plan file: operand %u of a %s has no sound type or shape", i,
+                                sl_op_name(step->op));
+                if (!operand_fits(plan, operand, program, i >= step->n_inputs))
+                        return sl_error_set(
+                                error, EBADMSG, "plan file: operand %u of a %s lies outside its place", i, sl_op_name(step->op));
+        }
+        return 0;
+}
+
+static int check_step(
+        const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
+{
+        uint64_t n_operands = sl_plan_count(plan, SL_PLAN_SECTION_OPERANDS);
+
+        if (step->op >= SL_OP_COUNT)
+                return damaged(error, "number of an operator", step->op, SL_OP_COUNT);
+        if (step->backend >= SL_PLAN_BACKEND_COUNT)
+                return damaged(error, "number of a backend", step->backend, SL_PLAN_BACKEND_COUNT);
+        if (step->n_inputs > SL_NODE_INPUTS_MAX)
+                return damaged(error, "number of inputs of a step", step->n_inputs, SL_NODE_INPUTS_MAX);
+        if (step->n_outputs > SL_NODE_OUTPUTS_MAX || !step->n_outputs)
+                return damaged(error, "number of outputs of a step", step->n_outputs, SL_NODE_OUTPUTS_MAX);
+        if (step->n_attrs > SL_NODE_ATTRS_MAX)
+                return damaged(error, "number of attributes of a step", step->n_attrs, SL_NODE_ATTRS_MAX);
+        if (!sl_range_inside(step->first_operand, step->n_inputs + step->n_outputs, n_operands))
+                return damaged(error, "first operand of a step", step->first_operand, n_operands);
+        if (!sl_range_inside(step->first_attr, step->n_attrs, sl_plan_count(plan, SL_PLAN_SECTION_ATTRS)))
+                return damaged(error, "first attribute of a step", step->first_attr, sl_plan_count(plan, SL_PLAN_SECTION_ATTRS));
+        if (step->epilogue.activation > SL_ACT_ELU || step->epilogue.has_residual > 1)
+                return damaged(error, "activation of a step", step->epilogue.activation, SL_ACT_ELU);
+        if (step->scratch_offset % SL_LINE_BYTES ||
+                !sl_range_inside(step->scratch_offset, step->scratch_bytes, program->workspace_bytes))
+                return damaged(error, "scratch of a step", step->scratch_bytes, program->workspace_bytes);
+        return check_operands(plan, program, step, error);
+}
+
+static int check_program(const struct sl_plan *plan, const struct sl_plan_program *program, struct sl_error *error)
+{
+        uint64_t n_steps = sl_plan_count(plan, SL_PLAN_SECTION_STEPS);
+
+        if (!sl_range_inside(program->first_step, program->n_steps, n_steps))
+                return damaged(error, "first step of a program", program->first_step, n_steps);
+        if (program->workspace_bytes > SL_PLAN_BYTES_MAX)
+                return damaged(error, "workspace of a program", program->workspace_bytes, SL_PLAN_BYTES_MAX);
+        for (uint64_t i = 0; i < program->n_steps; i++) {
+                int r = check_step(plan, program, &plan->steps[program->first_step + i], error);
+
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
+{
+        int (*const walks[])(const struct sl_plan *, struct sl_error *) = {check_info, check_constants, check_attrs};
+        int r;
+
+        plan->header = (const void *)plan->bytes;
+        r = check_header(plan, error);
+        if (r < 0)
+                return r;
+        r = check_sections(plan, error);
+        if (r < 0)
+                return r;
+        point_sections(plan);
+        for (uint32_t i = 0; i < sizeof(walks) / sizeof(walks[0]); i++) {
+                r = walks[i](plan, error);
+                if (r < 0)
+                        return r;
+        }
+        for (uint32_t i = 0; i < plan->info->n_batches; i++) {
+                r = check_program(plan, &plan->programs[i], error);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+static void read_input(const struct sl_plan *plan, const struct sl_plan_operand *operand, uint32_t i, struct sl_plan_call *call)
+{
+        const struct sl_plan_constant *constant;
+
+        call->packed[i].data_bytes = 0;
+        call->packed[i].form_bytes = 0;
+        call->constants[i] = NULL;
+        if (operand->place != SL_PLACE_CONSTANT)
+                return;
+        constant = &plan->constants[operand->index];
+        call->constants[i] = plan->data + constant->offset;
+        if (!constant->packed)
+                return;
+        call->packed[i].data_bytes = constant->bytes;
+        call->packed[i].form_bytes = constant->form_bytes;
+        memcpy(call->packed[i].form, plan->forms + constant->form_offset, constant->form_bytes);
+}
+
+/* The shape rules are run once more: kernels rely on outputs that follow from the inputs. */
+static bool outputs_follow(const struct sl_node_desc *node)
+{
+        struct sl_node_desc inferred = *node;
+
+        if (sl_op_infer(&inferred, NULL) < 0)
+                return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++) {
+                const struct sl_tensor *stored = &node->outputs[i], *made = &inferred.outputs[i];
+
+                if (stored->dtype == SL_DTYPE_NONE)
+                        continue;
+                if (stored->dtype != made->dtype || !sl_shape_equal(&stored->shape, &made->shape))
+                        return false;
+        }
+        return true;
+}
+
+int sl_plan_read_step(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_plan_call *ret_call)
+{
+        const struct sl_plan_operand *operands = &plan->operands[step->first_operand];
+        struct sl_node_desc *node = &ret_call->node;
+
+        memset(node, 0, sizeof(*node));
+        node->op = step->op;
+        node->n_inputs = step->n_inputs;
+        node->n_outputs = step->n_outputs;
+        node->epilogue = step->epilogue;
+        node->attrs.count = step->n_attrs;
+        memcpy(node->attrs.items, &plan->attrs[step->first_attr], step->n_attrs * sizeof(struct sl_attr));
+        for (uint32_t i = 0; i < step->n_inputs; i++) {
+                node->inputs[i] = operands[i].tensor;
+                read_input(plan, &operands[i], i, ret_call);
+        }
+        for (uint32_t i = 0; i < step->n_outputs; i++)
+                node->outputs[i] = operands[step->n_inputs + i].tensor;
+        return outputs_follow(node) ? 0 : -EBADMSG;
+}

@@ -1,0 +1,48 @@
+/*
+ * A plan file in memory: where its sections lie. Private to sl_plan. Immutable after sl_plan_open(); any thread.
+ *
+ * Invariant: plan_check.c has walked all of it, so an index or an offset in it may be followed without looking again.
+ */
+#pragma once
+
+#include "backend.h"
+#include "format.h"
+
+struct sl_error;
+
+struct sl_plan {
+        const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
+        uint64_t n_bytes;
+        const struct sl_plan_header *header;
+        const struct sl_plan_info *info;
+        const struct sl_plan_program *programs;
+        const struct sl_plan_step *steps;
+        const struct sl_plan_operand *operands;
+        const struct sl_attr *attrs;
+        const struct sl_plan_constant *constants;
+        const uint8_t *forms;
+        const uint8_t *data;
+};
+
+/*
+ * Checks magic, sizes, version, checksum, key and sections of the mapped bytes, points the sections, then checks every index,
+ * offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
+ */
+int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
+
+/* Elements of a section. */
+static inline uint64_t sl_plan_count(const struct sl_plan *plan, enum sl_plan_section_id id)
+{
+        return plan->header->sections[id].count;
+}
+
+/*
+ * The step as a kernel wants it, with the forms and data of its constants. The arrays have SL_NODE_INPUTS_MAX elements.
+ * Return: 0; -EBADMSG when shapes and types are not what the operator makes of its inputs.
+ */
+struct sl_plan_call {
+        struct sl_node_desc node;
+        struct sl_packed packed[SL_NODE_INPUTS_MAX];
+        const void *constants[SL_NODE_INPUTS_MAX];
+};
+int sl_plan_read_step(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_plan_call *ret_call);
