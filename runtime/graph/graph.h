@@ -73,7 +73,15 @@ int sl_graph_add_constant(
 int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
         const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node);
 
-/* Memory that lives as long as the graph; NULL when there is none left. */
+/* Names the inputs and outputs of the graph; replaces the inputs of a node. The arrays are copied. -ENOMEM, -E2BIG. */
+int sl_graph_set_ports(
+        struct sl_graph *graph, const uint32_t *inputs, uint32_t n_inputs, const uint32_t *outputs, uint32_t n_outputs);
+int sl_graph_set_inputs(struct sl_graph *graph, uint32_t node, const uint32_t *inputs, uint32_t n_inputs);
+
+/* The same graph with the same indices; constants are shared with @graph, which must outlive the copy. -ENOMEM. */
+int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);
+
+/* Zeroed memory, 64-byte aligned, that lives as long as the graph; NULL when there is none left. */
 void *sl_graph_alloc(struct sl_graph *graph, uint64_t bytes);
 
 /* The node with the tensors of its values, as kernels and shape rules want it. -E2BIG: more inputs than a node may have. */
@@ -82,11 +90,26 @@ int sl_graph_describe(const struct sl_graph *graph, uint32_t node, struct sl_nod
 /* Replaces every use of @from (graph outputs included) by @to. */
 void sl_graph_replace_uses(struct sl_graph *graph, uint32_t from, uint32_t to);
 
+/* The same for the inputs of nodes alone: what is a graph output stays one. */
+void sl_graph_replace_inputs(struct sl_graph *graph, uint32_t from, uint32_t to);
+
+bool sl_graph_is_output(const struct sl_graph *graph, uint32_t value);
+bool sl_node_uses(const struct sl_node *node, uint32_t value);
+
+/* The data of a constant; NULL for other values and for SL_VALUE_NONE. */
+const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value);
+
 /* The one live node that uses @value and is its only use (not a graph output); SL_VALUE_NONE if not exactly one. */
 uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value);
 
 /* The live node that makes @value, or SL_VALUE_NONE. */
 uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value);
+
+/*
+ * Infers the outputs of one node from its inputs. While a shape parameter is an input that is not constant yet, the rank alone
+ * is known and the dimensions that hang on it are SL_DIM_UNKNOWN. Return: as sl_graph_infer().
+ */
+int sl_graph_infer_node(struct sl_graph *graph, uint32_t node, struct sl_error *error);
 
 /* Infers all shapes again, in order. The text names the node. Return: 0, -EINVAL, -EOVERFLOW, -ENOTSUP (shape depends on data). */
 int sl_graph_infer(struct sl_graph *graph, struct sl_error *error);
@@ -97,8 +120,13 @@ int sl_graph_check(const struct sl_graph *graph, struct sl_error *error);
 /* One line per node: "conv1 = Conv(data [N,3,8,8], w [16,3,3,3]) {strides=[1,1]} -> [N,16,8,8]". */
 void sl_graph_print(const struct sl_graph *graph, FILE *stream);
 
+/* Some input has SL_DIM_BATCH. */
+bool sl_graph_has_batch(const struct sl_graph *graph);
+
 /*
  * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred and static, shape arithmetic folded away.
- * Constants are shared with @graph, which must outlive the copy. -ENOTSUP when a shape stays unknown (the text names it).
+ * Constants are shared with @graph, which must outlive the copy. Nodes and values keep their indices, whatever the batch: a node
+ * that was folded away is dead, and its values are constants. New constants stand behind the values of @graph.
+ * Return: 0; -ENOTSUP when a shape stays unknown (the text names it); -EINVAL, -EOVERFLOW, -ERANGE, -ENOMEM.
  */
 int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error);

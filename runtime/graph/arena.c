@@ -1,0 +1,105 @@
+/*
+ * Pieces up to PIECE_BYTES_MAX are cut from blocks of BLOCK_BYTES; larger ones have a block of their own. Blocks and adopted
+ * things hang on two singly linked lists whose links lie in the blocks themselves. One owner thread.
+ */
+#include "arena.h"
+
+#include "base/bytes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES     (64u << 10)
+#define PIECE_BYTES_MAX (BLOCK_BYTES / 4)
+
+struct block {
+        struct block *next;
+        uint64_t used_bytes; /* of the memory behind this header, which takes one line */
+};
+
+struct adopted {
+        struct adopted *next;
+        void *pointer;
+        size_t bytes;
+        void (*release)(void *pointer, size_t bytes);
+};
+
+struct sl_graph_arena {
+        struct block *open; /* the block that small pieces are cut from */
+        struct block *blocks;
+        struct adopted *adopted;
+};
+
+static_assert(sizeof(struct block) <= SL_LINE_BYTES, "a block's header takes one line");
+
+struct sl_graph_arena *sl_graph_arena_new(void)
+{
+        return calloc(1, sizeof(struct sl_graph_arena));
+}
+
+struct sl_graph_arena *sl_graph_arena_free(struct sl_graph_arena *arena)
+{
+        if (!arena)
+                return NULL;
+        for (struct adopted *thing = arena->adopted; thing; thing = thing->next)
+                thing->release(thing->pointer, thing->bytes);
+        for (struct block *block = arena->blocks, *next; block; block = next) {
+                next = block->next;
+                free(block);
+        }
+        free(arena);
+        return NULL;
+}
+
+static struct block *add_block(struct sl_graph_arena *arena, uint64_t bytes)
+{
+        struct block *block;
+
+        if (bytes > SIZE_MAX / 2)
+                return NULL;
+        block = aligned_alloc(SL_LINE_BYTES, sl_align_up(SL_LINE_BYTES + bytes, SL_LINE_BYTES));
+        if (!block)
+                return NULL;
+        block->used_bytes = 0;
+        block->next = arena->blocks;
+        arena->blocks = block;
+        return block;
+}
+
+static void *cut(struct block *block, uint64_t bytes)
+{
+        void *piece = (uint8_t *)block + SL_LINE_BYTES + block->used_bytes;
+
+        block->used_bytes += sl_align_up(bytes, SL_LINE_BYTES);
+        return memset(piece, 0, bytes);
+}
+
+void *sl_graph_arena_alloc(struct sl_graph_arena *arena, uint64_t bytes)
+{
+        if (bytes > PIECE_BYTES_MAX) {
+                struct block *own = add_block(arena, bytes);
+
+                return own ? cut(own, bytes) : NULL;
+        }
+        if (!arena->open || arena->open->used_bytes + sl_align_up(bytes, SL_LINE_BYTES) > BLOCK_BYTES) {
+                struct block *fresh = add_block(arena, BLOCK_BYTES);
+
+                if (!fresh)
+                        return NULL;
+                arena->open = fresh;
+        }
+        return cut(arena->open, bytes);
+}
+
+int sl_graph_arena_adopt(struct sl_graph_arena *arena, void *pointer, size_t bytes, void (*release)(void *pointer, size_t bytes))
+{
+        struct adopted *thing = sl_graph_arena_alloc(arena, sizeof(*thing));
+
+        if (!thing)
+                return -ENOMEM;
+        *thing = (struct adopted){.next = arena->adopted, .pointer = pointer, .bytes = bytes, .release = release};
+        arena->adopted = thing;
+        return 0;
+}

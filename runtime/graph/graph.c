@@ -1,0 +1,295 @@
+/*
+ * Building and querying a graph. Values and nodes are two growing arrays: the capacity of n entries is n rounded up to a power
+ * of two, at least ENTRIES_MIN, so that it need not be stored. Index arrays and constants lie in the arena. One owner thread.
+ */
+#include "graph.h"
+
+#include "arena.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRIES_MIN 16
+#define ENTRIES_MAX (1u << 24)
+
+const struct sl_graph_limits sl_graph_limits_default = {
+        .file_bytes = 2ull << 30,
+        .constant_bytes = 8ull << 30,
+        .nodes = 100000,
+        .values = 200000,
+        .tensor_bytes = 4ull << 30,
+};
+
+int sl_graph_new(struct sl_graph **ret_graph)
+{
+        struct sl_graph *graph = calloc(1, sizeof(*graph));
+
+        if (!graph)
+                return -ENOMEM;
+        graph->arena = sl_graph_arena_new();
+        if (!graph->arena) {
+                sl_graph_free(graph);
+                return -ENOMEM;
+        }
+        *ret_graph = graph;
+        return 0;
+}
+
+struct sl_graph *sl_graph_free(struct sl_graph *graph)
+{
+        if (!graph)
+                return NULL;
+        sl_graph_arena_free(graph->arena);
+        free(graph->values);
+        free(graph->nodes);
+        free(graph);
+        return NULL;
+}
+
+/* Makes room for one more entry behind @n of them. */
+static int grow(void **entries, uint32_t n, size_t entry_bytes)
+{
+        bool full = n == 0 || (n >= ENTRIES_MIN && sl_is_power_of_two(n));
+        size_t capacity = n < ENTRIES_MIN ? ENTRIES_MIN : (size_t)n * 2;
+        void *moved;
+
+        if (n >= ENTRIES_MAX)
+                return -E2BIG;
+        if (!full)
+                return 0;
+        moved = realloc(*entries, capacity * entry_bytes);
+        if (!moved)
+                return -ENOMEM;
+        *entries = moved;
+        return 0;
+}
+
+static void copy_name(char *to, const char *name)
+{
+        size_t length = name ? strnlen(name, SL_NAME_BYTES - 1) : 0;
+
+        memset(to, 0, SL_NAME_BYTES);
+        memcpy(to, name ? name : "", length);
+}
+
+int sl_graph_add_value(
+        struct sl_graph *graph, const char *name, enum sl_value_kind kind, const struct sl_tensor *tensor, uint32_t *ret_value)
+{
+        int result = grow((void **)&graph->values, graph->n_values, sizeof(*graph->values));
+        struct sl_value *value;
+
+        if (result < 0)
+                return result;
+        value = &graph->values[graph->n_values];
+        *value = (struct sl_value){.kind = kind, .tensor = *tensor};
+        copy_name(value->name, name);
+        *ret_value = graph->n_values++;
+        return 0;
+}
+
+int sl_graph_add_constant(
+        struct sl_graph *graph, const char *name, const struct sl_tensor *tensor, const void *data, uint32_t *ret_value)
+{
+        int result = sl_graph_add_value(graph, name, SL_VALUE_CONSTANT, tensor, ret_value);
+
+        if (result < 0)
+                return result;
+        graph->values[*ret_value].data = data;
+        graph->values[*ret_value].data_bytes = sl_tensor_bytes(tensor);
+        return 0;
+}
+
+static uint32_t *copy_indices(struct sl_graph *graph, const uint32_t *indices, uint32_t n)
+{
+        uint32_t *copy = sl_graph_alloc(graph, n * sizeof(*copy));
+
+        if (copy && n)
+                memcpy(copy, indices, n * sizeof(*copy));
+        return copy;
+}
+
+int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
+        const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node)
+{
+        int result = grow((void **)&graph->nodes, graph->n_nodes, sizeof(*graph->nodes));
+        struct sl_node *node;
+
+        if (result < 0)
+                return result;
+        if (n_inputs > SL_NODE_INPUTS_MAX || n_outputs > SL_NODE_OUTPUTS_MAX)
+                return -E2BIG;
+        node = &graph->nodes[graph->n_nodes];
+        *node = (struct sl_node){.op = op, .n_inputs = n_inputs, .n_outputs = n_outputs};
+        copy_name(node->name, name);
+        node->inputs = copy_indices(graph, inputs, n_inputs);
+        node->outputs = copy_indices(graph, outputs, n_outputs);
+        if (!node->inputs || !node->outputs)
+                return -ENOMEM;
+        *ret_node = graph->n_nodes++;
+        return 0;
+}
+
+int sl_graph_set_inputs(struct sl_graph *graph, uint32_t node, const uint32_t *inputs, uint32_t n_inputs)
+{
+        uint32_t *copy;
+
+        if (n_inputs > SL_NODE_INPUTS_MAX)
+                return -E2BIG;
+        copy = copy_indices(graph, inputs, n_inputs);
+        if (!copy)
+                return -ENOMEM;
+        graph->nodes[node].inputs = copy;
+        graph->nodes[node].n_inputs = n_inputs;
+        return 0;
+}
+
+void *sl_graph_alloc(struct sl_graph *graph, uint64_t bytes)
+{
+        return sl_graph_arena_alloc(graph->arena, bytes);
+}
+
+int sl_graph_describe(const struct sl_graph *graph, uint32_t node, struct sl_node_desc *ret_desc)
+{
+        const struct sl_node *from = &graph->nodes[node];
+
+        if (from->n_inputs > SL_NODE_INPUTS_MAX || from->n_outputs > SL_NODE_OUTPUTS_MAX)
+                return -E2BIG;
+        *ret_desc = (struct sl_node_desc){
+                .op = from->op,
+                .n_inputs = from->n_inputs,
+                .n_outputs = from->n_outputs,
+                .attrs = from->attrs,
+                .epilogue = from->epilogue,
+        };
+        for (uint32_t i = 0; i < from->n_inputs; i++)
+                if (from->inputs[i] != SL_VALUE_NONE)
+                        ret_desc->inputs[i] = graph->values[from->inputs[i]].tensor;
+        for (uint32_t i = 0; i < from->n_outputs; i++)
+                if (from->outputs[i] != SL_VALUE_NONE)
+                        ret_desc->outputs[i] = graph->values[from->outputs[i]].tensor;
+        return 0;
+}
+
+static void replace(uint32_t *indices, uint32_t n, uint32_t from, uint32_t to)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (indices[i] == from)
+                        indices[i] = to;
+}
+
+void sl_graph_replace_inputs(struct sl_graph *graph, uint32_t from, uint32_t to)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead)
+                        replace(graph->nodes[i].inputs, graph->nodes[i].n_inputs, from, to);
+}
+
+void sl_graph_replace_uses(struct sl_graph *graph, uint32_t from, uint32_t to)
+{
+        sl_graph_replace_inputs(graph, from, to);
+        replace(graph->outputs, graph->n_outputs, from, to);
+}
+
+bool sl_graph_is_output(const struct sl_graph *graph, uint32_t value)
+{
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                if (graph->outputs[i] == value)
+                        return true;
+        return false;
+}
+
+bool sl_node_uses(const struct sl_node *node, uint32_t value)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i] == value)
+                        return true;
+        return false;
+}
+
+uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value)
+{
+        uint32_t user = SL_VALUE_NONE;
+
+        if (sl_graph_is_output(graph, value))
+                return SL_VALUE_NONE;
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                if (graph->nodes[i].dead || !sl_node_uses(&graph->nodes[i], value))
+                        continue;
+                if (user != SL_VALUE_NONE)
+                        return SL_VALUE_NONE;
+                user = i;
+        }
+        return user;
+}
+
+uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value)
+{
+        if (value == SL_VALUE_NONE || graph->values[value].kind != SL_VALUE_COMPUTED)
+                return SL_VALUE_NONE;
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                for (uint32_t k = 0; k < node->n_outputs && !node->dead; k++)
+                        if (node->outputs[k] == value)
+                                return i;
+        }
+        return SL_VALUE_NONE;
+}
+
+const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value)
+{
+        return value != SL_VALUE_NONE && graph->values[value].kind == SL_VALUE_CONSTANT ? graph->values[value].data : NULL;
+}
+
+int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
+{
+        struct sl_graph *copy;
+        uint32_t ignored;
+        int result = sl_graph_new(&copy);
+
+        if (result < 0)
+                return result;
+        memcpy(copy->name, graph->name, sizeof(copy->name));
+        copy->opset = graph->opset;
+        copy->ir_version = graph->ir_version;
+        for (uint32_t i = 0; i < graph->n_values && result == 0; i++) {
+                result = sl_graph_add_value(copy, NULL, graph->values[i].kind, &graph->values[i].tensor, &ignored);
+                if (result == 0)
+                        copy->values[i] = graph->values[i];
+        }
+        for (uint32_t i = 0; i < graph->n_nodes && result == 0; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                result = sl_graph_add_node(
+                        copy, node->op, node->name, node->inputs, node->n_inputs, node->outputs, node->n_outputs, &ignored);
+                if (result < 0)
+                        break;
+                copy->nodes[i].dead = node->dead;
+                copy->nodes[i].attrs = node->attrs;
+                copy->nodes[i].epilogue = node->epilogue;
+        }
+        if (result == 0)
+                result = sl_graph_set_ports(copy, graph->inputs, graph->n_inputs, graph->outputs, graph->n_outputs);
+        if (result < 0) {
+                sl_graph_free(copy);
+                return result;
+        }
+        *ret_graph = copy;
+        return 0;
+}
+
+int sl_graph_set_ports(
+        struct sl_graph *graph, const uint32_t *inputs, uint32_t n_inputs, const uint32_t *outputs, uint32_t n_outputs)
+{
+        uint32_t *in = copy_indices(graph, inputs, n_inputs), *out = copy_indices(graph, outputs, n_outputs);
+
+        if (!in || !out)
+                return -ENOMEM;
+        graph->inputs = in;
+        graph->n_inputs = n_inputs;
+        graph->outputs = out;
+        graph->n_outputs = n_outputs;
+        return 0;
+}

@@ -1,0 +1,269 @@
+/*
+ * The stages of an import, in order: look at the bytes, parse them, collect the names, order the nodes, bring each into canonical
+ * form, settle what hangs on the batch, check. One owner thread; nothing outlives the call but the graph.
+ */
+#include "import.h"
+
+#include "base/cleanup.h"
+#include "import/importer.h"
+#include "pass.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define OPSET_MIN 7
+#define OPSET_MAX 21
+
+/* Messages beside the nodes: attributes, tensors, dimensions. A real model has about ten for each node. */
+#define MESSAGES_PER_NODE 64
+
+static int find_opset(struct sl_importer *im)
+{
+        const Onnx__ModelProto *model = im->model;
+
+        im->graph->opset = 0;
+        for (size_t i = 0; i < model->n_opset_import; i++) {
+                const char *domain = model->opset_import[i]->domain;
+
+                if (domain && *domain && strcmp(domain, "ai.onnx"))
+                        continue;
+                if (im->graph->opset)
+                        return sl_error_set(im->error, EBADMSG, "domain ai.onnx is imported twice");
+                im->graph->opset = model->opset_import[i]->version;
+        }
+        if (!im->graph->opset)
+                return sl_error_set(im->error, EBADMSG, "the model imports no opset of domain ai.onnx");
+        if (im->graph->opset < OPSET_MIN || im->graph->opset > OPSET_MAX)
+                return sl_error_set(im->error, ENOTSUP, "opset %" PRId64 " of domain ai.onnx, supported are %d to %d",
+                        im->graph->opset, OPSET_MIN, OPSET_MAX);
+        return 0;
+}
+
+static int check_model(struct sl_importer *im)
+{
+        const Onnx__ModelProto *model = im->model;
+
+        if (!model->graph)
+                return sl_error_set(im->error, EBADMSG, "the model has no graph");
+        if (model->n_functions)
+                return sl_error_set(
+                        im->error, ENOTSUP, "the model defines %zu functions, which are not supported", model->n_functions);
+        if (model->graph->n_sparse_initializer)
+                return sl_error_set(im->error, ENOTSUP, "the graph has %zu sparse tensors, which are not supported",
+                        model->graph->n_sparse_initializer);
+        im->graph->ir_version = model->ir_version;
+        if (model->graph->name)
+                strncpy(im->graph->name, model->graph->name, sizeof(im->graph->name) - 1);
+        return find_opset(im);
+}
+
+static int count_names(struct sl_importer *im, uint32_t *ret_count)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        uint64_t count = proto->n_initializer + proto->n_input;
+
+        for (size_t i = 0; i < proto->n_node; i++)
+                count += proto->node[i]->n_output;
+        if (count > im->limits->values || proto->n_output > im->limits->values)
+                return sl_error_set(im->error, E2BIG, "%" PRIu64 " values and %zu outputs, at most %u", count, proto->n_output,
+                        im->limits->values);
+        *ret_count = (uint32_t)count;
+        return 0;
+}
+
+static void add_inputs(struct sl_importer *im, struct sl_symbols *initializers)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+
+        for (size_t i = 0; i < proto->n_input; i++) {
+                const char *name = proto->input[i]->name ? proto->input[i]->name : "";
+
+                if (!sl_symbols_find(initializers, name))
+                        sl_symbols_add(&im->symbols, name, SL_SYMBOL_NO_NODE);
+        }
+}
+
+static void add_outputs(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+
+        for (size_t i = 0; i < proto->n_node; i++)
+                for (size_t k = 0; k < proto->node[i]->n_output; k++)
+                        if (*proto->node[i]->output[k])
+                                sl_symbols_add(&im->symbols, proto->node[i]->output[k], (uint32_t)i);
+}
+
+static int collect_names(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        uint32_t count;
+        int result = count_names(im, &count);
+
+        if (result == 0)
+                result = sl_symbols_init(&im->symbols, count);
+        if (result < 0)
+                return result;
+        for (size_t i = 0; i < proto->n_initializer; i++) {
+                if (!proto->initializer[i]->name || !*proto->initializer[i]->name)
+                        return sl_error_set(im->error, EBADMSG, "initializer %zu has no name", i);
+                sl_symbols_add(&im->symbols, proto->initializer[i]->name, SL_SYMBOL_NO_NODE);
+        }
+        /* Sorted once so that inputs which are initializers too can be told, and again with everything. */
+        result = sl_symbols_sort(&im->symbols, im->error);
+        if (result < 0)
+                return result;
+        struct sl_symbols initializers = im->symbols;
+
+        add_inputs(im, &initializers);
+        add_outputs(im);
+        return sl_symbols_sort(&im->symbols, im->error);
+}
+
+static int import_initializers(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        int result = 0;
+
+        for (size_t i = 0; i < proto->n_initializer && result == 0; i++) {
+                Onnx__TensorProto *tensor = proto->initializer[i];
+                struct sl_symbol *symbol = sl_symbols_find(&im->symbols, tensor->name);
+
+                result = sl_import_tensor(im, tensor, tensor->name, &symbol->value);
+        }
+        return result;
+}
+
+static int import_nodes(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        SL_CLEANUP(sl_cleanup_free) uint32_t *order = calloc(proto->n_node + 1, sizeof(*order));
+        int result = order ? sl_import_order(im, order) : -ENOMEM;
+
+        for (size_t i = 0; i < proto->n_node && result == 0; i++)
+                result = sl_import_node(im, proto->node[order[i]]);
+        return result;
+}
+
+static int import_graph(struct sl_importer *im)
+{
+        int result = check_model(im);
+
+        if (result == 0)
+                result = collect_names(im);
+        if (result == 0)
+                result = import_initializers(im);
+        if (result == 0)
+                result = sl_import_inputs(im);
+        im->budget = sl_fold_budget_of(im->graph);
+        if (result == 0)
+                result = import_nodes(im);
+        if (result == 0)
+                result = sl_import_outputs(im);
+        if (result == 0)
+                result = sl_import_resolve(im);
+        if (result == 0)
+                result = sl_pass_remove_dead(im->graph, im->error);
+        if (result == 0)
+                result = sl_graph_check(im->graph, im->error);
+        return result == -EINVAL ? -EBADMSG : result;
+}
+
+static int parse(struct sl_importer *im, const void *bytes, size_t n_bytes)
+{
+        const struct sl_wire_limits limits = {
+                .nodes = im->limits->nodes,
+                .messages = ((uint64_t)im->limits->nodes + im->limits->values) * MESSAGES_PER_NODE,
+        };
+        int result;
+
+        if (n_bytes > im->limits->file_bytes)
+                return sl_error_set(im->error, E2BIG, "the file has %zu bytes, at most %" PRIu64, n_bytes, im->limits->file_bytes);
+        result = sl_wire_check(&onnx__model_proto__descriptor, bytes, n_bytes, &limits, im->error);
+        return result < 0 ? result : sl_wire_parse_model(bytes, n_bytes, &im->model, im->error);
+}
+
+static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const struct sl_graph_limits *limits,
+        struct sl_graph **ret_graph, struct sl_error *error)
+{
+        struct sl_error own = {0};
+        struct sl_importer im = {
+                .limits = limits ? limits : &sl_graph_limits_default,
+                .folder_fd = folder_fd,
+                .error = error ? error : &own,
+        };
+        int result;
+
+        im.error->text[0] = 0;
+        result = sl_graph_new(&im.graph);
+        if (result == 0)
+                result = parse(&im, bytes, n_bytes);
+        if (result == 0)
+                result = import_graph(&im);
+        sl_symbols_deinit(&im.symbols);
+        sl_wire_free_model(im.model);
+        if (result < 0) {
+                sl_graph_free(im.graph);
+                /* Only a lack of memory comes without a text. */
+                return im.error->text[0] ? result : sl_error_set(im.error, -result, "import: %s", strerror(-result));
+        }
+        *ret_graph = im.graph;
+        return 0;
+}
+
+int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
+        struct sl_error *error)
+{
+        return import_bytes(bytes, n_bytes, -1, limits, ret_graph, error);
+}
+
+static int open_file(const char *path, const struct sl_graph_limits *limits, int *ret_fd, size_t *ret_bytes, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        struct stat status;
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return sl_error_set(error, errno == ENOENT ? ENOENT : EIO, "%s: %s", path, strerror(errno));
+        if (!S_ISREG(status.st_mode))
+                return sl_error_set(error, EBADMSG, "%s: not a regular file", path);
+        if ((uint64_t)status.st_size > limits->file_bytes)
+                return sl_error_set(error, E2BIG, "%s: the file has %" PRIu64 " bytes, at most %" PRIu64, path,
+                        (uint64_t)status.st_size, limits->file_bytes);
+        if (!status.st_size)
+                return sl_error_set(error, EBADMSG, "%s: the file is empty", path);
+        *ret_bytes = (size_t)status.st_size;
+        *ret_fd = sl_take_fd(&fd);
+        return 0;
+}
+
+static int open_folder_of(const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        SL_CLEANUP(sl_cleanup_free) char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+
+        return folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
+        size_t n_bytes;
+        void *bytes;
+        int result;
+
+        limits = limits ? limits : &sl_graph_limits_default;
+        result = open_file(path, limits, &fd, &n_bytes, error);
+        if (result < 0)
+                return result;
+        folder_fd = open_folder_of(path);
+        bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+                return sl_error_set(error, errno == ENOMEM ? ENOMEM : EIO, "%s: cannot map it: %s", path, strerror(errno));
+        result = import_bytes(bytes, n_bytes, folder_fd, limits, ret_graph, error);
+        munmap(bytes, n_bytes);
+        return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
+}

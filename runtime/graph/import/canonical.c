@@ -1,0 +1,218 @@
+/*
+ * One row per operator. An attribute that neither the row nor its function knows is refused: it could change what is computed.
+ */
+#include "import/canonical.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define REDUCE(op) [SL_OP_##op] = {.attrs = " keepdims noop_with_empty_axes axes ", .adapt = sl_canonical_axes}
+
+static const struct sl_canonical rows[SL_OP_COUNT] = {
+        [SL_OP_CONV] = {.attrs = " kernel_shape strides pads dilations group ",
+                .understood = " auto_pad ",
+                .adapt = sl_canonical_window},
+        [SL_OP_MAX_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode ",
+                .understood = " auto_pad storage_order ",
+                .adapt = sl_canonical_window},
+        [SL_OP_AVERAGE_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode count_include_pad ",
+                .understood = " auto_pad ",
+                .adapt = sl_canonical_window},
+        [SL_OP_GEMM] = {.attrs = " transA transB alpha beta "},
+        [SL_OP_BATCH_NORM] = {.attrs = " epsilon ",
+                .understood = " momentum spatial training_mode ",
+                .adapt = sl_canonical_batch_norm},
+        [SL_OP_LAYER_NORM] = {.attrs = " axis epsilon ", .understood = " stash_type "},
+        [SL_OP_INSTANCE_NORM] = {.attrs = " epsilon "},
+        [SL_OP_LRN] = {.attrs = " alpha beta ", .understood = " size bias ", .adapt = sl_canonical_lrn},
+        [SL_OP_SOFTMAX] = {.attrs = " axis ", .adapt = sl_canonical_softmax},
+        [SL_OP_LOG_SOFTMAX] = {.attrs = " axis ", .adapt = sl_canonical_softmax},
+        [SL_OP_LEAKY_RELU] = {.attrs = " alpha "},
+        [SL_OP_ELU] = {.attrs = " alpha "},
+        [SL_OP_HARD_SIGMOID] = {.attrs = " alpha beta "},
+        [SL_OP_GELU] = {.understood = " approximate ", .adapt = sl_canonical_gelu},
+        [SL_OP_CLIP] = {.understood = " min max ", .adapt = sl_canonical_clip},
+        [SL_OP_CAST] = {.attrs = " to ", .understood = " saturate ", .adapt = sl_canonical_cast},
+        [SL_OP_POW] = {.adapt = sl_canonical_pow},
+        [SL_OP_CONCAT] = {.attrs = " axis "},
+        [SL_OP_SLICE] = {.understood = " starts ends axes ", .adapt = sl_canonical_slice},
+        [SL_OP_SPLIT] = {.attrs = " axis split ", .understood = " num_outputs ", .adapt = sl_canonical_split},
+        [SL_OP_RESHAPE] = {.attrs = " allowzero "},
+        [SL_OP_FLATTEN] = {.attrs = " axis "},
+        [SL_OP_SQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_squeeze},
+        [SL_OP_UNSQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_axes},
+        [SL_OP_TRANSPOSE] = {.attrs = " perm "},
+        [SL_OP_PAD] = {.attrs = " pads value ", .understood = " mode ", .adapt = sl_canonical_pad},
+        REDUCE(REDUCE_MEAN),
+        REDUCE(REDUCE_SUM),
+        REDUCE(REDUCE_MAX),
+        REDUCE(REDUCE_MIN),
+        REDUCE(REDUCE_PROD),
+        REDUCE(REDUCE_L1),
+        REDUCE(REDUCE_L2),
+        REDUCE(REDUCE_SUM_SQUARE),
+        REDUCE(REDUCE_LOG_SUM_EXP),
+        [SL_OP_ARG_MAX] = {.attrs = " axis keepdims ", .understood = " select_last_index ", .adapt = sl_canonical_arg},
+        [SL_OP_ARG_MIN] = {.attrs = " axis keepdims ", .understood = " select_last_index ", .adapt = sl_canonical_arg},
+        [SL_OP_GATHER] = {.attrs = " axis "},
+        [SL_OP_SHAPE] = {.understood = " start end ", .adapt = sl_canonical_shape},
+        [SL_OP_CONSTANT_OF_SHAPE] = {.understood = " value ", .adapt = sl_canonical_constant_of_shape},
+};
+
+/* ONNX operators that are none of ours, and what they become. */
+static const struct sl_canonical others[] = {
+        {.name = "Constant", .understood = " value value_float value_floats value_int value_ints ", .adapt = sl_canonical_constant},
+        {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed ", .adapt = sl_canonical_dropout},
+};
+
+static const char *domain_of(const struct sl_onnx_node *node)
+{
+        return node->proto && node->proto->domain && *node->proto->domain ? node->proto->domain : "ai.onnx";
+}
+
+int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what)
+{
+        return sl_error_set(im->error, ENOTSUP, "node \"%s\": operator %s of domain %s, opset %" PRId64 ": %s", node->name,
+                node->proto->op_type, domain_of(node), im->graph->opset, what);
+}
+
+int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what)
+{
+        return sl_error_set(im->error, EBADMSG, "node \"%s\": operator %s of domain %s, opset %" PRId64 ": %s", node->name,
+                node->proto->op_type, domain_of(node), im->graph->opset, what);
+}
+
+static const struct sl_canonical *find_row(const char *type, uint32_t *ret_op)
+{
+        int op = sl_op_find(type);
+
+        for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+                *ret_op = others[i].op;
+                if (!strcmp(others[i].name, type))
+                        return &others[i];
+        }
+        if (op < 0)
+                return NULL;
+        *ret_op = (uint32_t)op;
+        return &rows[op];
+}
+
+static bool lists(const char *names, const char *name)
+{
+        size_t length = strlen(name);
+
+        for (const char *at = names; at && (at = strstr(at, name)); at++)
+                if (at[-1] == ' ' && at[length] == ' ' && length)
+                        return true;
+        return false;
+}
+
+static uint32_t attr_id(const char *name)
+{
+        uint32_t id = 0;
+
+        while (id < SL_ATTR_COUNT && strcmp(sl_attr_name(id), name))
+                id++;
+        return id;
+}
+
+static int copy_attrs(
+        struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_canonical *row, struct sl_draft *draft)
+{
+        for (size_t i = 0; i < node->proto->n_attribute; i++) {
+                const Onnx__AttributeProto *attr = node->proto->attribute[i];
+                const char *name = attr->name ? attr->name : "";
+                int result = 0;
+
+                if (attr->ref_attr_name && *attr->ref_attr_name)
+                        return sl_import_refuse(im, node, "an attribute refers to that of a function");
+                if (lists(row->attrs, name))
+                        result = sl_onnx_copy_attr(im, node, name, attr_id(name), &draft->attrs);
+                else if (!lists(row->understood, name))
+                        result = sl_error_set(im->error, ENOTSUP,
+                                "node \"%s\": attribute %s of operator %s, domain %s, opset %" PRId64 ", is not supported",
+                                node->name, name, node->proto->op_type, domain_of(node), im->graph->opset);
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+static int find_inputs(struct sl_importer *im, struct sl_onnx_node *node)
+{
+        if (node->proto->n_input > SL_NODE_INPUTS_MAX)
+                return sl_error_set(im->error, E2BIG, "node \"%s\": %zu inputs, at most %d", node->name, node->proto->n_input,
+                        SL_NODE_INPUTS_MAX);
+        for (size_t i = 0; i < node->proto->n_input; i++) {
+                const char *name = node->proto->input[i];
+                const struct sl_symbol *symbol = *name ? sl_symbols_find(&im->symbols, name) : NULL;
+
+                if (*name && (!symbol || symbol->value == SL_VALUE_NONE))
+                        return sl_error_set(im->error, ENOTSUP,
+                                "node \"%s\": input \"%s\" is an output that Starling does not compute", node->name, name);
+                node->inputs[node->n_inputs++] = symbol ? symbol->value : SL_VALUE_NONE;
+        }
+        while (node->n_inputs && node->inputs[node->n_inputs - 1] == SL_VALUE_NONE)
+                node->n_inputs--;
+        return 0;
+}
+
+/* How many outputs the operator has here; ONNX's optional further ones are for training. */
+static uint32_t outputs_of(uint32_t op, size_t n_output)
+{
+        uint32_t most = op == SL_OP_SPLIT ? SL_NODE_OUTPUTS_MAX : 1;
+
+        return n_output < most ? (uint32_t)n_output : most;
+}
+
+static int import_known(struct sl_importer *im, struct sl_onnx_node *node, const struct sl_canonical *row, uint32_t op)
+{
+        struct sl_draft draft = {.op = op, .n_outputs = outputs_of(op, node->proto->n_output)};
+        int result = find_inputs(im, node);
+
+        if (result == 0)
+                result = copy_attrs(im, node, row, &draft);
+        if (result < 0)
+                return result;
+        if (!node->proto->n_output)
+                return sl_import_wrong(im, node, "it has no output");
+        if (op == SL_OP_SPLIT && node->proto->n_output > SL_NODE_OUTPUTS_MAX)
+                return sl_import_refuse(im, node, "more than 16 outputs");
+        draft.n_inputs = node->n_inputs;
+        memcpy(draft.inputs, node->inputs, sizeof(draft.inputs));
+        if (row->adapt)
+                result = row->adapt(im, node, &draft);
+        return result ? result : sl_import_emit_last(im, node, &draft);
+}
+
+static bool carries_graph(const Onnx__NodeProto *proto)
+{
+        for (size_t i = 0; i < proto->n_attribute; i++)
+                if (proto->attribute[i]->g || proto->attribute[i]->n_graphs)
+                        return true;
+        return false;
+}
+
+int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
+{
+        struct sl_onnx_node node = {.proto = proto, .name = proto->name};
+        const struct sl_canonical *row;
+        uint32_t op;
+        int result;
+
+        if (!proto->op_type || !*proto->op_type)
+                return sl_error_set(im->error, EBADMSG, "node \"%s\" has no operator", proto->name ? proto->name : "");
+        if ((!proto->name || !*proto->name) && proto->n_output)
+                node.name = proto->output[0];
+        if (!node.name)
+                node.name = "";
+        if (strcmp(domain_of(&node), "ai.onnx"))
+                return sl_import_refuse(im, &node, "the domain is not supported");
+        if (carries_graph(proto))
+                return sl_import_refuse(im, &node, "operators that carry a graph are not supported");
+        row = find_row(proto->op_type, &op);
+        if (!row)
+                return sl_import_refuse(im, &node, "the operator is not supported");
+        result = import_known(im, &node, row, op);
+        return result < 0 ? result : 0;
+}

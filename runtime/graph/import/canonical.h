@@ -1,0 +1,45 @@
+/*
+ * How the operators of ONNX become those of kernels/op.h. An operator without a row has no attributes and the same form in
+ * every opset. Private to this folder.
+ */
+#pragma once
+
+#include "import/importer.h"
+
+/*
+ * Brings @draft, which has the inputs and the plain attributes already, into canonical form. Return: 0, the caller emits the
+ * draft; 1, it has been emitted or bound; -errno.
+ */
+typedef int (*sl_canonical_fn)(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+struct sl_canonical {
+        const char *name;       /* ONNX's, when it is no row of SL_OPS */
+        uint32_t op;            /* of the draft */
+        const char *attrs;      /* " axis keepdims ": go over as they are */
+        const char *understood; /* read by the function, or without effect on inference */
+        sl_canonical_fn adapt;  /* NULL: nothing more to do */
+};
+
+/* canonical_shape.c */
+int sl_canonical_axes(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_squeeze(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_slice(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_split(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_pad(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_shape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_constant(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_constant_of_shape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_window.c */
+int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_math.c */
+int sl_canonical_softmax(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_clip(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_batch_norm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_lrn(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_arg(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

@@ -1,0 +1,158 @@
+/* Operators that compute, and the ways in which their opsets differ. */
+#include "import/canonical.h"
+
+#include <string.h>
+
+/* Up to opset 12, Softmax is over everything from `axis` on: a matrix of it, and the old shape again. */
+static int softmax_of_matrix(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t axis)
+{
+        const struct sl_shape shape = im->graph->values[draft->inputs[0]].tensor.shape;
+        struct sl_draft flatten = {.op = SL_OP_FLATTEN, .n_inputs = 1, .n_outputs = 1, .inputs = {draft->inputs[0]}};
+        struct sl_draft reshape = {.op = SL_OP_RESHAPE, .n_inputs = 1, .n_outputs = 1};
+        int64_t dims[SL_RANK_MAX];
+        uint32_t n_open = 0;
+        int result;
+
+        for (uint32_t i = 0; i < shape.rank; i++) {
+                dims[i] = shape.dims[i] < 0 ? -1 : shape.dims[i];
+                n_open += shape.dims[i] < 0;
+        }
+        if (n_open > 1)
+                return sl_import_refuse(im, node, "more than one dimension of its input is not known");
+        result = sl_attrs_set_int(&flatten.attrs, SL_ATTR_AXIS, axis);
+        if (result == 0)
+                result = sl_import_emit_step(im, node, &flatten, &draft->inputs[0]);
+        if (result == 0)
+                result = sl_attrs_set_int(&draft->attrs, SL_ATTR_AXIS, 1);
+        if (result == 0)
+                result = sl_import_emit_step(im, node, draft, &reshape.inputs[0]);
+        if (result == 0)
+                result = sl_attrs_set_ints(&reshape.attrs, SL_ATTR_SHAPE, dims, shape.rank);
+        if (result == 0)
+                result = sl_import_emit_last(im, node, &reshape);
+        return result < 0 ? result : 1;
+}
+
+/* Everything behind the axis is 1: then both meanings are the same. */
+static bool is_last_that_counts(const struct sl_shape *shape, uint32_t axis)
+{
+        for (uint32_t i = axis + 1; i < shape->rank; i++)
+                if (shape->dims[i] != 1)
+                        return false;
+        return true;
+}
+
+int sl_canonical_softmax(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int64_t axis = sl_attrs_int(&draft->attrs, SL_ATTR_AXIS, im->graph->opset < 13 ? 1 : -1);
+        const struct sl_shape *shape;
+
+        if (!draft->n_inputs || draft->inputs[0] == SL_VALUE_NONE)
+                return sl_import_wrong(im, node, "it wants an input");
+        shape = &im->graph->values[draft->inputs[0]].tensor.shape;
+        axis += axis < 0 ? shape->rank : 0;
+        if (axis < 0 || axis >= shape->rank)
+                return sl_import_wrong(im, node, "its axis is out of range");
+        if (im->graph->opset < 13 && !is_last_that_counts(shape, (uint32_t)axis))
+                return softmax_of_matrix(im, node, draft, (uint32_t)axis);
+        return sl_attrs_set_int(&draft->attrs, SL_ATTR_AXIS, axis);
+}
+
+int sl_canonical_clip(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int result;
+
+        if (im->graph->opset >= 11)
+                return node->proto->n_attribute ? sl_import_wrong(im, node, "attributes of an older opset") : 0;
+        result = sl_onnx_copy_attr(im, node, "min", SL_ATTR_MIN, &draft->attrs);
+        return result < 0 ? result : sl_onnx_copy_attr(im, node, "max", SL_ATTR_MAX, &draft->attrs);
+}
+
+int sl_canonical_batch_norm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int64_t spatial = 1, training = 0;
+        int result = sl_onnx_int(im, node, "spatial", &spatial);
+
+        (void)draft;
+        if (result == 0)
+                result = sl_onnx_int(im, node, "training_mode", &training);
+        if (result < 0)
+                return result;
+        if (spatial != 1)
+                return sl_import_refuse(im, node, "spatial = 0 is not supported");
+        return training ? sl_import_refuse(im, node, "training_mode is not supported") : 0;
+}
+
+int sl_canonical_lrn(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int64_t size = 0;
+        double bias = 1;
+        int result = sl_onnx_int(im, node, "size", &size);
+
+        if (result == 0)
+                result = sl_onnx_float(im, node, "bias", &bias);
+        /* The kernel has the number of channels in AXIS and the bias in VALUE. */
+        if (result == 0)
+                result = sl_attrs_set_int(&draft->attrs, SL_ATTR_AXIS, size);
+        return result < 0 ? result : sl_attrs_set_float(&draft->attrs, SL_ATTR_VALUE, bias);
+}
+
+int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        bool none = false, tanh = false;
+
+        if (sl_onnx_is(node, "approximate", "none", &none) < 0)
+                return 0;
+        sl_onnx_is(node, "approximate", "tanh", &tanh);
+        if (!none && !tanh)
+                return sl_import_wrong(im, node, "approximate is neither none nor tanh");
+        return tanh ? sl_attrs_set_int(&draft->attrs, SL_ATTR_APPROXIMATE, 1) : 0;
+}
+
+int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int64_t to = sl_attrs_int(&draft->attrs, SL_ATTR_TO, 0);
+
+        if (to <= 0 || to > UINT32_MAX || !sl_dtype_bytes((uint32_t)to))
+                return sl_import_refuse(im, node, "the type to cast to is not supported");
+        return 0;
+}
+
+/* The result has the type of the base; an exponent of another type is cast to it, unless that would cut a fraction off. */
+int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        struct sl_draft cast = {.op = SL_OP_CAST, .n_inputs = 1, .n_outputs = 1};
+        uint32_t base, exponent;
+        int result;
+
+        if (draft->n_inputs != 2 || draft->inputs[0] == SL_VALUE_NONE)
+                return sl_import_wrong(im, node, "it wants two inputs");
+        base = im->graph->values[draft->inputs[0]].tensor.dtype;
+        exponent = im->graph->values[draft->inputs[1]].tensor.dtype;
+        if (base == exponent)
+                return 0;
+        if (!sl_dtype_is_float(base) && sl_dtype_is_float(exponent))
+                return sl_import_refuse(im, node, "an integer to a fractional power is not supported");
+        cast.inputs[0] = draft->inputs[1];
+        result = sl_attrs_set_int(&cast.attrs, SL_ATTR_TO, base);
+        return result < 0 ? result : sl_import_emit_step(im, node, &cast, &draft->inputs[1]);
+}
+
+/* Inference drops nothing. The ratio, an input since opset 12, does not matter then, nor does a training mode that is false. */
+int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        if (draft->n_inputs > 2) {
+                const uint8_t *training = sl_graph_constant(im->graph, draft->inputs[2]);
+
+                if (!training || im->graph->values[draft->inputs[2]].data_bytes != 1 || *training)
+                        return sl_import_refuse(im, node, "training mode is not supported");
+        }
+        draft->n_inputs = draft->n_inputs ? 1 : 0;
+        return 0;
+}
+
+/* MODE is the kernel's word for select_last_index. */
+int sl_canonical_arg(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        return sl_onnx_copy_attr(im, node, "select_last_index", SL_ATTR_MODE, &draft->attrs);
+}

@@ -1,0 +1,107 @@
+/*
+ * Drafts become nodes of the graph. After each, its shape parameters that are constant are attributes, its outputs have shapes,
+ * and shape arithmetic on constants is a constant.
+ */
+#include "import/importer.h"
+#include "parameter.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int check_size(struct sl_importer *im, uint32_t value)
+{
+        struct sl_tensor one = im->graph->values[value].tensor;
+
+        for (uint32_t i = 0; i < one.shape.rank; i++)
+                if (one.shape.dims[i] < 0)
+                        one.shape.dims[i] = 1;
+        if (sl_tensor_bytes(&one) > im->limits->tensor_bytes)
+                return sl_error_set(im->error, E2BIG, "value \"%s\" is larger than %" PRIu64 " bytes",
+                        im->graph->values[value].name, im->limits->tensor_bytes);
+        return 0;
+}
+
+/* Import folds integers and truth values only: floats may be weights, which are the fold pass's. */
+static int fold(struct sl_importer *im, uint32_t index)
+{
+        const struct sl_node *node = &im->graph->nodes[index];
+        int result;
+
+        if (node->op != SL_OP_SHAPE && sl_dtype_is_float(im->graph->values[node->outputs[0]].tensor.dtype))
+                return 0;
+        result = sl_fold_node(im->graph, index, &im->budget, im->error);
+        return result < 0 ? result : 0;
+}
+
+/* What the shape rules call an invalid argument is, here, a file that contradicts itself. */
+static int as_import_error(int result)
+{
+        if (result == -EINVAL || result == -ERANGE)
+                return -EBADMSG;
+        return result == -EOVERFLOW ? -E2BIG : result;
+}
+
+int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const uint32_t *outputs)
+{
+        uint32_t index;
+        int result = sl_graph_add_node(
+                im->graph, draft->op, node->name, draft->inputs, draft->n_inputs, outputs, draft->n_outputs, &index);
+
+        if (result < 0)
+                return result;
+        im->graph->nodes[index].attrs = draft->attrs;
+        result = sl_parameters_absorb(im->graph, index, im->error);
+        if (result == 0)
+                result = sl_graph_infer_node(im->graph, index, im->error);
+        for (uint32_t i = 0; i < draft->n_outputs && result == 0; i++)
+                if (outputs[i] != SL_VALUE_NONE)
+                        result = check_size(im, outputs[i]);
+        if (result == 0)
+                result = fold(im, index);
+        return as_import_error(result);
+}
+
+static int add_output(struct sl_importer *im, const char *name, uint32_t *ret_value)
+{
+        const struct sl_tensor nothing = {0};
+
+        if (im->graph->n_values >= im->limits->values)
+                return sl_error_set(im->error, E2BIG, "more than %u values", im->limits->values);
+        return sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &nothing, ret_value);
+}
+
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, uint32_t *ret_value)
+{
+        int result = add_output(im, node->name, ret_value);
+
+        return result < 0 ? result : sl_import_emit(im, node, draft, ret_value);
+}
+
+int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft)
+{
+        uint32_t outputs[SL_NODE_OUTPUTS_MAX];
+
+        for (uint32_t i = 0; i < draft->n_outputs; i++) {
+                struct sl_symbol *symbol = sl_symbols_find(&im->symbols, node->proto->output[i]);
+                int result;
+
+                outputs[i] = SL_VALUE_NONE;
+                /* Outputs may be left out by an empty name; a kernel still needs a place to put them. */
+                result = add_output(im, symbol ? symbol->name : node->name, &outputs[i]);
+                if (result < 0)
+                        return result;
+                if (symbol)
+                        symbol->value = outputs[i];
+        }
+        return sl_import_emit(im, node, draft, outputs);
+}
+
+int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value)
+{
+        struct sl_symbol *symbol = sl_symbols_find(&im->symbols, node->proto->output[0]);
+
+        if (!symbol)
+                return sl_import_wrong(im, node, "its output has no name");
+        symbol->value = value;
+        return 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * The state of one import, private to this folder. The file is parsed, its names are collected and ordered, then each node is
+ * brought into canonical form and emitted into the graph, whose shapes are known up to there. One owner thread.
+ */
+#pragma once
+
+#include "fold.h"
+#include "graph.h"
+#include "import/symbols.h"
+#include "import/wire.h"
+
+#include "base/error.h"
+
+struct sl_importer {
+        struct sl_graph *graph;
+        const struct sl_graph_limits *limits;
+        Onnx__ModelProto *model;
+        int folder_fd; /* -1: no external data */
+        struct sl_symbols symbols;
+        uint64_t constant_bytes;
+        struct sl_fold_budget budget; /* for shape arithmetic that is constant from the start */
+        struct sl_error *error;
+};
+
+/* A node of the file with its inputs looked up. */
+struct sl_onnx_node {
+        const Onnx__NodeProto *proto;
+        const char *name; /* its own, or that of its first output */
+        uint32_t inputs[SL_NODE_INPUTS_MAX];
+        uint32_t n_inputs;
+};
+
+/* A node of the graph while it is being made. */
+struct sl_draft {
+        uint32_t op;
+        uint32_t n_inputs, n_outputs;
+        uint32_t inputs[SL_NODE_INPUTS_MAX];
+        struct sl_attrs attrs;
+};
+
+/*
+ * order.c: the order in which the nodes of the file can be imported; in the file's own order where that is valid.
+ * -EBADMSG: a cycle, or an input that nothing makes.
+ */
+int sl_import_order(struct sl_importer *im, uint32_t *ret_order);
+
+/* initializer.c: a constant of the graph from a tensor of the file; may take its raw bytes. -EBADMSG, -ENOTSUP, -E2BIG, -EACCES. */
+int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *tensor, const char *name, uint32_t *ret_value);
+
+/* The same from values in memory: @count of them, shape [count], or a scalar for @scalar. */
+int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints, uint32_t count, bool scalar, uint32_t *ret_value);
+
+/* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP. */
+int sl_import_inputs(struct sl_importer *im);
+int sl_import_outputs(struct sl_importer *im);
+
+/* canonical.c: one node. -ENOTSUP: names operator, domain, opset and node. */
+int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto);
+
+/* emit.c: a node into the graph: parameters absorbed, shapes inferred, folded if it is small and constant. */
+int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const uint32_t *outputs);
+
+/* Emits the draft with the outputs of the file's node. */
+int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft);
+
+/* Emits the draft with one new value as output, for the drafts that follow. */
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, uint32_t *ret_value);
+
+/* Binds the first output of the file's node to a value that exists. */
+int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value);
+
+/* onnx_attr.c: attributes by name. Absent: *value stays as it is. -EBADMSG when of another type. */
+const Onnx__AttributeProto *sl_onnx_attr(const struct sl_onnx_node *node, const char *name);
+int sl_onnx_int(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, int64_t *value);
+int sl_onnx_float(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, double *value);
+int sl_onnx_is(const struct sl_onnx_node *node, const char *name, const char *text, bool *ret_is);
+int sl_onnx_copy_attr(
+        struct sl_importer *im, const struct sl_onnx_node *node, const char *name, uint32_t id, struct sl_attrs *attrs);
+
+/* -ENOTSUP with what is refused, the operator, its domain, the opset and the node. */
+int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+/* -EBADMSG in the same form. */
+int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+
+/* resolve.c: shape arithmetic that hangs on the batch alone becomes attributes that hold for any batch. */
+int sl_import_resolve(struct sl_importer *im);

@@ -1,0 +1,161 @@
+/*
+ * Inputs and outputs of the graph. Only the leading dimension of an input may be open: it is the batch, and one for all inputs.
+ */
+#include "import/importer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *parameter_of(const Onnx__TensorShapeProto__Dimension *dim)
+{
+        bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param;
+
+        return named ? dim->dim_param : "";
+}
+
+static bool is_open(const Onnx__TensorShapeProto__Dimension *dim)
+{
+        return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || dim->dim_value < 0;
+}
+
+/* @batch: the name of the parameter that led an earlier input, NULL before the first. */
+static int read_dim(struct sl_importer *im, const char *input, uint32_t index, const Onnx__TensorShapeProto__Dimension *dim,
+        const char **batch, int64_t *ret_dim)
+{
+        const char *parameter = parameter_of(dim);
+
+        if (!is_open(dim)) {
+                *ret_dim = dim->dim_value;
+                return 0;
+        }
+        if (index > 0)
+                return sl_error_set(im->error, ENOTSUP,
+                        "input \"%s\": dynamic dimension %u (\"%s\"): only the batch, dimension 0, may be dynamic", input, index,
+                        parameter);
+        if (*batch && strcmp(*batch, parameter))
+                return sl_error_set(im->error, ENOTSUP,
+                        "input \"%s\": dynamic dimension 0 is \"%s\", that of another input \"%s\": only one batch may be dynamic",
+                        input, parameter, *batch);
+        *batch = parameter;
+        *ret_dim = SL_DIM_BATCH;
+        return 0;
+}
+
+static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, const char **batch, struct sl_tensor *tensor)
+{
+        const Onnx__TypeProto__Tensor *type =
+                info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+        int result = 0;
+
+        if (!type)
+                return sl_error_set(im->error, ENOTSUP, "input \"%s\" is no dense tensor", info->name);
+        if (!type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type))
+                return sl_error_set(
+                        im->error, ENOTSUP, "input \"%s\": element type %d is not supported", info->name, type->elem_type);
+        if (!type->shape)
+                return sl_error_set(im->error, ENOTSUP, "input \"%s\" has no shape", info->name);
+        if (type->shape->n_dim > SL_RANK_MAX)
+                return sl_error_set(
+                        im->error, E2BIG, "input \"%s\": rank %zu, at most %d", info->name, type->shape->n_dim, SL_RANK_MAX);
+        *tensor = (struct sl_tensor){.dtype = (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
+        for (uint32_t i = 0; i < tensor->shape.rank && result == 0; i++)
+                result = read_dim(im, info->name, i, type->shape->dim[i], batch, &tensor->shape.dims[i]);
+        return result;
+}
+
+/* The bytes of a tensor when the batch is 1; UINT64_MAX on overflow. */
+static uint64_t bytes_at_one(const struct sl_tensor *tensor)
+{
+        struct sl_tensor one = *tensor;
+
+        for (uint32_t i = 0; i < one.shape.rank; i++)
+                if (one.shape.dims[i] < 0)
+                        one.shape.dims[i] = 1;
+        return sl_tensor_bytes(&one);
+}
+
+static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info, const char **batch)
+{
+        struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name ? info->name : "");
+        struct sl_tensor tensor;
+        int result;
+
+        /* An initializer of that name is there already: the input is a constant. */
+        if (!symbol || symbol->value != SL_VALUE_NONE)
+                return 0;
+        result = read_type(im, info, batch, &tensor);
+        if (result < 0)
+                return result;
+        if (bytes_at_one(&tensor) > im->limits->tensor_bytes)
+                return sl_error_set(
+                        im->error, E2BIG, "input \"%s\" is larger than %" PRIu64 " bytes", info->name, im->limits->tensor_bytes);
+        return sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
+}
+
+int sl_import_inputs(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        uint32_t *inputs = calloc(proto->n_input + 1, sizeof(*inputs));
+        const char *batch = NULL;
+        uint32_t n_inputs = 0;
+        int result = inputs ? 0 : -ENOMEM;
+
+        for (size_t i = 0; i < proto->n_input && result == 0; i++) {
+                uint32_t n_before = im->graph->n_values;
+
+                result = import_input(im, proto->input[i], &batch);
+                if (im->graph->n_values > n_before)
+                        inputs[n_inputs++] = n_before;
+        }
+        if (result == 0)
+                result = sl_graph_set_ports(im->graph, inputs, n_inputs, NULL, 0);
+        free(inputs);
+        return result;
+}
+
+/* An output that is an input, a constant, or an output already gets a node of its own, so that every output is computed once. */
+static int own_output(struct sl_importer *im, const char *name, const uint32_t *outputs, size_t n_outputs, uint32_t *value)
+{
+        bool taken = im->graph->values[*value].kind != SL_VALUE_COMPUTED;
+        struct sl_tensor tensor = im->graph->values[*value].tensor;
+        uint32_t copy, made;
+        int result;
+
+        for (size_t i = 0; i < n_outputs; i++)
+                taken |= outputs[i] == *value;
+        if (!taken)
+                return 0;
+        result = sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &tensor, &copy);
+        if (result == 0)
+                result = sl_graph_add_node(im->graph, SL_OP_IDENTITY, name, value, 1, &copy, 1, &made);
+        if (result == 0)
+                *value = copy;
+        return result;
+}
+
+int sl_import_outputs(struct sl_importer *im)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        uint32_t *outputs = calloc(proto->n_output + 1, sizeof(*outputs));
+        int result = outputs ? 0 : -ENOMEM;
+
+        if (result == 0 && !proto->n_output)
+                result = sl_error_set(im->error, EBADMSG, "the graph has no outputs");
+        for (size_t i = 0; i < proto->n_output && result == 0; i++) {
+                const char *name = proto->output[i]->name ? proto->output[i]->name : "";
+                const struct sl_symbol *symbol = sl_symbols_find(&im->symbols, name);
+
+                if (!symbol || symbol->value == SL_VALUE_NONE) {
+                        result = sl_error_set(im->error, symbol ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,
+                                symbol ? " that Starling computes" : "");
+                        break;
+                }
+                outputs[i] = symbol->value;
+                result = own_output(im, name, outputs, i, &outputs[i]);
+        }
+        if (result == 0)
+                result = sl_graph_set_ports(im->graph, im->graph->inputs, im->graph->n_inputs, outputs, (uint32_t)proto->n_output);
+        free(outputs);
+        return result;
+}

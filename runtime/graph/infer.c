@@ -1,0 +1,45 @@
+/*
+ * Shapes of a graph, node by node in order, by the shape rules of kernels/. Changes the tensors of the values and nothing else.
+ */
+#include "base/error.h"
+#include "graph.h"
+
+/* Dimensions that nobody knows and an inference that cannot do without them differ from a wrong graph. */
+static bool any_unknown(const struct sl_node_desc *desc)
+{
+        for (uint32_t i = 0; i < desc->n_inputs; i++)
+                for (uint32_t d = 0; d < desc->inputs[i].shape.rank; d++)
+                        if (desc->inputs[i].shape.dims[d] == SL_DIM_UNKNOWN)
+                                return true;
+        return false;
+}
+
+int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error *error)
+{
+        const struct sl_node *node = &graph->nodes[index];
+        struct sl_node_desc desc;
+        int result = sl_graph_describe(graph, index, &desc);
+
+        if (result < 0)
+                return sl_error_set(error, -result, "node \"%s\": more than %d inputs", node->name, SL_NODE_INPUTS_MAX);
+        result = sl_op_infer(&desc, error);
+        if (result == -EINVAL && any_unknown(&desc))
+                result = -ENOTSUP;
+        if (result < 0)
+                return sl_error_prefix(error, result, "node \"%s\" (%s)", node->name, sl_op_name(node->op));
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (node->outputs[i] != SL_VALUE_NONE)
+                        graph->values[node->outputs[i]].tensor = desc.outputs[i];
+        return 0;
+}
+
+int sl_graph_infer(struct sl_graph *graph, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                int result = graph->nodes[i].dead ? 0 : sl_graph_infer_node(graph, i, error);
+
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}

@@ -1,0 +1,228 @@
+/* The facts are gathered once into a JSON tree; the text is a walk over the same tree, so that the two cannot differ. */
+#include "inspect.h"
+
+#include "base/error.h"
+#include "graph.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+static json_t *shape_json(const struct sl_shape *shape)
+{
+        json_t *dims = json_array();
+
+        for (uint32_t i = 0; i < shape->rank; i++)
+                json_array_append_new(dims, shape->dims[i] < 0 ? json_null() : json_integer(shape->dims[i]));
+        return dims;
+}
+
+/* Names come from files: what is no UTF-8 is shown as such. */
+static json_t *name_json(const char *name)
+{
+        json_t *text = json_string(name);
+
+        return text ? text : json_string("(not UTF-8)");
+}
+
+static json_t *ports_json(const struct sl_graph *graph, const uint32_t *values, uint32_t n)
+{
+        json_t *ports = json_array();
+
+        for (uint32_t i = 0; i < n; i++) {
+                const struct sl_value *value = &graph->values[values[i]];
+
+                json_array_append_new(
+                        ports, json_pack("{s:o, s:s, s:o}", "name", name_json(value->name), "dtype",
+                                       sl_dtype_name(value->tensor.dtype), "shape", shape_json(&value->tensor.shape)));
+        }
+        return ports;
+}
+
+static uint32_t count_nodes(const struct sl_graph *graph, uint32_t op)
+{
+        uint32_t count = 0;
+
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                count += !graph->nodes[i].dead && (op == SL_OP_COUNT || graph->nodes[i].op == op);
+        return count;
+}
+
+static json_t *operators_json(const struct sl_graph *raw, const struct sl_graph *optimised)
+{
+        json_t *operators = json_array();
+
+        for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
+                json_int_t before = count_nodes(raw, op), after = count_nodes(optimised, op);
+
+                if (before || after)
+                        json_array_append_new(
+                                operators, json_pack("{s:s, s:I, s:I}", "name", sl_op_name(op), "before", before, "after", after));
+        }
+        return operators;
+}
+
+/* Floating constants that some node still uses: shapes and axes are no parameters of a model. */
+static void count_parameters(const struct sl_graph *graph, uint64_t *ret_parameters, uint64_t *ret_bytes)
+{
+        *ret_parameters = *ret_bytes = 0;
+        for (uint32_t i = 0; i < graph->n_values; i++) {
+                const struct sl_value *value = &graph->values[i];
+
+                if (value->dead || value->kind != SL_VALUE_CONSTANT || !sl_dtype_is_float(value->tensor.dtype))
+                        continue;
+                *ret_parameters += sl_shape_elements(&value->tensor.shape);
+                *ret_bytes += value->data_bytes;
+        }
+}
+
+static int multiply_adds(const struct sl_graph *graph, uint64_t *ret_count, struct sl_error *error)
+{
+        struct sl_graph *one;
+        int result = sl_graph_specialise(graph, 1, &one, error);
+
+        if (result < 0)
+                return result;
+        *ret_count = 0;
+        for (uint32_t i = 0; i < one->n_nodes; i++) {
+                struct sl_node_desc desc;
+
+                if (!one->nodes[i].dead && sl_graph_describe(one, i, &desc) == 0)
+                        *ret_count += sl_op_multiply_adds(&desc);
+        }
+        sl_graph_free(one);
+        return 0;
+}
+
+static json_t *plan_json(const struct sl_inspect_plan *plan)
+{
+        json_t *memory;
+
+        if (!plan)
+                return json_null();
+        memory = json_array();
+        for (uint32_t i = 0; i < plan->n_memory; i++)
+                json_array_append_new(memory,
+                        json_pack("{s:I, s:I, s:I}", "batch", (json_int_t)plan->memory[i].batch, "workspace_bytes",
+                                (json_int_t)plan->memory[i].workspace_bytes, "sum_bytes", (json_int_t)plan->memory[i].sum_bytes));
+        return json_pack("{s:s, s:I, s:o}", "backend", plan->backend ? plan->backend : "", "weights_bytes",
+                (json_int_t)plan->weights_bytes, "memory", memory);
+}
+
+static int gather(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan,
+        json_t **ret_facts, struct sl_error *error)
+{
+        uint64_t parameters, bytes, adds;
+        int result = multiply_adds(raw, &adds, error);
+
+        if (result < 0)
+                return result;
+        count_parameters(raw, &parameters, &bytes);
+        *ret_facts = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I}, s:o, s:o}", "name", name_json(raw->name),
+                "opset", (json_int_t)raw->opset, "ir_version", (json_int_t)raw->ir_version, "inputs",
+                ports_json(raw, raw->inputs, raw->n_inputs), "outputs", ports_json(raw, raw->outputs, raw->n_outputs), "parameters",
+                (json_int_t)parameters, "parameter_bytes", (json_int_t)bytes, "multiply_adds", (json_int_t)adds, "nodes", "before",
+                (json_int_t)count_nodes(raw, SL_OP_COUNT), "after", (json_int_t)count_nodes(optimised, SL_OP_COUNT), "operators",
+                operators_json(raw, optimised), "plan", plan_json(plan));
+        return *ret_facts ? 0 : sl_error_set(error, ENOMEM, "no memory to describe the graph");
+}
+
+static json_int_t number(const json_t *object, const char *key)
+{
+        return json_integer_value(json_object_get(object, key));
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+        return json_string_value(json_object_get(object, key));
+}
+
+static void print_shape(const json_t *dims, FILE *stream)
+{
+        for (size_t i = 0; i < json_array_size(dims); i++) {
+                const json_t *dim = json_array_get(dims, i);
+
+                fputs(i ? "," : "[", stream);
+                if (json_is_null(dim))
+                        fputs("N", stream);
+                else
+                        fprintf(stream, "%" JSON_INTEGER_FORMAT, json_integer_value(dim));
+        }
+        fputs(json_array_size(dims) ? "]" : "[]", stream);
+}
+
+static void print_ports(const char *title, const json_t *ports, FILE *stream)
+{
+        for (size_t i = 0; i < json_array_size(ports); i++) {
+                const json_t *port = json_array_get(ports, i);
+
+                fprintf(stream, "%-14s%s %s ", i ? "" : title, text(port, "name"), text(port, "dtype"));
+                print_shape(json_object_get(port, "shape"), stream);
+                fputc('\n', stream);
+        }
+}
+
+static void print_operators(const json_t *operators, FILE *stream)
+{
+        for (size_t i = 0; i < json_array_size(operators); i++) {
+                const json_t *row = json_array_get(operators, i);
+
+                fprintf(stream, "  %-28s%8" JSON_INTEGER_FORMAT "%8" JSON_INTEGER_FORMAT "\n", text(row, "name"),
+                        number(row, "before"), number(row, "after"));
+        }
+}
+
+static void print_plan(const json_t *plan, FILE *stream)
+{
+        const json_t *memory = json_object_get(plan, "memory");
+
+        if (json_is_null(plan))
+                return;
+        fprintf(stream, "plan          backend %s, weights %" JSON_INTEGER_FORMAT " bytes\n", text(plan, "backend"),
+                number(plan, "weights_bytes"));
+        for (size_t i = 0; i < json_array_size(memory); i++) {
+                const json_t *row = json_array_get(memory, i);
+
+                fprintf(stream, "  batch %-6" JSON_INTEGER_FORMAT "workspace %" JSON_INTEGER_FORMAT " bytes", number(row, "batch"),
+                        number(row, "workspace_bytes"));
+                if (number(row, "sum_bytes"))
+                        fprintf(stream, " (%" JSON_INTEGER_FORMAT " without reuse)", number(row, "sum_bytes"));
+                fputc('\n', stream);
+        }
+}
+
+static void print_text(const json_t *facts, FILE *stream)
+{
+        const json_t *nodes = json_object_get(facts, "nodes");
+
+        fprintf(stream, "model         %s (opset %" JSON_INTEGER_FORMAT ", IR version %" JSON_INTEGER_FORMAT ")\n",
+                text(facts, "name"), number(facts, "opset"), number(facts, "ir_version"));
+        print_ports("inputs", json_object_get(facts, "inputs"), stream);
+        print_ports("outputs", json_object_get(facts, "outputs"), stream);
+        fprintf(stream, "parameters    %" JSON_INTEGER_FORMAT " (%" JSON_INTEGER_FORMAT " bytes)\n", number(facts, "parameters"),
+                number(facts, "parameter_bytes"));
+        fprintf(stream, "multiply-adds %" JSON_INTEGER_FORMAT "\n", number(facts, "multiply_adds"));
+        fprintf(stream, "nodes         %" JSON_INTEGER_FORMAT " before passes, %" JSON_INTEGER_FORMAT " after\n",
+                number(nodes, "before"), number(nodes, "after"));
+        fprintf(stream, "  %-28s%8s%8s\n", "operator", "before", "after");
+        print_operators(json_object_get(facts, "operators"), stream);
+        print_plan(json_object_get(facts, "plan"), stream);
+}
+
+int sl_inspect(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan, bool json,
+        FILE *stream, struct sl_error *error)
+{
+        json_t *facts;
+        int result = gather(raw, optimised, plan, &facts, error);
+
+        if (result < 0)
+                return result;
+        if (!json)
+                print_text(facts, stream);
+        else if (json_dumpf(facts, stream, JSON_INDENT(2)) < 0 || fputc('\n', stream) == EOF)
+                result = sl_error_set(error, EIO, "cannot write what was found");
+        json_decref(facts);
+        if (result == 0 && ferror(stream))
+                result = sl_error_set(error, EIO, "cannot write what was found");
+        return result;
+}

@@ -1,0 +1,39 @@
+/*
+ * What `starling inspect` says about a model, as text or as JSON. Pure but for the stream; any thread that owns the graphs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sl_error;
+struct sl_graph;
+
+/* What the compiler's memory plan takes, for one batch size. The caller has it from runtime/compile, which this folder does not
+ * see. */
+struct sl_inspect_memory {
+        uint32_t batch;
+        uint64_t workspace_bytes; /* activations and scratch, with buffers reused */
+        uint64_t sum_bytes;       /* of all activations, were none reused; 0: not known */
+};
+
+struct sl_inspect_plan {
+        const char *backend;
+        uint64_t weights_bytes; /* packed, shared by all batch sizes */
+        const struct sl_inspect_memory *memory;
+        uint32_t n_memory;
+};
+
+/*
+ * @raw: as imported. @optimised: the same after sl_passes_run(). @plan: may be NULL, then nothing is said of memory.
+ * Multiply-adds are those of one sample: of a batch of 1, or of the batch that the file fixes.
+ *
+ * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
+ * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
+ * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "sum_bytes"}]} or null}
+ *
+ * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
+ */
+int sl_inspect(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan, bool json,
+        FILE *stream, struct sl_error *error);

@@ -1,0 +1,235 @@
+/*
+ * One table says which input of which operator is a parameter and which attribute it becomes. The node's data stays input 0.
+ */
+#include "parameter.h"
+
+#include "base/error.h"
+#include "graph.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct parameter {
+        uint32_t op, input, attr;
+        enum sl_attr_type type;
+};
+
+#define REDUCES(X)                                                                                                                 \
+        X(REDUCE_MEAN)                                                                                                             \
+        X(REDUCE_SUM)                                                                                                              \
+        X(REDUCE_MAX)                                                                                                              \
+        X(REDUCE_MIN)                                                                                                              \
+        X(REDUCE_PROD)                                                                                                             \
+        X(REDUCE_L1)                                                                                                               \
+        X(REDUCE_L2)                                                                                                               \
+        X(REDUCE_SUM_SQUARE)                                                                                                       \
+        X(REDUCE_LOG_SUM_EXP)
+
+static const struct parameter parameters[] = {
+        {SL_OP_RESHAPE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS}, {SL_OP_EXPAND, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_TILE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS}, {SL_OP_CONSTANT_OF_SHAPE, 0, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_SQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS}, {SL_OP_UNSQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_SPLIT, 1, SL_ATTR_SPLIT, SL_ATTR_TYPE_INTS}, {SL_OP_SLICE, 1, SL_ATTR_STARTS, SL_ATTR_TYPE_INTS},
+        {SL_OP_SLICE, 2, SL_ATTR_ENDS, SL_ATTR_TYPE_INTS}, {SL_OP_SLICE, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_SLICE, 4, SL_ATTR_STEPS, SL_ATTR_TYPE_INTS}, {SL_OP_PAD, 1, SL_ATTR_PADS, SL_ATTR_TYPE_INTS},
+        {SL_OP_PAD, 2, SL_ATTR_VALUE, SL_ATTR_TYPE_FLOAT}, {SL_OP_PAD, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_CLIP, 1, SL_ATTR_MIN, SL_ATTR_TYPE_FLOAT}, {SL_OP_CLIP, 2, SL_ATTR_MAX, SL_ATTR_TYPE_FLOAT},
+#define X(op) {SL_OP_##op, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        REDUCES(X)
+#undef X
+};
+
+#define N_PARAMETERS (sizeof(parameters) / sizeof(*parameters))
+
+static bool is_reduce(uint32_t op)
+{
+        return op >= SL_OP_REDUCE_MEAN && op <= SL_OP_REDUCE_LOG_SUM_EXP;
+}
+
+static bool stands_as_input(const struct sl_node *node, const struct parameter *parameter)
+{
+        return parameter->op == node->op && parameter->input < node->n_inputs && node->inputs[parameter->input] != SL_VALUE_NONE;
+}
+
+bool sl_parameters_pending(const struct sl_node *node)
+{
+        for (size_t i = 0; i < N_PARAMETERS; i++)
+                if (stands_as_input(node, &parameters[i]))
+                        return true;
+        return false;
+}
+
+static int read_ints(const struct sl_value *value, int64_t ints[SL_ATTR_INTS_MAX], uint32_t *ret_count)
+{
+        uint64_t count = sl_shape_elements(&value->tensor.shape);
+
+        if (value->tensor.shape.rank > 1 || count > SL_ATTR_INTS_MAX)
+                return -E2BIG;
+        for (uint64_t i = 0; i < count; i++) {
+                int32_t narrow;
+
+                switch (value->tensor.dtype) {
+                case SL_DTYPE_I64:
+                        memcpy(&ints[i], (const uint8_t *)value->data + i * sizeof(int64_t), sizeof(int64_t));
+                        break;
+                case SL_DTYPE_I32:
+                        memcpy(&narrow, (const uint8_t *)value->data + i * sizeof(narrow), sizeof(narrow));
+                        ints[i] = narrow;
+                        break;
+                default:
+                        return -EINVAL;
+                }
+        }
+        *ret_count = (uint32_t)count;
+        return 0;
+}
+
+static double from_half(uint16_t bits)
+{
+        _Float16 half;
+
+        memcpy(&half, &bits, sizeof(half));
+        return (double)half;
+}
+
+static double from_bfloat(uint16_t bits)
+{
+        uint32_t wide = (uint32_t)bits << 16;
+        float single;
+
+        memcpy(&single, &wide, sizeof(single));
+        return (double)single;
+}
+
+#define READ_AS(type, convert)                                                                                                     \
+        do {                                                                                                                       \
+                type typed;                                                                                                        \
+                memcpy(&typed, value->data, sizeof(typed));                                                                        \
+                *ret_scalar = (double)convert(typed);                                                                              \
+                return 0;                                                                                                          \
+        } while (0)
+
+static int read_scalar(const struct sl_value *value, double *ret_scalar)
+{
+        if (sl_shape_elements(&value->tensor.shape) != 1)
+                return -EINVAL;
+        switch (value->tensor.dtype) {
+        case SL_DTYPE_F32:
+                READ_AS(float, );
+        case SL_DTYPE_F64:
+                READ_AS(double, );
+        case SL_DTYPE_F16:
+                READ_AS(uint16_t, from_half);
+        case SL_DTYPE_BF16:
+                READ_AS(uint16_t, from_bfloat);
+        case SL_DTYPE_I8:
+                READ_AS(int8_t, );
+        case SL_DTYPE_I16:
+                READ_AS(int16_t, );
+        case SL_DTYPE_I32:
+                READ_AS(int32_t, );
+        case SL_DTYPE_I64:
+                READ_AS(int64_t, );
+        case SL_DTYPE_U8:
+        case SL_DTYPE_BOOL:
+                READ_AS(uint8_t, );
+        case SL_DTYPE_U16:
+                READ_AS(uint16_t, );
+        case SL_DTYPE_U32:
+                READ_AS(uint32_t, );
+        case SL_DTYPE_U64:
+                READ_AS(uint64_t, );
+        default:
+                return -EINVAL;
+        }
+}
+
+static int absorb_ints(struct sl_node *node, const struct parameter *parameter, const struct sl_value *value)
+{
+        int64_t ints[SL_ATTR_INTS_MAX];
+        uint32_t count;
+        int result = read_ints(value, ints, &count);
+
+        if (result < 0)
+                return result;
+        /* Empty axes of a reduction mean what absent ones mean. */
+        if (!count && is_reduce(node->op))
+                return 0;
+        return sl_attrs_set_ints(&node->attrs, parameter->attr, ints, count);
+}
+
+static int absorb_one(struct sl_graph *graph, struct sl_node *node, const struct parameter *parameter)
+{
+        const struct sl_value *value = &graph->values[node->inputs[parameter->input]];
+        double scalar;
+        int result;
+
+        if (parameter->type == SL_ATTR_TYPE_INTS) {
+                result = absorb_ints(node, parameter, value);
+        } else {
+                result = read_scalar(value, &scalar);
+                if (result == 0)
+                        result = sl_attrs_set_float(&node->attrs, parameter->attr, scalar);
+        }
+        if (result == 0)
+                node->inputs[parameter->input] = SL_VALUE_NONE;
+        return result;
+}
+
+static void trim_inputs(struct sl_node *node)
+{
+        while (node->n_inputs > 0 && node->inputs[node->n_inputs - 1] == SL_VALUE_NONE)
+                node->n_inputs--;
+}
+
+/* Pads of some axes become pads of all of them, which is what kernels know. */
+static int spread_pads(const struct sl_graph *graph, struct sl_node *node)
+{
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        const struct sl_attr *pads = sl_attrs_find(&node->attrs, SL_ATTR_PADS);
+        int64_t all[SL_ATTR_INTS_MAX] = {0};
+        uint32_t rank, count;
+
+        if (!axes || !pads || node->inputs[0] == SL_VALUE_NONE)
+                return 0;
+        rank = graph->values[node->inputs[0]].tensor.shape.rank;
+        count = axes->count;
+        if (pads->count != 2 * count)
+                return -EINVAL;
+        for (uint32_t i = 0; i < count; i++) {
+                int64_t axis = axes->ints[i] < 0 ? axes->ints[i] + rank : axes->ints[i];
+
+                if (axis < 0 || axis >= rank)
+                        return -EINVAL;
+                all[axis] = pads->ints[i];
+                all[axis + rank] = pads->ints[i + count];
+        }
+        sl_attrs_remove(&node->attrs, SL_ATTR_AXES);
+        return sl_attrs_set_ints(&node->attrs, SL_ATTR_PADS, all, 2 * rank);
+}
+
+int sl_parameters_absorb(struct sl_graph *graph, uint32_t index, struct sl_error *error)
+{
+        struct sl_node *node = &graph->nodes[index];
+        int result = 0;
+
+        for (size_t i = 0; i < N_PARAMETERS; i++) {
+                const struct parameter *parameter = &parameters[i];
+
+                if (!stands_as_input(node, parameter))
+                        continue;
+                if (graph->values[node->inputs[parameter->input]].kind != SL_VALUE_CONSTANT)
+                        continue;
+                result = absorb_one(graph, node, parameter);
+                if (result < 0)
+                        return sl_error_set(error, -result,
+                                "node \"%s\" (%s): its %s has a wrong type, rank or length (at most %d)", node->name,
+                                sl_op_name(node->op), sl_attr_name(parameter->attr), SL_ATTR_INTS_MAX);
+        }
+        trim_inputs(node);
+        if (node->op == SL_OP_PAD && !sl_parameters_pending(node))
+                result = spread_pads(graph, node);
+        if (result < 0)
+                return sl_error_set(error, -result, "node \"%s\" (Pad): pads and axes do not fit the rank", node->name);
+        return 0;
+}

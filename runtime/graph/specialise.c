@@ -1,0 +1,103 @@
+/*
+ * A copy of a graph for one batch size. One walk in order does everything: by the time a node is reached its inputs have their
+ * final shapes, so its parameters can be settled, its shape inferred, and itself folded if it is shape arithmetic.
+ */
+#include "base/error.h"
+#include "fold.h"
+#include "graph.h"
+#include "parameter.h"
+#include "pass.h"
+
+#include <inttypes.h>
+
+bool sl_graph_has_batch(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_inputs; i++) {
+                const struct sl_shape *shape = &graph->values[graph->inputs[i]].tensor.shape;
+
+                for (uint32_t d = 0; d < shape->rank; d++)
+                        if (shape->dims[d] == SL_DIM_BATCH)
+                                return true;
+        }
+        return false;
+}
+
+static void set_batch(struct sl_graph *graph, int64_t batch)
+{
+        for (uint32_t i = 0; i < graph->n_inputs; i++) {
+                struct sl_shape *shape = &graph->values[graph->inputs[i]].tensor.shape;
+
+                for (uint32_t d = 0; d < shape->rank; d++)
+                        if (shape->dims[d] == SL_DIM_BATCH)
+                                shape->dims[d] = batch;
+        }
+}
+
+static int settle_node(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *budget, struct sl_error *error)
+{
+        int result = sl_parameters_absorb(graph, index, error);
+
+        if (result == 0)
+                result = sl_graph_infer_node(graph, index, error);
+        if (result == 0)
+                result = sl_fold_node(graph, index, budget, error);
+        return result;
+}
+
+static int check_static(const struct sl_graph *graph, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                if (node->dead)
+                        continue;
+                if (sl_parameters_pending(node))
+                        return sl_error_set(
+                                error, ENOTSUP, "node \"%s\" (%s): its shape depends on data", node->name, sl_op_name(node->op));
+                for (uint32_t k = 0; k < node->n_outputs; k++) {
+                        const struct sl_value *value = node->outputs[k] == SL_VALUE_NONE ? NULL : &graph->values[node->outputs[k]];
+                        char shape[SL_SHAPE_TEXT_BYTES];
+
+                        if (!value || sl_tensor_bytes(&value->tensor) != UINT64_MAX)
+                                continue;
+                        return sl_error_set(error, ENOTSUP,
+                                "node \"%s\" (%s): the shape %s of \"%s\" depends on data or is too large", node->name,
+                                sl_op_name(node->op), sl_shape_print(&value->tensor.shape, shape), value->name);
+                }
+        }
+        return 0;
+}
+
+static int settle_all(struct sl_graph *graph, struct sl_error *error)
+{
+        struct sl_fold_budget budget = sl_fold_budget_of(graph);
+        int result = 0;
+
+        for (uint32_t i = 0; i < graph->n_nodes && result >= 0; i++)
+                if (!graph->nodes[i].dead)
+                        result = settle_node(graph, i, &budget, error);
+        if (result < 0)
+                return result;
+        result = sl_pass_remove_dead(graph, error);
+        return result < 0 ? result : check_static(graph, error);
+}
+
+int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        struct sl_graph *copy;
+        int result;
+
+        if (batch < 1)
+                return sl_error_set(error, EINVAL, "batch %" PRId64 " is less than 1", batch);
+        result = sl_graph_copy(graph, &copy);
+        if (result < 0)
+                return sl_error_set(error, -result, "no memory to specialise a graph of %u nodes", graph->n_nodes);
+        set_batch(copy, batch);
+        result = settle_all(copy, error);
+        if (result < 0) {
+                sl_graph_free(copy);
+                return sl_error_prefix(error, result, "batch %" PRId64, batch);
+        }
+        *ret_graph = copy;
+        return 0;
+}
