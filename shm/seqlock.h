@@ -23,23 +23,25 @@ static inline void sl_seqlock_end(_Atomic uint32_t *seq)
         atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1, memory_order_release);
 }
 
-/* @bytes is a multiple of 4, and so are the addresses. */
+/* Addresses and @bytes are multiples of 4. Where they are multiples of 8, words of 8 bytes are never torn. */
 static inline void sl_seqlock_store(void *to, const void *from, size_t bytes)
 {
-        _Atomic uint32_t *words = to;
-        const uint32_t *source = from;
-
-        for (size_t i = 0; i < bytes / 4; i++)
-                atomic_store_explicit(&words[i], source[i], memory_order_release);
+        if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0)
+                for (size_t i = 0; i < bytes / 8; i++)
+                        atomic_store_explicit((_Atomic uint64_t *)to + i, ((const uint64_t *)from)[i], memory_order_release);
+        else
+                for (size_t i = 0; i < bytes / 4; i++)
+                        atomic_store_explicit((_Atomic uint32_t *)to + i, ((const uint32_t *)from)[i], memory_order_release);
 }
 
 static inline void sl_seqlock_load(void *restrict to, const void *from, size_t bytes)
 {
-        uint32_t *words = to;
-        const _Atomic uint32_t *source = from;
-
-        for (size_t i = 0; i < bytes / 4; i++)
-                words[i] = atomic_load_explicit(&source[i], memory_order_acquire);
+        if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0)
+                for (size_t i = 0; i < bytes / 8; i++)
+                        ((uint64_t *)to)[i] = atomic_load_explicit((const _Atomic uint64_t *)from + i, memory_order_acquire);
+        else
+                for (size_t i = 0; i < bytes / 4; i++)
+                        ((uint32_t *)to)[i] = atomic_load_explicit((const _Atomic uint32_t *)from + i, memory_order_acquire);
 }
 
 /* Copies @bytes that @seq guards. Return: 0; -EAGAIN: every try met a change, so the writer is very busy or died inside one. */

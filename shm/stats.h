@@ -112,7 +112,8 @@ enum sl_stage {
 /* Every slot begins with this. The control thread changes `used` and the names under `seq` (seqlock.h). */
 struct sl_stats_slot {
         _Atomic uint32_t seq;
-        uint32_t used; /* 0 or 1 */
+        uint32_t reserved;
+        uint64_t used; /* 0 or 1; all from here on is copied under seq */
 };
 
 struct sl_dispatcher_stats {

@@ -1,0 +1,24 @@
+/*
+ * Who may write a file of a given name: taking it over from the dead, never from the living. Control thread.
+ *
+ * The proof of life is a write lock on byte 0 that belongs to the open file (fcntl OFD): the kernel drops it however the process
+ * ends. It is not flock(), which anybody who may read the file could hold to keep a runtime from starting: a write lock needs an fd
+ * open for writing, and read locks count for nothing here. A process forked without exec shares the lock and must close the fd.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct sl_error;
+
+/*
+ * Creates @directory/@file with mode 0600 and locks it; a file without a living writer is removed first. Return: 0; -EADDRINUSE the
+ * writer lives; -EPERM a symbolic link, no regular file, or somebody else's; -errno.
+ */
+int sl_claim_create(const char *directory, const char *file, int *ret_fd, struct sl_error *error);
+
+/* Removes the name if it still means the file @fd. */
+void sl_claim_remove(const char *directory, const char *file, int fd);
+
+/* True when some process holds the write lock. @fd may be open for reading only. */
+bool sl_claim_is_held(int fd);

@@ -1,0 +1,209 @@
+/*
+ * The reader's side of the stats page. The header is copied and checked once; afterwards only the checked copy is believed, so that
+ * a damaged page shows wrong numbers and never a wrong address.
+ */
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "seqlock.h"
+#include "stats.h"
+#include "stats_claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BYTES_MAX      (4ull << 30)
+#define SLOT_BYTES_MAX 256u
+
+static_assert(sizeof(struct sl_dispatcher_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_model_stats) <= SLOT_BYTES_MAX &&
+                      sizeof(struct sl_client_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_worker_stats) <= SLOT_BYTES_MAX,
+        "a slot fits the copy");
+
+struct sl_stats_view {
+        int fd;
+        const char *base;
+        uint64_t bytes;
+        struct sl_stats_extent sections[SL_STATS_SECTIONS_N];
+};
+
+SL_DEFINE_CLEANUP(struct sl_stats_view *, sl_stats_close)
+
+static const size_t slot_bytes[SL_STATS_SECTIONS_N] = {
+#define X(id, type) [SL_STATS_##id] = sizeof(type),
+        SL_STATS_SECTIONS(X)
+#undef X
+};
+
+static const struct sl_stats_header *header_of(const struct sl_stats_view *view)
+{
+        return (const struct sl_stats_header *)view->base;
+}
+
+static int map_file(struct sl_stats_view *view, const char *path, struct sl_error *error)
+{
+        struct stat status;
+        void *base;
+
+        view->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        if (view->fd < 0 || fstat(view->fd, &status) < 0)
+                return sl_error_set(error, errno, "stats page \"%s\": %s", path, strerror(errno));
+        if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(struct sl_stats_header) ||
+                (uint64_t)status.st_size > BYTES_MAX)
+                return sl_error_set(error, EBADMSG, "\"%s\" is no stats page", path);
+        base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, view->fd, 0);
+        if (base == MAP_FAILED)
+                return sl_error_set(error, errno, "stats page \"%s\": cannot be mapped: %s", path, strerror(errno));
+        view->base = base;
+        view->bytes = (uint64_t)status.st_size;
+        return 0;
+}
+
+static bool is_inside(const struct sl_stats_extent *extent, size_t least_stride, uint64_t bytes)
+{
+        uint64_t length;
+
+        return extent->stride >= least_stride && extent->stride % SL_LINE_BYTES == 0 && extent->offset % SL_LINE_BYTES == 0 &&
+               !sl_mul_overflows(extent->stride, extent->count, &length) && sl_range_inside(extent->offset, length, bytes);
+}
+
+static int check_header(struct sl_stats_view *view, const char *path, struct sl_error *error)
+{
+        const struct sl_stats_header *header = header_of(view);
+
+        if (atomic_load_explicit(&header->magic, memory_order_acquire) != SL_STATS_MAGIC)
+                return sl_error_set(error, EBADMSG, "\"%s\" is no stats page, or not yet one", path);
+        if (header->version != SL_STATS_VERSION)
+                return sl_error_set(
+                        error, EBADMSG, "stats page \"%s\" has version %u, wants %u", path, header->version, SL_STATS_VERSION);
+        memcpy(view->sections, header->sections, sizeof(view->sections));
+        for (int i = 0; i < SL_STATS_SECTIONS_N; i++)
+                if (!is_inside(&view->sections[i], slot_bytes[i], view->bytes))
+                        return sl_error_set(error, EBADMSG,
+                                "stats page \"%s\" is damaged: section %d at %" PRIu64 ", %u slots of %u bytes, in %" PRIu64
+                                " bytes",
+                                path, i, view->sections[i].offset, view->sections[i].count, view->sections[i].stride, view->bytes);
+        return 0;
+}
+
+int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        char path[512];
+        int n = snprintf(path, sizeof(path), "%s/starling.%s", directory ? directory : SL_STATS_DIRECTORY, name);
+
+        if (n < 0 || (size_t)n >= sizeof(path) || strchr(name, '/'))
+                return sl_error_set(error, EINVAL, "\"%s\" is no name of a runtime", name);
+
+        SL_CLEANUP(sl_cleanup_sl_stats_close) struct sl_stats_view *view = calloc(1, sizeof(*view));
+
+        if (!view)
+                return sl_error_set(error, ENOMEM, "stats page \"%s\": no memory", path);
+        view->fd = -1;
+        int r = map_file(view, path, error);
+        if (r == 0)
+                r = check_header(view, path, error);
+        if (r < 0)
+                return r;
+        *ret_view = sl_take(view);
+        return 0;
+}
+
+struct sl_stats_view *sl_stats_close(struct sl_stats_view *view)
+{
+        if (!view)
+                return NULL;
+        if (view->base)
+                munmap((void *)view->base, view->bytes);
+        if (view->fd >= 0)
+                close(view->fd);
+        free(view);
+        return NULL;
+}
+
+void sl_stats_read_header(const struct sl_stats_view *view, struct sl_stats_header *ret_header)
+{
+        sl_seqlock_load(ret_header, view->base, sizeof(*ret_header));
+        ret_header->runtime_name[sizeof(ret_header->runtime_name) - 1] = '\0';
+        ret_header->wait_name[sizeof(ret_header->wait_name) - 1] = '\0';
+}
+
+bool sl_stats_is_live(const struct sl_stats_view *view)
+{
+        return sl_claim_is_held(view->fd);
+}
+
+uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section section)
+{
+        return view->sections[section].count;
+}
+
+/* Copies a slot from its member `used` on. Return: 0, -ENOENT, -EAGAIN. */
+static int read_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
+{
+        const struct sl_stats_extent *extent = &view->sections[section];
+        const size_t skip = offsetof(struct sl_stats_slot, used);
+        const size_t bytes = slot_bytes[section] - skip;
+        uint64_t copy[SLOT_BYTES_MAX / 8];
+
+        if (index >= extent->count)
+                return -ENOENT;
+
+        const char *slot = view->base + extent->offset + (uint64_t)index * extent->stride;
+        int r = sl_seqlock_read((const _Atomic uint32_t *)(const void *)slot, copy, slot + skip, bytes);
+
+        if (r < 0)
+                return r;
+        if (copy[0] == 0)
+                return -ENOENT;
+        memset(ret_slot, 0, skip);
+        memcpy((char *)ret_slot + skip, copy, bytes);
+        return 0;
+}
+
+int sl_stats_read_dispatcher(const struct sl_stats_view *view, uint32_t index, struct sl_dispatcher_stats *ret_slot)
+{
+        return read_slot(view, SL_STATS_DISPATCHERS, index, &ret_slot->slot);
+}
+
+int sl_stats_read_model(const struct sl_stats_view *view, uint32_t index, struct sl_model_stats *ret_slot)
+{
+        int r = read_slot(view, SL_STATS_MODELS, index, &ret_slot->slot);
+
+        if (r == 0)
+                ret_slot->name[sizeof(ret_slot->name) - 1] = '\0';
+        return r;
+}
+
+int sl_stats_read_client(const struct sl_stats_view *view, uint32_t index, struct sl_client_stats *ret_slot)
+{
+        int r = read_slot(view, SL_STATS_CLIENTS, index, &ret_slot->slot);
+
+        if (r == 0)
+                ret_slot->label[sizeof(ret_slot->label) - 1] = '\0';
+        return r;
+}
+
+int sl_stats_read_worker(const struct sl_stats_view *view, uint32_t index, struct sl_worker_stats *ret_slot)
+{
+        int r = read_slot(view, SL_STATS_WORKERS, index, &ret_slot->slot);
+
+        if (r == 0)
+                ret_slot->model[sizeof(ret_slot->model) - 1] = '\0';
+        return r;
+}
+
+const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model)
+{
+        const struct sl_stats_extent *extent = &view->sections[SL_STATS_HISTOGRAMS];
+
+        if (model->histograms >= extent->count)
+                return NULL;
+        return (const struct sl_histogram_set *)(view->base + extent->offset + (uint64_t)model->histograms * extent->stride);
+}
