@@ -1,0 +1,16 @@
+/*
+ * The boundary: a request is checked against the model that it names before a byte of it reaches the wire. The runtime checks
+ * again; here it is for the text, and for never paying a round trip for a mistake.
+ */
+#pragma once
+
+#include "model.h"
+#include "queue.h"
+#include "region.h"
+
+/*
+ * Checks @request, which is no no-op, and fills @descriptors, the tag's place on the wire. Return: 0 and the number of samples;
+ * -EINVAL, -E2BIG, -ESTALE, -ENOENT with the queue pair's text.
+ */
+int sl_check_request(struct starling_queue *queue, const struct starling_request *request, struct sl_descriptor *descriptors,
+        uint32_t *ret_samples);

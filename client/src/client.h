@@ -1,0 +1,54 @@
+/*
+ * What a client handle owns.
+ *
+ *     starling_client
+ *       |-- connection   the runtime of now: replaced by a reconnect, while nobody else is in a call
+ *       |-- regions[]    the arena: only ever grows; entries below n_regions never change
+ *       |-- queues[]     made at their first open, kept until the client is closed, as their rings go on where they were
+ *       `-- models       a list; a reconnect looks each up again
+ *
+ * @lock guards the growth of regions, the list of models, the opening and closing of queue pairs, and question and answer on the
+ * socket. The request path never takes it.
+ */
+#pragma once
+
+#include "arena.h"
+#include "connection.h"
+#include "fork_guard.h"
+#include "starling.h"
+
+#include <pthread.h>
+
+struct sl_error;
+
+struct sl_region {
+        int fd; /* handed back to the next runtime */
+        struct sl_mapping mapping;
+        struct sl_arena *arena;
+};
+
+struct starling_client {
+        struct sl_fork_guard fork;
+        struct sl_connection connection;
+        _Atomic uint32_t n_regions; /* stored with release after the entry is whole */
+        struct sl_region regions[SL_REGIONS_MAX];
+
+        pthread_mutex_t lock;
+        struct starling_queue *queues[SL_QUEUES_MAX];
+        struct starling_model *models;
+        uint16_t epoch; /* counts connections; part of every request's id */
+        char *runtime;
+        char label[32];
+        uint64_t arena_bytes; /* of the first region, and the least to grow by */
+};
+
+/* The text of the public struct has the same shape. */
+static inline struct sl_error *sl_error_of(struct starling_error *error)
+{
+        return (struct sl_error *)(void *)error;
+}
+
+static inline bool sl_client_gone(const struct starling_client *client)
+{
+        return __builtin_expect(atomic_load_explicit(&client->connection.gone, memory_order_acquire), 0);
+}

@@ -1,0 +1,292 @@
+#include "queue.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CHECK_POLLS     512u                /* empty polls between two looks at the socket */
+#define SLEEP_SLICE_NS  (20 * SL_NS_PER_MS) /* between two looks at the socket of a sleeper */
+#define SPIN_MIN_NS     2000u
+#define SPIN_MAX_NS     5000u
+#define SPINS_PER_CLOCK 16
+
+static_assert(STARLING_FOREVER == UINT64_MAX, "limits below are never reached by it");
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+/* ---- from the ring ---- */
+
+/* The runtime is believed as far as the table goes: a completion of what does not fly ends the connection. */
+static inline bool possible(const struct sl_flights *flights, const struct sl_completion *wire)
+{
+        return wire->tag < flights->depth && flights->by_tag[wire->tag].state == SL_FLIGHT_FLYING &&
+               sl_flight_index(flights->by_tag[wire->tag].id) == wire->index;
+}
+
+__attribute__((cold, noinline)) static int break_connection(const struct starling_queue *queue)
+{
+        sl_connection_break(&queue->client->connection);
+        return 0;
+}
+
+static struct starling_shape shape_of(const struct sl_output *from)
+{
+        struct starling_shape shape = {
+                .bytes = from->bytes,
+                .rank = from->rank <= STARLING_RANK_MAX ? from->rank : STARLING_RANK_MAX,
+                .dtype = (enum starling_dtype)from->dtype,
+        };
+
+        memcpy(shape.dims, from->dims, sizeof(shape.dims));
+        return shape;
+}
+
+/* The wire's places are by tag and are written again with the tag's next request: shapes move to private memory. */
+static uint32_t take_shapes(struct starling_queue *queue, const struct sl_completion *wire)
+{
+        const struct sl_output *outputs = &queue->map.outputs[(size_t)wire->tag * queue->map.tensors];
+        struct starling_shape *shapes = &queue->flights.shapes[(size_t)wire->tag * queue->flights.tensors];
+        uint32_t given = queue->flights.by_tag[wire->tag].n_outputs;
+        uint32_t n = wire->n_outputs < given ? wire->n_outputs : given;
+
+        for (uint32_t i = 0; i < n; i++)
+                shapes[i] = shape_of(&outputs[i]);
+        return n;
+}
+
+static inline void translate(struct starling_queue *queue, const struct sl_completion *wire, struct starling_completion *ret)
+{
+        const struct sl_flight *flight = &queue->flights.by_tag[wire->tag];
+
+        ret->id = flight->id;
+        ret->user_data = flight->user_data;
+        ret->status = wire->status;
+        ret->n_outputs = 0;
+        ret->outputs = NULL;
+        ret->queued_ns = wire->queued_ns;
+        ret->batched_ns = wire->batched_ns;
+        ret->computing_ns = wire->computing_ns;
+        ret->combining_ns = wire->combining_ns;
+        ret->bytes_needed = wire->bytes_needed;
+        if (wire->n_outputs > 0) {
+                ret->n_outputs = take_shapes(queue, wire);
+                ret->outputs = &queue->flights.shapes[(size_t)wire->tag * queue->flights.tensors];
+        }
+}
+
+/* Takes up to @max; slots go back to the dispatcher once, at the end. */
+static inline uint32_t reap(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
+{
+        uint32_t ready = sl_reaper_ready(&queue->reaper, &queue->map), n;
+
+        if (ready == 0)
+                return 0;
+        for (n = 0; n < ready && n < max; n++) {
+                const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
+
+                if (__builtin_expect(!possible(&queue->flights, wire), 0)) {
+                        break_connection(queue);
+                        break;
+                }
+                translate(queue, wire, &ret_completions[n]);
+                sl_flights_release(&queue->flights, wire->tag);
+                sl_reaper_advance(&queue->reaper);
+        }
+        sl_reaper_publish(&queue->reaper, &queue->map);
+        return n;
+}
+
+/* Puts the ring's completions aside for a later poll. */
+static void stash_ring(struct starling_queue *queue)
+{
+        struct starling_completion completion;
+
+        while (sl_reaper_ready(&queue->reaper, &queue->map) > 0) {
+                const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
+
+                if (!possible(&queue->flights, wire)) {
+                        break_connection(queue);
+                        break;
+                }
+                translate(queue, wire, &completion);
+                sl_flights_stash(&queue->flights, wire->tag, &completion);
+                sl_reaper_advance(&queue->reaper);
+        }
+        sl_reaper_publish(&queue->reaper, &queue->map);
+}
+
+/* ---- the end of the runtime ---- */
+
+/* Only after the end of file: nothing is published any more, so what the ring does not hold will never come. */
+void sl_queue_bury(struct starling_queue *queue)
+{
+        stash_ring(queue);
+        sl_flights_fail(&queue->flights, -EPIPE);
+}
+
+static bool runtime_gone(const struct starling_queue *queue)
+{
+        return sl_connection_check(&queue->client->connection);
+}
+
+/* The ring is empty, or was. Return: how many of what a gone runtime leaves; -EPIPE nothing is left. */
+static int reap_grave(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
+{
+        sl_queue_bury(queue);
+
+        uint32_t n = sl_flights_unstash(&queue->flights, ret_completions, max);
+
+        return n > 0 ? (int)n : -EPIPE;
+}
+
+/* ---- poll ---- */
+
+__attribute__((noinline)) static int poll_empty(
+        struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
+{
+        if (sl_client_gone(queue->client))
+                return reap_grave(queue, ret_completions, max);
+        if (++queue->empty_polls < CHECK_POLLS)
+                return 0;
+        queue->empty_polls = 0;
+        return runtime_gone(queue) ? reap_grave(queue, ret_completions, max) : 0;
+}
+
+static inline int poll_once(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
+{
+        uint32_t n = 0;
+
+        if (__builtin_expect(queue->flights.n_stashed > 0, 0))
+                n = sl_flights_unstash(&queue->flights, ret_completions, max);
+        if (n < max)
+                n += reap(queue, ret_completions + n, max - n);
+        return n > 0 ? (int)n : poll_empty(queue, ret_completions, max);
+}
+
+int starling_poll(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
+{
+        if (__builtin_expect(sl_forked(&queue->client->fork), 0))
+                return -ECHILD;
+        if (max == 0)
+                return -EINVAL;
+        sl_queue_disarm(queue);
+        return poll_once(queue, ret_completions, max);
+}
+
+/* ---- wait ---- */
+
+static bool ring_ready(struct starling_queue *queue)
+{
+        return sl_reaper_ready(&queue->reaper, &queue->map) > 0;
+}
+
+/* Spins longer next time when it was worth it, shorter when the sleep came all the same. */
+static bool spin(struct starling_queue *queue, uint64_t limit_ns)
+{
+        uint32_t spin_ns = queue->spin_ns;
+        uint64_t start_ns = 0;
+
+        if (!queue->may_spin)
+                return ring_ready(queue);
+        do {
+                for (int i = 0; i < SPINS_PER_CLOCK; i++) {
+                        if (ring_ready(queue)) {
+                                queue->spin_ns = spin_ns * 2 < SPIN_MAX_NS ? spin_ns * 2 : SPIN_MAX_NS;
+                                return true;
+                        }
+                        relax();
+                }
+                if (start_ns == 0)
+                        start_ns = sl_clock_ns();
+        } while (sl_clock_ns() - start_ns < (spin_ns < limit_ns ? spin_ns : limit_ns));
+        queue->spin_ns = spin_ns / 2 > SPIN_MIN_NS ? spin_ns / 2 : SPIN_MIN_NS;
+        return false;
+}
+
+static uint64_t left_of(uint64_t start_ns, uint64_t timeout_ns)
+{
+        uint64_t waited_ns = sl_clock_ns() - start_ns;
+
+        return waited_ns < timeout_ns ? timeout_ns - waited_ns : 0;
+}
+
+/* Until the ring holds something. Return: 0, -EPIPE gone (the ring may hold the last ones), -ETIMEDOUT, -EINTR. */
+static int sleep_until_ready(struct starling_queue *queue, uint64_t timeout_ns)
+{
+        uint64_t start_ns = sl_clock_ns(), left_ns = timeout_ns;
+
+        while (left_ns > 0) {
+                if (runtime_gone(queue))
+                        return -EPIPE;
+                uint64_t slice_ns = left_ns < SLEEP_SLICE_NS ? left_ns : SLEEP_SLICE_NS;
+                int r = sl_client_sleep(&queue->map, queue->reaper.head, slice_ns);
+
+                if (r != -ETIMEDOUT)
+                        return r;
+                left_ns = left_of(start_ns, timeout_ns);
+        }
+        return -ETIMEDOUT;
+}
+
+static int wait_ready(struct starling_queue *queue, uint64_t timeout_ns)
+{
+        if (spin(queue, timeout_ns))
+                return 0;
+        return sleep_until_ready(queue, timeout_ns);
+}
+
+int starling_wait(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max, uint64_t timeout_ns)
+{
+        int r = starling_poll(queue, ret_completions, max);
+
+        if (r != 0)
+                return r;
+        if (sl_flights_unreaped(&queue->flights) == 0)
+                return -ENODATA;
+        if (timeout_ns == 0)
+                return -ETIMEDOUT;
+        r = wait_ready(queue, timeout_ns);
+        if (r < 0 && r != -EPIPE)
+                return r;
+        /* Something is there, or the runtime is gone: either way there is something to hand out. */
+        r = poll_once(queue, ret_completions, max);
+        return r != 0 ? r : -ETIMEDOUT;
+}
+
+/* ---- one of many ---- */
+
+/* Takes the ring's next completion if it is @id's; puts it aside if it is another's. True when it was. */
+static bool reap_own(struct starling_queue *queue, uint64_t id, struct starling_completion *ret_completion)
+{
+        stash_ring(queue);
+        return sl_flights_unstash_one(&queue->flights, id, ret_completion);
+}
+
+int starling_infer(struct starling_queue *queue, const struct starling_request *request, struct starling_completion *ret_completion)
+{
+        struct starling_completion completion;
+        uint64_t id;
+        int r = starling_submit(queue, request, &id);
+
+        if (r < 0)
+                return r;
+        sl_queue_disarm(queue);
+        for (;;) {
+                r = wait_ready(queue, STARLING_FOREVER);
+                if (r == -EPIPE || sl_client_gone(queue->client))
+                        sl_queue_bury(queue);
+                if (reap_own(queue, id, &completion))
+                        break;
+        }
+        if (ret_completion)
+                *ret_completion = completion;
+        return completion.status;
+}

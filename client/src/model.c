@@ -1,0 +1,247 @@
+#include "model.h"
+
+#include "base/error.h"
+#include "catalogue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(STARLING_NAME_BYTES == SL_MODEL_NAME_BYTES, "names fit both ways");
+static_assert(STARLING_RANK_MAX == SL_WIRE_RANK_MAX, "shapes fit both ways");
+static_assert((int)STARLING_MODEL_LOADING == (int)SL_MODEL_LOADING && (int)STARLING_MODEL_READY == (int)SL_MODEL_READY &&
+                      (int)STARLING_MODEL_DRAINING == (int)SL_MODEL_DRAINING && (int)STARLING_MODEL_FAILED == (int)SL_MODEL_FAILED,
+        "the states are the catalogue's");
+
+static const struct sl_catalogue *catalogue_of(const struct starling_client *client)
+{
+        return client->connection.catalogue.base;
+}
+
+/* ---- listing ---- */
+
+static void describe_entry(const struct sl_catalogue_model *model, struct starling_model_entry *ret_entry)
+{
+        *ret_entry = (struct starling_model_entry){
+                .version = model->version,
+                .state = (enum starling_model_state)model->state,
+                .ensemble = (model->flags & SL_MODEL_ENSEMBLE) != 0,
+        };
+        memcpy(ret_entry->name, model->name, sizeof(ret_entry->name));
+}
+
+int starling_model_list(const struct starling_client *client, struct starling_model_entry *ret_entries, uint32_t max)
+{
+        struct sl_catalogue_model model;
+        uint32_t n = 0;
+
+        if (sl_forked(&client->fork))
+                return -ECHILD;
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                if (sl_catalogue_read(catalogue_of(client), i, &model) < 0)
+                        continue;
+                if (n < max)
+                        describe_entry(&model, &ret_entries[n]);
+                n++;
+        }
+        return (int)n;
+}
+
+/* ---- opening ---- */
+
+static struct starling_port port_of(const struct sl_catalogue_port *from)
+{
+        struct starling_port port = {
+                .dtype = (enum starling_dtype)from->dtype,
+                .rank = from->rank <= STARLING_RANK_MAX ? from->rank : STARLING_RANK_MAX,
+                .batch_axis = -1,
+        };
+
+        memcpy(port.name, from->name, sizeof(port.name) - 1);
+        for (uint32_t i = 0; i < port.rank; i++)
+                port.dims[i] = from->dims[i] >= 0 ? from->dims[i] : -1;
+        if (from->batch_axis < port.rank)
+                port.batch_axis = from->batch_axis;
+        return port;
+}
+
+static bool has_sane_counts(const struct sl_catalogue_model *from)
+{
+        return from->n_inputs <= SL_MODEL_INPUTS_MAX && from->n_outputs <= SL_MODEL_OUTPUTS_MAX;
+}
+
+static void describe(struct starling_model *model, const struct sl_catalogue_model *from)
+{
+        model->info = (struct starling_model_info){
+                .version = from->version,
+                .ensemble = (from->flags & SL_MODEL_ENSEMBLE) != 0,
+                .samples_max = from->samples_max,
+                .segment_samples = from->segment_samples,
+                .n_inputs = from->n_inputs,
+                .n_outputs = from->n_outputs,
+                .inputs = model->ports,
+                .outputs = model->ports + from->n_inputs,
+        };
+        memcpy(model->info.name, from->name, sizeof(model->info.name));
+        for (uint32_t i = 0; i < from->n_inputs; i++)
+                model->ports[i] = port_of(&from->inputs[i]);
+        for (uint32_t i = 0; i < from->n_outputs; i++)
+                model->ports[from->n_inputs + i] = port_of(&from->outputs[i]);
+}
+
+/* `"lenet", "digits"`: what the caller may have meant. */
+static void names_of(const struct starling_client *client, char *ret_text, size_t bytes)
+{
+        struct sl_catalogue_model model;
+        size_t used = 0;
+
+        snprintf(ret_text, bytes, "none");
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && used < bytes; i++)
+                if (sl_catalogue_read(catalogue_of(client), i, &model) == 0)
+                        used += (size_t)snprintf(ret_text + used, bytes - used, "%s\"%s\"", used ? ", " : "", model.name);
+}
+
+static int find_ready(const struct starling_client *client, const char *name, uint32_t *ret_index,
+        struct sl_catalogue_model *ret_model, struct sl_error *error)
+{
+        char names[256];
+
+        int r = sl_catalogue_find(catalogue_of(client), name, ret_index, ret_model);
+
+        if (r == -EAGAIN)
+                return sl_error_set(error, EAGAIN, "model \"%.80s\": the catalogue is changing", name);
+        if (r < 0) {
+                names_of(client, names, sizeof(names));
+                return sl_error_set(error, ENOENT, "no model \"%.80s\"; the runtime serves %s", name, names);
+        }
+        if (!has_sane_counts(ret_model))
+                return sl_error_set(error, EPROTO, "model \"%s\" has impossible inputs or outputs", name);
+        if (ret_model->state == SL_MODEL_READY)
+                return 0;
+        if (ret_model->state == SL_MODEL_LOADING)
+                return sl_error_set(error, EAGAIN, "model \"%s\" is still loading", name);
+        return sl_error_set(error, EIO, "model \"%s\" %s", name,
+                ret_model->state == SL_MODEL_FAILED ? "failed to load; the runtime's log says why" : "is being unloaded");
+}
+
+static void link_model(struct starling_model *model)
+{
+        struct starling_client *client = model->client;
+
+        pthread_mutex_lock(&client->lock);
+        model->next = client->models;
+        if (model->next)
+                model->next->previous = model;
+        client->models = model;
+        pthread_mutex_unlock(&client->lock);
+}
+
+static void unlink_model(struct starling_model *model)
+{
+        struct starling_client *client = model->client;
+
+        pthread_mutex_lock(&client->lock);
+        if (model->next)
+                model->next->previous = model->previous;
+        if (model->previous)
+                model->previous->next = model->next;
+        else
+                client->models = model->next;
+        pthread_mutex_unlock(&client->lock);
+}
+
+int starling_model_open(
+        struct starling_client *client, const char *name, struct starling_model **ret_model, struct starling_error *error)
+{
+        struct sl_catalogue_model from;
+        uint32_t index;
+
+        if (sl_forked(&client->fork))
+                return sl_error_set(sl_error_of(error), ECHILD, "model \"%.80s\": %s", name, starling_strerror(-ECHILD));
+        if (sl_client_gone(client))
+                return sl_error_set(sl_error_of(error), EPIPE, "model \"%.80s\": %s", name, starling_strerror(-EPIPE));
+
+        int r = find_ready(client, name, &index, &from, sl_error_of(error));
+
+        if (r < 0)
+                return r;
+
+        struct starling_model *model = calloc(1, sizeof(*model));
+
+        if (!model)
+                return sl_error_set(sl_error_of(error), ENOMEM, "model \"%s\": no memory for its handle", name);
+        model->client = client;
+        model->index = index;
+        model->generation = from.generation;
+        describe(model, &from);
+        link_model(model);
+        *ret_model = model;
+        return 0;
+}
+
+const struct starling_model_info *starling_model_info(const struct starling_model *model)
+{
+        return &model->info;
+}
+
+struct starling_model *starling_model_close(struct starling_model *model)
+{
+        if (!model || sl_forked(&model->client->fork))
+                return NULL;
+        unlink_model(model);
+        free(model);
+        return NULL;
+}
+
+void sl_models_free(struct starling_client *client)
+{
+        while (client->models) {
+                struct starling_model *model = client->models;
+
+                client->models = model->next;
+                free(model);
+        }
+}
+
+/* ---- after a reconnect ---- */
+
+static bool same_port(const struct starling_port *a, const struct starling_port *b)
+{
+        return a->dtype == b->dtype && a->rank == b->rank && a->batch_axis == b->batch_axis &&
+               memcmp(a->dims, b->dims, sizeof(a->dims)) == 0 && strcmp(a->name, b->name) == 0;
+}
+
+static bool same_ports(const struct starling_model *model, const struct sl_catalogue_model *from)
+{
+        const struct starling_model_info *info = &model->info;
+
+        if (info->n_inputs != from->n_inputs || info->n_outputs != from->n_outputs)
+                return false;
+        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++) {
+                struct starling_port port = port_of(i < from->n_inputs ? &from->inputs[i] : &from->outputs[i - from->n_inputs]);
+
+                if (!same_port(&model->ports[i], &port))
+                        return false;
+        }
+        return info->samples_max == from->samples_max;
+}
+
+static void renew(struct starling_model *model)
+{
+        struct sl_catalogue_model from;
+
+        if (model->state == -ESTALE) /* the handle describes a model that was; its user is to open the new one */
+                return;
+        model->state = sl_catalogue_find(catalogue_of(model->client), model->info.name, &model->index, &from);
+        if (model->state == 0 && (!has_sane_counts(&from) || !same_ports(model, &from)))
+                model->state = -ESTALE;
+        if (model->state == 0)
+                model->generation = from.generation;
+}
+
+void sl_models_renew(struct starling_client *client)
+{
+        for (struct starling_model *model = client->models; model; model = model->next)
+                renew(model);
+}

@@ -1,0 +1,62 @@
+/*
+ * A queue pair on the client's side. Everything here belongs to its owner thread; what is shared with the runtime lies behind @map.
+ *
+ *     submit.c      entry and descriptors -> ring, doorbell
+ *     completion.c  ring -> flights -> application; the end of the runtime
+ *     event.c       the descriptor for event loops
+ */
+#pragma once
+
+#include "base/error.h"
+#include "client.h"
+#include "doorbell.h"
+#include "flights.h"
+#include "ring.h"
+
+struct starling_queue {
+        struct starling_client *client;
+        struct sl_queue_map map;
+        const struct sl_dispatcher_line *dispatcher;
+        struct sl_submitter submitter;
+        struct sl_reaper reaper;
+        struct sl_flights flights;
+        uint16_t epoch;
+        bool armed;           /* sl_queue_request.sleep is SL_ASLEEP_FD */
+        bool may_spin;        /* the owner thread may run on more than one CPU */
+        uint32_t spin_ns;     /* how long the next wait spins */
+        uint32_t empty_polls; /* since the last look at the socket */
+        int event_fd;         /* an epoll instance; -1 until asked for */
+        uint32_t number;      /* of the queue pair in the channel */
+        bool open, abandoned; /* under the client's lock; abandoned: closed while the runtime did not answer */
+        struct sl_error error;
+};
+
+/* Takes the rings of the connection of now, which are fresh. */
+void sl_queue_bind(struct starling_queue *queue);
+
+/*
+ * Ends what a connection that is gone leaves: completions that were published are kept for the application, the rest is completed
+ * as -EPIPE. May be called again.
+ */
+void sl_queue_bury(struct starling_queue *queue);
+
+/* Watches the eventfd and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
+int sl_queue_watch(struct starling_queue *queue);
+
+/* Rings the dispatcher's doorbell if it sleeps: the fence and the look of doorbell.h, after something was published. */
+static inline void sl_queue_wake_dispatcher(const struct starling_queue *queue)
+{
+        if (__builtin_expect(sl_dispatcher_sleeps(queue->dispatcher), 0))
+                sl_doorbell_ring(queue->client->connection.doorbell);
+}
+
+/* The descriptor stops to tell. */
+static inline void sl_queue_disarm(struct starling_queue *queue)
+{
+        if (__builtin_expect(queue->armed, 0)) {
+                atomic_store_explicit(&queue->map.request->sleep, SL_AWAKE, memory_order_relaxed);
+                queue->armed = false;
+        }
+}
+
+void sl_queue_free(struct starling_queue *queue);

@@ -1,0 +1,169 @@
+#include "region.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+int sl_region_add(struct starling_client *client, int fd, uint64_t bytes, struct sl_error *error)
+{
+        uint32_t n = atomic_load_explicit(&client->n_regions, memory_order_relaxed);
+        struct sl_region region = {.fd = fd};
+        int r = n < SL_REGIONS_MAX ? 0 : sl_error_set(error, ENOMEM, "the arena has all of its %u regions", SL_REGIONS_MAX);
+
+        if (r == 0)
+                r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &region.mapping, error);
+        if (r == 0)
+                r = sl_arena_new(bytes, &region.arena);
+        if (r < 0) {
+                sl_mapping_free(&region.mapping);
+                sl_cleanup_fd(&fd);
+                return r;
+        }
+        client->regions[n] = region;
+        atomic_store_explicit(&client->n_regions, n + 1, memory_order_release);
+        return 0;
+}
+
+void sl_regions_free(struct starling_client *client)
+{
+        uint32_t n = atomic_load_explicit(&client->n_regions, memory_order_relaxed);
+
+        for (uint32_t i = 0; i < n; i++) {
+                sl_arena_free(client->regions[i].arena);
+                sl_mapping_free(&client->regions[i].mapping);
+                sl_cleanup_fd(&client->regions[i].fd);
+        }
+        atomic_store_explicit(&client->n_regions, 0, memory_order_relaxed);
+}
+
+/* The newest region first: it has the most room. */
+static int take(struct starling_client *client, uint32_t n_regions, uint64_t bytes, void **ret_data)
+{
+        uint64_t offset;
+
+        for (uint32_t i = n_regions; i-- > 0;) {
+                if (sl_arena_take(client->regions[i].arena, bytes, &offset) < 0)
+                        continue;
+                *ret_data = (char *)client->regions[i].mapping.base + offset;
+                return 0;
+        }
+        return -ENOMEM;
+}
+
+static int ask_for_region(struct starling_client *client, uint64_t bytes)
+{
+        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
+        int fd;
+
+        question.region.bytes = bytes;
+
+        int r = sl_connection_ask(&client->connection, &question, -1, SL_MESSAGE_REGION, &answer, &fd, NULL);
+
+        if (r < 0)
+                return r;
+        if (fd >= 0 && answer.region.index == atomic_load_explicit(&client->n_regions, memory_order_relaxed))
+                return sl_region_add(client, fd, answer.region.bytes, NULL);
+        sl_cleanup_fd(&fd);
+        sl_connection_break(&client->connection);
+        return -EPROTO;
+}
+
+/* Arenas round sizes up, by less than a quarter and a page; a large block may want a region of its own. */
+static int grow(struct starling_client *client, uint64_t bytes)
+{
+        uint64_t wanted;
+
+        if (sl_add_overflows(bytes, bytes / 4 + 4 * SL_PAGE_BYTES, &wanted) || wanted > INT64_MAX - SL_PAGE_BYTES)
+                return -ENOMEM;
+        wanted = sl_align_up(wanted, SL_PAGE_BYTES);
+
+        int r = ask_for_region(client, wanted > client->arena_bytes ? wanted : client->arena_bytes);
+
+        if (r == -EDQUOT && wanted < client->arena_bytes) /* the quota may have room for this block alone */
+                r = ask_for_region(client, wanted);
+        return r;
+}
+
+static int take_growing(struct starling_client *client, uint32_t n_seen, uint64_t bytes, void **ret_data)
+{
+        int r = 0;
+
+        pthread_mutex_lock(&client->lock);
+        if (n_seen == atomic_load_explicit(&client->n_regions, memory_order_relaxed)) /* else another thread was faster */
+                r = grow(client, bytes);
+        pthread_mutex_unlock(&client->lock);
+        return r < 0 ? r : take(client, atomic_load_explicit(&client->n_regions, memory_order_acquire), bytes, ret_data);
+}
+
+static int allocate(struct starling_client *client, uint64_t bytes, void **ret_data)
+{
+        if (sl_forked(&client->fork))
+                return -ECHILD;
+        if (client->connection.role != SL_ROLE_CLIENT)
+                return -EPERM;
+        if (bytes == 0)
+                return -EINVAL;
+
+        uint32_t n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
+        int r = take(client, n_regions, bytes, ret_data);
+
+        return r < 0 ? take_growing(client, n_regions, bytes, ret_data) : r;
+}
+
+void *starling_alloc(struct starling_client *client, uint64_t bytes)
+{
+        void *data = NULL;
+        int r = allocate(client, bytes, &data);
+
+        if (r < 0)
+                errno = -r;
+        return data;
+}
+
+int starling_free(struct starling_client *client, void *data)
+{
+        uint16_t region;
+        uint64_t offset;
+
+        if (sl_forked(&client->fork))
+                return -ECHILD;
+        if (!data)
+                return 0;
+        if (!sl_region_locate(client, data, 1, &region, &offset))
+                return -EINVAL;
+        return sl_arena_give(client->regions[region].arena, offset);
+}
+
+static int bytes_of(enum starling_dtype dtype, uint32_t rank, const uint32_t *dims, uint64_t *ret_bytes)
+{
+        uint64_t bytes = starling_dtype_bytes(dtype);
+
+        if (bytes == 0 || rank > STARLING_RANK_MAX)
+                return -EINVAL;
+        for (uint32_t i = 0; i < rank; i++) {
+                if (dims[i] == 0)
+                        return -EINVAL;
+                if (sl_mul_overflows(bytes, dims[i], &bytes))
+                        return -EOVERFLOW;
+        }
+        *ret_bytes = bytes;
+        return 0;
+}
+
+int starling_tensor_alloc(struct starling_client *client, enum starling_dtype dtype, uint32_t rank, const uint32_t *dims,
+        struct starling_tensor *ret_tensor)
+{
+        struct starling_tensor tensor = {.dtype = dtype, .rank = rank};
+        int r = bytes_of(dtype, rank, dims, &tensor.bytes);
+
+        if (r == 0)
+                r = allocate(client, tensor.bytes, &tensor.data);
+        if (r < 0)
+                return r;
+        for (uint32_t i = 0; i < rank; i++)
+                tensor.dims[i] = dims[i];
+        *ret_tensor = tensor;
+        return 0;
+}

@@ -1,0 +1,156 @@
+#include "check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static_assert((int)STARLING_NOOP == (int)SL_ENTRY_NOOP, "flags are the wire's");
+static_assert(STARLING_PRIORITIES == SL_PRIORITIES, "priorities are the wire's");
+
+__attribute__((cold, noinline)) static int refuse_queue(struct starling_queue *queue)
+{
+        if (sl_client_gone(queue->client))
+                return sl_error_set(&queue->error, EPIPE, "%s", starling_strerror(-EPIPE));
+        return sl_error_set(&queue->error, EAGAIN, "all %" PRIu32 " requests of the queue pair are in flight or not reaped",
+                queue->flights.depth);
+}
+
+__attribute__((cold, noinline)) static int refuse_header(struct starling_queue *queue, const struct starling_request *request)
+{
+        if (request->flags & ~(uint32_t)STARLING_NOOP)
+                return sl_error_set(&queue->error, EINVAL, "flags %#" PRIx32 " are not known", request->flags);
+        return sl_error_set(&queue->error, EINVAL, "priority %" PRIu32 " is not below %d", request->priority, STARLING_PRIORITIES);
+}
+
+static void describe_noop(struct sl_entry *entry)
+{
+        entry->model = 0;
+        entry->generation = 0;
+        entry->samples = 1;
+        entry->n_inputs = 0;
+        entry->n_outputs = 0;
+}
+
+static int describe_work(struct starling_queue *queue, const struct starling_request *request, uint16_t tag, struct sl_entry *entry)
+{
+        struct sl_descriptor *descriptors = &queue->map.descriptors[(size_t)tag * queue->map.tensors];
+        uint32_t samples;
+        int r = sl_check_request(queue, request, descriptors, &samples);
+
+        if (r < 0)
+                return r;
+        entry->model = request->model->index;
+        entry->generation = request->model->generation;
+        entry->samples = samples;
+        entry->n_inputs = (uint8_t)request->n_inputs;
+        entry->n_outputs = (uint8_t)request->n_outputs;
+        return 0;
+}
+
+/*
+ * Fills the entry of submission @index, all but its sequence number. A free tag is proof that the slot is free: at most depth
+ * requests are accepted and not reaped, and what was completed had been consumed before (C2 stands for F2). Reserved fields are 0
+ * from the start, as this side alone writes them.
+ */
+static inline int fill(struct starling_queue *queue, const struct starling_request *request, uint32_t index, uint64_t *ret_id)
+{
+        struct sl_flights *flights = &queue->flights;
+        struct sl_entry *entry = &queue->map.entries[index & queue->map.mask];
+
+        if (__builtin_expect(flights->n_free == 0, 0))
+                return refuse_queue(queue);
+        if (__builtin_expect((request->flags & ~(uint32_t)STARLING_NOOP) || request->priority >= STARLING_PRIORITIES, 0))
+                return refuse_header(queue, request);
+
+        uint16_t tag = flights->free_tags[flights->n_free - 1];
+
+        if (request->flags & STARLING_NOOP) {
+                describe_noop(entry);
+        } else {
+                int r = describe_work(queue, request, tag, entry);
+
+                if (r < 0)
+                        return r;
+        }
+        entry->flags = (uint16_t)request->flags;
+        entry->priority = (uint8_t)request->priority;
+        entry->deadline_ns = request->deadline_ns;
+        entry->user_data = request->user_data;
+        entry->session = request->session;
+        entry->tag = tag;
+        flights->n_free--;
+        flights->by_tag[tag] = (struct sl_flight){
+                .id = sl_flight_id(queue->epoch, index, tag),
+                .user_data = request->user_data,
+                .state = SL_FLIGHT_FLYING,
+                .n_outputs = entry->n_outputs,
+        };
+        *ret_id = flights->by_tag[tag].id;
+        return 0;
+}
+
+int starling_submit(struct starling_queue *queue, const struct starling_request *request, uint64_t *ret_id)
+{
+        uint64_t id = 0;
+
+        if (__builtin_expect(sl_forked(&queue->client->fork), 0))
+                return -ECHILD;
+        if (sl_client_gone(queue->client))
+                return refuse_queue(queue);
+
+        int r = fill(queue, request, queue->submitter.tail, &id);
+
+        if (r < 0)
+                return r;
+        sl_submitter_publish(&queue->submitter, &queue->map);
+        sl_queue_wake_dispatcher(queue);
+        if (ret_id)
+                *ret_id = id;
+        return 0;
+}
+
+int starling_submit_many(struct starling_queue *queue, const struct starling_request *requests, uint32_t n, uint64_t *ret_ids)
+{
+        uint32_t filled = 0;
+        int r = 0;
+
+        if (sl_forked(&queue->client->fork))
+                return -ECHILD;
+        if (sl_client_gone(queue->client))
+                return refuse_queue(queue);
+        while (filled < n) {
+                uint64_t id = 0;
+
+                r = fill(queue, &requests[filled], queue->submitter.tail + filled, &id);
+                if (r < 0)
+                        break;
+                if (ret_ids)
+                        ret_ids[filled] = id;
+                filled++;
+        }
+        if (filled == 0)
+                return r;
+        for (uint32_t i = 0; i < filled; i++)
+                sl_submitter_publish(&queue->submitter, &queue->map);
+        sl_queue_wake_dispatcher(queue);
+        return (int)filled;
+}
+
+/* What the dispatcher finds changed it looks up by tag; the index tells a request from a later one of the same tag. */
+int starling_cancel(struct starling_queue *queue, uint64_t id)
+{
+        struct sl_queue_request *shared = queue->map.request;
+
+        if (sl_forked(&queue->client->fork))
+                return -ECHILD;
+        if (!sl_flights_flies(&queue->flights, id))
+                return -ENOENT;
+        if (sl_client_gone(queue->client))
+                return -EPIPE;
+
+        uint32_t cancellations = atomic_load_explicit(&shared->cancellations, memory_order_relaxed);
+
+        atomic_store_explicit(&queue->map.cancels[sl_flight_tag(id)], sl_flight_index(id) + 1, memory_order_release);
+        atomic_store_explicit(&shared->cancellations, cancellations + 1, memory_order_release);
+        sl_queue_wake_dispatcher(queue);
+        return 0;
+}
