@@ -1,8 +1,8 @@
 /*
  * The `cpu` backend: which operator is written how, and the life of a kernel around that.
  *
- * Threads: supports(), pack() and repack() on any thread; a kernel belongs to one thread at a time. Ownership: a kernel owns its
- * primitive or its state, nothing else. Invariant: exactly one of kernel->loop and kernel->primitive is set.
+ * Threads: supports(), pack() and repack() on any thread; a kernel belongs to one thread at a time. Ownership: a kernel owns its primitive (and a
+ * smaller kernel that prepares its input) or its state. Invariant: exactly one of kernel->loop and kernel->primitive is set.
  */
 #include "backend.h"
 
@@ -18,6 +18,8 @@
 struct sl_kernel {
         const struct sl_cpu_loop *loop;
         struct sl_primitive *primitive;
+        struct sl_kernel *turn; /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
+        size_t turned_offset;
         int8_t input_of[SL_ARGUMENT_COUNT];
         size_t scratch_bytes;
         alignas(max_align_t) unsigned char state[];
@@ -105,6 +107,16 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
         [SL_OP_GATHER] = &sl_cpu_gather,
 };
+
+static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
+{
+        if (!kernel)
+                return NULL;
+        cpu_kernel_free(kernel->turn);
+        sl_primitive_free(kernel->primitive);
+        free(kernel);
+        return NULL;
+}
 
 static bool is_final(const struct sl_tensor *tensor)
 {
@@ -212,8 +224,21 @@ static int cpu_repack(
         return sl_primitive_pack(&call.spec, packed, plain, ret_data);
 }
 
-static int compile_call(
-        const struct sl_cpu_call *call, const struct sl_packed *packed, struct sl_kernel **ret_kernel, struct sl_error *error)
+static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_desc *node, struct sl_kernel *kernel)
+{
+        struct sl_node_desc reorder = {.op = SL_OP_REORDER, .n_inputs = 1, .n_outputs = 1};
+
+        if (call->turned.dtype == SL_DTYPE_NONE)
+                return 0;
+        reorder.inputs[0] = node->inputs[0];
+        reorder.outputs[0] = call->turned;
+        kernel->turned_offset = sl_align_up(kernel->scratch_bytes, SL_LINE_BYTES);
+        kernel->scratch_bytes = kernel->turned_offset + sl_tensor_bytes(&call->turned);
+        return plan_loop(&reorder, &kernel->turn);
+}
+
+static int compile_call(const struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
 {
         struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
         int weights = call->input_of[SL_ARGUMENT_WEIGHTS];
@@ -222,12 +247,15 @@ static int compile_call(
         if (!kernel)
                 return sl_error_set(error, ENOMEM, "no memory for a kernel");
         result = sl_primitive_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL, &kernel->primitive, error);
+        if (!result) {
+                memcpy(kernel->input_of, call->input_of, sizeof(kernel->input_of));
+                kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
+                result = compile_turn(call, node, kernel);
+        }
         if (result) {
-                free(kernel);
+                cpu_kernel_free(kernel);
                 return result;
         }
-        memcpy(kernel->input_of, call->input_of, sizeof(kernel->input_of));
-        kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
         *ret_kernel = kernel;
         return 0;
 }
@@ -241,7 +269,7 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
         (void)constants;
         switch (find_way(node, &call)) {
         case WAY_CALL:
-                result = compile_call(&call, packed, ret_kernel, error);
+                result = compile_call(&call, node, packed, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
                 result = plan_loop(node, ret_kernel);
@@ -264,6 +292,13 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
         for (int i = 0; i < SL_ARGUMENT_COUNT; i++)
                 if (kernel->input_of[i] >= 0)
                         pointers[i] = (void *)binding->inputs[kernel->input_of[i]];
+        if (kernel->turn) {
+                void *turned = (char *)binding->scratch + kernel->turned_offset;
+                struct sl_binding turn = {binding->inputs, &turned, NULL};
+
+                kernel->turn->loop->run(kernel->turn->state, &turn);
+                pointers[SL_ARGUMENT_SOURCE] = turned;
+        }
         pointers[SL_ARGUMENT_RESULT] = binding->outputs[0];
         pointers[SL_ARGUMENT_SCRATCH] = binding->scratch;
         return sl_primitive_run(kernel->primitive, pointers);
@@ -272,14 +307,6 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
 static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
-}
-
-static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
-{
-        if (kernel)
-                sl_primitive_free(kernel->primitive);
-        free(kernel);
-        return NULL;
 }
 
 const struct sl_backend sl_backend_cpu = {

@@ -98,6 +98,28 @@ typedef void cast_function(int64_t n, void *result, const void *argument);
                         y[i] = (to_type)x[i];                                                                                      \
         }
 
+/* Towards zero; what is out of range becomes the nearest limit, and a NaN 0. @above is the first number that does not fit. */
+#define DEFINE_SATURATING_CAST(from, from_type, to, to_type, least, most, above)                                                   \
+        SL_CPU_CLONES static void cast_##from##_##to(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                to_type *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] >= (from_type)(above)   ? (most)                                                               \
+                               : x[i] > (from_type)(least)  ? (to_type)x[i]                                                        \
+                               : x[i] <= (from_type)(least) ? (least)                                                              \
+                                                            : 0;                                                                   \
+        }
+
+#define DEFINE_FLOAT_CASTS(from, from_type)                                                                                        \
+        DEFINE_CAST(from, from_type, F32, float)                                                                                   \
+        DEFINE_CAST(from, from_type, F64, double)                                                                                  \
+        DEFINE_SATURATING_CAST(from, from_type, I32, int32_t, INT32_MIN, INT32_MAX, 0x1p31)                                        \
+        DEFINE_SATURATING_CAST(from, from_type, I64, int64_t, INT64_MIN, INT64_MAX, 0x1p63)                                        \
+        DEFINE_SATURATING_CAST(from, from_type, U8, uint8_t, 0, UINT8_MAX, 256)                                                    \
+        DEFINE_SATURATING_CAST(from, from_type, I8, int8_t, INT8_MIN, INT8_MAX, 128)
+
 #define DEFINE_TRUTH(from, from_type)                                                                                              \
         SL_CPU_CLONES static void cast_##from##_BOOL(int64_t n, void *result, const void *argument)                                \
         {                                                                                                                          \
@@ -112,10 +134,8 @@ CAST_TYPES(DEFINE_CAST, I32, int32_t)
 CAST_TYPES(DEFINE_CAST, I64, int64_t)
 CAST_TYPES(DEFINE_CAST, U8, uint8_t)
 CAST_TYPES(DEFINE_CAST, I8, int8_t)
-DEFINE_CAST(F32, float, F32, float)
-DEFINE_CAST(F32, float, F64, double)
-DEFINE_CAST(F64, double, F32, float)
-DEFINE_CAST(F64, double, F64, double)
+DEFINE_FLOAT_CASTS(F32, float)
+DEFINE_FLOAT_CASTS(F64, double)
 DEFINE_TRUTH(F32, float)
 DEFINE_TRUTH(F64, double)
 DEFINE_TRUTH(I32, int32_t)
@@ -126,10 +146,10 @@ DEFINE_TRUTH(I8, int8_t)
 #define CAST_ENTRY(from, from_type, to, to_type) [SL_DTYPE_##from][SL_DTYPE_##to] = cast_##from##_##to,
 #define TRUTH_ENTRY(from)                        [SL_DTYPE_##from][SL_DTYPE_BOOL] = cast_##from##_BOOL,
 
-static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {CAST_TYPES(CAST_ENTRY, I32, int32_t) CAST_TYPES(CAST_ENTRY,
-        I64, int64_t) CAST_TYPES(CAST_ENTRY, U8, uint8_t) CAST_TYPES(CAST_ENTRY, I8, int8_t) CAST_ENTRY(F32, float, F32, float)
-                CAST_ENTRY(F32, float, F64, double) CAST_ENTRY(F64, double, F32, float) CAST_ENTRY(F64, double, F64, double)
-                        TRUTH_ENTRY(F32) TRUTH_ENTRY(F64) TRUTH_ENTRY(I32) TRUTH_ENTRY(I64) TRUTH_ENTRY(U8) TRUTH_ENTRY(I8)};
+#define CAST_ROW(from, from_type) CAST_TYPES(CAST_ENTRY, from, from_type) TRUTH_ENTRY(from)
+
+static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {CAST_ROW(F32, float) CAST_ROW(F64, double)
+                CAST_ROW(I32, int32_t) CAST_ROW(I64, int64_t) CAST_ROW(U8, uint8_t) CAST_ROW(I8, int8_t)};
 
 struct cast {
         cast_function *function;

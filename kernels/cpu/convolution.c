@@ -40,7 +40,13 @@ bool sl_cpu_describe_convolution(const struct sl_node_desc *node, struct sl_cpu_
         if (sl_window_read(node, &window, NULL) || !is_convolution(node, &window))
                 return false;
         spec->kind = SL_PRIMITIVE_CONVOLUTION;
-        spec->source = sl_describe_tensor(&node->inputs[0]);
+        /* The library has only reference code from one layout to the other, so the input is turned first. */
+        struct sl_tensor source = node->inputs[0];
+        if (!sl_cpu_same_layout(&source, &node->outputs[0])) {
+                source.layout = node->outputs[0].layout;
+                call->turned = source;
+        }
+        spec->source = sl_describe_tensor(&source);
         spec->weights = describe_weights(&node->inputs[1], sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1));
         spec->result = sl_describe_tensor(&node->outputs[0]);
         call->input_of[SL_ARGUMENT_WEIGHTS] = 1;

@@ -60,6 +60,10 @@ static bool add_function(struct sl_cpu_call *call, uint32_t function, float a, f
 {
         struct sl_primitive_spec *spec = &call->spec;
 
+        /* Two steps of one function with different parameters both get those of the first one (oneDNN 2.6.3, brgemm kernels). */
+        for (uint32_t i = 0; i < spec->n_steps; i++)
+                if (!spec->steps[i].adds && spec->steps[i].function == function)
+                        return false;
         if (spec->n_steps == SL_PRIMITIVE_STEPS_MAX)
                 return false;
         spec->steps[spec->n_steps++] = (struct sl_primitive_step){.function = function, .a = a, .b = b};

@@ -52,8 +52,10 @@ static bool describe_addend(const struct sl_node_desc *node, struct sl_cpu_call 
         int64_t dims[2] = {1, 1};
         struct sl_strided addend;
 
-        if (!c)
-                return alpha == 1.0f || sl_describe_linear(call, alpha, 0.0f);
+        if (!c) {
+                call->spec.scale = alpha == 1.0f ? 0.0f : alpha;
+                return alpha != 0.0f;
+        }
         if (c->shape.rank > 2)
                 return false;
         for (uint32_t i = 0; i < c->shape.rank; i++)
@@ -64,9 +66,8 @@ static bool describe_addend(const struct sl_node_desc *node, struct sl_cpu_call 
                 call->input_of[SL_ARGUMENT_BIAS] = 2;
                 return true;
         }
-        if (alpha != beta && !sl_describe_linear(call, alpha / beta, 0.0f))
-                return false;
-        return sl_describe_add(call, &addend, 2) && (beta == 1.0f || sl_describe_linear(call, beta, 0.0f));
+        call->spec.scale = alpha == beta ? 0.0f : alpha / beta;
+        return alpha != 0.0f && sl_describe_add(call, &addend, 2) && (beta == 1.0f || sl_describe_linear(call, beta, 0.0f));
 }
 
 bool sl_cpu_describe_gemm(const struct sl_node_desc *node, struct sl_cpu_call *call)

@@ -34,6 +34,7 @@ struct sl_cpu_loop {
 struct sl_cpu_call {
         struct sl_primitive_spec spec;
         int8_t input_of[SL_ARGUMENT_COUNT]; /* node input of each argument; -1: none */
+        struct sl_tensor turned;            /* if it has a type: input 0 is first turned into this layout, in scratch */
 };
 
 /* Fills @call (zeroed, input_of all -1 except SOURCE, which is 0). False: not a node for oneDNN. */
@@ -76,7 +77,13 @@ static inline bool sl_cpu_is_empty(const struct sl_tensor *tensor)
         return !sl_shape_elements(&tensor->shape);
 }
 
+/* Below rank 3 there is one layout only. */
+static inline bool sl_cpu_same_layout(const struct sl_tensor *a, const struct sl_tensor *b)
+{
+        return a->layout == b->layout || a->shape.rank < 3;
+}
+
 static inline bool sl_cpu_same_place(const struct sl_tensor *a, const struct sl_tensor *b)
 {
-        return sl_shape_equal(&a->shape, &b->shape) && (a->layout == b->layout || a->shape.rank < 3);
+        return sl_shape_equal(&a->shape, &b->shape) && sl_cpu_same_layout(a, b);
 }

@@ -142,6 +142,8 @@ static dnnl_status_t describe_attr(const struct sl_primitive_spec *spec, dnnl_pr
         if (status != dnnl_success)
                 return status;
         status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+        if (status == dnnl_success && spec->scale != 0.0f)
+                status = dnnl_primitive_attr_set_output_scales(attr, 1, 0, &spec->scale);
         if (status == dnnl_success)
                 status = append_steps(spec, attr);
         if (status != dnnl_success) {

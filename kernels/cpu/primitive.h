@@ -79,6 +79,7 @@ struct sl_primitive_spec {
         uint32_t kind; /* enum sl_primitive_kind */
         struct sl_strided source, weights, bias, result;
         int64_t kernel[3], strides[3], dilations[3], pads_begin[3], pads_end[3]; /* per spatial dimension; dilations start at 1 */
+        float scale;                                                             /* of the product, before the steps; 0: none */
         uint32_t axis;                                                           /* of SOFTMAX */
         uint32_t function;                                                       /* of FUNCTION */
         float a, b;

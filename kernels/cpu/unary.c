@@ -23,14 +23,19 @@ typedef void flat_function(int64_t n, void *result, const void *argument, float 
                 }                                                                                                                  \
         }
 
-/* max(low, min(high, x)) in the order that lets a NaN through. */
-#define BOUND(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
+/* The upper bound wins over a lower one that is above it; a NaN stays a NaN. */
+static inline float bound(float x, float low, float high)
+{
+        float risen = x < low ? low : x;
+
+        return risen > high ? high : risen;
+}
 
 DEFINE_FLAT(relu, float, x < 0.0f ? 0.0f : x)
 DEFINE_FLAT(leaky_relu, float, x < 0.0f ? a * x : x)
-DEFINE_FLAT(hard_sigmoid, float, BOUND(a *x + b, 0.0f, 1.0f))
-DEFINE_FLAT(hard_swish, float, x *BOUND(x / 6.0f + 0.5f, 0.0f, 1.0f))
-DEFINE_FLAT(clip, float, BOUND(x, a, b))
+DEFINE_FLAT(hard_sigmoid, float, bound(a *x + b, 0.0f, 1.0f))
+DEFINE_FLAT(hard_swish, float, x *bound(x / 6.0f + 0.5f, 0.0f, 1.0f))
+DEFINE_FLAT(clip, float, bound(x, a, b))
 DEFINE_FLAT(negate, float, -x)
 DEFINE_FLAT(absolute, float, fabsf(x))
 DEFINE_FLAT(floors, float, floorf(x))

@@ -1,0 +1,455 @@
+#include "case.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GUARD_BYTES 256 /* on each side of an output: nothing may write there */
+#define GUARD_VALUE 0x5a
+
+static uint64_t next_random(uint64_t *state)
+{
+        uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+}
+
+static const struct {
+        const char *word;
+        uint32_t activation;
+        float a, b;
+} activations[] = {
+        {"+relu", SL_ACT_RELU, 0, 0},
+        {"+clip", SL_ACT_CLIP, -0.25f, 0.5f},
+        {"+sigmoid", SL_ACT_SIGMOID, 0, 0},
+        {"+tanh", SL_ACT_TANH, 0, 0},
+        {"+leaky", SL_ACT_LEAKY_RELU, 0.1f, 0},
+        {"+gelu", SL_ACT_GELU_ERF, 0, 0},
+        {"+hardswish", SL_ACT_HARD_SWISH, 0, 0},
+        {"+swish", SL_ACT_SWISH, 1.5f, 0},
+        {"+elu", SL_ACT_ELU, 0.75f, 0},
+};
+
+static uint32_t parse_dtype(const char *word)
+{
+        for (uint32_t dtype = 1; dtype < SL_DTYPE_LIMIT; dtype++)
+                if (!strcmp(word, sl_dtype_name(dtype)))
+                        return dtype;
+        cr_assert_fail("no element type %s", word);
+        return SL_DTYPE_NONE;
+}
+
+static void parse_input(struct test_case *test, char *word)
+{
+        struct sl_tensor *tensor = &test->node.inputs[test->node.n_inputs++];
+        char *type = strchr(word, ':'), *rest;
+
+        *tensor = (struct sl_tensor){0};
+        if (!strcmp(word, "_"))
+                return;
+        if (type)
+                *type++ = 0;
+        tensor->dtype = type ? parse_dtype(type) : SL_DTYPE_F32;
+        if (!strcmp(word, "scalar"))
+                return;
+        for (char *dim = strtok_r(word, "x", &rest); dim; dim = strtok_r(NULL, "x", &rest))
+                tensor->shape.dims[tensor->shape.rank++] = atoll(dim);
+}
+
+static void parse_attribute(struct test_case *test, char *word)
+{
+        static const uint32_t lists[] = {SL_ATTR_AXES, SL_ATTR_KERNEL_SHAPE, SL_ATTR_STRIDES, SL_ATTR_PADS, SL_ATTR_DILATIONS,
+                SL_ATTR_PERM, SL_ATTR_STARTS, SL_ATTR_ENDS, SL_ATTR_STEPS, SL_ATTR_SPLIT, SL_ATTR_SHAPE};
+        static const uint32_t reals[] = {SL_ATTR_ALPHA, SL_ATTR_BETA, SL_ATTR_EPSILON, SL_ATTR_MIN, SL_ATTR_MAX, SL_ATTR_VALUE};
+        char *value = strchr(word, '='), *rest;
+        int64_t values[SL_ATTR_INTS_MAX];
+        uint32_t id = 0, count = 0;
+
+        *value++ = 0;
+        while (id < SL_ATTR_COUNT && strcmp(sl_attr_name(id), word))
+                id++;
+        cr_assert_lt(id, SL_ATTR_COUNT, "no attribute %s in %s", word, test->line);
+        for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
+                if (reals[i] == id) {
+                        sl_attrs_set_float(&test->node.attrs, id, atof(value));
+                        return;
+                }
+        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+                if (lists[i] == id) {
+                        for (char *n = strtok_r(value, ",", &rest); n; n = strtok_r(NULL, ",", &rest))
+                                values[count++] = atoll(n);
+                        sl_attrs_set_ints(&test->node.attrs, id, values, count);
+                        return;
+                }
+        sl_attrs_set_int(&test->node.attrs, id, atoll(value));
+}
+
+static void parse_epilogue(struct test_case *test, const char *word)
+{
+        if (!strcmp(word, "+residual")) {
+                test->node.epilogue.has_residual = 1;
+                return;
+        }
+        for (size_t i = 0; i < sizeof(activations) / sizeof(activations[0]); i++)
+                if (!strcmp(word, activations[i].word)) {
+                        test->node.epilogue.activation = activations[i].activation;
+                        test->node.epilogue.act_a = activations[i].a;
+                        test->node.epilogue.act_b = activations[i].b;
+                        return;
+                }
+        cr_assert_fail("no epilogue %s", word);
+}
+
+static void parse_word(struct test_case *test, char *word)
+{
+        if (*word == '+')
+                parse_epilogue(test, word);
+        else if (strchr(word, '='))
+                parse_attribute(test, word);
+        else if ((*word >= '0' && *word <= '9') || *word == '_' || !strncmp(word, "scalar", 6))
+                parse_input(test, word);
+        else if (!strcmp(word, "nhwc"))
+                test->nhwc_inputs = test->nhwc_outputs = true;
+        else if (!strcmp(word, "tonhwc"))
+                test->nhwc_outputs = true;
+        else if (!strcmp(word, "fromnhwc"))
+                test->nhwc_inputs = true;
+        else if (!strcmp(word, "packed"))
+                test->packed = true;
+        else if (!strcmp(word, "positive"))
+                test->positive = true;
+        else if (!strncmp(word, "outputs:", 8))
+                test->node.n_outputs = (uint32_t)atoi(word + 8);
+        else if (!strncmp(word, "below:", 6))
+                test->below = atoll(word + 6);
+        else if (!strncmp(word, "loose:", 6))
+                test->loose = atof(word + 6);
+        else
+                cr_assert_fail("no word %s in %s", word, test->line);
+}
+
+void case_parse(const char *line, struct test_case *ret_case)
+{
+        struct test_case test = {.line = line, .below = 100, .loose = 1e-5, .node.n_outputs = 1};
+        struct sl_error error = {{0}};
+        char *copy = strdup(line), *rest, *word = strtok_r(copy, " ", &rest);
+        int op = strcmp(word, "Reorder") ? sl_op_find(word) : SL_OP_REORDER;
+
+        cr_assert_geq(op, 0, "no operator %s", word);
+        test.node.op = (uint32_t)op;
+        while ((word = strtok_r(NULL, " ", &rest)))
+                parse_word(&test, word);
+        free(copy);
+        if (op == SL_OP_REORDER)
+                sl_attrs_set_int(&test.node.attrs, SL_ATTR_LAYOUT, SL_LAYOUT_PLAIN);
+        /* The residual has the shape of the output, which is inferred with any residual in its place. */
+        if (test.node.epilogue.has_residual)
+                test.node.inputs[test.node.n_inputs++] = test.node.inputs[0];
+        if (test.node.epilogue.has_residual) {
+                struct sl_node_desc bare = test.node;
+
+                bare.epilogue.has_residual = 0;
+                bare.n_inputs--;
+                cr_assert_eq(sl_op_infer(&bare, &error), 0, "%s: %s", line, error.text);
+                test.node.inputs[test.node.n_inputs - 1] = bare.outputs[0];
+        }
+        cr_assert_eq(sl_op_infer(&test.node, &error), 0, "%s: %s", line, error.text);
+        *ret_case = test;
+}
+
+static void set_layout(struct sl_tensor *tensor)
+{
+        if (tensor->shape.rank >= 3 && tensor->shape.rank <= 5)
+                tensor->layout = SL_LAYOUT_CHANNELS_LAST;
+}
+
+struct sl_node_desc case_cpu_node(const struct test_case *test)
+{
+        struct sl_node_desc node = test->node;
+        bool has_weights = node.op == SL_OP_CONV;
+
+        for (uint32_t i = 0; i < node.n_inputs && test->nhwc_inputs; i++)
+                if (!has_weights || i != 1)
+                        set_layout(&node.inputs[i]);
+        for (uint32_t i = 0; i < node.n_outputs && test->nhwc_outputs; i++)
+                set_layout(&node.outputs[i]);
+        /* A residual lies as the output does. */
+        if (node.epilogue.has_residual)
+                node.inputs[node.n_inputs - 1].layout = node.outputs[0].layout;
+        if (node.op == SL_OP_REORDER)
+                sl_attrs_set_int(&node.attrs, SL_ATTR_LAYOUT, node.outputs[0].layout);
+        return node;
+}
+
+static double random_value(const struct test_case *test, uint32_t dtype, uint64_t *state)
+{
+        double unit = (double)(next_random(state) >> 11) / (double)(1ull << 53);
+
+        if (dtype == SL_DTYPE_BOOL)
+                return unit < 0.5;
+        if (sl_dtype_is_float(dtype))
+                return test->positive ? 0.5 + unit : 2.0 * unit - 1.0;
+        if (dtype == SL_DTYPE_U8)
+                return floor(unit * (double)test->below);
+        return floor((2.0 * unit - 1.0) * (double)test->below);
+}
+
+static void store(void *data, uint32_t dtype, uint64_t index, double value)
+{
+        switch (dtype) {
+        case SL_DTYPE_F32:
+                ((float *)data)[index] = (float)value;
+                break;
+        case SL_DTYPE_F64:
+                ((double *)data)[index] = value;
+                break;
+        case SL_DTYPE_I64:
+                ((int64_t *)data)[index] = (int64_t)value;
+                break;
+        case SL_DTYPE_I32:
+                ((int32_t *)data)[index] = (int32_t)value;
+                break;
+        case SL_DTYPE_I8:
+                ((int8_t *)data)[index] = (int8_t)value;
+                break;
+        default:
+                cr_assert_eq(sl_dtype_bytes(dtype), 1);
+                ((uint8_t *)data)[index] = (uint8_t)value;
+                break;
+        }
+}
+
+/* Copies between layouts, one element at a time: the plainest way there is. */
+static void permute(const struct sl_tensor *to, void *target, const struct sl_tensor *from, const void *source)
+{
+        int64_t to_strides[SL_RANK_MAX], from_strides[SL_RANK_MAX];
+        size_t bytes = sl_dtype_bytes(to->dtype);
+        uint64_t elements = sl_shape_elements(&to->shape);
+
+        sl_tensor_strides(to, to_strides);
+        sl_tensor_strides(from, from_strides);
+        for (uint64_t i = 0; i < elements; i++) {
+                int64_t rest = (int64_t)i, to_offset = 0, from_offset = 0;
+
+                for (uint32_t d = to->shape.rank; d-- > 0; rest /= to->shape.dims[d]) {
+                        to_offset += rest % to->shape.dims[d] * to_strides[d];
+                        from_offset += rest % to->shape.dims[d] * from_strides[d];
+                }
+                memcpy((char *)target + to_offset * (int64_t)bytes, (const char *)source + from_offset * (int64_t)bytes, bytes);
+        }
+}
+
+static void *allocate_guarded(uint64_t bytes)
+{
+        char *data = aligned_alloc(64, sl_align_up(bytes, 64) + 2 * GUARD_BYTES);
+
+        cr_assert_not_null(data);
+        memset(data, GUARD_VALUE, sl_align_up(bytes, 64) + 2 * GUARD_BYTES);
+        return data + GUARD_BYTES;
+}
+
+static void free_guarded(void *data)
+{
+        if (data)
+                free((char *)data - GUARD_BYTES);
+}
+
+static bool guards_stand(const void *data, uint64_t bytes)
+{
+        const unsigned char *d = data;
+
+        for (uint64_t i = 1; i <= GUARD_BYTES; i++)
+                if (d[-(int64_t)i] != GUARD_VALUE || d[bytes + i - 1] != GUARD_VALUE)
+                        return false;
+        return true;
+}
+
+static void fill_input(const struct test_case *test, uint32_t index, const struct sl_tensor *as, void *data)
+{
+        struct sl_tensor plain = test->node.inputs[index];
+        uint64_t state = 1000 + index, elements = sl_shape_elements(&plain.shape);
+        void *values = malloc(sl_tensor_bytes(&plain) + 1);
+
+        for (const char *c = test->line; *c; c++)
+                state = state * 31 + (unsigned char)*c;
+        for (uint64_t i = 0; i < elements; i++)
+                store(values, plain.dtype, i, random_value(test, plain.dtype, &state));
+        permute(as, data, &plain, values);
+        free(values);
+}
+
+static void make_tensors(struct test_kernel *k, const struct test_case *test)
+{
+        for (uint32_t i = 0; i < k->node.n_inputs; i++) {
+                if (k->node.inputs[i].dtype == SL_DTYPE_NONE)
+                        continue;
+                k->tensors.inputs[i] = allocate_guarded(sl_tensor_bytes(&k->node.inputs[i]));
+                fill_input(test, i, &k->node.inputs[i], k->tensors.inputs[i]);
+        }
+        for (uint32_t i = 0; i < k->node.n_outputs; i++)
+                k->tensors.outputs[i] = allocate_guarded(sl_tensor_bytes(&k->node.outputs[i]));
+}
+
+/* Packed weights lie in read-only pages, as in a plan file: whoever writes into them dies. */
+static bool pack_weights(struct test_kernel *k)
+{
+        int r = k->backend->pack(&k->node, 1, &k->packed[1]);
+
+        cr_expect_eq(r, 0, "pack: %d", r);
+        if (r || !k->packed[1].data_bytes)
+                return !r;
+        k->packed_pages = sl_align_up(k->packed[1].data_bytes, SL_PAGE_BYTES);
+        k->packed_data = mmap(NULL, k->packed_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_neq(k->packed_data, MAP_FAILED);
+        r = k->backend->repack(&k->node, 1, &k->packed[1], k->tensors.inputs[1], k->packed_data);
+        cr_expect_eq(r, 0, "repack: %d", r);
+        mprotect(k->packed_data, k->packed_pages, PROT_READ);
+        return !r;
+}
+
+bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test)
+{
+        const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        struct sl_error error = {{0}};
+        int r;
+
+        *k = (struct test_kernel){.backend = backend, .node = strcmp(backend->name, "cpu") ? test->node : case_cpu_node(test)};
+        cr_expect(backend->supports(&k->node), "%s: backend %s does not support it", test->line, backend->name);
+        if (!backend->supports(&k->node))
+                return false;
+        make_tensors(k, test);
+        if (test->packed && !strcmp(backend->name, "cpu") && !pack_weights(k))
+                return false;
+        if (test->packed)
+                constants[1] = k->packed_data ? k->packed_data : k->tensors.inputs[1];
+        r = backend->compile(&k->node, k->packed, constants, &k->kernel, &error);
+        cr_expect_eq(r, 0, "%s: compile for %s: %d, %s", test->line, backend->name, r, error.text);
+        if (r)
+                return false;
+        k->scratch = allocate_guarded(backend->scratch_bytes(k->kernel));
+        return true;
+}
+
+void test_kernel_deinit(struct test_kernel *k)
+{
+        k->kernel = k->backend->kernel_free(k->kernel);
+        if (k->packed_data)
+                munmap(k->packed_data, k->packed_pages);
+        for (uint32_t i = 0; i < k->node.n_inputs; i++)
+                free_guarded(k->tensors.inputs[i]);
+        for (uint32_t i = 0; i < k->node.n_outputs; i++)
+                free_guarded(k->tensors.outputs[i]);
+        free_guarded(k->scratch);
+}
+
+static int launch(struct test_kernel *k, void *output)
+{
+        const void *inputs[SL_NODE_INPUTS_MAX];
+        void *outputs[SL_NODE_OUTPUTS_MAX];
+        struct sl_binding binding = {inputs, outputs, k->scratch};
+
+        memcpy(inputs, k->tensors.inputs, sizeof(inputs));
+        memcpy(outputs, k->tensors.outputs, sizeof(outputs));
+        if (k->packed_data)
+                inputs[1] = k->packed_data;
+        outputs[0] = output;
+        return k->backend->launch(k->kernel, &binding);
+}
+
+int test_kernel_launch(struct test_kernel *k)
+{
+        return launch(k, k->tensors.outputs[0]);
+}
+
+int test_kernel_launch_in_place(struct test_kernel *k)
+{
+        return launch(k, k->tensors.inputs[0]);
+}
+
+/* max |a - b| / max |b|, where a NaN on one side only, or an infinity, counts as infinite. */
+static double relative_error(const float *a, const float *b, uint64_t elements)
+{
+        double error = 0.0, largest = 0.0;
+
+        for (uint64_t i = 0; i < elements; i++) {
+                double difference = fabs((double)a[i] - (double)b[i]);
+
+                if (isnan(a[i]) != isnan(b[i]) || (!isnan(a[i]) && isinf(a[i]) != isinf(b[i])))
+                        return INFINITY;
+                if (isfinite(difference) && difference > error)
+                        error = difference;
+                if (isfinite(b[i]) && fabs((double)b[i]) > largest)
+                        largest = fabs((double)b[i]);
+        }
+        return error == 0.0 ? 0.0 : error / largest;
+}
+
+static void compare_output(const struct test_case *test, const struct test_kernel *cpu, const struct test_kernel *ref, uint32_t i)
+{
+        const struct sl_tensor *plain = &ref->node.outputs[i];
+        uint64_t bytes = sl_tensor_bytes(plain);
+        void *values = malloc(bytes + 1);
+
+        permute(plain, values, &cpu->node.outputs[i], cpu->tensors.outputs[i]);
+        if (plain->dtype == SL_DTYPE_F32) {
+                double error = relative_error(values, ref->tensors.outputs[i], sl_shape_elements(&plain->shape));
+
+                cr_expect(error <= test->loose, "%s: output %u differs by %g, at most %g", test->line, i, error, test->loose);
+        } else {
+                cr_expect(!memcmp(values, ref->tensors.outputs[i], bytes), "%s: output %u differs", test->line, i);
+        }
+        free(values);
+}
+
+static bool may_lie_in_place(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+
+        return (sl_op_traits(node->op) & SL_OP_INPLACE) && x->dtype == y->dtype && x->layout == y->layout &&
+               sl_shape_equal(&x->shape, &y->shape);
+}
+
+static void check_again(const struct test_case *test, struct test_kernel *cpu)
+{
+        uint64_t bytes = sl_tensor_bytes(&cpu->node.outputs[0]);
+        void *first = malloc(bytes + 1);
+
+        memcpy(first, cpu->tensors.outputs[0], bytes);
+        memset(cpu->tensors.outputs[0], 0xff, bytes);
+        cr_expect_eq(test_kernel_launch(cpu), 0);
+        cr_expect(!memcmp(first, cpu->tensors.outputs[0], bytes), "%s: the second run gives other bits", test->line);
+        if (may_lie_in_place(&cpu->node)) {
+                cr_expect_eq(test_kernel_launch_in_place(cpu), 0);
+                cr_expect(!memcmp(first, cpu->tensors.inputs[0], bytes), "%s: in place it gives other bits", test->line);
+        }
+        free(first);
+}
+
+void case_check(const char *line)
+{
+        struct test_case test;
+        struct test_kernel cpu, ref;
+
+        case_parse(line, &test);
+        if (test_kernel_init(&cpu, &sl_backend_cpu, &test) && test_kernel_init(&ref, &sl_backend_ref, &test)) {
+                cr_expect_eq(test_kernel_launch(&cpu), 0, "%s: launch on cpu", line);
+                cr_expect_eq(test_kernel_launch(&ref), 0, "%s: launch on ref", line);
+                for (uint32_t i = 0; i < cpu.node.n_outputs; i++) {
+                        compare_output(&test, &cpu, &ref, i);
+                        cr_expect(guards_stand(cpu.tensors.outputs[i], sl_tensor_bytes(&cpu.node.outputs[i])),
+                                "%s: output %u is written outside", line, i);
+                }
+                cr_expect(
+                        guards_stand(cpu.scratch, cpu.backend->scratch_bytes(cpu.kernel)), "%s: scratch is written outside", line);
+                check_again(&test, &cpu);
+                test_kernel_deinit(&ref);
+        }
+        test_kernel_deinit(&cpu);
+}

@@ -1,0 +1,65 @@
+/*
+ * One test of the `cpu` backend against `ref`, written as a line of words:
+ *
+ *     Conv 2x3x9x9 4x3x3x3 4 pads=1,1,1,1 strides=2,2 +residual +relu nhwc packed
+ *
+ *   Conv            the operator, by its ONNX name; Reorder is the internal one
+ *   2x3x9x9         an input; a type other than float32 follows a colon: 4:int64, 2x3:bool; "scalar"; "_" is an absent one
+ *   pads=1,1        an attribute by its ONNX name
+ *   +residual       the epilogue: the residual, then +relu, +clip, +sigmoid, +tanh, +leaky, +gelu, +hardswish, +swish, +elu
+ *   nhwc            all tensors of rank 3 or more are CHANNELS_LAST on the `cpu` side; "tonhwc" the output only, "fromnhwc" the
+ * inputs only packed          input 1 is constant and goes through pack() and repack() outputs:3       more than one output
+ *   positive        all float data is in [0.5, 1.5), else in [-1, 1)
+ *   below:7         integer data is in [-7, 7)
+ *   loose:1e-4      allowed relative error, 1e-5 without it
+ */
+#pragma once
+
+#include "backend.h"
+#include "op.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct test_case {
+        const char *line;
+        struct sl_node_desc node; /* shapes inferred, all PLAIN */
+        bool nhwc_inputs, nhwc_outputs, packed, positive;
+        int64_t below;
+        double loose;
+};
+
+/* Ends the test with a message when the line makes no sense. */
+void case_parse(const char *line, struct test_case *ret_case);
+
+/* The tensors of one run. Data of inputs is random, the same each time for the same line. */
+struct test_tensors {
+        void *inputs[SL_NODE_INPUTS_MAX];
+        void *outputs[SL_NODE_OUTPUTS_MAX];
+};
+
+/* The node as the `cpu` side sees it: the layouts chosen. */
+struct sl_node_desc case_cpu_node(const struct test_case *test);
+
+/* A kernel of @backend with everything that it needs for a launch. */
+struct test_kernel {
+        const struct sl_backend *backend;
+        struct sl_node_desc node;
+        struct sl_packed packed[SL_NODE_INPUTS_MAX];
+        void *packed_data; /* read-only pages, or NULL */
+        size_t packed_pages;
+        struct sl_kernel *kernel;
+        void *scratch;
+        struct test_tensors tensors; /* inputs filled */
+};
+
+/* False, with a test failure noted, when the backend does not take the node. */
+bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test);
+void test_kernel_deinit(struct test_kernel *k);
+int test_kernel_launch(struct test_kernel *k);
+
+/* The same with output 0 lying on input 0, whose data is lost. */
+int test_kernel_launch_in_place(struct test_kernel *k);
+
+/* Runs the line on both backends and compares every output, twice, and in place where the operator allows it. */
+void case_check(const char *line);

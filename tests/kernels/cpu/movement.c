@@ -1,0 +1,94 @@
+/*
+ * Operators that move elements without computing any: exact, in every type, and an index outside its bounds is refused.
+ */
+#include "case.h"
+
+#include "cpu/threads.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+static const char *const moves[] = {
+        "Identity 3x57",
+        "Identity 2x3x4x5 nhwc",
+        "Reshape 2x3x4x5 shape=6,20",
+        "Reshape 2x3x4x5:int64 shape=-1",
+        "Flatten 2x3x4x5 axis=1",
+        "Squeeze 2x1x4x1 axes=1,3",
+        "Unsqueeze 2x4:uint8 axes=0,2",
+        "Reorder 2x3x4x5 tonhwc",
+        "Reorder 2x3x4x5 fromnhwc",
+        "Reorder 2x67x19x23 tonhwc",
+        "Reorder 2x67x19x23 fromnhwc",
+        "Reorder 2x3x7 tonhwc",
+        "Reorder 2x3x4x5x6 fromnhwc",
+        "Reorder 1x1x9x9 tonhwc",
+        "Concat 2x3 2x5 axis=1",
+        "Concat 2x3:int64 2x5:int64 axis=1",
+        "Concat 2x3x4x5 2x1x4x5 2x7x4x5 axis=1",
+        "Concat 2x3x4x5 2x1x4x5 2x7x4x5 axis=1 nhwc",
+        "Concat 2x3x4x5 2x3x1x5 axis=-2 nhwc",
+        "Concat 3x4 axis=0",
+        "Concat 0x4 2x4 axis=0",
+        "Slice 5x7 starts=1 ends=4 axes=0",
+        "Slice 5x7 starts=-3 ends=1000 axes=1",
+        "Slice 5x7 starts=6,4 ends=-100,0 axes=1,0 steps=-2,-1",
+        "Slice 2x8x6x6 starts=0,1 ends=8,6 axes=1,2 steps=2,3 nhwc",
+        "Slice 5x7:int8 starts=3 ends=3 axes=0",
+        "Split 6x5 axis=0 outputs:3",
+        "Split 6x5 axis=1 split=1,4 outputs:2",
+        "Split 2x8x4x4 axis=1 split=3,5 outputs:2 nhwc",
+        "Split 2x7:int64 axis=1 outputs:3",
+        "Transpose 5x7",
+        "Transpose 67x43",
+        "Transpose 2x3x4x5 perm=0,2,3,1",
+        "Transpose 2x3x4x5 perm=0,3,1,2",
+        "Transpose 2x12x64x32 perm=0,2,1,3",
+        "Transpose 2x12x64x32 perm=0,2,3,1",
+        "Transpose 2x3x4x5:int64 perm=3,2,1,0",
+        "Transpose 2x3x4x5:uint8 perm=1,0,3,2",
+        "Pad 3x4 pads=1,2,0,3",
+        "Pad 3x4 pads=1,2,0,3 value=1.5",
+        "Pad 3x4:int64 pads=1,2,0,3",
+        "Pad 3x4 pads=-1,2,0,-1",
+        "Pad 2x3x4x5 pads=0,0,1,1,0,0,2,1 nhwc",
+        "Pad 2x3x4x5 pads=0,1,0,0,0,1,0,0 nhwc value=-1",
+        "Expand 3x1 shape=2,3,4",
+        "Expand 1x4:int64 shape=3,1",
+        "Tile 2x3 shape=2,2",
+        "Tile 2x3x4:uint8 shape=1,3,2",
+        "Gather 10x4 3:int64 axis=0 below:10",
+        "Gather 10x4 3x2:int32 axis=0 below:10",
+        "Gather 3x10x4 5:int64 axis=1 below:10",
+        "Gather 3x10:int64 scalar:int64 axis=1 below:10",
+        "Gather 10x4:uint8 6:int64 axis=-2 below:10",
+};
+
+Test(cpu_movement, elements_arrive_where_the_reference_puts_them)
+{
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
+                case_check(moves[i]);
+}
+
+static void check_index(int64_t index, int expected)
+{
+        struct test_case test;
+        struct test_kernel cpu;
+
+        case_parse("Gather 3x10x4 5:int64 axis=1 below:10", &test);
+        cr_assert(test_kernel_init(&cpu, &sl_backend_cpu, &test));
+        ((int64_t *)cpu.tensors.inputs[1])[4] = index;
+        cr_expect_eq(test_kernel_launch(&cpu), expected, "index %ld", (long)index);
+        test_kernel_deinit(&cpu);
+}
+
+Test(cpu_movement, an_index_outside_its_bounds_is_refused)
+{
+        check_index(9, 0);
+        check_index(-10, 0);
+        check_index(10, -ERANGE);
+        check_index(-11, -ERANGE);
+        check_index(INT64_MAX, -ERANGE);
+        check_index(INT64_MIN, -ERANGE);
+}

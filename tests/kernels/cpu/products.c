@@ -1,0 +1,149 @@
+/*
+ * Conv, Gemm and MatMul against `ref`: shapes, layouts, packed and plain weights, epilogues.
+ */
+#include "case.h"
+
+#include "cpu/threads.h"
+
+#include <criterion/criterion.h>
+
+#define CHECK_ALL(lines)                                                                                                           \
+        do {                                                                                                                       \
+                sl_cpu_use_one_thread();                                                                                           \
+                for (size_t i = 0; i < sizeof(lines) / sizeof((lines)[0]); i++)                                                    \
+                        case_check((lines)[i]);                                                                                    \
+        } while (0)
+
+static const char *const convolutions[] = {
+        "Conv 1x3x12x12 8x3x3x3",
+        "Conv 1x3x12x12 8x3x3x3 packed",
+        "Conv 2x3x17x13 16x3x3x3 16 pads=1,1,1,1 packed",
+        "Conv 2x3x17x13 16x3x3x3 16 pads=1,1,1,1 packed nhwc",
+        "Conv 2x3x17x13 16x3x3x3 16 pads=1,1,1,1 packed tonhwc",
+        "Conv 2x3x17x13 16x3x3x3 16 pads=1,1,1,1 packed fromnhwc",
+        "Conv 1x3x32x32 16x3x7x7 16 pads=3,3,3,3 strides=2,2 packed tonhwc +relu",
+        "Conv 1x1x28x28 6x1x5x5 6 pads=2,2,2,2 packed nhwc +relu",
+        "Conv 2x16x9x9 32x16x1x1 32 packed nhwc",
+        "Conv 2x16x9x9 32x16x1x1 32 strides=2,2 packed nhwc +residual +relu",
+        "Conv 2x16x9x9 32x16x1x1 packed +residual +relu",
+        "Conv 2x32x14x14 32x32x3x3 32 pads=1,1,1,1 packed nhwc +residual +relu",
+        "Conv 2x32x14x14 32x32x3x3 32 pads=1,1,1,1 packed +residual +relu",
+        "Conv 2x32x14x14 32x32x3x3 32 pads=1,1,1,1 nhwc +residual +relu",
+        "Conv 2x32x14x14 48x32x3x3 48 pads=0,1,2,1 strides=2,1 packed nhwc",
+        "Conv 2x32x14x14 48x32x3x3 48 pads=2,2,2,2 dilations=2,2 packed nhwc",
+        "Conv 2x32x14x14 48x32x3x3 48 pads=2,2,2,2 dilations=2,2 packed",
+        "Conv 2x24x10x10 24x1x3x3 24 group=24 pads=1,1,1,1 packed nhwc +clip",
+        "Conv 2x24x10x10 24x1x3x3 24 group=24 pads=1,1,1,1 strides=2,2 packed +hardswish",
+        "Conv 2x24x10x10 24x1x5x5 24 group=24 pads=2,2,2,2 packed nhwc +residual +swish",
+        "Conv 2x16x10x10 32x4x3x3 32 group=4 pads=1,1,1,1 packed nhwc +relu",
+        "Conv 2x16x10x10 32x4x3x3 32 group=4 pads=1,1,1,1 packed",
+        "Conv 2x7x10x11 5x7x3x2 5 pads=1,0,1,1 packed nhwc +residual +tanh",
+        "Conv 1x8x20 12x8x5 12 pads=2,2 packed",
+        "Conv 1x8x20 12x8x5 12 pads=2,2 strides=2 packed nhwc +relu",
+        "Conv 1x4x6x7x5 8x4x3x3x3 8 pads=1,1,1,1,1,1 packed nhwc",
+        "Conv 1x4x6x7x5 8x4x3x3x3 8 pads=1,1,1,1,1,1 packed +residual",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +sigmoid",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +tanh",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +leaky",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +gelu",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +hardswish",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +swish",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed nhwc +elu",
+        "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed +residual +gelu",
+        "Conv 1x64x7x7 256x64x1x1 256 packed nhwc +residual +relu",
+        "Conv 1x256x7x7 64x256x1x1 64 packed nhwc +clip",
+};
+
+Test(cpu_products, a_convolution_gives_what_the_reference_gives)
+{
+        CHECK_ALL(convolutions);
+}
+
+static const char *const gemms[] = {
+        "Gemm 1x64 64x10 10 packed",
+        "Gemm 1x64 10x64 10 transB=1 packed",
+        "Gemm 8x64 10x64 10 transB=1 packed +relu",
+        "Gemm 8x64 10x64 10 transB=1 +relu",
+        "Gemm 64x8 64x10 transA=1",
+        "Gemm 64x8 10x64 10 transA=1 transB=1 packed",
+        "Gemm 33x200 130x200 130 transB=1 packed +residual +gelu",
+        "Gemm 33x200 200x130 1x130 packed +sigmoid",
+        "Gemm 5x7 7x3 5x3 packed",
+        "Gemm 5x7 7x3 5x1 packed",
+        "Gemm 5x7 7x3 1x1 packed",
+        "Gemm 5x7 7x3 scalar packed",
+        "Gemm 5x7 7x3 3 alpha=0.5 packed",
+        "Gemm 5x7 7x3 3 beta=0.5 packed +relu",
+        "Gemm 5x7 7x3 3 alpha=0.25 beta=2 packed +residual +elu",
+        "Gemm 5x7 7x3 3 alpha=3 beta=0 packed",
+        "Gemm 5x7 7x3 alpha=3 packed",
+        "Gemm 1x1 1x1 1 packed",
+        "Gemm 16x256 256x512 512 packed +residual",
+};
+
+Test(cpu_products, a_gemm_gives_what_the_reference_gives)
+{
+        CHECK_ALL(gemms);
+}
+
+static const char *const matmuls[] = {
+        "MatMul 4x16 16x8 packed",
+        "MatMul 4x16 16x8",
+        "MatMul 4x16 16x8 8 packed +relu",
+        "MatMul 2x5x16 16x8 8 packed +gelu",
+        "MatMul 2x5x16 16x8 8 +gelu",
+        "MatMul 2x5x16 16x8 packed +residual",
+        "MatMul 2x3x5x16 2x3x16x7",
+        "MatMul 2x3x5x16 2x3x16x7 packed",
+        "MatMul 2x3x5x16 2x3x16x7 7 +residual +relu",
+        "MatMul 2x3x5x16 1x3x16x7",
+        "MatMul 2x3x5x16 3x16x7",
+        "MatMul 5x16 3x16x7",
+        "MatMul 1x5x16 3x16x7 7 +tanh",
+        "MatMul 2x1x5x16 1x3x16x7",
+        "MatMul 16 16x7 packed",
+        "MatMul 3x16 16",
+        "MatMul 16 16",
+        "MatMul 2x3x16 16",
+        "MatMul 16 2x16x5",
+        "MatMul 12x64x32 12x32x64",
+        "MatMul 128x96 96x384 384 packed +gelu",
+        "MatMul 1x128x96 96x96 96 packed +residual",
+};
+
+Test(cpu_products, a_matmul_gives_what_the_reference_gives)
+{
+        CHECK_ALL(matmuls);
+}
+
+static const char *const pools[] = {
+        "MaxPool 2x8x12x12 kernel_shape=2,2 strides=2,2",
+        "MaxPool 2x8x12x12 kernel_shape=2,2 strides=2,2 nhwc",
+        "MaxPool 2x8x13x11 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "MaxPool 2x8x13x11 kernel_shape=3,3 strides=2,2 pads=1,1,1,1",
+        "MaxPool 2x8x12x12 kernel_shape=3,3 strides=2,2 ceil_mode=1 nhwc",
+        "MaxPool 2x8x12x12 kernel_shape=3,3 strides=2,2 pads=0,1,1,0 ceil_mode=1",
+        "MaxPool 2x8x13x13 kernel_shape=3,3 strides=1,1 dilations=2,2",
+        "MaxPool 2x8x13x13 kernel_shape=3,3 strides=1,1 dilations=2,2 nhwc",
+        "MaxPool 2x5x13 kernel_shape=3 strides=2",
+        "MaxPool 1x3x6x6x6 kernel_shape=2,2,2 strides=2,2,2 nhwc",
+        "AveragePool 2x8x12x12 kernel_shape=2,2 strides=2,2",
+        "AveragePool 2x8x12x12 kernel_shape=2,2 strides=2,2 nhwc",
+        "AveragePool 2x8x13x11 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "AveragePool 2x8x13x11 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 count_include_pad=1 nhwc",
+        "AveragePool 2x8x13x11 kernel_shape=3,3 strides=1,1 pads=1,0,1,2 count_include_pad=1",
+        "AveragePool 2x8x12x12 kernel_shape=3,3 strides=2,2 ceil_mode=1",
+        "AveragePool 2x8x13x13 kernel_shape=3,3 strides=2,2 ceil_mode=1 count_include_pad=1 nhwc",
+        "AveragePool 2x5x13 kernel_shape=3 strides=2",
+        "GlobalAveragePool 2x32x7x7",
+        "GlobalAveragePool 2x32x7x7 nhwc",
+        "GlobalAveragePool 2x5x7 nhwc",
+        "GlobalAveragePool 2x5x3x4x5",
+        "GlobalMaxPool 2x32x7x7",
+        "GlobalMaxPool 2x32x7x7 nhwc",
+};
+
+Test(cpu_products, a_pooling_gives_what_the_reference_gives)
+{
+        CHECK_ALL(pools);
+}
