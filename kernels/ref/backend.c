@@ -1,0 +1,166 @@
+/*
+ * The oracle: every operator of the table in plain C, one thread, no packing, no scratch. A kernel is a copy of the node and
+ * a function; immutable once compiled.
+ */
+#include "base/error.h"
+#include "kernels.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct sl_kernel {
+        struct sl_node_desc node;
+        int (*launch)(const struct sl_node_desc *node, const struct sl_binding *binding);
+};
+
+static const struct {
+        int (*launch)(const struct sl_node_desc *node, const struct sl_binding *binding);
+        uint32_t types;
+} kernels[SL_OP_COUNT] = {
+#define X(id, function, set) [SL_OP_##id] = {.launch = sl_ref_##function, .types = set},
+        SL_REF_KERNELS(X)
+#undef X
+};
+
+enum {
+#define X(id, function, types) ROW_##id,
+        SL_REF_KERNELS(X)
+#undef X
+                ROW_COUNT,
+};
+static_assert((int)ROW_COUNT == (int)SL_OP_COUNT, "every operator has a row of its own");
+
+static bool tensor_fits(const struct sl_node_desc *node, const struct sl_tensor *tensor)
+{
+        if (tensor->dtype == SL_DTYPE_NONE)
+                return true;
+        if (tensor->layout != SL_LAYOUT_PLAIN && node->op != SL_OP_REORDER)
+                return false;
+        return sl_tensor_bytes(tensor) <= INT64_MAX;
+}
+
+/* Parameters that may still stand as inputs without the shape being unknown: no kernel looks for them there. */
+static bool parameters_resolved(const struct sl_node_desc *node)
+{
+        for (uint32_t i = 1; node->op == SL_OP_CLIP && i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE && !sl_attrs_find(&node->attrs, i == 1 ? SL_ATTR_MIN : SL_ATTR_MAX))
+                        return false;
+        if (node->op == SL_OP_PAD && node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE)
+                return sl_attrs_find(&node->attrs, SL_ATTR_VALUE);
+        return true;
+}
+
+static bool supports(const struct sl_node_desc *node)
+{
+        bool fused = node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE;
+        uint32_t dtype = node->n_inputs ? node->inputs[0].dtype : node->outputs[0].dtype;
+
+        if (node->op >= SL_OP_COUNT || node->n_inputs > SL_NODE_INPUTS_MAX || node->n_outputs > SL_NODE_OUTPUTS_MAX)
+                return false;
+        if (dtype >= SL_DTYPE_LIMIT || !(kernels[node->op].types & 1u << dtype))
+                return false;
+        if (fused && (!sl_dtype_is_float(dtype) || node->epilogue.activation > SL_ACT_ELU))
+                return false;
+        if (!parameters_resolved(node))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (!tensor_fits(node, &node->inputs[i]))
+                        return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (!tensor_fits(node, &node->outputs[i]))
+                        return false;
+        return true;
+}
+
+static int pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        (void)node;
+        (void)index;
+        *ret_packed = (struct sl_packed){.data_bytes = 0};
+        return 0;
+}
+
+static int repack(
+        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+{
+        (void)node;
+        (void)index;
+        (void)packed;
+        (void)plain;
+        (void)ret_data;
+        return -ENOTSUP; /* pack() never asks for it. */
+}
+
+/* The kernels trust shapes and attributes, so the shape rule must arrive at the same outputs. */
+static int check_outputs(const struct sl_node_desc *node, struct sl_node_desc *inferred, struct sl_error *error)
+{
+        char text[SL_SHAPE_TEXT_BYTES], want[SL_SHAPE_TEXT_BYTES];
+        int r;
+
+        *inferred = *node;
+        r = sl_op_infer(inferred, error);
+        for (uint32_t i = 0; i < node->n_outputs && !r; i++) {
+                const struct sl_tensor *out = &node->outputs[i], *rule = &inferred->outputs[i];
+                bool same = out->dtype == rule->dtype && out->layout == rule->layout && out->shape.rank == rule->shape.rank;
+
+                /* Only Range leaves its length to the caller. */
+                if (!same || (node->op != SL_OP_RANGE && !sl_shape_equal(&out->shape, &rule->shape)))
+                        r = sl_error_set(error, EINVAL, "%s: output %u is %s %s, the shape rule says %s %s", sl_op_name(node->op),
+                                i, sl_dtype_name(out->dtype), sl_shape_print(&out->shape, text), sl_dtype_name(rule->dtype),
+                                sl_shape_print(&rule->shape, want));
+        }
+        return r;
+}
+
+static int compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_kernel *kernel;
+        int r;
+
+        (void)packed;
+        (void)constants;
+        if (!supports(node))
+                return sl_error_set(error, ENOTSUP, "%s: the ref backend lacks this type or layout", sl_op_name(node->op));
+        kernel = malloc(sizeof(*kernel));
+        if (!kernel)
+                return sl_error_set(
+                        error, ENOMEM, "%s: no memory for a kernel of %zu bytes", sl_op_name(node->op), sizeof(*kernel));
+        r = check_outputs(node, &kernel->node, error);
+        if (r) {
+                free(kernel);
+                return r;
+        }
+        kernel->node = *node;
+        kernel->launch = kernels[node->op].launch;
+        *ret_kernel = kernel;
+        return 0;
+}
+
+static size_t scratch_bytes(const struct sl_kernel *kernel)
+{
+        (void)kernel;
+        return 0;
+}
+
+static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        return kernel->launch(&kernel->node, binding);
+}
+
+static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
+{
+        free(kernel);
+        return NULL;
+}
+
+const struct sl_backend sl_backend_ref = {
+        .name = "ref",
+        .supports = supports,
+        .pack = pack,
+        .repack = repack,
+        .compile = compile,
+        .scratch_bytes = scratch_bytes,
+        .launch = launch,
+        .kernel_free = kernel_free,
+};

@@ -1,0 +1,95 @@
+#include "element.h"
+#include "epilogue.h"
+#include "kernels.h"
+#include "span.h"
+
+/* One channel of the image under one channel of the filter. */
+static inline __attribute__((always_inline)) double window_dot(const struct sl_ref_span *span, const struct sl_ref_taps *taps,
+        const void *image, int64_t image_at, const void *filter, int64_t filter_at, uint32_t dtype)
+{
+        const struct sl_window *w = &span->window;
+        double sum = 0;
+
+        for (int64_t z = taps->first[0]; z < taps->last[0]; z++) {
+                for (int64_t y = taps->first[1]; y < taps->last[1]; y++) {
+                        int64_t in_z = taps->start[0] + z * w->dilation[0], in_y = taps->start[1] + y * w->dilation[1];
+                        int64_t row = image_at + (in_z * span->in[1] + in_y) * span->in[2] + taps->start[2];
+                        int64_t filter_row = filter_at + (z * w->kernel[1] + y) * w->kernel[2];
+
+                        for (int64_t x = taps->first[2]; x < taps->last[2]; x++)
+                                sum += sl_ref_load(image, row + x * w->dilation[2], dtype) *
+                                       sl_ref_load(filter, filter_row + x, dtype);
+                }
+        }
+        return sum;
+}
+
+/* Everything of one launch that does not change from pixel to pixel. */
+struct conv {
+        struct sl_ref_span span;
+        const struct sl_epilogue *epilogue;
+        const void *image, *filter, *bias, *residual;
+        void *out;
+        int64_t channels, group_channels, filters, group_filters;
+};
+
+/* All pixels of filter @m for sample @n. */
+static inline __attribute__((always_inline)) void conv_plane(const struct conv *c, int64_t n, int64_t m, uint32_t dtype)
+{
+        int64_t first_channel = n * c->channels + m / c->group_filters * c->group_channels;
+        int64_t out_at = (n * c->filters + m) * c->span.out_size;
+        double bias = c->bias ? sl_ref_load(c->bias, m, dtype) : 0;
+
+        for (int64_t p = 0; p < c->span.out_size; p++) {
+                struct sl_ref_taps taps;
+                double sum = bias;
+
+                sl_ref_span_at(&c->span, p, &taps);
+                for (int64_t k = 0; k < c->group_channels; k++)
+                        sum += window_dot(&c->span, &taps, c->image, (first_channel + k) * c->span.in_size, c->filter,
+                                (m * c->group_channels + k) * c->span.kernel_size, dtype);
+                if (c->residual)
+                        sum += sl_ref_load(c->residual, out_at + p, dtype);
+                sl_ref_store(c->out, out_at + p, dtype, sl_ref_activate(c->epilogue, sum));
+        }
+}
+
+/* @dtype is a constant in each call, so that the innermost loop is free of switches. */
+static inline __attribute__((always_inline)) void conv_all(const struct conv *c, int64_t samples, uint32_t dtype)
+{
+        for (int64_t n = 0; n < samples; n++)
+                for (int64_t m = 0; m < c->filters; m++)
+                        conv_plane(c, n, m, dtype);
+}
+
+int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        const struct sl_shape *x = &node->inputs[0].shape, *w = &node->inputs[1].shape;
+        uint32_t n_plain = node->n_inputs - (node->epilogue.has_residual != 0);
+        struct conv c = {
+                .epilogue = &node->epilogue,
+                .image = binding->inputs[0],
+                .filter = binding->inputs[1],
+                .bias = n_plain > 2 ? binding->inputs[2] : NULL,
+                .residual = node->epilogue.has_residual ? binding->inputs[node->n_inputs - 1] : NULL,
+                .out = binding->outputs[0],
+                .channels = x->dims[1],
+                .group_channels = w->dims[1],
+                .filters = w->dims[0],
+                .group_filters = w->dims[0] / sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1),
+        };
+
+        sl_ref_span_read(node, &c.span);
+        switch (node->inputs[0].dtype) {
+        case SL_DTYPE_F32:
+                conv_all(&c, x->dims[0], SL_DTYPE_F32);
+                break;
+        case SL_DTYPE_F64:
+                conv_all(&c, x->dims[0], SL_DTYPE_F64);
+                break;
+        default:
+                conv_all(&c, x->dims[0], node->inputs[0].dtype);
+                break;
+        }
+        return 0;
+}

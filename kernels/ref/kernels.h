@@ -1,0 +1,108 @@
+/*
+ * The kernels of the ref backend: one row per operator of SL_OPS. A kernel is a function of the node and the pointers; it
+ * keeps nothing between launches and may trust the node, which sl_op_infer() has agreed with at compile time.
+ */
+#pragma once
+
+#include "backend.h"
+#include "op.h"
+
+/* Sets of element types, as bits 1 << dtype. */
+#define SL_REF_BIT(dtype) (1u << SL_DTYPE_##dtype)
+#define SL_REF_FLOATS     (SL_REF_BIT(F32) | SL_REF_BIT(F64) | SL_REF_BIT(F16) | SL_REF_BIT(BF16))
+#define SL_REF_WIDE       (SL_REF_BIT(I32) | SL_REF_BIT(I64) | SL_REF_BIT(U32) | SL_REF_BIT(U64))
+#define SL_REF_BYTES      (SL_REF_BIT(I8) | SL_REF_BIT(U8))
+#define SL_REF_BOOL       SL_REF_BIT(BOOL)
+#define SL_REF_NUMBERS    (SL_REF_FLOATS | SL_REF_WIDE | SL_REF_BYTES | SL_REF_BIT(I16) | SL_REF_BIT(U16))
+#define SL_REF_ALL        (SL_REF_NUMBERS | SL_REF_BOOL)
+
+/* id, function, types of the first tensor (input 0, or output 0 of an operator without inputs) */
+#define SL_REF_KERNELS(X)                                                                                                          \
+        X(CONV, conv, SL_REF_FLOATS)                                                                                               \
+        X(GEMM, gemm, SL_REF_FLOATS | SL_REF_WIDE)                                                                                 \
+        X(MATMUL, matmul, SL_REF_FLOATS | SL_REF_WIDE)                                                                             \
+        X(MAX_POOL, pool, SL_REF_FLOATS | SL_REF_BYTES)                                                                            \
+        X(AVERAGE_POOL, pool, SL_REF_FLOATS)                                                                                       \
+        X(GLOBAL_AVERAGE_POOL, global_pool, SL_REF_FLOATS)                                                                         \
+        X(GLOBAL_MAX_POOL, global_pool, SL_REF_FLOATS)                                                                             \
+        X(BATCH_NORM, batch_norm, SL_REF_FLOATS)                                                                                   \
+        X(LAYER_NORM, layer_norm, SL_REF_FLOATS)                                                                                   \
+        X(INSTANCE_NORM, instance_norm, SL_REF_FLOATS)                                                                             \
+        X(LRN, lrn, SL_REF_FLOATS)                                                                                                 \
+        X(SOFTMAX, softmax, SL_REF_FLOATS)                                                                                         \
+        X(LOG_SOFTMAX, softmax, SL_REF_FLOATS)                                                                                     \
+        X(RELU, unary, SL_REF_NUMBERS)                                                                                             \
+        X(LEAKY_RELU, unary, SL_REF_FLOATS)                                                                                        \
+        X(PRELU, prelu, SL_REF_FLOATS | SL_REF_WIDE)                                                                               \
+        X(ELU, unary, SL_REF_FLOATS)                                                                                               \
+        X(SIGMOID, unary, SL_REF_FLOATS)                                                                                           \
+        X(HARD_SIGMOID, unary, SL_REF_FLOATS)                                                                                      \
+        X(HARD_SWISH, unary, SL_REF_FLOATS)                                                                                        \
+        X(TANH, unary, SL_REF_FLOATS)                                                                                              \
+        X(SOFTPLUS, unary, SL_REF_FLOATS)                                                                                          \
+        X(GELU, unary, SL_REF_FLOATS)                                                                                              \
+        X(ERF, unary, SL_REF_FLOATS)                                                                                               \
+        X(EXP, unary, SL_REF_FLOATS)                                                                                               \
+        X(LOG, unary, SL_REF_FLOATS)                                                                                               \
+        X(SQRT, unary, SL_REF_FLOATS)                                                                                              \
+        X(RECIPROCAL, unary, SL_REF_FLOATS)                                                                                        \
+        X(NEG, unary, SL_REF_NUMBERS)                                                                                              \
+        X(ABS, unary, SL_REF_NUMBERS)                                                                                              \
+        X(FLOOR, unary, SL_REF_FLOATS)                                                                                             \
+        X(CEIL, unary, SL_REF_FLOATS)                                                                                              \
+        X(ROUND, unary, SL_REF_FLOATS)                                                                                             \
+        X(SIGN, unary, SL_REF_NUMBERS)                                                                                             \
+        X(SIN, unary, SL_REF_FLOATS)                                                                                               \
+        X(COS, unary, SL_REF_FLOATS)                                                                                               \
+        X(NOT, unary, SL_REF_BOOL)                                                                                                 \
+        X(CLIP, unary, SL_REF_NUMBERS)                                                                                             \
+        X(IDENTITY, view, SL_REF_ALL)                                                                                              \
+        X(CAST, cast, SL_REF_ALL)                                                                                                  \
+        X(ADD, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(SUB, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(MUL, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(DIV, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(POW, power, SL_REF_NUMBERS)                                                                                              \
+        X(MIN, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(MAX, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(SUM, arithmetic, SL_REF_NUMBERS)                                                                                         \
+        X(MEAN, arithmetic, SL_REF_FLOATS)                                                                                         \
+        X(EQUAL, compare, SL_REF_ALL)                                                                                              \
+        X(GREATER, compare, SL_REF_NUMBERS)                                                                                        \
+        X(GREATER_OR_EQUAL, compare, SL_REF_NUMBERS)                                                                               \
+        X(LESS, compare, SL_REF_NUMBERS)                                                                                           \
+        X(LESS_OR_EQUAL, compare, SL_REF_NUMBERS)                                                                                  \
+        X(AND, compare, SL_REF_BOOL)                                                                                               \
+        X(OR, compare, SL_REF_BOOL)                                                                                                \
+        X(WHERE, where, SL_REF_BOOL)                                                                                               \
+        X(CONCAT, concat, SL_REF_ALL)                                                                                              \
+        X(SLICE, slice, SL_REF_ALL)                                                                                                \
+        X(SPLIT, split, SL_REF_ALL)                                                                                                \
+        X(RESHAPE, view, SL_REF_ALL)                                                                                               \
+        X(FLATTEN, view, SL_REF_ALL)                                                                                               \
+        X(SQUEEZE, view, SL_REF_ALL)                                                                                               \
+        X(UNSQUEEZE, view, SL_REF_ALL)                                                                                             \
+        X(TRANSPOSE, transpose, SL_REF_ALL)                                                                                        \
+        X(PAD, pad, SL_REF_ALL)                                                                                                    \
+        X(REDUCE_MEAN, reduce, SL_REF_NUMBERS)                                                                                     \
+        X(REDUCE_SUM, reduce, SL_REF_NUMBERS)                                                                                      \
+        X(REDUCE_MAX, reduce, SL_REF_ALL)                                                                                          \
+        X(REDUCE_MIN, reduce, SL_REF_ALL)                                                                                          \
+        X(REDUCE_PROD, reduce, SL_REF_NUMBERS)                                                                                     \
+        X(REDUCE_L1, reduce, SL_REF_NUMBERS)                                                                                       \
+        X(REDUCE_L2, reduce, SL_REF_NUMBERS)                                                                                       \
+        X(REDUCE_SUM_SQUARE, reduce, SL_REF_NUMBERS)                                                                               \
+        X(REDUCE_LOG_SUM_EXP, reduce, SL_REF_NUMBERS)                                                                              \
+        X(ARG_MAX, argreduce, SL_REF_NUMBERS)                                                                                      \
+        X(ARG_MIN, argreduce, SL_REF_NUMBERS)                                                                                      \
+        X(GATHER, gather, SL_REF_ALL)                                                                                              \
+        X(EXPAND, expand, SL_REF_ALL)                                                                                              \
+        X(TILE, tile, SL_REF_ALL)                                                                                                  \
+        X(SHAPE, shape, SL_REF_ALL)                                                                                                \
+        X(CONSTANT_OF_SHAPE, constant_of_shape, SL_REF_ALL)                                                                        \
+        X(RANGE, range, SL_REF_NUMBERS)                                                                                            \
+        X(REORDER, reorder, SL_REF_ALL)
+
+#define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
+SL_REF_KERNELS(X)
+#undef X
