@@ -1,0 +1,74 @@
+/*
+ * The configuration of a runtime: `starling serve --config FILE`. Every option has a default, so that no file is needed at all.
+ *
+ *     name: starling                   # of the socket and of the stats page
+ *     socket_dir: /run/starling        # default: $STARLING_SOCKET_DIR, $XDG_RUNTIME_DIR/starling, /run/starling
+ *     access:                          # "alice", 1000, "@group", "*"; the runtime's own user and root always may
+ *       allow: []                      # clients
+ *       admins: []                     # load, unload, reload; "*" is refused
+ *       readers: []                    # catalogue and statistics
+ *     model_repositories: []           # folders; those of the command line come first
+ *     models: []                       # names to serve; empty: all that the repositories have
+ *     model_defaults: {}               # as in model_config.h, but ensembles
+ *     limits:
+ *       clients: 64
+ *       client: {arena_bytes: 1 GiB, in_flight: 4096}
+ *       uid: {arena_bytes: 4 GiB, in_flight: 16384}
+ *       staging_bytes: 64 MiB          # predictions that wait to be combined
+ *       stats_bytes: 16 MiB
+ *     threads:
+ *       dispatcher_cores: []           # numbers and ranges; empty: chosen, see topology.h
+ *       worker_cores: []
+ *       numa_node: 0                   # only cores of this node; default: all
+ *       spin_us: 50                    # how long a thread looks for work before it sleeps
+ *     grace_seconds: 5                 # for what runs when the runtime is told to stop
+ *     compile: {jobs: 1, memory_bytes: 8 GiB, seconds: 120}
+ *     wait: auto                       # io_uring, epoll
+ *     log_level: info                  # error, warning, info, debug
+ *
+ * Threads: one at a time; immutable once read. Strings belong to the configuration.
+ */
+#pragma once
+
+#include "access.h"
+#include "model_config.h"
+
+#include <sched.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_yaml_file;
+
+#define SL_NUMA_ANY UINT32_MAX
+
+struct sl_config {
+        const char *name;
+        const char *socket_dir; /* NULL: the default */
+        struct sl_people clients, admins, readers;
+        const char *const *repositories;
+        uint32_t n_repositories;
+        const char *const *models;
+        uint32_t n_models;
+        struct sl_model_config model_defaults;
+
+        uint32_t clients_max;
+        uint64_t client_arena_bytes, uid_arena_bytes;
+        uint32_t client_in_flight, uid_in_flight;
+        uint64_t staging_bytes, stats_bytes;
+
+        cpu_set_t dispatcher_cores, worker_cores; /* empty: to be chosen */
+        uint32_t numa_node;                       /* or SL_NUMA_ANY */
+        uint32_t spin_us;
+
+        uint32_t grace_seconds;
+        uint32_t compile_jobs;
+        uint64_t compile_memory_bytes, compile_seconds;
+        uint32_t wait;      /* enum sl_wait_kind */
+        uint32_t log_level; /* enum sl_log_level */
+
+        struct sl_yaml_file *file;
+};
+
+/* @path NULL: the defaults. Return: 0; -errno with file, line and key. */
+int sl_config_read(const char *path, struct sl_config **ret_config, struct sl_error *error);
+struct sl_config *sl_config_free(struct sl_config *config);

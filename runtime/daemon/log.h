@@ -1,0 +1,34 @@
+/*
+ * The log: one line per event on a file descriptor, key=value, nothing per request.
+ *
+ *     2026-05-01T12:00:00.123456Z info event=client-attached client=3 uid=1000 label="my app"
+ *
+ * A line is one write() of at most SL_LOG_LINE_BYTES, so that lines of several threads do not mix. Threads: any; the struct is
+ * immutable after its initialisation.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_LOG_LINE_BYTES 1024
+
+enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG, SL_LOG_LEVELS };
+
+struct sl_log {
+        int fd;                  /* the owner's; STDERR_FILENO for the runtime */
+        enum sl_log_level level; /* what is less important is not written */
+};
+
+/* @fields: pairs that are written as they are ("client=3 uid=1000", see sl_log_quote()), or "". */
+void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields);
+
+/* The same with a format. */
+void sl_log_eventf(const struct sl_log *log, enum sl_log_level level, const char *event, const char *format, ...)
+        __attribute__((format(printf, 4, 5)));
+
+/*
+ * A value that anybody can have chosen, safe for a line: as it is when it is a plain word, else in double quotes with \" \\ \n \t
+ * and \xHH. It is cut when @bytes do not suffice. Returns @ret_text.
+ */
+const char *sl_log_quote(const char *value, char *ret_text, size_t bytes);

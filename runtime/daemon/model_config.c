@@ -1,0 +1,270 @@
+#include "model_config.h"
+#include "base/error.h"
+#include "pass.h"
+#include "schema.h"
+#include "setting.h"
+#include "value.h"
+#include "yaml_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const backends[] = {"cpu", "ref"};
+
+static const char *const passes[] = {
+#define X(id, name, function) name,
+        SL_PASSES(X)
+#undef X
+};
+
+#define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
+
+static const struct sl_setting settings[] = {
+        SETTING(backend, SL_SETTING_CHOICE, .names = backends, .n_names = 2),
+        SETTING(batch_max, SL_SETTING_NUMBER, .min = 1, .max = 1024),
+        SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = 64),
+        SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
+        SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
+        SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
+        SETTING(warmup_requests, SL_SETTING_NUMBER, .min = 0, .max = 1000),
+};
+
+const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
+
+static const cyaml_schema_field_t version_fields[] = {
+        SL_TEXT_FIELD(struct sl_version_texts, latest),
+        SL_TEXT_FIELD(struct sl_version_texts, all),
+        SL_LIST_FIELD(struct sl_version_texts, specific),
+        CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t ensemble_fields[] = {
+        SL_LIST_FIELD(struct sl_ensemble_texts, members),
+        SL_TEXT_FIELD(struct sl_ensemble_texts, rule),
+        SL_LIST_FIELD(struct sl_ensemble_texts, weights),
+        CYAML_FIELD_END,
+};
+
+#define MODEL_FIELDS                                                                                                               \
+        SL_TEXT_FIELD(struct sl_model_texts, backend), SL_TEXT_FIELD(struct sl_model_texts, batch_max),                            \
+                SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),            \
+                SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
+                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests), SL_LIST_FIELD(struct sl_model_texts, without_passes),       \
+                SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
+
+const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
+
+static const cyaml_schema_field_t model_fields[] = {
+        MODEL_FIELDS,
+        SL_MAPPING_FIELD(struct sl_model_texts, ensemble, ensemble_fields),
+        CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t model_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sl_model_texts, model_fields)};
+
+const char *sl_model_backend_name(uint32_t backend)
+{
+        return backends[backend];
+}
+
+void sl_model_config_init(struct sl_model_config *config)
+{
+        *config = (struct sl_model_config){
+                .batch_max = 32,
+                .instances = 1,
+                .segment_samples = 128,
+                .samples_max = 1u << 20,
+                .queue_requests = 1024,
+                .warmup_requests = 3,
+                .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
+                .rule = SL_RULE_MEAN,
+        };
+}
+
+/* What the functions below share: the file, the place in it, and where an error goes. */
+struct reading {
+        const struct sl_yaml_file *file;
+        const char *prefix;
+        struct sl_error *error;
+};
+
+/* Names the key below the prefix: bad(reading, "ensemble.rule", "...", ...). */
+#define bad(reading, key, ...)                                                                                                     \
+        __extension__({                                                                                                            \
+                char sl_path[128];                                                                                                 \
+                snprintf(sl_path, sizeof(sl_path), "%s%s%s", (reading)->prefix, *(reading)->prefix ? "." : "", (key));             \
+                sl_yaml_file_error((reading)->file, (reading)->error, sl_path, __VA_ARGS__);                                       \
+        })
+
+static int apply_passes(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        char wish[SL_WISH_BYTES];
+        uint32_t without = 0;
+
+        for (uint32_t i = 0; i < texts->without_passes_count; i++) {
+                uint64_t pass;
+
+                if (sl_value_choice(texts->without_passes[i], passes, SL_PASS_COUNT, &pass, wish) < 0)
+                        return bad(reading, "without_passes", "\"%s\" is %s", texts->without_passes[i], wish);
+                without |= 1u << pass;
+        }
+        if (texts->without_passes)
+                config->without_passes = without;
+        return 0;
+}
+
+static int apply_specific(const struct reading *reading, const struct sl_version_texts *texts, struct sl_version_policy *policy)
+{
+        char wish[SL_WISH_BYTES];
+
+        if (texts->specific_count > SL_SPECIFIC_MAX)
+                return bad(
+                        reading, "version_policy.specific", "%u versions, the limit is %u", texts->specific_count, SL_SPECIFIC_MAX);
+        for (uint32_t i = 0; i < texts->specific_count; i++) {
+                uint64_t version;
+
+                if (sl_value_number(texts->specific[i], 1, INT64_MAX, &version, wish) < 0)
+                        return bad(reading, "version_policy.specific", "\"%s\" is %s", texts->specific[i], wish);
+                policy->specific[policy->n_specific++] = (int64_t)version;
+        }
+        return 0;
+}
+
+static int apply_versions(const struct reading *reading, const struct sl_version_texts *texts, struct sl_model_config *config)
+{
+        struct sl_version_policy policy = {.kind = SL_VERSIONS_LATEST};
+        char wish[SL_WISH_BYTES];
+        uint64_t latest = 0;
+        int result = 0;
+
+        if (!texts)
+                return 0;
+        if (!!texts->latest + !!texts->all + !!texts->specific != 1)
+                return bad(reading, "version_policy", "wants exactly one of latest, all, specific");
+        if (texts->latest) {
+                if (sl_value_number(texts->latest, 1, SL_LATEST_MAX, &latest, wish) < 0)
+                        return bad(reading, "version_policy.latest", "\"%s\" is %s", texts->latest, wish);
+                policy.latest = (uint32_t)latest;
+        } else if (texts->all) {
+                if (strcmp(texts->all, "true") != 0)
+                        return bad(reading, "version_policy.all", "\"%s\" is not true", texts->all);
+                policy.kind = SL_VERSIONS_ALL;
+        } else {
+                policy.kind = SL_VERSIONS_SPECIFIC;
+                result = apply_specific(reading, texts, &policy);
+        }
+        if (result == 0)
+                config->version_policy = policy;
+        return result;
+}
+
+static int apply_weights(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+{
+        char wish[SL_WISH_BYTES];
+        float sum = 0;
+
+        if (config->rule != SL_RULE_WEIGHTED_MEAN)
+                return texts->weights ? bad(reading, "ensemble.weights", "belong to rule weighted_mean, the rule is %s",
+                                                sl_rule_name(config->rule))
+                                      : 0;
+        if (texts->weights_count != config->n_members)
+                return bad(reading, "ensemble.weights", "%u weights for %u members", texts->weights_count, config->n_members);
+        for (uint32_t i = 0; i < texts->weights_count; i++) {
+                if (sl_value_weight(texts->weights[i], &config->weights[i], wish) < 0)
+                        return bad(reading, "ensemble.weights", "\"%s\" is %s", texts->weights[i], wish);
+                sum += config->weights[i];
+        }
+        return sum > 0 ? 0 : bad(reading, "ensemble.weights", "all are 0");
+}
+
+static int apply_rule(const struct reading *reading, const char *text, struct sl_model_config *config)
+{
+        int rule = text ? sl_rule_find(text) : SL_RULE_MEAN;
+
+        if (rule < 0)
+                return bad(reading, "ensemble.rule",
+                        "\"%s\" is not one of none, mean, weighted_mean, majority_vote, geometric_mean, maximum", text);
+        config->rule = (uint32_t)rule;
+        return 0;
+}
+
+/* NAME or NAME:VERSION. */
+static int member_name(const char *text, char *ret_wish)
+{
+        char name[SL_MODEL_NAME_BYTES_MAX];
+        size_t bytes = strcspn(text, ":");
+        uint64_t version;
+
+        if (strlen(text) >= sizeof(name)) {
+                snprintf(ret_wish, SL_WISH_BYTES, "longer than %zu bytes", sizeof(name) - 1);
+                return -EINVAL;
+        }
+        snprintf(name, sizeof(name), "%.*s", (int)bytes, text);
+        int result = sl_value_name(name, ret_wish);
+        if (result == 0 && text[bytes])
+                result = sl_value_number(text + bytes + 1, 1, INT64_MAX, &version, ret_wish);
+        return result;
+}
+
+static int apply_members(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+{
+        char wish[SL_WISH_BYTES];
+
+        if (texts->members_count < 1 || texts->members_count > SL_MEMBERS_MAX)
+                return bad(
+                        reading, "ensemble.members", "%u members, an ensemble has 1 to %u", texts->members_count, SL_MEMBERS_MAX);
+        for (uint32_t i = 0; i < texts->members_count; i++) {
+                if (member_name(texts->members[i], wish) < 0)
+                        return bad(reading, "ensemble.members", "\"%s\" is %s", texts->members[i], wish);
+                snprintf(config->members[i], sizeof(config->members[i]), "%s", texts->members[i]);
+        }
+        config->n_members = texts->members_count;
+        config->is_ensemble = true;
+        return 0;
+}
+
+static int apply_ensemble(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
+{
+        int result = texts ? apply_members(reading, texts, config) : 0;
+
+        if (texts && result == 0)
+                result = apply_rule(reading, texts->rule, config);
+        if (texts && result == 0)
+                result = apply_weights(reading, texts, config);
+        return result;
+}
+
+int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, const struct sl_model_texts *texts,
+        struct sl_model_config *config, struct sl_error *error)
+{
+        struct reading reading = {.file = file, .prefix = prefix, .error = error};
+        int result = sl_settings_apply(file, prefix, settings, sizeof(settings) / sizeof(*settings), texts, config, error);
+
+        if (result == 0)
+                result = apply_passes(&reading, texts, config);
+        if (result == 0)
+                result = apply_versions(&reading, texts->version_policy, config);
+        if (result == 0)
+                result = apply_ensemble(&reading, texts->ensemble, config);
+        if (result == 0 && !config->is_ensemble && config->segment_samples < config->batch_max)
+                result = bad(&reading, texts->segment_samples ? "segment_samples" : "batch_max",
+                        "segment_samples is %u, which is below batch_max, %u", config->segment_samples, config->batch_max);
+        return result;
+}
+
+int sl_model_config_read(
+        const char *path, const struct sl_model_config *defaults, struct sl_model_config *ret_config, struct sl_error *error)
+{
+        struct sl_model_config config = *defaults;
+        struct sl_yaml_file *file;
+        int result = sl_yaml_file_open(path, &model_schema, &file, error);
+
+        if (result < 0)
+                return result;
+        if (sl_yaml_file_data(file))
+                result = sl_model_config_apply(file, "", sl_yaml_file_data(file), &config, error);
+        sl_yaml_file_free(file);
+        if (result == 0)
+                *ret_config = config;
+        return result;
+}

@@ -1,0 +1,97 @@
+/*
+ * How one model is served: the options of NAME/config.yaml, and under "model_defaults" in the runtime's own file. An ensemble is a
+ * config.yaml with members and a rule instead of version folders.
+ *
+ *     backend: cpu                  # cpu, ref
+ *     batch_max: 32                 # largest batch of a worker
+ *     instances: 1                  # workers of this model; requests are spread over them
+ *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
+ *     samples_max: 1048576          # of one request
+ *     queue_requests: 1024          # accepted and not completed; more are refused
+ *     warmup_requests: 3            # runs of each worker before the model is ready
+ *     without_passes: [fuse-bias]   # graph passes that are left out
+ *     version_policy: {latest: 1}   # or {all: true}, or {specific: [1, 3]}
+ *     ensemble:
+ *       members: [lenet, resnet:2]  # names of models: the newest served version, or NAME:VERSION
+ *       rule: weighted_mean         # none, mean, weighted_mean, majority_vote, geometric_mean, maximum
+ *       weights: [0.4, 0.6]         # of weighted_mean, one per member
+ *
+ * Plain values, no ownership. Threads: one at a time.
+ */
+#pragma once
+
+#include "spec.h"
+
+#include <cyaml/cyaml.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_yaml_file;
+
+#define SL_NAME_BYTES           64
+#define SL_MODEL_NAME_BYTES_MAX 64 /* NAME:VERSION, terminated */
+#define SL_SPECIFIC_MAX         64
+#define SL_LATEST_MAX           64
+
+enum sl_version_kind { SL_VERSIONS_LATEST, SL_VERSIONS_ALL, SL_VERSIONS_SPECIFIC };
+
+struct sl_version_policy {
+        enum sl_version_kind kind;
+        uint32_t latest; /* how many, the highest numbers */
+        int64_t specific[SL_SPECIFIC_MAX];
+        uint32_t n_specific;
+};
+
+struct sl_model_config {
+        uint32_t backend; /* index for sl_model_backend_name() */
+        uint32_t batch_max, instances, segment_samples, samples_max, queue_requests, warmup_requests;
+        uint32_t without_passes; /* bits of enum sl_pass */
+        struct sl_version_policy version_policy;
+
+        bool is_ensemble;
+        uint32_t rule; /* enum sl_rule */
+        char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES_MAX];
+        uint32_t n_members;
+        float weights[SL_MEMBERS_MAX]; /* for WEIGHTED_MEAN */
+};
+
+const char *sl_model_backend_name(uint32_t backend);
+
+/* The defaults of the comment above. */
+void sl_model_config_init(struct sl_model_config *config);
+
+/*
+ * Reads @path over @defaults. Return: 0; -errno with file, line and key.
+ */
+int sl_model_config_read(
+        const char *path, const struct sl_model_config *defaults, struct sl_model_config *ret_config, struct sl_error *error);
+
+/* The same options as a part of another file: its schema (a mapping; the strings are in struct sl_model_texts) and their meaning.
+ */
+struct sl_version_texts {
+        char *latest, *all;
+        char **specific;
+        uint32_t specific_count;
+};
+
+struct sl_ensemble_texts {
+        char **members;
+        uint32_t members_count;
+        char *rule;
+        char **weights;
+        uint32_t weights_count;
+};
+
+struct sl_model_texts {
+        char *backend, *batch_max, *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests;
+        char **without_passes;
+        uint32_t without_passes_count;
+        struct sl_version_texts *version_policy;
+        struct sl_ensemble_texts *ensemble; /* not among the defaults */
+};
+
+extern const cyaml_schema_field_t sl_model_default_fields[];
+
+int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, const struct sl_model_texts *texts,
+        struct sl_model_config *config, struct sl_error *error);

@@ -1,0 +1,404 @@
+#include "repository.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "value.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define VERSIONS_MAX 256
+#define PATH_BYTES   4096
+
+/* One served name with what its spec points to. */
+struct served {
+        struct sl_model_spec spec;
+        char name[SL_MODEL_NAME_BYTES_MAX];
+        char *path;
+        struct sl_model_config config;
+        const char *members[SL_MEMBERS_MAX];
+};
+
+struct sl_repository_scan {
+        struct served **served;
+        struct sl_model_spec *specs; /* copies, in order */
+        uint32_t n;
+        const struct sl_repository_query *query; /* while scanning */
+        sl_repository_report_fn report;
+        void *context;
+};
+
+static void report(const struct sl_repository_scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void report(const struct sl_repository_scan *scan, const char *format, ...)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+        va_list args;
+
+        if (!scan->report)
+                return;
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        scan->report(scan->context, text);
+}
+
+uint32_t sl_versions_pick(const struct sl_version_policy *policy, const int64_t *found, uint32_t n_found, int64_t *ret_picked)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < n_found; i++) {
+                bool picked =
+                        policy->kind == SL_VERSIONS_ALL || (policy->kind == SL_VERSIONS_LATEST && n_found - i <= policy->latest);
+
+                for (uint32_t k = 0; policy->kind == SL_VERSIONS_SPECIFIC && k < policy->n_specific; k++)
+                        picked |= policy->specific[k] == found[i];
+                if (picked)
+                        ret_picked[n++] = found[i];
+        }
+        return n;
+}
+
+/* FNV-1a over what makes a file another one: enough to notice a change, no claim against forgers. */
+static uint64_t mix(uint64_t stamp, const void *data, size_t bytes)
+{
+        const unsigned char *byte = data;
+
+        for (size_t i = 0; i < bytes; i++)
+                stamp = (stamp ^ byte[i]) * 0x100000001b3u;
+        return stamp;
+}
+
+static uint64_t mix_file(uint64_t stamp, const char *path)
+{
+        struct stat stat_now;
+
+        if (stat(path, &stat_now) < 0)
+                return stamp;
+        stamp = mix(stamp, &stat_now.st_ino, sizeof(stat_now.st_ino));
+        stamp = mix(stamp, &stat_now.st_size, sizeof(stat_now.st_size));
+        return mix(stamp, &stat_now.st_mtim, sizeof(stat_now.st_mtim));
+}
+
+static struct served *served_free(struct served *served)
+{
+        if (served)
+                free(served->path);
+        free(served);
+        return NULL;
+}
+
+static bool is_served(const struct sl_repository_scan *scan, const char *name)
+{
+        for (uint32_t i = 0; i < scan->n; i++)
+                if (strcmp(scan->served[i]->name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int append(struct sl_repository_scan *scan, struct served *served)
+{
+        struct served **grown = reallocarray(scan->served, scan->n + 1ul, sizeof(*grown));
+
+        if (!grown)
+                return -ENOMEM;
+        scan->served = grown;
+        grown[scan->n++] = served;
+        return 0;
+}
+
+static void fill_spec(struct served *served, int64_t version)
+{
+        const struct sl_model_config *config = &served->config;
+        uint64_t stamp = mix(0xcbf29ce484222325u, config, sizeof(*config));
+
+        for (uint32_t i = 0; i < config->n_members; i++)
+                served->members[i] = config->members[i];
+        served->spec = (struct sl_model_spec){
+                .name = served->name,
+                .version = version,
+                .path = served->path,
+                .stamp = served->path ? mix_file(stamp, served->path) : stamp,
+                .backend = sl_model_backend_name(config->backend),
+                .batch_max = config->batch_max,
+                .workers = config->instances,
+                .warmup = config->warmup_requests,
+                .without_passes = config->without_passes,
+                .members = config->is_ensemble ? served->members : NULL,
+                .n_members = config->n_members,
+                .rule = config->rule,
+                .weights = config->is_ensemble && config->rule == SL_RULE_WEIGHTED_MEAN ? config->weights : NULL,
+                .segment_samples = config->segment_samples,
+                .samples_max = config->samples_max,
+                .queue_requests = config->queue_requests,
+        };
+}
+
+/* @path NULL: an ensemble. */
+static int serve(
+        struct sl_repository_scan *scan, const char *name, const char *path, int64_t version, const struct sl_model_config *config)
+{
+        struct served *served = calloc(1, sizeof(*served));
+
+        if (!served)
+                return -ENOMEM;
+        memcpy(served->name, name, strnlen(name, sizeof(served->name) - 1));
+        served->config = *config;
+        served->path = path ? strdup(path) : NULL;
+        fill_spec(served, version);
+        int result = path && !served->path ? -ENOMEM : append(scan, served);
+        if (result < 0)
+                served_free(served);
+        return result;
+}
+
+static int compare_versions(const void *a, const void *b)
+{
+        int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+        return (left > right) - (left < right);
+}
+
+static bool is_file(const char *path)
+{
+        struct stat stat_now;
+
+        return stat(path, &stat_now) == 0 && S_ISREG(stat_now.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+        struct stat stat_now;
+
+        return stat(path, &stat_now) == 0 && S_ISDIR(stat_now.st_mode);
+}
+
+/* Versions in @folder, ascending. A version folder without a model is reported. */
+static uint32_t find_versions(const struct sl_repository_scan *scan, const char *folder, int64_t *ret_versions)
+{
+        DIR *dir = opendir(folder);
+        uint32_t n = 0;
+
+        for (struct dirent *entry; dir && (entry = readdir(dir));) {
+                char path[PATH_BYTES], wish[SL_WISH_BYTES];
+                uint64_t version;
+
+                if (sl_value_number(entry->d_name, 1, INT64_MAX, &version, wish) < 0 || entry->d_name[0] == '0')
+                        continue;
+                if (snprintf(path, sizeof(path), "%s/%s/model.onnx", folder, entry->d_name) >= (int)sizeof(path) || !is_file(path))
+                        report(scan, "%s/%s: no model.onnx in this version", folder, entry->d_name);
+                else if (n == VERSIONS_MAX)
+                        report(scan, "%s/%s: more than %u versions", folder, entry->d_name, VERSIONS_MAX);
+                else
+                        ret_versions[n++] = (int64_t)version;
+        }
+        if (dir)
+                closedir(dir);
+        qsort(ret_versions, n, sizeof(*ret_versions), compare_versions);
+        return n;
+}
+
+static int serve_version(struct sl_repository_scan *scan, const char *folder, const char *name, int64_t version,
+        const struct sl_model_config *config)
+{
+        char path[PATH_BYTES];
+
+        if (snprintf(path, sizeof(path), "%s/%lld/model.onnx", folder, (long long)version) >= (int)sizeof(path))
+                return -ENAMETOOLONG;
+        return serve(scan, name, path, version, config);
+}
+
+static int serve_model(struct sl_repository_scan *scan, const char *folder, const char *name, const struct sl_model_config *config)
+{
+        int64_t found[VERSIONS_MAX], picked[VERSIONS_MAX];
+        uint32_t n_found = find_versions(scan, folder, found);
+        uint32_t n = sl_versions_pick(&config->version_policy, found, n_found, picked);
+        int result = 0;
+
+        if (n == 0) {
+                report(scan, "%s: %s", folder, n_found ? "the version policy picks none of its versions" : "no VERSION/model.onnx");
+                return 0;
+        }
+        for (uint32_t i = 0; result == 0 && i < n; i++) {
+                char versioned[SL_MODEL_NAME_BYTES_MAX];
+
+                if (snprintf(versioned, sizeof(versioned), "%s:%lld", name, (long long)picked[i]) >= (int)sizeof(versioned))
+                        report(scan, "%s: the name %s:%lld is longer than %zu bytes", folder, name, (long long)picked[i],
+                                sizeof(versioned) - 1);
+                else
+                        result = serve_version(scan, folder, versioned, picked[i], config);
+        }
+        return result == 0 ? serve_version(scan, folder, name, picked[n - 1], config) : result;
+}
+
+static bool is_wanted(const struct sl_repository_query *query, const char *name)
+{
+        for (uint32_t i = 0; i < query->n_models; i++)
+                if (strcmp(query->models[i], name) == 0)
+                        return true;
+        return query->n_models == 0;
+}
+
+static int scan_model(struct sl_repository_scan *scan, const char *repository, const char *name)
+{
+        char folder[PATH_BYTES], file[PATH_BYTES + 16], wish[SL_WISH_BYTES];
+        struct sl_model_config config = *scan->query->defaults;
+        struct sl_error error = {""};
+
+        if (snprintf(folder, sizeof(folder), "%s/%s", repository, name) >= (int)sizeof(folder) || !is_folder(folder))
+                return 0;
+        if (sl_value_name(name, wish) < 0) {
+                report(scan, "%s: the folder is %s", folder, wish);
+                return 0;
+        }
+        snprintf(file, sizeof(file), "%s/config.yaml", folder);
+        if (access(file, F_OK) == 0 && sl_model_config_read(file, scan->query->defaults, &config, &error) < 0) {
+                report(scan, "%s", error.text);
+                return 0;
+        }
+        if (is_served(scan, name)) {
+                report(scan, "%s: another repository has a model of this name", folder);
+                return 0;
+        }
+        return config.is_ensemble ? serve(scan, name, NULL, 0, &config) : serve_model(scan, folder, name, &config);
+}
+
+static int scan_repository(struct sl_repository_scan *scan, const char *repository, struct sl_error *error)
+{
+        DIR *dir = opendir(repository);
+        int result = 0;
+
+        if (!dir)
+                return sl_error_set(error, errno, "model repository \"%s\": %s", repository, strerrordesc_np(errno));
+        for (struct dirent *entry; result == 0 && (entry = readdir(dir));)
+                if (entry->d_name[0] != '.' && is_wanted(scan->query, entry->d_name))
+                        result = scan_model(scan, repository, entry->d_name);
+        closedir(dir);
+        return result < 0 ? sl_error_set(error, -result, "model repository \"%s\": %s", repository, strerrordesc_np(-result)) : 0;
+}
+
+/* A member has to be a model, not an ensemble, that is served. */
+static bool has_members(const struct sl_repository_scan *scan, const struct served *ensemble)
+{
+        for (uint32_t i = 0; i < ensemble->config.n_members; i++) {
+                const char *name = ensemble->config.members[i];
+                const struct served *member = NULL;
+
+                for (uint32_t k = 0; k < scan->n; k++)
+                        if (strcmp(scan->served[k]->name, name) == 0)
+                                member = scan->served[k];
+                if (member && !member->config.is_ensemble)
+                        continue;
+                report(scan, "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name, member ? "an ensemble" : "not served");
+                return false;
+        }
+        return true;
+}
+
+static void drop_broken_ensembles(struct sl_repository_scan *scan)
+{
+        uint32_t kept = 0;
+
+        for (uint32_t i = 0; i < scan->n; i++) {
+                struct served *served = scan->served[i];
+
+                /* Marked first and freed later: others may be compared with it. Only models are members, and models stay. */
+                if (served->config.is_ensemble && !has_members(scan, served))
+                        served->name[0] = 0;
+        }
+        for (uint32_t i = 0; i < scan->n; i++) {
+                if (scan->served[i]->name[0])
+                        scan->served[kept++] = scan->served[i];
+                else
+                        served_free(scan->served[i]);
+        }
+        scan->n = kept;
+}
+
+static int compare_served(const void *a, const void *b)
+{
+        const struct served *left = *(struct served *const *)a, *right = *(struct served *const *)b;
+
+        if (left->config.is_ensemble != right->config.is_ensemble)
+                return left->config.is_ensemble ? 1 : -1;
+        size_t left_bytes = strcspn(left->name, ":"), right_bytes = strcspn(right->name, ":");
+        size_t bytes = left_bytes < right_bytes ? left_bytes : right_bytes;
+        int order = strncmp(left->name, right->name, bytes);
+
+        if (order || left_bytes != right_bytes)
+                return order ? order : (left_bytes > right_bytes) - (left_bytes < right_bytes);
+        bool left_plain = !left->name[left_bytes], right_plain = !right->name[right_bytes];
+        if (left_plain != right_plain)
+                return left_plain ? -1 : 1;
+        return (left->spec.version > right->spec.version) - (left->spec.version < right->spec.version);
+}
+
+static int check_wanted(const struct sl_repository_scan *scan, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < scan->query->n_models; i++)
+                if (!is_served(scan, scan->query->models[i]))
+                        return sl_error_set(error, ENOENT,
+                                "model \"%s\": none of the %u repositories has it in a state to be served", scan->query->models[i],
+                                scan->query->n_repositories);
+        return 0;
+}
+
+static int finish(struct sl_repository_scan *scan, struct sl_error *error)
+{
+        drop_broken_ensembles(scan);
+        int result = check_wanted(scan, error);
+        if (result < 0)
+                return result;
+        if (scan->n)
+                qsort(scan->served, scan->n, sizeof(struct served *), compare_served);
+        scan->specs = calloc(scan->n + 1ul, sizeof(*scan->specs));
+        if (!scan->specs)
+                return sl_error_set(error, ENOMEM, "model repository: out of memory");
+        for (uint32_t i = 0; i < scan->n; i++)
+                scan->specs[i] = scan->served[i]->spec;
+        return 0;
+}
+
+int sl_repository_scan(const struct sl_repository_query *query, sl_repository_report_fn report_fn, void *context,
+        struct sl_repository_scan **ret_scan, struct sl_error *error)
+{
+        struct sl_repository_scan *scan = calloc(1, sizeof(*scan));
+        int result = 0;
+
+        if (!scan)
+                return sl_error_set(error, ENOMEM, "model repository: out of memory");
+        *scan = (struct sl_repository_scan){.query = query, .report = report_fn, .context = context};
+        for (uint32_t i = 0; result == 0 && i < query->n_repositories; i++)
+                result = scan_repository(scan, query->repositories[i], error);
+        if (result == 0)
+                result = finish(scan, error);
+        scan->query = NULL;
+        if (result < 0)
+                sl_repository_scan_free(scan);
+        else
+                *ret_scan = scan;
+        return result;
+}
+
+struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *scan)
+{
+        if (!scan)
+                return NULL;
+        for (uint32_t i = 0; i < scan->n; i++)
+                served_free(scan->served[i]);
+        free(scan->served);
+        free(scan->specs);
+        free(scan);
+        return NULL;
+}
+
+const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n)
+{
+        *ret_n = scan->n;
+        return scan->specs;
+}

@@ -1,0 +1,49 @@
+/*
+ * Model repositories: folders in the layout that Triton's users know, turned into what the runtime serves.
+ *
+ *     REPOSITORY/NAME/VERSION/model.onnx       VERSION: a number from 1
+ *     REPOSITORY/NAME/config.yaml              optional, see model_config.h; with members it is an ensemble and has no versions
+ *
+ * NAME serves the newest of the versions that its policy picks, NAME:VERSION each of them. Hidden entries are ignored; symbolic
+ * links are followed, and messages show the path inside the repository. A model that cannot be served does not hide the others: it
+ * is left out and reported.
+ *
+ * Threads: one at a time. A scan is immutable.
+ */
+#pragma once
+
+#include "model_config.h"
+#include "spec.h"
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_repository_scan;
+
+struct sl_repository_query {
+        const char *const *repositories; /* of two models of one name the first repository's is served */
+        uint32_t n_repositories;
+        const char *const *models; /* names to serve; n_models 0: all */
+        uint32_t n_models;
+        const struct sl_model_config *defaults;
+};
+
+/* Called for each model that is left out, with one line that names the path. */
+typedef void (*sl_repository_report_fn)(void *context, const char *text);
+
+/*
+ * Return: 0; -ENOENT, -ENOTDIR, -EACCES when a repository cannot be read (the text names it); -ENOENT for a listed model that is
+ * nowhere; -ENOMEM.
+ */
+int sl_repository_scan(const struct sl_repository_query *query, sl_repository_report_fn report, void *context,
+        struct sl_repository_scan **ret_scan, struct sl_error *error);
+struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *scan);
+
+/* Sorted: models by name and version, then ensembles by name. Owned by the scan. */
+const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
+
+/*
+ * The versions of @found (ascending) that @policy picks, ascending, into @ret_picked, which has room for all. Return: how many.
+ * Pure.
+ */
+uint32_t sl_versions_pick(const struct sl_version_policy *policy, const int64_t *found, uint32_t n_found, int64_t *ret_picked);

@@ -1,0 +1,128 @@
+#include "value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int wish(char *ret_wish, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int wish(char *ret_wish, const char *format, ...)
+{
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(ret_wish, SL_WISH_BYTES, format, args);
+        va_end(args);
+        return -EINVAL;
+}
+
+/* Decimal digits at the start of @text; *ret_end points behind them. */
+static bool digits(const char *text, uint64_t *ret_number, const char **ret_end)
+{
+        char *end;
+
+        if (!isdigit((unsigned char)text[0]))
+                return false;
+        errno = 0;
+        *ret_number = strtoull(text, &end, 10);
+        *ret_end = end;
+        return errno == 0;
+}
+
+int sl_value_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number, char *ret_wish)
+{
+        const char *end;
+        uint64_t number;
+
+        if (!digits(text, &number, &end) || *end || number < min || number > max)
+                return wish(ret_wish, "not a number from %llu to %llu", (unsigned long long)min, (unsigned long long)max);
+        *ret_number = number;
+        return 0;
+}
+
+/* 10, 20, ... for "K", "MiB"; 0 for "" and "B"; -1 for anything else. */
+static int unit_shift(const char *unit)
+{
+        static const char letters[] = "KMGT";
+
+        if (!*unit || strcmp(unit, "B") == 0)
+                return 0;
+        const char *letter = strchr(letters, toupper((unsigned char)unit[0]));
+        bool known = letter && (!unit[1] || strcmp(unit + 1, "iB") == 0);
+        return known ? 10 * (int)(letter - letters + 1) : -1;
+}
+
+int sl_value_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret_bytes, char *ret_wish)
+{
+        const char *end;
+        uint64_t number;
+        bool good = digits(text, &number, &end);
+        int shift = good ? unit_shift(end + strspn(end, " ")) : -1;
+
+        if (shift < 0)
+                return wish(ret_wish, "not a size, such as 4096 or 64 MiB");
+        if (number > UINT64_MAX >> shift || number << shift < min || number << shift > max)
+                return wish(ret_wish, "not from %llu to %llu bytes", (unsigned long long)min, (unsigned long long)max);
+        *ret_bytes = number << shift;
+        return 0;
+}
+
+int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint64_t *ret_index, char *ret_wish)
+{
+        size_t used = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                if (strcmp(text, names[i]) == 0) {
+                        *ret_index = i;
+                        return 0;
+                }
+        }
+        wish(ret_wish, "not one of ");
+        for (uint32_t i = 0; i < n; i++) {
+                used = strlen(ret_wish);
+                snprintf(ret_wish + used, SL_WISH_BYTES - used, "%s%s", i ? ", " : "", names[i]);
+        }
+        return -EINVAL;
+}
+
+int sl_value_cores(const char *text, cpu_set_t *set, char *ret_wish)
+{
+        const char *end;
+        uint64_t first, last;
+        bool good = digits(text, &first, &end);
+
+        last = first;
+        if (good && *end == '-')
+                good = digits(end + 1, &last, &end);
+        if (!good || *end || first > last || last >= CPU_SETSIZE)
+                return wish(ret_wish, "not a core or a range of cores such as 2-5, below %d", CPU_SETSIZE);
+        for (uint64_t core = first; core <= last; core++)
+                CPU_SET((int)core, set);
+        return 0;
+}
+
+int sl_value_name(const char *text, char *ret_wish)
+{
+        static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+        size_t bytes = strlen(text);
+
+        if (bytes == 0 || bytes > 63 || strspn(text, allowed) != bytes || text[0] == '.')
+                return wish(ret_wish, "not a name: 1 to 63 of letters, digits, - _ and . (no dot at the start)");
+        return 0;
+}
+
+int sl_value_weight(const char *text, float *ret_weight, char *ret_wish)
+{
+        char *end;
+        float weight = strtof(text, &end);
+
+        if (end == text || *end || !isfinite(weight) || weight < 0 || isspace((unsigned char)text[0]))
+                return wish(ret_wish, "not a finite number of at least 0");
+        *ret_weight = weight;
+        return 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * What a string of the configuration means. Each function returns 0, or -EINVAL after writing what it wanted into @ret_wish (at
+ * least SL_WISH_BYTES), for the second half of a message: `"many" is not a number from 1 to 64`. Pure; any thread.
+ */
+#pragma once
+
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_WISH_BYTES 160
+
+/* A whole number from @min to @max. */
+int sl_value_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number, char *ret_wish);
+
+/* A number of bytes: "4096", "64 MiB", "1GiB". K, M, G, T are powers of 1024, with or without "iB". */
+int sl_value_bytes(const char *text, uint64_t min, uint64_t max, uint64_t *ret_bytes, char *ret_wish);
+
+/* One of @n names; its index. */
+int sl_value_choice(const char *text, const char *const *names, uint32_t n, uint64_t *ret_index, char *ret_wish);
+
+/* Processors: "3" or "2-5". They are added to @set. */
+int sl_value_cores(const char *text, cpu_set_t *set, char *ret_wish);
+
+/* A name of a model, a runtime: 1 to 63 of letters, digits, "-", "_" and ".", not starting with a dot. */
+int sl_value_name(const char *text, char *ret_wish);
+
+/* A finite number of at least 0. */
+int sl_value_weight(const char *text, float *ret_weight, char *ret_wish);

@@ -1,0 +1,271 @@
+#include "yaml_file.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yaml.h>
+
+#define DEPTH_MAX 8
+
+struct sl_yaml_file {
+        char *path;
+        char *text;
+        size_t bytes;
+        const cyaml_schema_value_t *schema;
+        cyaml_config_t config;
+        void *data;
+        yaml_document_t document;
+        bool has_document;
+};
+
+/* What libcyaml says while it fails: first the cause, then where it was, the innermost key first. */
+struct complaint {
+        char cause[200];
+        char keys[DEPTH_MAX][64];
+        uint32_t n_keys;
+        unsigned line; /* of the innermost place; 0: not known */
+};
+
+static void take_line(struct complaint *complaint, const char *line)
+{
+        char key[64];
+        unsigned number, column;
+
+        if (sscanf(line, "  in mapping field '%63[^']' (line: %u, column: %u)", key, &number, &column) == 3 ||
+                sscanf(line, "  in sequence entry '%63[^']' (line: %u, column: %u)", key, &number, &column) == 3 ||
+                (strcpy(key, ""), sscanf(line, "  in mapping (line: %u, column: %u)", &number, &column) == 2)) {
+                if (!complaint->line)
+                        complaint->line = number;
+                if (key[0] && !strchr("0123456789", key[0]) && complaint->n_keys < DEPTH_MAX)
+                        strcpy(complaint->keys[complaint->n_keys++], key);
+        } else if (!strstr(line, "Backtrace") && !complaint->cause[0]) {
+                snprintf(complaint->cause, sizeof(complaint->cause), "%.*s", (int)strcspn(line, "\n"), line);
+        }
+}
+
+static void on_log(cyaml_log_t level, void *context, const char *format, va_list args)
+{
+        char line[512];
+
+        if (level < CYAML_LOG_ERROR)
+                return;
+        vsnprintf(line, sizeof(line), format, args);
+        take_line(context, strncmp(line, "Load: ", 6) == 0 ? line + 6 : line);
+}
+
+static int read_text(struct sl_yaml_file *file, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        struct stat stat;
+
+        if (fd < 0 || fstat(fd, &stat) < 0)
+                return sl_error_set(error, errno, "%s: %s", file->path, strerrordesc_np(errno));
+        if (!S_ISREG(stat.st_mode))
+                return sl_error_set(error, EINVAL, "%s: not a regular file", file->path);
+        if (stat.st_size > SL_YAML_BYTES_MAX)
+                return sl_error_set(
+                        error, EFBIG, "%s: %lld bytes, the limit is %u", file->path, (long long)stat.st_size, SL_YAML_BYTES_MAX);
+        file->text = malloc((size_t)stat.st_size + 1);
+        if (!file->text)
+                return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
+        ssize_t got = read(fd, file->text, (size_t)stat.st_size);
+        if (got < 0)
+                return sl_error_set(error, errno, "%s: %s", file->path, strerrordesc_np(errno));
+        file->bytes = (size_t)got;
+        return 0;
+}
+
+static int syntax_error(const struct sl_yaml_file *file, const yaml_parser_t *parser, struct sl_error *error)
+{
+        if (parser->error == YAML_MEMORY_ERROR)
+                return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
+        return sl_error_set(error, EINVAL, "%s:%zu: %s", file->path, parser->problem_mark.line + 1,
+                parser->problem ? parser->problem : "no YAML");
+}
+
+static int load_document(struct sl_yaml_file *file, yaml_parser_t *parser, struct sl_error *error)
+{
+        yaml_document_t second;
+
+        if (!yaml_parser_load(parser, &file->document))
+                return syntax_error(file, parser, error);
+        file->has_document = true;
+        if (!yaml_document_get_root_node(&file->document))
+                return 0;
+        if (!yaml_parser_load(parser, &second))
+                return syntax_error(file, parser, error);
+        yaml_node_t *more = yaml_document_get_root_node(&second);
+        size_t line = more ? more->start_mark.line + 1 : 0;
+        yaml_document_delete(&second);
+        return more ? sl_error_set(error, EINVAL, "%s:%zu: a second document, only one is read", file->path, line) : 0;
+}
+
+/* Positions of all keys, and the errors of syntax, which libcyaml reports without their lines. */
+static int parse_positions(struct sl_yaml_file *file, struct sl_error *error)
+{
+        yaml_parser_t parser;
+
+        if (!yaml_parser_initialize(&parser))
+                return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
+        yaml_parser_set_input_string(&parser, (const unsigned char *)file->text, file->bytes);
+        int result = load_document(file, &parser, error);
+        yaml_parser_delete(&parser);
+        return result;
+}
+
+static bool key_is(const yaml_node_t *key, const char *name, size_t bytes)
+{
+        return key && key->type == YAML_SCALAR_NODE && key->data.scalar.length == bytes &&
+               memcmp(key->data.scalar.value, name, bytes) == 0;
+}
+
+/* The key @name in the mapping @node, the last one if it is doubled; its value in *ret_value. */
+static yaml_node_t *find_key(yaml_document_t *document, yaml_node_t *node, const char *name, size_t bytes, yaml_node_t **ret_value)
+{
+        yaml_node_t *found = NULL;
+
+        if (!node || node->type != YAML_MAPPING_NODE)
+                return NULL;
+        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+                yaml_node_t *key = yaml_document_get_node(document, pair->key);
+
+                if (key_is(key, name, bytes)) {
+                        found = key;
+                        *ret_value = yaml_document_get_node(document, pair->value);
+                }
+        }
+        return found;
+}
+
+unsigned sl_yaml_file_line(const struct sl_yaml_file *file, const char *key_path)
+{
+        yaml_document_t *document = (yaml_document_t *)&file->document;
+        yaml_node_t *node = file->has_document ? yaml_document_get_root_node(document) : NULL;
+        size_t line = node ? node->start_mark.line : 0;
+
+        while (*key_path) {
+                size_t bytes = strcspn(key_path, ".");
+                yaml_node_t *key = find_key(document, node, key_path, bytes, &node);
+
+                if (!key)
+                        break;
+                line = key->start_mark.line;
+                key_path += bytes + (key_path[bytes] == '.');
+        }
+        return (unsigned)line + 1;
+}
+
+int sl_yaml_file_error(const struct sl_yaml_file *file, struct sl_error *error, const char *key_path, const char *format, ...)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+        va_list args;
+
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        return sl_error_set(error, EINVAL, "%s:%u: %s: %s", file->path, sl_yaml_file_line(file, key_path), key_path, text);
+}
+
+/* "limits.client" out of the innermost-first keys, with the unknown key, which libcyaml counts to the cause, at its end. */
+static void join_path(const struct complaint *complaint, const char *unknown, char *ret_path, size_t bytes)
+{
+        size_t used = 0;
+
+        ret_path[0] = 0;
+        for (uint32_t i = complaint->n_keys; i-- > 0 && used < bytes;)
+                used += (size_t)snprintf(ret_path + used, bytes - used, "%s%s", used ? "." : "", complaint->keys[i]);
+        if (unknown && used < bytes)
+                snprintf(ret_path + used, bytes - used, "%s%s", used ? "." : "", unknown);
+}
+
+static int structure_error(
+        const struct sl_yaml_file *file, const struct complaint *complaint, cyaml_err_t code, struct sl_error *error)
+{
+        static const char unexpected[] = "Unexpected key: ";
+        bool unknown = strncmp(complaint->cause, unexpected, sizeof(unexpected) - 1) == 0;
+        char path[SL_ERROR_TEXT_BYTES / 2];
+
+        join_path(complaint, unknown ? complaint->cause + sizeof(unexpected) - 1 : NULL, path, sizeof(path));
+        if (unknown)
+                return sl_yaml_file_error(file, error, path, "unknown key");
+        if (code == CYAML_ERR_ALIAS)
+                return sl_yaml_file_error(file, error, path, "aliases are not supported");
+        if (strstr(complaint->cause, "already seen"))
+                return sl_yaml_file_error(file, error, path, "given twice");
+        const char *cause = complaint->cause[0] ? complaint->cause : cyaml_strerror(code);
+        if (!path[0])
+                return sl_error_set(error, EINVAL, "%s:%u: %s", file->path, complaint->line ? complaint->line : 1, cause);
+        return sl_yaml_file_error(file, error, path, "%s", cause);
+}
+
+static int load_data(struct sl_yaml_file *file, struct sl_error *error)
+{
+        struct complaint complaint = {.line = 0};
+
+        file->config = (cyaml_config_t){.log_fn = on_log,
+                .log_ctx = &complaint,
+                .log_level = CYAML_LOG_ERROR,
+                .mem_fn = cyaml_mem,
+                .flags = CYAML_CFG_NO_ALIAS};
+        cyaml_err_t code = cyaml_load_data(
+                (const uint8_t *)file->text, file->bytes, &file->config, file->schema, (cyaml_data_t **)&file->data, NULL);
+        file->config.log_fn = NULL;
+        if (code == CYAML_ERR_OOM)
+                return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
+        return code == CYAML_OK ? 0 : structure_error(file, &complaint, code, error);
+}
+
+static int init(struct sl_yaml_file *file, const char *path, struct sl_error *error)
+{
+        file->path = strdup(path);
+        if (!file->path)
+                return sl_error_set(error, ENOMEM, "%s: out of memory", path);
+        int result = read_text(file, error);
+        if (result == 0)
+                result = parse_positions(file, error);
+        /* A file of comments alone is as good as an empty one, and libcyaml would refuse it. */
+        if (result == 0 && yaml_document_get_root_node(&file->document))
+                result = load_data(file, error);
+        return result;
+}
+
+int sl_yaml_file_open(const char *path, const cyaml_schema_value_t *schema, struct sl_yaml_file **ret_file, struct sl_error *error)
+{
+        struct sl_yaml_file *file = calloc(1, sizeof(*file));
+
+        if (!file)
+                return sl_error_set(error, ENOMEM, "%s: out of memory", path);
+        file->schema = schema;
+        int result = init(file, path, error);
+        if (result < 0) {
+                sl_yaml_file_free(file);
+                return result;
+        }
+        *ret_file = file;
+        return 0;
+}
+
+struct sl_yaml_file *sl_yaml_file_free(struct sl_yaml_file *file)
+{
+        if (!file)
+                return NULL;
+        if (file->data)
+                cyaml_free(&file->config, file->schema, file->data, 0);
+        if (file->has_document)
+                yaml_document_delete(&file->document);
+        free(file->text);
+        free(file->path);
+        free(file);
+        return NULL;
+}
+
+const void *sl_yaml_file_data(const struct sl_yaml_file *file)
+{
+        return file->data;
+}
