@@ -1,0 +1,212 @@
+#include "base/error.h"
+#include "compile.h"
+#include "plan.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint32_t count_fds(void)
+{
+        DIR *folder = opendir("/proc/self/fd");
+        uint32_t n = 0;
+
+        while (readdir(folder))
+                n++;
+        closedir(folder);
+        return n;
+}
+
+static int compile(const char *model, const struct sl_compile_options *limits, int *ret_fd, struct sl_error *error)
+{
+        struct sl_compile_options options = *limits;
+
+        options.program = CHILD;
+        options.model_path = model;
+        return sl_compile(&options, ret_fd, error);
+}
+
+/* One line that says why, no plan, no child and no descriptor left. */
+static void expect_failure(const char *model, const struct sl_compile_options *limits, int code, const char *text)
+{
+        uint32_t before = count_fds();
+        struct sl_error error = {0};
+        int fd = -1, r = compile(model, limits, &fd, &error);
+
+        cr_assert_eq(r, -code, "%d: %s", r, error.text);
+        cr_assert_not_null(strstr(error.text, text), "%s", error.text);
+        cr_assert_null(strchr(error.text, '\n'));
+        cr_assert_eq(fd, -1);
+        cr_assert_eq(count_fds(), before);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+Test(child, a_model_that_is_not_there_is_named)
+{
+        expect_failure("/nowhere/model.onnx", &(struct sl_compile_options){0}, ENOENT, "/nowhere/model.onnx");
+}
+
+Test(child, a_crash_is_one_line)
+{
+        expect_failure("crash", &(struct sl_compile_options){0}, ECHILD, "killed by signal 11");
+}
+
+Test(child, an_end_without_a_reason_is_one_line)
+{
+        expect_failure("silent", &(struct sl_compile_options){0}, ECHILD, "status 3");
+}
+
+Test(child, a_child_over_its_wall_time_is_killed)
+{
+        expect_failure("sleep", &(struct sl_compile_options){.seconds = 1}, ETIME, "over its time limit of 2 s");
+}
+
+Test(child, a_program_that_cannot_be_started_is_named)
+{
+        struct sl_compile_options options = {.program = "/nowhere/program", .model_path = "model"};
+        struct sl_compilation *compilation;
+        uint32_t before = count_fds();
+        struct sl_error error = {0};
+
+        cr_assert_eq(sl_compile_start(&options, &compilation, &error), -ENOENT);
+        cr_assert_not_null(strstr(error.text, "/nowhere/program"));
+        cr_assert_eq(count_fds(), before);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+Test(child, a_child_over_its_memory_says_so)
+{
+        struct sl_compile_options options = {.memory_bytes = 48 << 20};
+
+        expect_failure(DIGITS "/models/resnet/1/model.onnx", &options, ENOMEM, "over its memory limit of 50331648 bytes");
+}
+#endif
+
+Test(child, an_unknown_backend_is_named)
+{
+        struct sl_compile_options options = {.backend = "abacus"};
+
+        expect_failure(DIGITS "/models/mlp/1/model.onnx", &options, ENOTSUP, "abacus");
+}
+
+Test(child, a_cancelled_compilation_leaves_nothing)
+{
+        struct sl_compile_options options = {.program = CHILD, .model_path = "sleep"};
+        struct sl_compilation *compilation;
+        uint32_t before = count_fds();
+
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        cr_assert_null(sl_compile_cancel(compilation));
+        cr_assert_null(sl_compile_cancel(NULL));
+        cr_assert_eq(count_fds(), before);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+Test(child, its_fd_becomes_readable_when_it_has_ended)
+{
+        struct sl_compile_options options = {.program = CHILD, .model_path = "silent"};
+        struct sl_compilation *compilation;
+        struct pollfd wait = {.events = POLLIN};
+        int fd;
+
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        wait.fd = sl_compile_fd(compilation);
+        cr_assert_eq(poll(&wait, 1, 60000), 1);
+        cr_assert_eq(sl_compile_finish(compilation, &fd, NULL), -ECHILD);
+}
+
+Test(child, a_plan_is_sealed)
+{
+        uint8_t byte = 0;
+        int fd, seals;
+
+        cr_assert_eq(compile(DIGITS "/models/mlp/1/model.onnx", &(struct sl_compile_options){.batch_max = 1}, &fd, NULL), 0);
+        seals = fcntl(fd, F_GET_SEALS);
+        cr_assert_eq(seals, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+        cr_assert_eq(pwrite(fd, &byte, 1, 0), -1);
+        close(fd);
+}
+
+static float *read_floats(const char *path, uint64_t *ret_n)
+{
+        FILE *stream = fopen(path, "rb");
+        struct stat status;
+        float *floats;
+
+        cr_assert_not_null(stream, "%s", path);
+        cr_assert_eq(fstat(fileno(stream), &status), 0);
+        floats = aligned_alloc(64, ((size_t)status.st_size + 63) & ~63ull);
+        *ret_n = fread(floats, sizeof(float), (size_t)status.st_size / sizeof(float), stream);
+        fclose(stream);
+        return floats;
+}
+
+/* All test images, in the steps that the instance gives. */
+static double worst_error(struct sl_instance *instance, const float *images, const float *expected, uint32_t n_samples)
+{
+        double worst = 0;
+
+        for (uint32_t done = 0, step; done < n_samples; done += step) {
+                float probabilities[32 * 10];
+                const void *input = images + (size_t)done * 64;
+                void *output = probabilities;
+
+                step = sl_instance_step(instance, n_samples - done);
+                cr_assert_eq(sl_instance_run(instance, step, &input, &output), 0);
+                for (uint32_t i = 0; i < step * 10; i++)
+                        worst = fmax(worst, fabs((double)probabilities[i] - expected[done * 10 + i]));
+        }
+        return worst;
+}
+
+static void compare_digits(const char *name, const char *backend)
+{
+        struct sl_compile_options options = {.backend = backend};
+        uint64_t n_images, n_expected;
+        struct sl_instance *instance;
+        struct sl_error error = {0};
+        float *images, *expected;
+        struct sl_plan *plan;
+        char path[4096];
+        int fd;
+
+        snprintf(path, sizeof(path), "%s/models/%s/1/model.onnx", DIGITS, name);
+        cr_assert_eq(compile(path, &options, &fd, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
+        close(fd);
+        cr_assert_eq(sl_plan_info(plan)->batchable, 1);
+        cr_assert_eq(sl_plan_info(plan)->n_batches, 6);
+        cr_assert_eq(sl_instance_new(plan, 32, &instance, &error), 0, "%s", error.text);
+        images = read_floats(DIGITS "/test-images.f32", &n_images);
+        snprintf(path, sizeof(path), "%s/expected/%s.f32", DIGITS, name);
+        expected = read_floats(path, &n_expected);
+        cr_assert_eq(n_images / 64, n_expected / 10);
+        cr_assert_leq(worst_error(instance, images, expected, (uint32_t)(n_images / 64)), 1e-5, "%s on %s", name, backend);
+        free(images);
+        free(expected);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+#define DIGITS_TEST(name)                                                                                                          \
+        Test(digits, name##_gives_the_expected_probabilities)                                                                      \
+        {                                                                                                                          \
+                compare_digits(#name, "ref");                                                                                      \
+                compare_digits(#name, "cpu");                                                                                      \
+        }
+
+DIGITS_TEST(lenet)
+DIGITS_TEST(resnet)
+DIGITS_TEST(densenet)
+DIGITS_TEST(mobilenet)
+DIGITS_TEST(mlp)

@@ -1,0 +1,204 @@
+#include "base/error.h"
+#include "format.h"
+#include "network.h"
+#include "plan.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+struct file {
+        uint8_t *bytes;
+        uint64_t n_bytes;
+};
+
+static int small_plan_fd(const char *backend)
+{
+        struct network net;
+        uint32_t x;
+        int fd;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 8, 8));
+        x = network_batch_norm(&net, network_conv(&net, x, 4, 8, 3, 1, 1), 8);
+        network_output(&net, network_apply(&net, SL_OP_GLOBAL_AVERAGE_POOL, network_apply(&net, SL_OP_RELU, x)));
+        network_finish(&net);
+        fd = network_plan_fd(&net, backend, 2);
+        network_deinit(&net);
+        return fd;
+}
+
+static struct file read_file(int fd)
+{
+        struct file file;
+        struct stat status;
+
+        cr_assert_eq(fstat(fd, &status), 0);
+        file.n_bytes = (uint64_t)status.st_size;
+        file.bytes = malloc(file.n_bytes);
+        cr_assert_eq(pread(fd, file.bytes, file.n_bytes, 0), (ssize_t)file.n_bytes);
+        return file;
+}
+
+static void seal_checksum(struct file *file)
+{
+        struct sl_plan_header *header = (void *)file->bytes;
+
+        header->checksum = XXH3_64bits(file->bytes + SL_PLAN_CHECKED_FROM, file->n_bytes - SL_PLAN_CHECKED_FROM);
+}
+
+static int open_bytes(const struct file *file, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        int fd = memfd_create("damaged", MFD_CLOEXEC), r;
+
+        cr_assert_eq(write(fd, file->bytes, file->n_bytes), (ssize_t)file->n_bytes);
+        r = sl_plan_open(fd, ret_plan, error);
+        close(fd);
+        return r;
+}
+
+Test(plan_file, the_same_model_gives_the_same_bytes)
+{
+        int first_fd = small_plan_fd("cpu"), second_fd = small_plan_fd("cpu");
+        struct file first = read_file(first_fd), second = read_file(second_fd);
+
+        cr_assert_eq(first.n_bytes, second.n_bytes);
+        cr_assert_arr_eq(first.bytes, second.bytes, first.n_bytes);
+        free(first.bytes);
+        free(second.bytes);
+        close(first_fd);
+        close(second_fd);
+}
+
+Test(plan_file, any_flipped_byte_is_noticed)
+{
+        int fd = small_plan_fd("ref");
+        struct file file = read_file(fd);
+
+        for (uint64_t at = 0; at < file.n_bytes; at += 37) {
+                struct sl_plan *plan;
+                int r;
+
+                file.bytes[at] ^= 0x40;
+                r = open_bytes(&file, &plan, NULL);
+                cr_assert(r == -EBADMSG || r == -EPROTONOSUPPORT, "byte %lu: %d", at, r);
+                file.bytes[at] ^= 0x40;
+        }
+        free(file.bytes);
+        close(fd);
+}
+
+Test(plan_file, a_file_cut_short_is_refused)
+{
+        int fd = small_plan_fd("ref");
+        struct file file = read_file(fd);
+        uint64_t whole = file.n_bytes;
+
+        for (file.n_bytes = 0; file.n_bytes < whole; file.n_bytes += 97) {
+                struct sl_error error = {0};
+                struct sl_plan *plan;
+
+                cr_assert_eq(open_bytes(&file, &plan, &error), -EBADMSG);
+                cr_assert_neq(error.text[0], 0);
+        }
+        free(file.bytes);
+        close(fd);
+}
+
+Test(plan_file, another_version_or_library_is_named)
+{
+        int fd = small_plan_fd("ref");
+        struct file file = read_file(fd);
+        struct sl_plan_header *header = (void *)file.bytes;
+        struct sl_error error = {0};
+        struct sl_plan *plan;
+
+        header->version++;
+        seal_checksum(&file);
+        cr_assert_eq(open_bytes(&file, &plan, &error), -EPROTONOSUPPORT);
+        cr_assert_not_null(strstr(error.text, "version"));
+        header->version--;
+        header->key.dnnl_minor++;
+        seal_checksum(&file);
+        cr_assert_eq(open_bytes(&file, &plan, &error), -EPROTONOSUPPORT);
+        cr_assert_not_null(strstr(error.text, "oneDNN"));
+        free(file.bytes);
+        close(fd);
+}
+
+/* What a serving process would do with the plan: refuse it, or compute something with it. */
+static void use_plan(struct sl_plan *plan)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        const void *inputs[SL_PLAN_PORTS_MAX];
+        void *outputs[SL_PLAN_PORTS_MAX];
+        struct sl_instance *instance;
+
+        if (sl_instance_bytes(plan, 2) > (64ull << 20) || sl_instance_new(plan, 2, &instance, NULL) < 0)
+                return;
+        for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++) {
+                const struct sl_port *port = i < info->n_inputs ? &info->inputs[i] : &info->outputs[i - info->n_inputs];
+                struct sl_tensor tensor = {.dtype = port->dtype, .shape = port->shape};
+                void *buffer;
+
+                if (port->batch_axis == 0)
+                        tensor.shape.dims[0] = info->batches[0];
+                buffer = sl_tensor_bytes(&tensor) > (64ull << 20) ? NULL : calloc(sl_tensor_bytes(&tensor) + 1, 1);
+                if (i < info->n_inputs)
+                        inputs[i] = buffer;
+                else
+                        outputs[i - info->n_inputs] = buffer;
+        }
+        (void)sl_instance_run(instance, info->batches[0], inputs, outputs);
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                free((void *)inputs[i]);
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                free(outputs[i]);
+        sl_instance_free(instance);
+}
+
+/* Every byte in front of the data gets a few other values, under a checksum that is right. */
+static void damage_all(const char *backend, enum sl_plan_section_id first, enum sl_plan_section_id end, uint64_t step)
+{
+        int fd = small_plan_fd(backend);
+        struct file file = read_file(fd);
+        const struct sl_plan_header header = *(struct sl_plan_header *)file.bytes;
+        uint64_t from = first == SL_PLAN_SECTION_INFO ? sizeof(header.magic) : header.sections[first].offset;
+
+        for (uint64_t at = from; at < header.sections[end].offset; at += step) {
+                static const uint8_t flips[] = {0x01, 0x80, 0xff};
+
+                for (uint32_t i = 0; i < 3; i++) {
+                        struct sl_plan *plan = NULL;
+
+                        file.bytes[at] ^= flips[i];
+                        seal_checksum(&file);
+                        if (open_bytes(&file, &plan, NULL) == 0)
+                                use_plan(plan);
+                        sl_plan_free(plan);
+                        file.bytes[at] ^= flips[i];
+                }
+        }
+        free(file.bytes);
+        close(fd);
+}
+
+Test(plan_file, a_forged_file_harms_nobody)
+{
+        damage_all("ref", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_DATA, 1);
+}
+
+Test(plan_file, a_forged_file_for_the_processor_harms_nobody)
+{
+        damage_all("cpu", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_FORMS, 3);
+}
+
+Test(plan_file, a_forged_form_harms_nobody)
+{
+        damage_all("cpu", SL_PLAN_SECTION_FORMS, SL_PLAN_SECTION_DATA, 1);
+}

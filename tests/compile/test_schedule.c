@@ -1,0 +1,188 @@
+#include "backend.h"
+#include "network.h"
+#include "placement.h"
+#include "schedule.h"
+
+#include <criterion/criterion.h>
+
+static struct network net;
+static struct sl_placement *placement;
+static struct sl_schedule *schedule;
+
+static void begin(void)
+{
+        network_init(&net);
+}
+
+/* All graphs here are static already. */
+static void plan_it(const char *backend)
+{
+        struct sl_error *no_text = NULL;
+
+        network_finish(&net);
+        cr_assert_eq(sl_placement_new(net.graph, backend, &placement, no_text), 0);
+        cr_assert_eq(sl_schedule_new(placement, &schedule), 0);
+        cr_assert_eq(sl_schedule_place(schedule), 0);
+}
+
+static void end(void)
+{
+        schedule = sl_schedule_free(schedule);
+        placement = sl_placement_free(placement);
+        network_deinit(&net);
+}
+
+static uint32_t count_ops(uint32_t op)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < placement->graph->n_nodes; i++)
+                n += placement->graph->nodes[i].op == op;
+        return n;
+}
+
+TestSuite(schedule, .init = begin, .fini = end);
+
+Test(schedule, a_chain_of_relus_runs_in_one_block)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 1000));
+
+        for (uint32_t i = 0; i < 10; i++)
+                x = network_apply(&net, SL_OP_RELU, x);
+        network_output(&net, x);
+        plan_it("ref");
+        cr_assert_eq(schedule->n_blocks, 1);
+        cr_assert_eq(schedule->workspace_bytes, 4032);
+        cr_assert_eq(schedule->n_steps, 10);
+}
+
+Test(schedule, inputs_and_outputs_are_the_callers_own_buffers)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16));
+        uint32_t y = network_apply(&net, SL_OP_RELU, x);
+
+        network_output(&net, y);
+        plan_it("ref");
+        cr_assert_eq(schedule->workspace_bytes, 0);
+        cr_assert_eq(schedule->storages[x].place, SL_PLACE_INPUT);
+        cr_assert_eq(schedule->storages[y].place, SL_PLACE_OUTPUT);
+        cr_assert_eq(schedule->n_steps, 1);
+}
+
+Test(schedule, a_value_with_a_later_reader_is_not_overwritten)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16));
+        uint32_t a = network_apply(&net, SL_OP_RELU, x), b = network_apply(&net, SL_OP_NEG, a);
+
+        network_output(&net, network_node(&net, SL_OP_ADD, VALUES(b, a), 0, NULL));
+        plan_it("ref");
+        cr_assert_eq(schedule->n_blocks, 2);
+        cr_assert_neq(schedule->storages[a].index, schedule->storages[b].index);
+}
+
+Test(schedule, a_value_read_twice_by_one_node_is_not_overwritten)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16));
+        uint32_t a = network_apply(&net, SL_OP_RELU, x);
+        uint32_t b = network_node(&net, SL_OP_ADD, VALUES(a, a), 0, NULL);
+
+        network_output(&net, network_apply(&net, SL_OP_NEG, b));
+        plan_it("ref");
+        cr_assert_neq(schedule->storages[a].index, schedule->storages[b].index);
+}
+
+Test(schedule, a_view_shares_the_bytes_of_its_source_and_keeps_them_alive)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 4, 4));
+        uint32_t a = network_apply(&net, SL_OP_RELU, x);
+        uint32_t view = network_node(&net, SL_OP_FLATTEN, VALUES(a), ATTRS({SL_ATTR_AXIS, 0, {1}}));
+        uint32_t b = network_apply(&net, SL_OP_NEG, a), c = network_apply(&net, SL_OP_EXP, view);
+
+        network_output(&net, network_apply(&net, SL_OP_RELU, b));
+        network_output(&net, network_apply(&net, SL_OP_RELU, c));
+        plan_it("ref");
+        cr_assert_eq(schedule->storages[a].place, SL_PLACE_WORKSPACE);
+        cr_assert_eq(schedule->storages[a].index, schedule->storages[view].index);
+        cr_assert_neq(schedule->storages[a].index, schedule->storages[b].index);
+        cr_assert_eq(schedule->storages[c].index, schedule->storages[view].index, "the last reader works in place");
+}
+
+Test(schedule, a_view_of_a_fresh_value_is_written_straight_into_the_output)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 4, 4));
+        uint32_t a = network_apply(&net, SL_OP_RELU, x);
+
+        network_output(&net, network_node(&net, SL_OP_FLATTEN, VALUES(a), ATTRS({SL_ATTR_AXIS, 0, {1}})));
+        plan_it("ref");
+        cr_assert_eq(schedule->n_steps, 1);
+        cr_assert_eq(schedule->storages[a].place, SL_PLACE_OUTPUT);
+}
+
+Test(schedule, outputs_that_no_node_makes_are_copied)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16)), constant = network_weights(&net, DIMS(3));
+        uint32_t y = network_apply(&net, SL_OP_RELU, x);
+
+        network_output(&net, x);
+        network_output(&net, constant);
+        network_output(&net, y);
+        network_output(&net, y);
+        plan_it("ref");
+        cr_assert_eq(schedule->n_steps, 4);
+        cr_assert_eq(schedule->steps[1].copy_value, x);
+        cr_assert_eq(schedule->steps[2].copy_value, constant);
+        cr_assert_eq(schedule->steps[3].copy_value, y);
+        cr_assert_eq(schedule->steps[3].copy_output, 3);
+}
+
+Test(schedule, integers_that_nodes_still_read_are_not_kept_in_the_callers_buffer)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(4, 16));
+        uint32_t best = network_node(&net, SL_OP_ARG_MAX, VALUES(x), ATTRS({SL_ATTR_AXIS, 0, {1}}, {SL_ATTR_KEEPDIMS, 0, {0}}));
+
+        network_output(&net, best);
+        network_output(&net,
+                network_node(&net, SL_OP_GATHER, VALUES(network_weights(&net, DIMS(16, 3)), best), ATTRS({SL_ATTR_AXIS, 0, {0}})));
+        plan_it("ref");
+        cr_assert_eq(schedule->storages[best].place, SL_PLACE_WORKSPACE);
+        cr_assert_eq(schedule->n_steps, 3);
+}
+
+Test(schedule, on_ref_everything_is_plain_and_nothing_is_reordered)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 3, 8, 8));
+
+        x = network_conv(&net, x, 3, 16, 3, 1, 1);
+        network_output(&net, network_apply(&net, SL_OP_RELU, x));
+        plan_it("ref");
+        cr_assert_eq(count_ops(SL_OP_REORDER), 0);
+        cr_assert_eq(placement->graph->values[x].tensor.layout, SL_LAYOUT_PLAIN);
+}
+
+Test(schedule, on_cpu_a_chain_of_convolutions_stays_channels_last_until_the_end)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), a, b, c;
+
+        a = network_conv(&net, x, 16, 16, 3, 1, 1);
+        b = network_batch_norm(&net, a, 16);
+        c = network_conv(&net, network_apply(&net, SL_OP_RELU, b), 16, 16, 3, 1, 1);
+        network_output(&net, network_node(&net, SL_OP_ADD, VALUES(c, a), 0, NULL));
+        plan_it("cpu");
+        cr_assert_eq(placement->graph->values[a].tensor.layout, SL_LAYOUT_CHANNELS_LAST);
+        cr_assert_eq(placement->graph->values[c].tensor.layout, SL_LAYOUT_CHANNELS_LAST);
+        cr_assert_leq(count_ops(SL_OP_REORDER), 2, "one at each end at most");
+        cr_assert_eq(placement->graph->values[placement->graph->outputs[0]].tensor.layout, SL_LAYOUT_PLAIN);
+}
+
+Test(schedule, one_pixel_needs_no_reorder)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), pooled, flat;
+
+        x = network_conv(&net, x, 16, 32, 3, 1, 1);
+        pooled = network_apply(&net, SL_OP_GLOBAL_AVERAGE_POOL, x);
+        flat = network_node(&net, SL_OP_FLATTEN, VALUES(pooled), ATTRS({SL_ATTR_AXIS, 0, {1}}));
+        network_output(&net, flat);
+        plan_it("cpu");
+        cr_assert_leq(placement->n_reorders, 1, "only the model's input may need one");
+        cr_assert_eq(schedule->storages[pooled].place, SL_PLACE_OUTPUT);
+}
