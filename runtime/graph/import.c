@@ -36,7 +36,7 @@ static int find_opset(struct sl_importer *im)
                 im->graph->opset = model->opset_import[i]->version;
         }
         if (!im->graph->opset)
-                return sl_error_set(im->error, EBADMSG, "the model imports no opset of domain ai.onnx");
+                return sl_error_set(im->error, ENOTSUP, "the model imports no opset of domain ai.onnx");
         if (im->graph->opset < OPSET_MIN || im->graph->opset > OPSET_MAX)
                 return sl_error_set(im->error, ENOTSUP, "opset %" PRId64 " of domain ai.onnx, supported are %d to %d",
                         im->graph->opset, OPSET_MIN, OPSET_MAX);

@@ -118,7 +118,7 @@ int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, s
         return 0;
 }
 
-/* The result has the type of the base; an exponent of another type is cast to it, unless that would cut a fraction off. */
+/* An integer exponent of a floating base is cast to the base's type, for which there are fast kernels. */
 int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         struct sl_draft cast = {.op = SL_OP_CAST, .n_inputs = 1, .n_outputs = 1};
@@ -129,10 +129,8 @@ int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, st
                 return sl_import_wrong(im, node, "it wants two inputs");
         base = im->graph->values[draft->inputs[0]].tensor.dtype;
         exponent = im->graph->values[draft->inputs[1]].tensor.dtype;
-        if (base == exponent)
+        if (!sl_dtype_is_float(base) || sl_dtype_is_float(exponent))
                 return 0;
-        if (!sl_dtype_is_float(base) && sl_dtype_is_float(exponent))
-                return sl_import_refuse(im, node, "an integer to a fractional power is not supported");
         cast.inputs[0] = draft->inputs[1];
         result = sl_attrs_set_int(&cast.attrs, SL_ATTR_TO, base);
         return result < 0 ? result : sl_import_emit_step(im, node, &cast, &draft->inputs[1]);
