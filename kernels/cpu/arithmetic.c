@@ -55,6 +55,7 @@ DEFINE_ROW(div_f32, float, float, a / b)
 DEFINE_ROW(pow_f32, float, float, powf(a, b))
 DEFINE_ROW(min_f32, float, float, a < b || a != a ? a : b)
 DEFINE_ROW(max_f32, float, float, a > b || a != a ? a : b)
+DEFINE_ROW(prelu_f32, float, float, a < 0.0f ? a * b : a)
 DEFINE_ROW(equal_f32, float, uint8_t, a == b)
 DEFINE_ROW(greater_f32, float, uint8_t, a > b)
 DEFINE_ROW(greater_or_equal_f32, float, uint8_t, a >= b)
@@ -93,6 +94,7 @@ static row_function *const rows_f32[SL_OP_COUNT] = {
         [SL_OP_MUL] = mul_f32,
         [SL_OP_DIV] = div_f32,
         [SL_OP_POW] = pow_f32,
+        [SL_OP_PRELU] = prelu_f32,
         [SL_OP_MIN] = min_f32,
         [SL_OP_MAX] = max_f32,
         [SL_OP_SUM] = add_f32,

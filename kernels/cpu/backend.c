@@ -1,8 +1,9 @@
 /*
  * The `cpu` backend: which operator is written how, and the life of a kernel around that.
  *
- * Threads: supports(), pack() and repack() on any thread; a kernel belongs to one thread at a time. Ownership: a kernel owns its primitive (and a
- * smaller kernel that prepares its input) or its state. Invariant: exactly one of kernel->loop and kernel->primitive is set.
+ * Threads: supports(), pack() and repack() on any thread; a kernel belongs to one thread at a time. Ownership: a kernel owns its
+ * primitive (and a smaller kernel that prepares its input) or its state. Invariant: exactly one of kernel->loop and
+ * kernel->primitive is set.
  */
 #include "backend.h"
 
@@ -33,6 +34,7 @@ static sl_cpu_describe *const calls[SL_OP_COUNT] = {
         [SL_OP_AVERAGE_POOL] = sl_cpu_describe_pool,
         [SL_OP_GLOBAL_AVERAGE_POOL] = sl_cpu_describe_pool,
         [SL_OP_GLOBAL_MAX_POOL] = sl_cpu_describe_pool,
+        [SL_OP_LRN] = sl_cpu_describe_response,
         [SL_OP_SOFTMAX] = sl_cpu_describe_softmax,
         [SL_OP_LOG_SOFTMAX] = sl_cpu_describe_softmax,
         [SL_OP_ELU] = sl_cpu_describe_function,
@@ -73,6 +75,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_MUL] = &sl_cpu_binary,
         [SL_OP_DIV] = &sl_cpu_binary,
         [SL_OP_POW] = &sl_cpu_binary,
+        [SL_OP_PRELU] = &sl_cpu_binary,
         [SL_OP_EQUAL] = &sl_cpu_binary,
         [SL_OP_GREATER] = &sl_cpu_binary,
         [SL_OP_GREATER_OR_EQUAL] = &sl_cpu_binary,

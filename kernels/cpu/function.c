@@ -1,5 +1,6 @@
 /*
- * Functions of one element that the library computes by polynomials: those that a compiler does not vectorise.
+ * Functions of one element that the library computes by polynomials: those that a compiler does not vectorise. And LRN, which is a
+ * function of an element and its neighbours among the channels.
  */
 #include "cpu/describe.h"
 
@@ -45,4 +46,24 @@ bool sl_cpu_describe_function(const struct sl_node_desc *node, struct sl_cpu_cal
         call->spec.source = sl_describe_dense(1, &elements);
         call->spec.result = call->spec.source;
         return choose_function(node, &call->spec) && !node->epilogue.activation && !node->epilogue.has_residual;
+}
+
+/* LRN. The library's window has its middle on the channel, as ONNX's has when its size is odd. */
+bool sl_cpu_describe_response(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        int64_t size = sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0);
+
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || !sl_cpu_same_place(x, y) || sl_cpu_is_empty(x) || x->shape.rank != 4)
+                return false;
+        if (size < 1 || size > INT32_MAX || size % 2 == 0)
+                return false;
+        call->spec.kind = SL_PRIMITIVE_RESPONSE;
+        call->spec.source = sl_describe_tensor(x);
+        call->spec.result = call->spec.source;
+        call->spec.axis = (uint32_t)size;
+        call->spec.a = (float)sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 1e-4);
+        call->spec.b = (float)sl_attrs_float(&node->attrs, SL_ATTR_VALUE, 1.0);
+        call->spec.scale = (float)sl_attrs_float(&node->attrs, SL_ATTR_BETA, 0.75);
+        return !node->epilogue.activation && !node->epilogue.has_residual;
 }

@@ -44,6 +44,7 @@ sl_cpu_describe sl_cpu_describe_convolution;
 sl_cpu_describe sl_cpu_describe_gemm;
 sl_cpu_describe sl_cpu_describe_matmul;
 sl_cpu_describe sl_cpu_describe_pool;
+sl_cpu_describe sl_cpu_describe_response; /* LRN */
 sl_cpu_describe sl_cpu_describe_softmax;
 sl_cpu_describe sl_cpu_describe_function;
 

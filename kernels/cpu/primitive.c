@@ -11,6 +11,9 @@
 
 static_assert(sizeof(dnnl_memory_desc_t) <= SL_PACK_FORM_BYTES, "a memory descriptor fits a form");
 
+/* Longer than any block of elements in a form that the library uses. */
+#define BLOCK_MAX 4096
+
 struct sl_primitive {
         dnnl_engine_t engine;
         dnnl_stream_t stream;
@@ -28,6 +31,7 @@ struct description {
                 dnnl_matmul_desc_t matmul;
                 dnnl_pooling_v2_desc_t pooling;
                 dnnl_softmax_v2_desc_t softmax;
+                dnnl_lrn_desc_t response;
                 dnnl_eltwise_desc_t function;
         } op;
         dnnl_memory_desc_t source, weights, bias, result;
@@ -81,10 +85,38 @@ static dnnl_status_t describe_tensor(const struct sl_strided *tensor, bool any, 
         return dnnl_memory_desc_init_by_strides(ret_md, (int)tensor->rank, dims, dnnl_f32, strides);
 }
 
-/*
- * Weights: in the form, of the library's choice (@any), or plain. A form comes out of a file, so it is believed only when it
- * describes this very tensor in the bytes that it claims.
- */
+/* Nothing that would lead the library outside a memory of the size that it computes: blocks are small and over dimensions there
+ * are. */
+static bool blocks_are_sane(const dnnl_memory_desc_t *form)
+{
+        const dnnl_blocking_desc_t *blocking = &form->format_desc.blocking;
+
+        if (blocking->inner_nblks < 0 || blocking->inner_nblks > DNNL_MAX_NDIMS)
+                return false;
+        for (int i = 0; i < blocking->inner_nblks; i++)
+                if (blocking->inner_idxs[i] < 0 || blocking->inner_idxs[i] >= form->ndims || blocking->inner_blks[i] < 1 ||
+                        blocking->inner_blks[i] > BLOCK_MAX)
+                        return false;
+        return true;
+}
+
+/* A form comes out of a file, so it is believed only when it describes this very tensor. */
+static bool form_fits(const dnnl_memory_desc_t *form, const struct sl_strided *weights)
+{
+        if (form->ndims != (int)weights->rank || form->data_type != dnnl_f32 || form->format_kind != dnnl_blocked)
+                return false;
+        if (form->offset0 || form->extra.flags || !blocks_are_sane(form))
+                return false;
+        for (int i = 0; i < form->ndims; i++) {
+                if (form->dims[i] != weights->dims[i] || form->padded_offsets[i] || form->format_desc.blocking.strides[i] < 0)
+                        return false;
+                if (form->padded_dims[i] < form->dims[i] || form->padded_dims[i] - form->dims[i] >= BLOCK_MAX)
+                        return false;
+        }
+        return true;
+}
+
+/* Weights: in the form (of exactly the bytes that it claims), of the library's choice (@any), or plain. */
 static dnnl_status_t describe_weights(
         const struct sl_primitive_spec *spec, const struct sl_packed *packed, bool any, dnnl_memory_desc_t *ret_md)
 {
@@ -95,12 +127,7 @@ static dnnl_status_t describe_weights(
         if (packed->form_bytes != sizeof(form))
                 return dnnl_invalid_arguments;
         memcpy(&form, packed->form, sizeof(form));
-        if (form.ndims != (int)spec->weights.rank || form.data_type != dnnl_f32 || form.format_kind != dnnl_blocked)
-                return dnnl_invalid_arguments;
-        for (int i = 0; i < form.ndims; i++)
-                if (form.dims[i] != spec->weights.dims[i])
-                        return dnnl_invalid_arguments;
-        if (dnnl_memory_desc_get_size(&form) != packed->data_bytes)
+        if (!form_fits(&form, &spec->weights) || dnnl_memory_desc_get_size(&form) != packed->data_bytes)
                 return dnnl_invalid_arguments;
         *ret_md = form;
         return dnnl_success;
@@ -142,7 +169,7 @@ static dnnl_status_t describe_attr(const struct sl_primitive_spec *spec, dnnl_pr
         if (status != dnnl_success)
                 return status;
         status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-        if (status == dnnl_success && spec->scale != 0.0f)
+        if (status == dnnl_success && spec->kind == SL_PRIMITIVE_MATMUL && spec->scale != 0.0f)
                 status = dnnl_primitive_attr_set_output_scales(attr, 1, 0, &spec->scale);
         if (status == dnnl_success)
                 status = append_steps(spec, attr);
@@ -206,6 +233,9 @@ static dnnl_status_t describe_op(const struct sl_primitive_spec *spec, struct de
         case SL_PRIMITIVE_POOL_AVERAGE:
         case SL_PRIMITIVE_POOL_AVERAGE_PADDED:
                 return describe_pooling(spec, d);
+        case SL_PRIMITIVE_RESPONSE:
+                return dnnl_lrn_forward_desc_init(&d->op.response, dnnl_forward_inference, dnnl_lrn_across_channels, &d->source,
+                        (dnnl_dim_t)spec->axis, spec->a, spec->scale, spec->b);
         case SL_PRIMITIVE_SOFTMAX:
         case SL_PRIMITIVE_LOG_SOFTMAX:
                 return dnnl_softmax_v2_forward_desc_init(&d->op.softmax, dnnl_forward_inference,
@@ -415,7 +445,7 @@ int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packe
                 return sl_error_set(error, ENOMEM, "no memory for a oneDNN primitive");
         if (describe_weights(spec, packed, false, &weights) != dnnl_success) {
                 sl_primitive_free(p);
-                return sl_error_set(error, EINVAL, "the packed weights are not in a form of these weights");
+                return sl_error_set(error, ENOTSUP, "the packed weights are not in a form of these weights");
         }
         status = build(p, spec, packed);
         if (status != dnnl_success) {

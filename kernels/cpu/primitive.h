@@ -23,6 +23,7 @@ enum sl_primitive_kind {
         SL_PRIMITIVE_POOL_MAX,
         SL_PRIMITIVE_POOL_AVERAGE,        /* over the elements inside the tensor */
         SL_PRIMITIVE_POOL_AVERAGE_PADDED, /* over the whole kernel */
+        SL_PRIMITIVE_RESPONSE,            /* x / (b + a / axis * sum of squares over `axis` channels) ^ scale */
         SL_PRIMITIVE_SOFTMAX,
         SL_PRIMITIVE_LOG_SOFTMAX,
         SL_PRIMITIVE_FUNCTION,
@@ -79,9 +80,9 @@ struct sl_primitive_spec {
         uint32_t kind; /* enum sl_primitive_kind */
         struct sl_strided source, weights, bias, result;
         int64_t kernel[3], strides[3], dilations[3], pads_begin[3], pads_end[3]; /* per spatial dimension; dilations start at 1 */
-        float scale;                                                             /* of the product, before the steps; 0: none */
-        uint32_t axis;                                                           /* of SOFTMAX */
-        uint32_t function;                                                       /* of FUNCTION */
+        float scale;       /* of MATMUL: of the product, before the steps, 0: none; of RESPONSE: the exponent */
+        uint32_t axis;     /* of SOFTMAX; of RESPONSE: the width of the window */
+        uint32_t function; /* of FUNCTION */
         float a, b;
         uint32_t n_steps;
         struct sl_primitive_step steps[SL_PRIMITIVE_STEPS_MAX];
@@ -105,8 +106,8 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
 
 /*
  * @packed: the form of the weights; NULL or data_bytes 0: plain, as in the spec. Load time: allocates and generates code.
- * Return: 0; -ENOTSUP the library has no code for it, or only reference code for weights in that form; -EINVAL a damaged form;
- * -ENOMEM.
+ * Return: 0; -ENOTSUP the library has no code for it, or only reference code for weights in that form, or the form is not one of
+ * these weights; -ENOMEM.
  */
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,
         struct sl_error *error);

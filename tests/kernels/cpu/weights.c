@@ -1,0 +1,118 @@
+/*
+ * Weights in oneDNN's form: one copy for all batch sizes, and no belief in a form that is not one of these weights.
+ */
+#include "case.h"
+
+#include "base/error.h"
+#include "cpu/threads.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static void parse_batch(const char *format, int batch, struct sl_node_desc *ret_node)
+{
+        char line[256];
+        struct test_case test;
+
+        snprintf(line, sizeof(line), format, batch);
+        case_parse(line, &test);
+        *ret_node = case_cpu_node(&test);
+}
+
+static int compile_with(const struct sl_node_desc *node, const struct sl_packed *weights, struct sl_error *error)
+{
+        const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        struct sl_packed packed[SL_NODE_INPUTS_MAX] = {[1] = *weights};
+        struct sl_kernel *kernel = NULL;
+        int r = sl_backend_cpu.compile(node, packed, constants, &kernel, error);
+
+        sl_backend_cpu.kernel_free(kernel);
+        return r;
+}
+
+static const char *const ladders[] = {
+        "Conv %dx3x224x224 64x3x7x7 64 pads=3,3,3,3 strides=2,2 tonhwc +relu",
+        "Conv %dx64x56x56 64x64x3x3 64 pads=1,1,1,1 nhwc +relu",
+        "Conv %dx256x56x56 128x256x1x1 128 strides=2,2 nhwc +residual +relu",
+        "Conv %dx2048x7x7 512x2048x1x1 512 nhwc +relu",
+        "Conv %dx32x112x112 32x1x3x3 32 group=32 pads=1,1,1,1 nhwc +clip",
+        "Conv %dx128x28x28 128x4x3x3 128 group=32 pads=1,1,1,1 nhwc +relu",
+        "Conv %dx1x28x28 6x1x5x5 6 pads=2,2,2,2 nhwc +relu",
+        "Gemm %dx2048 1000x2048 1000 transB=1",
+        "Gemm %dx84 10x84 10 transB=1",
+        "MatMul %dx128x768 768x3072 3072 +gelu",
+};
+
+Test(cpu_weights, packed_for_the_largest_batch_serve_every_smaller_one)
+{
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(ladders) / sizeof(ladders[0]); i++) {
+                struct sl_node_desc node;
+                struct sl_packed weights;
+
+                parse_batch(ladders[i], 32, &node);
+                cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+                for (int batch = 1; batch <= 32; batch *= 2) {
+                        struct sl_error error = {{0}};
+
+                        parse_batch(ladders[i], batch, &node);
+                        cr_expect_eq(compile_with(&node, &weights, &error), 0, "%s, batch %d: %s", ladders[i], batch, error.text);
+                }
+        }
+}
+
+Test(cpu_weights, a_form_of_other_weights_is_refused)
+{
+        struct sl_node_desc node, other;
+        struct sl_packed weights, damaged;
+        struct sl_error error = {{0}};
+
+        sl_cpu_use_one_thread();
+        parse_batch("Conv %dx64x56x56 64x64x3x3 64 pads=1,1,1,1 nhwc", 1, &node);
+        parse_batch("Conv %dx64x56x56 32x64x3x3 32 pads=1,1,1,1 nhwc", 1, &other);
+        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+        cr_assert_gt(weights.data_bytes, 0);
+        cr_expect_eq(compile_with(&node, &weights, &error), 0, "%s", error.text);
+        cr_expect_eq(compile_with(&other, &weights, &error), -ENOTSUP);
+        cr_expect(strstr(error.text, "Conv"), "the text names the operator: %s", error.text);
+
+        damaged = weights;
+        damaged.data_bytes -= 64;
+        cr_expect_eq(compile_with(&node, &damaged, &error), -ENOTSUP);
+        damaged = weights;
+        damaged.form_bytes--;
+        cr_expect_eq(compile_with(&node, &damaged, &error), -ENOTSUP);
+        damaged = weights;
+        memset(damaged.form, 0xff, damaged.form_bytes);
+        cr_expect_eq(compile_with(&node, &damaged, &error), -ENOTSUP);
+}
+
+static const char *const declined[] = {
+        "Conv 1x3x8x8:float64 4x3x3x3:float64",
+        "Div 3:int64 3:int64",
+        "Add 3:float64 3:float64",
+        "Pad 3x4 pads=1,1,1,1 mode=1",
+        "ReduceMean 2x3x4x5 axes=0,2",
+        "AveragePool 2x8x12x12 kernel_shape=3,3 strides=2,2 ceil_mode=1 count_include_pad=1",
+        "MatMul 2x4x16 16x8 nhwc",
+        "ArgMax 2x3 axis=1",
+};
+
+Test(cpu_weights, what_no_kernel_fits_is_declined_and_does_not_compile)
+{
+        struct sl_packed none = {0};
+
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < sizeof(declined) / sizeof(declined[0]); i++) {
+                struct sl_error error = {{0}};
+                struct test_case test;
+                struct sl_node_desc node;
+
+                case_parse(declined[i], &test);
+                node = case_cpu_node(&test);
+                cr_expect_not(sl_backend_cpu.supports(&node), "%s", declined[i]);
+                cr_expect_eq(compile_with(&node, &none, &error), -ENOTSUP, "%s", declined[i]);
+                cr_expect(strstr(error.text, sl_op_name(node.op)), "%s: %s", declined[i], error.text);
+        }
+}
