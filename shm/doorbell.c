@@ -101,7 +101,7 @@ int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t ti
         return r;
 }
 
-void sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
+bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
 {
         full_fence(); /* K1 */
 
@@ -111,4 +111,5 @@ void sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
                 syscall(SYS_futex, &queue->response->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
         else if (sleep == SL_ASLEEP_FD && completion_fd >= 0)
                 sl_doorbell_ring(completion_fd);
+        return sleep != SL_AWAKE;
 }

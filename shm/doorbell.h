@@ -38,5 +38,5 @@ void sl_dispatcher_wake(struct sl_dispatcher_line *line);
  */
 int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns);
 
-/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none. */
-void sl_client_wake(const struct sl_queue_map *queue, int completion_fd);
+/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none. True if it slept. */
+bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd);

@@ -72,7 +72,7 @@ struct sl_runtime_options {
 void sl_runtime_options_init(struct sl_runtime_options *options);
 
 /*
- * Makes the stats page, the catalogue, the socket and the dispatcher; serves nothing yet. Options are copied (what they point to is
+ * Makes the stats page, the catalogue and the dispatcher; serves nothing yet. Options are copied (what they point to is
  * not). Return: 0; -EADDRINUSE another runtime has this name; -EACCES, -ENOSPC, -EMFILE, -ENOMEM; the text names the thing.
  */
 int sl_runtime_new(const struct sl_runtime_options *options, struct sl_runtime **ret_runtime, struct sl_error *error);
@@ -81,13 +81,16 @@ int sl_runtime_new(const struct sl_runtime_options *options, struct sl_runtime *
 struct sl_runtime *sl_runtime_free(struct sl_runtime *runtime);
 
 /*
- * Loads everything that scan() lists and waits until each is ready or has failed (one log line each). Attach is possible only
- * afterwards: ready means ready. Return: 0, also when some failed; -errno of scan(). @ret_failed: how many did.
+ * Loads everything that scan() lists and waits until each is ready or has failed (one log line each). To be called before
+ * sl_runtime_listen(): ready means ready. Return: 0, also when some failed; -errno of scan(). @ret_failed: how many did.
  */
 int sl_runtime_load_all(struct sl_runtime *runtime, uint32_t *ret_failed, struct sl_error *error);
 
 /* Calls @handle in the control thread whenever @fd is readable (a signalfd). The fd stays the caller's. */
 int sl_runtime_watch(struct sl_runtime *runtime, int fd, void (*handle)(void *context), void *context);
+
+/* Opens the attach socket: from here on a client that connects can infer. The folder of the socket must exist. -errno with text. */
+int sl_runtime_listen(struct sl_runtime *runtime, struct sl_error *error);
 
 /* Serves until sl_runtime_stop(), then drains: no new requests, grace time, the rest completed as cancelled. Return: 0, -errno. */
 int sl_runtime_run(struct sl_runtime *runtime);

@@ -1,0 +1,188 @@
+#include "accumulator.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "combine.h"
+#include "ensemble.h"
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define NONE UINT32_MAX
+
+struct sl_accumulator {
+        unsigned char *staging;
+        uint64_t staging_bytes;
+        struct sl_arena *arena;
+        uint32_t n_segments;
+        uint32_t free; /* list through next_free */
+        struct sl_segment *segments;
+};
+
+int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator)
+{
+        struct sl_accumulator *a = calloc(1, sizeof(*a));
+
+        if (!a)
+                return -ENOMEM;
+        a->staging_bytes = sl_align_up(staging_bytes, SL_PAGE_BYTES);
+        a->staging = mmap(NULL, a->staging_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (a->staging == MAP_FAILED)
+                a->staging = NULL;
+        a->segments = calloc(segments, sizeof(*a->segments));
+        if (!a->staging || !a->segments || sl_arena_new(a->staging_bytes, &a->arena) < 0) {
+                sl_accumulator_free(a);
+                return -ENOMEM;
+        }
+        a->n_segments = segments;
+        for (uint32_t i = 0; i < segments; i++)
+                a->segments[i].next_free = i + 1 < segments ? i + 1 : NONE;
+        *ret_accumulator = a;
+        return 0;
+}
+
+struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *a)
+{
+        if (!a)
+                return NULL;
+        if (a->staging)
+                munmap(a->staging, a->staging_bytes);
+        sl_arena_free(a->arena);
+        free(a->segments);
+        free(a);
+        return NULL;
+}
+
+struct sl_segment *sl_accumulator_segment(struct sl_accumulator *a, uint32_t segment)
+{
+        return &a->segments[segment];
+}
+
+/* Bytes of one member's predictions, each output on lines of its own. */
+static uint64_t member_bytes(const struct sl_ensemble *ensemble, uint32_t samples)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < ensemble->member_outputs; i++)
+                bytes += sl_align_up(sl_served_port_bytes(&ensemble->outputs[i], samples), SL_LINE_BYTES);
+        return bytes;
+}
+
+uint64_t sl_accumulator_staging_bytes(const struct sl_ensemble *ensemble, uint32_t samples)
+{
+        return ensemble->direct ? 0 : member_bytes(ensemble, samples) * ensemble->n_members;
+}
+
+int sl_accumulator_open(struct sl_accumulator *a, struct sl_request *request, uint32_t number)
+{
+        const struct sl_ensemble *ensemble = request->ensemble;
+        uint32_t id = a->free;
+        uint64_t offset = 0;
+
+        if (id == NONE)
+                return -EAGAIN;
+        struct sl_segment *segment = &a->segments[id];
+        uint32_t start = number * ensemble->segment_samples;
+        uint32_t samples =
+                request->samples - start < ensemble->segment_samples ? request->samples - start : ensemble->segment_samples;
+        uint64_t bytes = sl_accumulator_staging_bytes(ensemble, samples);
+        if (bytes && sl_arena_take(a->arena, bytes, &offset) < 0)
+                return -EAGAIN;
+
+        a->free = segment->next_free;
+        segment->request = request;
+        segment->number = number;
+        segment->start = start;
+        segment->samples = samples;
+        segment->staging = bytes ? a->staging + offset : NULL;
+        segment->staging_offset = offset;
+        segment->messages_left = ensemble->n_members;
+        /* Relaxed: the job that names this segment is published by a mailbox (B1). */
+        atomic_store_explicit(&segment->missing, ensemble->n_members, memory_order_relaxed);
+        atomic_store_explicit(&segment->failures, 0, memory_order_relaxed);
+        return (int)id;
+}
+
+void sl_accumulator_close(struct sl_accumulator *a, uint32_t id)
+{
+        struct sl_segment *segment = &a->segments[id];
+
+        if (segment->staging)
+                sl_arena_give(a->arena, segment->staging_offset);
+        segment->request = NULL;
+        segment->next_free = a->free;
+        a->free = id;
+}
+
+/* Output @output of the request, from this segment's first sample on. */
+static void *client_place(const struct sl_segment *segment, uint32_t output)
+{
+        const struct sl_ensemble *ensemble = segment->request->ensemble;
+        unsigned char *base = segment->request->tensors[ensemble->n_inputs + output];
+
+        return base + (size_t)segment->start * ensemble->outputs[output].sample_bytes;
+}
+
+static void *staged_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
+{
+        const struct sl_ensemble *ensemble = segment->request->ensemble;
+        uint64_t offset = member_bytes(ensemble, segment->samples) * member;
+
+        for (uint32_t i = 0; i < output; i++)
+                offset += sl_align_up(sl_served_port_bytes(&ensemble->outputs[i], segment->samples), SL_LINE_BYTES);
+        return segment->staging + offset;
+}
+
+void *sl_accumulator_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
+{
+        if (segment->staging)
+                return staged_place(segment, member, output);
+        return client_place(segment, member * segment->request->ensemble->member_outputs + output);
+}
+
+static void combine_output(const struct sl_segment *segment, uint32_t output)
+{
+        const struct sl_ensemble *ensemble = segment->request->ensemble;
+        const struct sl_served_port *port = &ensemble->outputs[output];
+        const struct sl_shape *shape = &port->port.shape;
+        const float *predictions[SL_MEMBERS_MAX];
+        size_t elements = sl_served_port_bytes(port, segment->samples) / sizeof(float);
+        size_t classes = shape->rank > 1 ? (size_t)shape->dims[shape->rank - 1] : 1;
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                predictions[m] = staged_place(segment, m, output);
+        sl_combine(&(struct sl_combination){
+                .rule = ensemble->rule,
+                .n_members = ensemble->n_members,
+                .weights = ensemble->weights,
+                .predictions = predictions,
+                .samples = elements / classes,
+                .classes = classes,
+                .output = client_place(segment, output),
+        });
+}
+
+static void combine(const struct sl_segment *segment)
+{
+        for (uint32_t i = 0; i < segment->request->ensemble->n_outputs; i++)
+                combine_output(segment, i);
+}
+
+int sl_accumulator_deliver(struct sl_segment *segment, int status)
+{
+        const struct sl_request *request = segment->request;
+
+        if (status < 0)
+                atomic_fetch_add_explicit(&segment->failures, 1, memory_order_relaxed);
+        if (atomic_fetch_sub_explicit(&segment->missing, 1, memory_order_acq_rel) != 1) /* P1, P2 */
+                return 0;
+        if (atomic_load_explicit(&segment->failures, memory_order_relaxed) || sl_request_verdict(request))
+                return 1;
+        if (request->deadline_ns && sl_clock_ns() >= request->deadline_ns)
+                return -ETIME;
+        if (segment->staging)
+                combine(segment);
+        return 1;
+}

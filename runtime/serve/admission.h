@@ -1,0 +1,29 @@
+/*
+ * Admission: is a copied entry a request that this ensemble can serve? Pure arithmetic on private copies, so that a client
+ * that changes its memory meanwhile changes nothing, and so that it can be fuzzed. Any thread.
+ */
+#pragma once
+
+#include "channel.h"
+#include "ensemble.h"
+
+struct sl_admission {
+        uint32_t samples;
+        uint32_t n_segments;
+        uint64_t bytes_needed; /* with -EMSGSIZE */
+};
+
+/*
+ * @entry and @descriptors (n_inputs + n_outputs of them, at most the channel's `tensors`) are private copies.
+ * @ret_tensors: an address in the runtime's mapping for each descriptor. Whole ranges are inside their regions.
+ *
+ * Return: 0, or
+ *   -EINVAL    unknown flags, a count, type, rank, dimension, size or alignment that differs from the ensemble's
+ *   -EFAULT    a tensor outside its region, or a region that there is not
+ *   -EMSGSIZE  an output's capacity is too small
+ *   -E2BIG     more samples than samples_max
+ *   -ETIME     the deadline has passed
+ */
+int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *ret_admission,
+        void **ret_tensors);

@@ -1,0 +1,176 @@
+#include "batcher.h"
+
+#include "base/bytes.h"
+#include "ensemble.h"
+#include "port.h"
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sl_batcher {
+        uint32_t n_inputs, n_outputs;
+        struct sl_served_port inputs[SL_PLAN_PORTS_MAX], outputs[SL_PLAN_PORTS_MAX];
+        unsigned char *pool; /* one allocation */
+        unsigned char *pool_inputs[SL_PLAN_PORTS_MAX], *pool_outputs[SL_PLAN_PORTS_MAX];
+
+        struct sl_segment *segments[SL_JOB_SEGMENTS_MAX];
+        uint32_t members[SL_JOB_SEGMENTS_MAX];
+        uint32_t n_segments;
+        uint32_t samples, done; /* of the job */
+        bool whole;             /* without a batch: one run takes everything */
+        bool gathered;
+};
+
+static int init_ports(struct sl_batcher *b, const struct sl_plan_info *info)
+{
+        int r = 0;
+
+        b->n_inputs = info->n_inputs;
+        b->n_outputs = info->n_outputs;
+        b->whole = !info->batchable;
+        for (uint32_t i = 0; i < b->n_inputs && r == 0; i++)
+                r = sl_served_port_init(&b->inputs[i], &info->inputs[i]);
+        for (uint32_t i = 0; i < b->n_outputs && r == 0; i++)
+                r = sl_served_port_init(&b->outputs[i], &info->outputs[i]);
+        return r;
+}
+
+static uint64_t place_ports(const struct sl_served_port *ports, uint32_t n, uint32_t batch_max, unsigned char *pool,
+        uint64_t offset, unsigned char **places)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                places[i] = pool ? pool + offset : NULL;
+                offset += sl_align_up(sl_served_port_bytes(&ports[i], batch_max), SL_LINE_BYTES);
+        }
+        return offset;
+}
+
+int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher)
+{
+        struct sl_batcher *b = calloc(1, sizeof(*b));
+
+        if (!b || init_ports(b, info) < 0) {
+                free(b);
+                return -ENOMEM;
+        }
+        uint64_t outputs = place_ports(b->inputs, b->n_inputs, batch_max, NULL, 0, b->pool_inputs);
+        uint64_t bytes = place_ports(b->outputs, b->n_outputs, batch_max, NULL, outputs, b->pool_outputs);
+        b->pool = aligned_alloc(SL_LINE_BYTES, bytes ? bytes : SL_LINE_BYTES);
+        if (!b->pool) {
+                free(b);
+                return -ENOMEM;
+        }
+        memset(b->pool, 0, bytes);
+        place_ports(b->inputs, b->n_inputs, batch_max, b->pool, 0, b->pool_inputs);
+        place_ports(b->outputs, b->n_outputs, batch_max, b->pool, outputs, b->pool_outputs);
+        *ret_batcher = b;
+        return 0;
+}
+
+struct sl_batcher *sl_batcher_free(struct sl_batcher *b)
+{
+        if (b)
+                free(b->pool);
+        free(b);
+        return NULL;
+}
+
+static const unsigned char *client_input(const struct sl_segment *segment, const struct sl_served_port *port, uint32_t input)
+{
+        const unsigned char *base = segment->request->tensors[input];
+
+        return port->port.batch_axis == SL_PORT_NO_BATCH ? base : base + (size_t)segment->start * port->sample_bytes;
+}
+
+static void gather(struct sl_batcher *b)
+{
+        for (uint32_t i = 0; i < b->n_inputs; i++) {
+                unsigned char *to = b->pool_inputs[i];
+
+                for (uint32_t s = 0; s < b->n_segments; s++) {
+                        size_t bytes = sl_served_port_bytes(&b->inputs[i], b->segments[s]->samples);
+
+                        memcpy(to, client_input(b->segments[s], &b->inputs[i], i), bytes);
+                        to += bytes;
+                }
+        }
+}
+
+void sl_batcher_begin(struct sl_batcher *b, struct sl_segment *const *segments, const uint32_t *members, uint32_t n)
+{
+        b->n_segments = n;
+        b->samples = b->done = 0;
+        b->gathered = n > 1;
+        for (uint32_t i = 0; i < n; i++) {
+                b->segments[i] = segments[i];
+                b->members[i] = members[i];
+                b->samples += segments[i]->samples;
+        }
+        if (b->gathered)
+                gather(b);
+}
+
+/* A split job: client memory in place, or through the pool for inputs that index. */
+static const void *split_input(struct sl_batcher *b, uint32_t input, uint32_t samples)
+{
+        const struct sl_served_port *port = &b->inputs[input];
+        const unsigned char *from = client_input(b->segments[0], port, input);
+
+        if (port->port.batch_axis != SL_PORT_NO_BATCH)
+                from += (size_t)b->done * port->sample_bytes;
+        if (!port->port.indexes)
+                return from;
+        memcpy(b->pool_inputs[input], from, sl_served_port_bytes(port, samples));
+        return b->pool_inputs[input];
+}
+
+static void *split_output(struct sl_batcher *b, uint32_t output)
+{
+        unsigned char *to = sl_accumulator_place(b->segments[0], b->members[0], output);
+
+        return b->whole ? to : to + (size_t)b->done * b->outputs[output].sample_bytes;
+}
+
+bool sl_batcher_next(struct sl_batcher *b, const struct sl_instance *instance, struct sl_batch *ret_batch)
+{
+        if (b->done == b->samples)
+                return false;
+        uint32_t step = b->whole ? 1 : sl_instance_step(instance, b->samples - b->done);
+
+        ret_batch->samples = step;
+        for (uint32_t i = 0; i < b->n_inputs; i++)
+                ret_batch->inputs[i] =
+                        b->gathered ? b->pool_inputs[i] + (size_t)b->done * b->inputs[i].sample_bytes : split_input(b, i, step);
+        for (uint32_t i = 0; i < b->n_outputs; i++)
+                ret_batch->outputs[i] =
+                        b->gathered ? b->pool_outputs[i] + (size_t)b->done * b->outputs[i].sample_bytes : split_output(b, i);
+        b->done = b->whole ? b->samples : b->done + step;
+        return true;
+}
+
+void sl_batcher_scatter(struct sl_batcher *b)
+{
+        if (!b->gathered)
+                return;
+        for (uint32_t i = 0; i < b->n_outputs; i++) {
+                const unsigned char *from = b->pool_outputs[i];
+
+                for (uint32_t s = 0; s < b->n_segments; s++) {
+                        size_t bytes = sl_served_port_bytes(&b->outputs[i], b->segments[s]->samples);
+
+                        memcpy(sl_accumulator_place(b->segments[s], b->members[s], i), from, bytes);
+                        from += bytes;
+                }
+        }
+}
+
+void sl_batcher_pool(struct sl_batcher *b, uint32_t samples, struct sl_batch *ret_batch)
+{
+        ret_batch->samples = samples;
+        for (uint32_t i = 0; i < b->n_inputs; i++)
+                ret_batch->inputs[i] = b->pool_inputs[i];
+        for (uint32_t i = 0; i < b->n_outputs; i++)
+                ret_batch->outputs[i] = b->pool_outputs[i];
+}

@@ -1,0 +1,38 @@
+/*
+ * The first stage of a worker: from the segments of a job to batches that the predictor can run.
+ *
+ * A job of one segment is split: batches of the plan's sizes, largest first, whose inputs are read straight from the client's
+ * arena and whose predictions go straight to their place. A job of several segments is gathered: one copy of each input into
+ * the worker's pool, one copy of each prediction out of it. Inputs that an indexing kernel consumes are always copied first.
+ */
+#pragma once
+
+#include "accumulator.h"
+#include "message.h"
+#include "plan.h"
+
+#include <stdbool.h>
+
+struct sl_batcher;
+
+struct sl_batch {
+        uint32_t samples; /* a size of the plan's ladder */
+        const void *inputs[SL_PLAN_PORTS_MAX];
+        void *outputs[SL_PLAN_PORTS_MAX];
+};
+
+/* The pool holds one batch of @batch_max samples, inputs and outputs. Return: 0, -ENOMEM. */
+int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher);
+struct sl_batcher *sl_batcher_free(struct sl_batcher *batcher);
+
+/* Starts on the segments of a job that are worth computing; @n >= 1. All belong to the batcher's model as member members[i]. */
+void sl_batcher_begin(struct sl_batcher *batcher, struct sl_segment *const *segments, const uint32_t *members, uint32_t n);
+
+/* The next batch; false when the job is done. */
+bool sl_batcher_next(struct sl_batcher *batcher, const struct sl_instance *instance, struct sl_batch *ret_batch);
+
+/* After the last batch of a gathered job: predictions from the pool to each segment's place. */
+void sl_batcher_scatter(struct sl_batcher *batcher);
+
+/* A batch that lies wholly in the pool, for warm-up. @samples is at most batch_max. */
+void sl_batcher_pool(struct sl_batcher *batcher, uint32_t samples, struct sl_batch *ret_batch);

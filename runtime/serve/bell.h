@@ -1,0 +1,40 @@
+/*
+ * How a thread of the runtime sleeps and another one wakes it: the protocol of shm/doorbell.h (W1 to W3, K1, K2) between
+ * threads. The sleeper owns the bell; K1 is the seq_cst store of sl_mailbox_put().
+ *
+ *     sleeper:  sl_bell_sleep(); look once more at every mailbox; if empty sl_wait_for(); sl_bell_awake()
+ *     waker:    sl_mailbox_put(); sl_bell_ring()
+ */
+#pragma once
+
+#include "wait.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+
+struct sl_bell {
+        alignas(128) _Atomic uint32_t sleeping;
+        struct sl_wait *wait; /* the sleeper's */
+        uint64_t token;       /* of the POSTED event */
+};
+
+/* W1. Owner. */
+static inline void sl_bell_sleep(struct sl_bell *bell)
+{
+        atomic_store_explicit(&bell->sleeping, 1, memory_order_seq_cst);
+}
+
+/* Owner, after the wait or when the last look found work. */
+static inline void sl_bell_awake(struct sl_bell *bell)
+{
+        atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed);
+}
+
+/* K2: a system call only if the owner sleeps; the exchange lets one of several wakers make it. Any thread; @from is its own wait or
+ * NULL. */
+static inline void sl_bell_ring(struct sl_bell *bell, struct sl_wait *from)
+{
+        if (atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) &&
+                atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst))
+                sl_wait_post(from, bell->wait, bell->token);
+}

@@ -1,0 +1,22 @@
+/*
+ * The broadcaster (ensemble paper, section II.C.1): splits requests into segments of N samples and pushes each segment's id to
+ * the scheduler of every member of the ensemble: 300 samples with N = 128 are segments of 128, 128 and 44, and with
+ * two members six messages. Requests take turns (fair.h); segments in flight are bounded by the ensemble's window and by the
+ * accumulator's staging, so that memory does not grow with the size of a request. Dispatcher only.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_accumulator;
+struct sl_ensemble;
+struct sl_request;
+
+/* FREE -> WAITING: behind the requests of the same client and priority. */
+void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request);
+
+/* WAITING, given up: nothing more of it is broadcast. */
+void sl_broadcaster_withdraw(struct sl_request *request);
+
+/* Broadcasts as many segments as the window and the staging allow. Return: how many. */
+uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator);

@@ -1,0 +1,143 @@
+#include "channel.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+SL_DEFINE_CLEANUP(struct sl_channel *, sl_channel_free)
+
+/* Records are zero pages until a tag is used: a deep queue costs a client that uses little of it nothing. */
+static void *map_zeroed(size_t bytes)
+{
+        void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        return base == MAP_FAILED ? NULL : base;
+}
+
+static size_t records(const struct sl_channel *channel)
+{
+        return (size_t)channel->shape.n_queues * channel->shape.depth;
+}
+
+static int allocate_records(struct sl_channel *channel)
+{
+        channel->queues = calloc(channel->shape.n_queues, sizeof(*channel->queues));
+        channel->requests = map_zeroed(records(channel) * sizeof(*channel->requests));
+        channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(void *));
+        return channel->queues && channel->requests && channel->tensors ? 0 : -ENOMEM;
+}
+
+static void init_queues(struct sl_channel *channel, const struct sl_channel_offsets *offsets)
+{
+        for (uint32_t i = 0; i < channel->shape.n_queues; i++) {
+                struct sl_queue *queue = &channel->queues[i];
+
+                sl_queue_map(&queue->map, &channel->shape, offsets, i, channel->request_map.base, channel->response_map.base);
+                queue->channel = channel;
+                queue->requests = channel->requests + (size_t)i * channel->shape.depth;
+        }
+}
+
+static void write_header(void *base, const struct sl_channel_shape *shape, uint64_t bytes, uint64_t id)
+{
+        *(struct sl_channel_header *)base = (struct sl_channel_header){
+                .magic = SL_WIRE_MAGIC,
+                .version = SL_WIRE_VERSION,
+                .n_queues = shape->n_queues,
+                .depth = shape->depth,
+                .tensors = shape->tensors,
+                .bytes = bytes,
+                .client_id = id,
+        };
+}
+
+static int make_segments(struct sl_channel *channel, const struct sl_channel_offsets *offsets, int *ret_request_fd,
+        int *ret_response_fd, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int request_fd = -1;
+        int response_fd;
+        int r = sl_segment_create(
+                "starling-request", offsets->request_bytes, SL_SEAL_SHARED, &request_fd, &channel->request_map, error);
+
+        if (r < 0)
+                return r;
+        r = sl_segment_create(
+                "starling-response", offsets->response_bytes, SL_SEAL_RESPONSE, &response_fd, &channel->response_map, error);
+        if (r < 0)
+                return r;
+        sl_mapping_populate(&channel->request_map, 0, offsets->request_bytes);
+        sl_mapping_populate(&channel->response_map, 0, offsets->response_bytes);
+        write_header(channel->request_map.base, &channel->shape, offsets->request_bytes, channel->id);
+        write_header(channel->response_map.base, &channel->shape, offsets->response_bytes, channel->id);
+        *ret_request_fd = sl_take_fd(&request_fd);
+        *ret_response_fd = response_fd;
+        return 0;
+}
+
+int sl_channel_new(const struct sl_channel_shape *shape, struct sl_channel **ret_channel, int *ret_request_fd, int *ret_response_fd,
+        struct sl_error *error)
+{
+        struct sl_channel_offsets offsets;
+        int r = sl_channel_offsets(shape, &offsets);
+
+        if (r == -E2BIG)
+                return sl_error_set(error, E2BIG, "%u queue pairs of depth %u with %u tensors per request need more than %u bytes",
+                        shape->n_queues, shape->depth, shape->tensors, SL_REQUEST_BYTES_MAX);
+        if (r < 0)
+                return sl_error_set(error, -r,
+                        "%u queue pairs of depth %u with %u tensors per request: at most %u, a power of two from %u to %u, at most "
+                        "%u",
+                        shape->n_queues, shape->depth, shape->tensors, SL_QUEUES_MAX, SL_QUEUE_DEPTH_MIN, SL_QUEUE_DEPTH_MAX,
+                        SL_TENSORS_MAX);
+
+        SL_CLEANUP(sl_cleanup_sl_channel_free) struct sl_channel *channel = calloc(1, sizeof(*channel));
+        if (!channel)
+                return sl_error_set(error, ENOMEM, "no memory for a channel");
+        channel->socket = channel->pidfd = channel->doorbell_fd = channel->completion_fd = -1;
+        channel->shape = *shape;
+        r = allocate_records(channel);
+        if (r < 0)
+                return sl_error_set(error, -r, "no memory for %zu request records", records(channel));
+        r = make_segments(channel, &offsets, ret_request_fd, ret_response_fd, error);
+        if (r < 0)
+                return r;
+        init_queues(channel, &offsets);
+        *ret_channel = sl_take(channel);
+        return 0;
+}
+
+struct sl_channel *sl_channel_free(struct sl_channel *channel)
+{
+        if (!channel)
+                return NULL;
+        for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
+                munmap(channel->regions[i].base, channel->regions[i].bytes);
+        sl_mapping_free(&channel->request_map);
+        sl_mapping_free(&channel->response_map);
+        if (channel->requests)
+                munmap(channel->requests, records(channel) * sizeof(*channel->requests));
+        if (channel->tensors)
+                munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(void *));
+        sl_cleanup_fd(&channel->socket);
+        sl_cleanup_fd(&channel->pidfd);
+        sl_cleanup_fd(&channel->doorbell_fd);
+        sl_cleanup_fd(&channel->completion_fd);
+        free(channel->queues);
+        free(channel);
+        return NULL;
+}
+
+int sl_channel_add_region(struct sl_channel *channel, const struct sl_mapping *mapping)
+{
+        uint32_t index = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
+
+        if (index == SL_REGIONS_MAX)
+                return -E2BIG;
+        channel->regions[index] = (struct sl_region){.base = mapping->base, .bytes = mapping->bytes};
+        channel->arena_bytes += mapping->bytes;
+        atomic_store_explicit(&channel->n_regions, index + 1, memory_order_release); /* R1 */
+        return (int)index;
+}

@@ -1,0 +1,90 @@
+/*
+ * The runtime's end of one client: mappings, queue pairs, arena regions, requests in flight.
+ *
+ * Threads: the control thread makes it, adds regions, and frees it after the dispatcher has said that it is gone. Everything
+ * in sl_queue and the counters below "dispatcher" belong to the dispatcher in between.
+ */
+#pragma once
+
+#include "attach.h"
+#include "request.h"
+#include "ring.h"
+#include "segment.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct sl_channel;
+
+/* One queue pair. Dispatcher only. */
+struct sl_queue {
+        struct sl_queue_map map;
+        struct sl_channel *channel;
+        uint32_t head; /* entries taken */
+        struct sl_completer completer;
+        uint32_t taken;              /* completions that the client has taken, as last read */
+        uint32_t in_flight;          /* requests not FREE */
+        uint32_t with_deadline;      /* of these */
+        uint32_t cancellations;      /* as last seen */
+        uint32_t idle_passes;        /* since the last entry */
+        struct sl_request *requests; /* [depth], by tag */
+        bool hot;                    /* polled in every pass */
+};
+
+/* Requests and arena bytes of all clients of one user. Arena bytes: control thread. In flight: dispatcher. */
+struct sl_account {
+        uid_t uid;
+        uint32_t refs; /* channels; control thread */
+        uint64_t arena_bytes;
+        uint32_t in_flight;
+};
+
+struct sl_region {
+        unsigned char *base;
+        uint64_t bytes;
+};
+
+struct sl_channel {
+        uint64_t id;
+        uint32_t slot; /* below clients_max: its place in every fair queue and in the stats page */
+        uid_t uid;
+        gid_t gid;
+        pid_t pid;
+        enum sl_role role;
+        char label[32];
+        int socket, pidfd, doorbell_fd, completion_fd;
+        struct sl_mapping request_map, response_map;
+        struct sl_channel_shape shape;
+        struct sl_account *account;
+        uint64_t arena_bytes;     /* control thread */
+        uint64_t populated_bytes; /* control thread: how much of the newest regions is faulted in */
+
+        /*
+         * (R1) control: regions[n] filled, then store-release n_regions = n + 1, then the client is told the index.
+         * (R2) dispatcher: load-acquire n_regions, then read below it.                        pairs with R1
+         */
+        struct sl_region regions[SL_REGIONS_MAX];
+        _Atomic uint32_t n_regions;
+
+        /* dispatcher */
+        uint32_t in_flight;
+        bool leaving;
+        bool broken; /* reported to the control thread, no entry is taken any more */
+        struct sl_client_stats *stats;
+        struct sl_queue *queues; /* [shape.n_queues] */
+        struct sl_request *requests;
+        void **tensors;
+};
+
+/*
+ * Makes the two memfds, maps and seals them, allocates the records. @ret_request_fd and @ret_response_fd are for the client.
+ * Return: 0; -EINVAL, -E2BIG the shape; -ENOMEM, -EMFILE.
+ */
+int sl_channel_new(const struct sl_channel_shape *shape, struct sl_channel **ret_channel, int *ret_request_fd, int *ret_response_fd,
+        struct sl_error *error);
+
+/* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
+struct sl_channel *sl_channel_free(struct sl_channel *channel);
+
+/* Adds a region that control has mapped. Return: its index, or -E2BIG. */
+int sl_channel_add_region(struct sl_channel *channel, const struct sl_mapping *mapping);

@@ -1,0 +1,133 @@
+#include "dispatcher_state.h"
+
+#include "base/clock.h"
+#include "broadcaster.h"
+#include "doorbell.h"
+#include "meter.h"
+
+#include <errno.h>
+
+void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed)
+{
+        *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
+                .user_data = entry->user_data,
+                .status = status,
+                .tag = entry->tag,
+                .bytes_needed = bytes_needed,
+                .index = queue->head - 1,
+        };
+}
+
+void sl_completions_publish(struct sl_dispatcher *d, struct sl_queue *queue)
+{
+        uint32_t n = queue->completer.next - queue->completer.published;
+
+        if (!sl_completer_publish(&queue->completer, &queue->map))
+                return;
+        bool woken = sl_client_wake(&queue->map, queue->channel->completion_fd);
+        sl_meter_published(d, queue, n, woken);
+}
+
+static uint64_t span(uint64_t from, uint64_t to)
+{
+        return from && to > from ? to - from : 0;
+}
+
+static void fill_outputs(const struct sl_request *request)
+{
+        const struct sl_ensemble *ensemble = request->ensemble;
+        const struct sl_queue *queue = request->queue;
+        struct sl_output *lines = &queue->map.outputs[(size_t)request->tag * queue->map.tensors];
+
+        for (uint32_t i = 0; i < ensemble->n_outputs; i++) {
+                const struct sl_served_port *port = &ensemble->outputs[i];
+                struct sl_output output = {
+                        .bytes = sl_served_port_bytes(port, request->samples),
+                        .rank = (uint8_t)port->port.shape.rank,
+                        .dtype = (uint8_t)port->port.dtype,
+                };
+
+                for (uint32_t k = 0; k < port->port.shape.rank; k++)
+                        output.dims[k] = k == port->port.batch_axis ? request->samples : (uint32_t)port->port.shape.dims[k];
+                lines[i] = output;
+        }
+}
+
+static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
+{
+        struct sl_queue *queue = request->queue;
+
+        queue->in_flight--;
+        queue->channel->in_flight--;
+        queue->channel->account->in_flight--;
+        request->ensemble->in_flight--;
+        d->in_flight--;
+        if (request->deadline_ns) {
+                queue->with_deadline--;
+                d->with_deadline--;
+        }
+}
+
+void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
+{
+        struct sl_queue *queue = request->queue;
+        struct sl_ensemble *ensemble = request->ensemble;
+
+        if (status == 0)
+                fill_outputs(request);
+        *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
+                .user_data = request->user_data,
+                .status = status,
+                .tag = request->tag,
+                .queued_ns = span(request->taken_ns, request->assigned_ns),
+                .batched_ns = span(request->assigned_ns, request->started_ns),
+                .computing_ns = span(request->started_ns, request->staged_ns),
+                .combining_ns = span(request->staged_ns, request->combined_ns),
+                .index = request->index,
+                .n_outputs = (uint16_t)(status == 0 ? ensemble->n_outputs : 0),
+        };
+        unaccount(d, request);
+        sl_meter_ended(request, status, sl_clock_ns());
+        request->state = SL_REQUEST_FREE;
+        sl_ensemble_settle(d, ensemble);
+        sl_channel_settle(d, queue->channel);
+}
+
+void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
+{
+        if (atomic_load_explicit(&request->verdict, memory_order_relaxed))
+                return;
+        atomic_store_explicit(&request->verdict, status, memory_order_release);
+        if (request->state == SL_REQUEST_WAITING)
+                sl_broadcaster_withdraw(request);
+        if (request->finished == request->broadcast)
+                sl_complete(d, request, status);
+}
+
+void sl_give_up_queue(struct sl_dispatcher *d, struct sl_queue *queue, int32_t status)
+{
+        for (uint32_t tag = 0; tag < queue->map.depth && queue->in_flight; tag++)
+                if (queue->requests[tag].state != SL_REQUEST_FREE)
+                        sl_give_up(d, &queue->requests[tag], status);
+}
+
+static void expire_queue(struct sl_dispatcher *d, struct sl_queue *queue, uint64_t now_ns)
+{
+        for (uint32_t tag = 0; tag < queue->map.depth && queue->with_deadline; tag++) {
+                struct sl_request *request = &queue->requests[tag];
+
+                if (request->state != SL_REQUEST_FREE && request->deadline_ns && now_ns >= request->deadline_ns)
+                        sl_give_up(d, request, -ETIME);
+        }
+        sl_completions_publish(d, queue);
+}
+
+void sl_give_up_expired(struct sl_dispatcher *d, uint64_t now_ns)
+{
+        for (uint32_t i = 0; i < d->n_hot; i++)
+                if (d->hot[i]->with_deadline)
+                        expire_queue(d, d->hot[i], now_ns);
+        for (uint32_t i = 0; i < d->n_cold; i++)
+                if (d->cold[i]->with_deadline)
+                        expire_queue(d, d->cold[i], now_ns);
+}

@@ -1,0 +1,332 @@
+#include "dispatcher_state.h"
+
+#include "accumulator.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/relax.h"
+#include "broadcaster.h"
+#include "doorbell.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Passes without an entry after which a queue pair is polled rarely. */
+#define COLD_AFTER_PASSES  4096u
+/* How exact deadlines of waiting requests are. */
+#define DEADLINE_STEP_NS   (500 * SL_NS_PER_US)
+/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
+#define SLEEP_LIMIT_NS     (1000 * SL_NS_PER_MS)
+#define TOKEN_BELL         1u
+#define CLOCK_EVERY_PASSES 64u
+#define COMMANDS           64u
+
+static void heat(struct sl_dispatcher *d, uint32_t cold_index)
+{
+        struct sl_queue *queue = d->cold[cold_index];
+
+        d->cold[cold_index] = d->cold[--d->n_cold];
+        queue->hot = true;
+        queue->idle_passes = 0;
+        d->hot[d->n_hot++] = queue;
+}
+
+static void cool(struct sl_dispatcher *d, uint32_t hot_index)
+{
+        struct sl_queue *queue = d->hot[hot_index];
+
+        d->hot[hot_index] = d->hot[--d->n_hot];
+        queue->hot = false;
+        d->cold[d->n_cold++] = queue;
+}
+
+/* A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. */
+static uint32_t poll_hot(struct sl_dispatcher *d)
+{
+        uint32_t found = 0;
+
+        for (uint32_t i = 0; i < d->n_hot; i++) {
+                struct sl_queue *queue = d->hot[i];
+                uint32_t n = sl_intake(d, queue);
+
+                found += n;
+                if (queue->in_flight) {
+                        found += sl_intake_cancellations(d, queue);
+                        queue->idle_passes = 0;
+                } else if (n) {
+                        queue->idle_passes = 0;
+                } else if (++queue->idle_passes > COLD_AFTER_PASSES) {
+                        cool(d, i--);
+                }
+        }
+        return found;
+}
+
+static uint32_t poll_cold(struct sl_dispatcher *d, uint32_t index)
+{
+        uint32_t n = sl_intake(d, d->cold[index]);
+
+        if (n || d->cold[index]->in_flight)
+                heat(d, index);
+        return n;
+}
+
+/* One cold queue pair in each pass; all of them after a sleep. */
+static uint32_t poll_one_cold(struct sl_dispatcher *d)
+{
+        if (d->n_cold == 0)
+                return 0;
+        d->cold_turn = d->cold_turn + 1 < d->n_cold ? d->cold_turn + 1 : 0;
+        return poll_cold(d, d->cold_turn);
+}
+
+static uint32_t poll_all_cold(struct sl_dispatcher *d)
+{
+        uint32_t found = 0;
+
+        for (uint32_t i = d->n_cold; i-- > 0;)
+                found += poll_cold(d, i);
+        return found;
+}
+
+/* Broadcast and schedule until neither finds more to do: what one makes room for, the other fills. */
+static uint32_t advance(struct sl_dispatcher *d)
+{
+        uint32_t done = 0;
+
+        for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
+                done += sl_broadcaster_run(ensemble, d->options.accumulator);
+        if (done == 0 && d->in_flight == 0)
+                return 0;
+        uint64_t now = sl_clock_ns();
+        for (struct sl_model *model = d->models; model; model = model->next)
+                done += sl_scheduler_run(model, d->options.accumulator, d->wait, now);
+        return done;
+}
+
+static void check_deadlines(struct sl_dispatcher *d)
+{
+        uint64_t now;
+
+        if (!d->with_deadline)
+                return;
+        now = sl_clock_ns();
+        if (now - d->deadlines_checked_ns < DEADLINE_STEP_NS)
+                return;
+        d->deadlines_checked_ns = now;
+        sl_give_up_expired(d, now);
+}
+
+static uint32_t pass(struct sl_dispatcher *d)
+{
+        uint32_t found = poll_hot(d) + poll_one_cold(d) + sl_commands(d);
+
+        sl_counter_add(&d->stats->passes, 1);
+
+        if (d->in_flight) {
+                found += sl_harvest(d);
+                found += advance(d);
+                check_deadlines(d);
+        }
+        return found;
+}
+
+static bool queue_waiting(struct sl_queue *queue)
+{
+        const struct sl_entry *slot = &queue->map.entries[queue->head & queue->map.mask];
+
+        if (queue->channel->broken || !sl_intake_room(queue))
+                return false;
+        if (atomic_load_explicit(&slot->seq, memory_order_seq_cst) == queue->head + 1)
+                return true;
+        return queue->in_flight &&
+               atomic_load_explicit(&queue->map.request->cancellations, memory_order_seq_cst) != queue->cancellations;
+}
+
+static bool outbox_waiting(const struct sl_model *model)
+{
+        for (uint32_t i = 0; i < model->n_workers; i++)
+                if (sl_mailbox_waiting(model->workers[i]->outbox))
+                        return true;
+        return false;
+}
+
+/* W2 of the doorbell protocol: everything that somebody may ring for. */
+static bool anything_waiting(const struct sl_dispatcher *d)
+{
+        for (uint32_t i = 0; i < d->n_hot; i++)
+                if (queue_waiting(d->hot[i]))
+                        return true;
+        for (uint32_t i = 0; i < d->n_cold; i++)
+                if (queue_waiting(d->cold[i]))
+                        return true;
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                if (outbox_waiting(model))
+                        return true;
+        return sl_mailbox_waiting(d->commands);
+}
+
+static void sleep_until_rung(struct sl_dispatcher *d)
+{
+        struct sl_wait_event events[16];
+
+        sl_dispatcher_sleep(d->options.line); /* W1 */
+        sl_bell_sleep(&d->bell);
+        if (!anything_waiting(d)) { /* W2 */
+                sl_counter_add(&d->stats->sleeps, 1);
+                int n = sl_wait_for(d->wait, events, 16, d->with_deadline ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS);
+                sl_counter_add(&d->stats->doorbells, n > 0);
+        }
+        sl_bell_awake(&d->bell);
+        sl_dispatcher_wake(d->options.line);
+}
+
+/* Looking goes on for spin_ns after the last thing found; the clock is read only now and then. */
+struct idle {
+        uint32_t passes;
+        uint64_t since_ns;
+};
+
+static bool keep_looking(const struct sl_dispatcher *d, struct idle *idle)
+{
+        if (d->options.spin_ns == 0)
+                return false;
+        if (idle->passes++ % CLOCK_EVERY_PASSES)
+                return true;
+        uint64_t now = sl_clock_ns();
+        if (idle->passes == 1)
+                idle->since_ns = now;
+        return now - idle->since_ns < d->options.spin_ns;
+}
+
+static void raise_priority(void)
+{
+        /* Refused without privileges, and then the scheduler's own fairness towards a thread that mostly sleeps has to do. */
+        (void)setpriority(PRIO_PROCESS, 0, -10);
+}
+
+static void *dispatcher_main(void *argument)
+{
+        struct sl_dispatcher *d = argument;
+        struct idle idle = {0};
+
+        raise_priority();
+        while (!d->quit) {
+                if (pass(d)) {
+                        idle.passes = 0;
+                } else if (keep_looking(d, &idle)) {
+                        sl_relax();
+                } else {
+                        sleep_until_rung(d);
+                        poll_all_cold(d);
+                        idle.passes = 0;
+                }
+        }
+        return NULL;
+}
+
+static int allocate(struct sl_dispatcher *d, struct sl_error *error)
+{
+        size_t queues = (size_t)d->options.clients_max * SL_QUEUES_MAX;
+        int r = sl_wait_new(d->options.wait, &d->wait, error);
+
+        if (r < 0)
+                return r;
+        d->bell.wait = d->wait;
+        d->bell.token = TOKEN_BELL;
+        d->hot = calloc(queues, sizeof(*d->hot));
+        d->cold = calloc(queues, sizeof(*d->cold));
+        r = sl_mailbox_new(COMMANDS, sizeof(struct sl_command), &d->commands);
+        if (r == 0)
+                r = sl_mailbox_new(4 * d->options.clients_max + 4 * SL_CATALOGUE_MODELS, sizeof(struct sl_event), &d->events);
+        if (r < 0 || !d->hot || !d->cold)
+                return sl_error_set(error, ENOMEM, "no memory for the dispatcher's tables of %zu queue pairs", queues);
+        return 0;
+}
+
+static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
+{
+        pthread_attr_t attributes;
+        int r = pthread_attr_init(&attributes);
+
+        if (r == 0 && CPU_COUNT(&d->options.cpus))
+                pthread_attr_setaffinity_np(&attributes, sizeof(d->options.cpus), &d->options.cpus);
+        if (r == 0)
+                r = pthread_create(&d->thread, &attributes, dispatcher_main, d);
+        pthread_attr_destroy(&attributes);
+        if (r)
+                return sl_error_set(error, r, "cannot start the dispatcher thread: %s", strerror(r));
+        d->running = true;
+        pthread_setname_np(d->thread, "sl-dispatcher");
+        return 0;
+}
+
+int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dispatcher **ret_dispatcher, struct sl_error *error)
+{
+        struct sl_dispatcher *d = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*d), SL_LINE_PAIR_BYTES));
+        int r;
+
+        if (!d)
+                return sl_error_set(error, ENOMEM, "no memory for the dispatcher");
+        memset(d, 0, sizeof(*d));
+        d->options = *options;
+        d->stats = sl_stats_dispatcher(options->stats, 0);
+        r = allocate(d, error);
+        if (r == 0)
+                r = start_thread(d, error);
+        if (r < 0) {
+                sl_dispatcher_free(d);
+                return r;
+        }
+        *ret_dispatcher = d;
+        return 0;
+}
+
+void sl_dispatcher_stop(struct sl_dispatcher *d)
+{
+        if (!d || !d->running)
+                return;
+        sl_dispatcher_command(d, &(struct sl_command){.kind = SL_COMMAND_QUIT});
+        pthread_join(d->thread, NULL);
+        d->running = false;
+}
+
+struct sl_dispatcher *sl_dispatcher_free(struct sl_dispatcher *d)
+{
+        if (!d)
+                return NULL;
+        sl_dispatcher_stop(d);
+        sl_wait_free(d->wait);
+        sl_mailbox_free(d->commands);
+        sl_mailbox_free(d->events);
+        free(d->hot);
+        free(d->cold);
+        free(d);
+        return NULL;
+}
+
+void sl_dispatcher_command(struct sl_dispatcher *d, const struct sl_command *command)
+{
+        while (sl_mailbox_put(d->commands, command) == -EAGAIN) {
+                sl_bell_ring(&d->bell, NULL);
+                sl_relax();
+        }
+        sl_bell_ring(&d->bell, NULL);
+}
+
+bool sl_dispatcher_event(struct sl_dispatcher *d, struct sl_event *ret_event)
+{
+        return sl_mailbox_take(d->events, ret_event);
+}
+
+struct sl_bell *sl_dispatcher_bell(struct sl_dispatcher *d)
+{
+        return &d->bell;
+}
+
+const char *sl_dispatcher_wait_name(const struct sl_dispatcher *d)
+{
+        return sl_wait_name(d->wait);
+}

@@ -1,0 +1,78 @@
+/*
+ * The dispatcher's own state, shared by the files that are its stages: intake.c (entries -> requests), harvest.c (predictions
+ * -> finished segments), completion.c (requests -> completions), command.c (control). All run on the dispatcher's thread.
+ */
+#pragma once
+
+#include "channel.h"
+#include "dispatcher.h"
+#include "ensemble.h"
+#include "model.h"
+#include "stats.h"
+
+/* Entries taken from one queue pair in one pass: the turn that it gets. */
+#define SL_INTAKE_ENTRIES_MAX 32u
+
+struct sl_dispatcher {
+        struct sl_dispatcher_options options;
+        struct sl_wait *wait;
+        struct sl_bell bell;
+        struct sl_mailbox *commands, *events;
+        struct sl_dispatcher_stats *stats;
+        pthread_t thread;
+        bool running, quit;
+
+        struct sl_queue **hot, **cold; /* queue pairs by how they are polled */
+        uint32_t n_hot, n_cold, cold_turn;
+        struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
+        struct sl_ensemble *ensembles;                   /* all that have requests or are served */
+        struct sl_model *models;
+        uint32_t in_flight; /* requests of all clients */
+        uint32_t with_deadline;
+        uint64_t deadlines_checked_ns;
+        bool closing; /* nothing new is admitted */
+        bool drain_reported;
+};
+
+/* intake.c: takes up to SL_INTAKE_ENTRIES_MAX entries, completes no-ops and refusals. Return: entries taken. */
+uint32_t sl_intake(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
+
+/*
+ * intake.c: is there a completion slot for one more entry? One is reserved for every entry that is taken, so that the completion
+ * ring can never be full. A client of this library never runs out: it keeps at most `depth` requests in flight.
+ */
+bool sl_intake_room(struct sl_queue *queue);
+
+/* intake.c: cancellations that the client asked for. Return: requests given up. */
+uint32_t sl_intake_cancellations(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
+
+/* harvest.c: takes all messages of all workers. Return: how many. */
+uint32_t sl_harvest(struct sl_dispatcher *dispatcher);
+
+/* completion.c: fills the completion of a request without a segment in flight; RUNNING -> FREE. */
+void sl_complete(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
+
+/* completion.c: completes an entry that became no request. */
+void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed);
+
+/* completion.c: publishes what was filled, and wakes the client if it sleeps. */
+void sl_completions_publish(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
+
+/* completion.c: ends a request early: at once when nothing of it is in flight, else when the last segment is back. */
+void sl_give_up(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
+
+/* completion.c: gives up every request of a queue pair. */
+void sl_give_up_queue(struct sl_dispatcher *dispatcher, struct sl_queue *queue, int32_t status);
+
+/* completion.c: gives up what is past its deadline. */
+void sl_give_up_expired(struct sl_dispatcher *dispatcher, uint64_t now_ns);
+
+/* command.c: does what control asks. Return: commands done. */
+uint32_t sl_commands(struct sl_dispatcher *dispatcher);
+
+/* command.c: an event for control. */
+void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, void *pointer, int32_t status, const char *text);
+
+/* command.c: reports what has come to its end: a channel, an ensemble, the whole. */
+void sl_channel_settle(struct sl_dispatcher *dispatcher, struct sl_channel *channel);
+void sl_ensemble_settle(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);

@@ -1,0 +1,185 @@
+#include "ensemble.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+SL_DEFINE_CLEANUP(struct sl_ensemble *, sl_ensemble_free)
+
+static bool same_port(const struct sl_port *a, const struct sl_port *b)
+{
+        return a->dtype == b->dtype && a->batch_axis == b->batch_axis && sl_shape_equal(&a->shape, &b->shape);
+}
+
+static int port_differs(const struct sl_model_spec *spec, const struct sl_model *first, const struct sl_model *other,
+        const char *kind, const struct sl_port *a, const struct sl_port *b, struct sl_error *error)
+{
+        char first_shape[SL_SHAPE_TEXT_BYTES], other_shape[SL_SHAPE_TEXT_BYTES];
+
+        return sl_error_set(error, EINVAL, "ensemble \"%s\": %s of member \"%s\" is %s %s, of member \"%s\" %s %s", spec->name,
+                kind, first->name, sl_dtype_name(a->dtype), sl_shape_print(&a->shape, first_shape), other->name,
+                sl_dtype_name(b->dtype), sl_shape_print(&b->shape, other_shape));
+}
+
+static int check_member(
+        const struct sl_model_spec *spec, const struct sl_model *first, const struct sl_model *member, struct sl_error *error)
+{
+        const struct sl_plan_info *a = first->info, *b = member->info;
+
+        if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->batchable != b->batchable)
+                return sl_error_set(error, EINVAL,
+                        "ensemble \"%s\": member \"%s\" has %u inputs and %u outputs%s, member \"%s\" %u and %u%s", spec->name,
+                        first->name, a->n_inputs, a->n_outputs, a->batchable ? "" : " without a batch", member->name, b->n_inputs,
+                        b->n_outputs, b->batchable ? "" : " without a batch");
+        for (uint32_t i = 0; i < a->n_inputs; i++)
+                if (!same_port(&a->inputs[i], &b->inputs[i]))
+                        return port_differs(spec, first, member, "an input", &a->inputs[i], &b->inputs[i], error);
+        if (spec->rule == SL_RULE_NONE)
+                return 0;
+        for (uint32_t i = 0; i < a->n_outputs; i++)
+                if (!same_port(&a->outputs[i], &b->outputs[i]))
+                        return port_differs(spec, first, member, "an output", &a->outputs[i], &b->outputs[i], error);
+        return 0;
+}
+
+static int check_rule(const struct sl_model_spec *spec, const struct sl_model *first, struct sl_error *error)
+{
+        if (spec->rule == SL_RULE_NONE)
+                return 0;
+        for (uint32_t i = 0; i < first->info->n_outputs; i++)
+                if (first->info->outputs[i].dtype != SL_DTYPE_F32)
+                        return sl_error_set(error, EINVAL, "ensemble \"%s\": rule %s combines float32, output \"%s\" is %s",
+                                spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name,
+                                sl_dtype_name(first->info->outputs[i].dtype));
+        return 0;
+}
+
+static int init_weights(struct sl_ensemble *ensemble, const struct sl_model_spec *spec, struct sl_error *error)
+{
+        double sum = 0;
+
+        if (spec->rule != SL_RULE_WEIGHTED_MEAN)
+                return 0;
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                sum += spec->weights[m];
+        if (!(sum > 0))
+                return sl_error_set(error, EINVAL, "ensemble \"%s\": weights sum to %g, more than 0 is needed", spec->name, sum);
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                ensemble->weights[m] = (float)(spec->weights[m] / sum);
+        return 0;
+}
+
+static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *member, bool name_member)
+{
+        for (uint32_t i = 0; i < member->info->n_outputs; i++) {
+                struct sl_served_port *port;
+                int r;
+
+                if (ensemble->n_outputs == SL_MEMBERS_MAX)
+                        return -E2BIG;
+                port = &ensemble->outputs[ensemble->n_outputs++];
+                r = sl_served_port_init(port, &member->info->outputs[i]);
+                if (r < 0)
+                        return r;
+                if (name_member) {
+                        const struct sl_port *own = &member->info->outputs[i];
+
+                        snprintf(port->port.name, sizeof(port->port.name), "%.31s.%.31s", member->name, own->name);
+                }
+        }
+        return 0;
+}
+
+static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
+{
+        const struct sl_plan_info *info = ensemble->members[0]->info;
+        bool side_by_side = ensemble->rule == SL_RULE_NONE && ensemble->n_members > 1;
+        int r = 0;
+
+        ensemble->batchable = info->batchable;
+        ensemble->n_inputs = info->n_inputs;
+        ensemble->member_outputs = info->n_outputs;
+        for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
+                r = sl_served_port_init(&ensemble->inputs[i], &info->inputs[i]);
+        for (uint32_t m = 0; m < (side_by_side ? ensemble->n_members : 1) && r == 0; m++)
+                r = add_outputs(ensemble, ensemble->members[m], side_by_side);
+        if (r == -E2BIG)
+                return sl_error_set(
+                        error, E2BIG, "ensemble \"%s\": more than %u outputs side by side", ensemble->name, SL_MEMBERS_MAX);
+        if (r < 0)
+                return sl_error_set(error, -r, "ensemble \"%s\": a sample's tensors do not fit %u bits", ensemble->name, 40u);
+        return 0;
+}
+
+/* Enough segments for every worker of every member to have one and find the next; little enough for turns to matter. */
+static uint64_t window_samples(const struct sl_ensemble *ensemble)
+{
+        uint64_t workers = 0;
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                if (ensemble->members[m]->n_workers > workers)
+                        workers = ensemble->members[m]->n_workers;
+        return (workers + 1) * 2 * ensemble->segment_samples;
+}
+
+int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
+        struct sl_ensemble **ret_ensemble, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_ensemble_free) struct sl_ensemble *ensemble = calloc(1, sizeof(*ensemble));
+        int r;
+
+        if (!ensemble)
+                return sl_error_set(error, ENOMEM, "no memory for ensemble \"%s\"", spec->name);
+        snprintf(ensemble->name, sizeof(ensemble->name), "%s", spec->name);
+        ensemble->version = spec->version;
+        ensemble->rule = spec->rule;
+        ensemble->n_members = n_members;
+        memcpy(ensemble->members, members, n_members * sizeof(*members));
+        for (uint32_t m = 1; m < n_members; m++) {
+                r = check_member(spec, members[0], members[m], error);
+                if (r < 0)
+                        return r;
+        }
+        r = check_rule(spec, members[0], error);
+        if (r == 0)
+                r = init_weights(ensemble, spec, error);
+        if (r == 0)
+                r = init_ports(ensemble, error);
+        if (r < 0)
+                return r;
+        ensemble->direct = spec->rule == SL_RULE_NONE;
+        ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
+        ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
+        ensemble->queue_requests = spec->queue_requests;
+        ensemble->window_samples = window_samples(ensemble);
+        if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
+        *ret_ensemble = sl_take(ensemble);
+        return 0;
+}
+
+struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
+{
+        if (ensemble)
+                sl_fair_free(ensemble->waiting);
+        free(ensemble);
+        return NULL;
+}
+
+bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensemble *b)
+{
+        if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->samples_max != b->samples_max)
+                return false;
+        for (uint32_t i = 0; i < a->n_inputs; i++)
+                if (!same_port(&a->inputs[i].port, &b->inputs[i].port))
+                        return false;
+        for (uint32_t i = 0; i < a->n_outputs; i++)
+                if (!same_port(&a->outputs[i].port, &b->outputs[i].port))
+                        return false;
+        return true;
+}

@@ -1,0 +1,53 @@
+/*
+ * What is served under one name of the catalogue: one or more models and the rule that combines their predictions. A single
+ * model is an ensemble of one. Immutable once the dispatcher has it, but for the part that is the dispatcher's own; a reload
+ * makes a new ensemble, and the old one drains.
+ */
+#pragma once
+
+#include "fair.h"
+#include "port.h"
+#include "spec.h"
+#include "stats.h"
+
+#include <stdbool.h>
+
+struct sl_model;
+
+struct sl_ensemble {
+        char name[64];
+        uint32_t index;      /* in the catalogue */
+        uint32_t generation; /* of its inputs and outputs */
+        int64_t version;
+        enum sl_rule rule;
+        float weights[SL_MEMBERS_MAX]; /* normalised to sum 1 */
+        struct sl_model *members[SL_MEMBERS_MAX];
+        uint32_t n_members;
+        bool batchable;
+        bool direct; /* members write into the client's outputs: nothing is combined */
+        uint32_t segment_samples, samples_max, queue_requests;
+        uint32_t n_inputs, n_outputs;
+        struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
+        struct sl_served_port outputs[SL_MEMBERS_MAX];
+        uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
+        uint64_t window_samples; /* broadcast and not finished: beyond, the fair queue holds requests back */
+
+        /* dispatcher */
+        struct sl_fair *waiting;
+        uint32_t in_flight; /* requests */
+        uint64_t samples_out;
+        bool retired; /* no new requests; told to control when in_flight is 0 */
+        struct sl_model_counting counting;
+        struct sl_ensemble *next; /* list of the dispatcher */
+};
+
+/*
+ * Checks that the members fit together and fills everything but index, generation and the dispatcher's part.
+ * @clients_max: of the fair queue. Return: 0, -ENOMEM, -EINVAL with a text that names ensemble, member, value.
+ */
+int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
+        struct sl_ensemble **ret_ensemble, struct sl_error *error);
+struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble);
+
+/* True when a client that knows @a can go on with @b: same inputs, outputs and limits. */
+bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensemble *b);

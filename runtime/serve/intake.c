@@ -1,0 +1,179 @@
+#include "dispatcher_state.h"
+
+#include "admission.h"
+#include "base/clock.h"
+#include "broadcaster.h"
+#include "meter.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool sl_intake_room(struct sl_queue *queue)
+{
+        if (queue->completer.next - queue->taken + queue->in_flight < queue->map.depth)
+                return true;
+        queue->taken = sl_completer_taken(&queue->completer, &queue->map);
+        return queue->completer.next - queue->taken + queue->in_flight < queue->map.depth;
+}
+
+static void break_channel(struct sl_dispatcher *d, struct sl_channel *channel, const char *text)
+{
+        channel->broken = true;
+        sl_counter_add(&d->stats->refusals[SL_REFUSAL_PROTOCOL], 1);
+        sl_event_send(d, SL_EVENT_CHANNEL_BROKEN, channel, -EPROTO, text);
+}
+
+static int find_ensemble(const struct sl_dispatcher *d, const struct sl_entry *entry, struct sl_ensemble **ret_ensemble)
+{
+        struct sl_ensemble *ensemble = entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL;
+
+        if (d->closing)
+                return -ECANCELED;
+        if (!ensemble || ensemble->generation != entry->generation)
+                return -ESTALE;
+        *ret_ensemble = ensemble;
+        return 0;
+}
+
+static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble)
+{
+        if (channel->in_flight >= d->options.client_quota.in_flight ||
+                channel->account->in_flight >= d->options.uid_quota.in_flight)
+                return -EDQUOT;
+        return ensemble->in_flight >= ensemble->queue_requests ? -EBUSY : 0;
+}
+
+static void copy_descriptors(
+        const struct sl_queue *queue, const struct sl_entry *entry, uint32_t n, struct sl_descriptor *ret_descriptors)
+{
+        const struct sl_descriptor *source = &queue->map.descriptors[(size_t)entry->tag * queue->map.tensors];
+
+        for (uint32_t i = 0; i < n; i++)
+                sl_line_copy(&ret_descriptors[i], &source[i]);
+}
+
+static void account(struct sl_dispatcher *d, struct sl_request *request)
+{
+        struct sl_queue *queue = request->queue;
+
+        queue->in_flight++;
+        queue->channel->in_flight++;
+        queue->channel->account->in_flight++;
+        request->ensemble->in_flight++;
+        d->in_flight++;
+        if (request->deadline_ns) {
+                queue->with_deadline++;
+                d->with_deadline++;
+        }
+}
+
+static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
+        const struct sl_entry *entry, const struct sl_admission *admission, void **tensors, uint64_t now_ns)
+{
+        *request = (struct sl_request){
+                .queue = queue,
+                .ensemble = ensemble,
+                .tensors = tensors,
+                .deadline_ns = entry->deadline_ns,
+                .samples = admission->samples,
+                .n_segments = admission->n_segments,
+                .user_data = entry->user_data,
+                .index = queue->head - 1,
+                .tag = entry->tag,
+                .priority = entry->priority,
+                .taken_ns = now_ns,
+        };
+}
+
+/* Return: 0: the request waits; -errno: refused, @ret_bytes_needed with -EMSGSIZE. */
+static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, uint64_t *ret_bytes_needed)
+{
+        struct sl_channel *channel = queue->channel;
+        struct sl_descriptor descriptors[SL_TENSORS_MAX];
+        struct sl_admission admission = {0};
+        struct sl_ensemble *ensemble;
+        void **tensors =
+                channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
+        uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
+        uint64_t now = sl_clock_ns();
+        int r = find_ensemble(d, entry, &ensemble);
+
+        if (r == 0)
+                r = check_quotas(d, channel, ensemble);
+        if (r < 0)
+                return r;
+        if (n > queue->map.tensors)
+                return -EINVAL;
+        copy_descriptors(queue, entry, n, descriptors);
+        r = sl_admit(entry, descriptors, channel->regions, atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */,
+                ensemble, now, &admission, tensors);
+        if (r < 0) {
+                *ret_bytes_needed = admission.bytes_needed;
+                return r;
+        }
+        fill_request(&queue->requests[entry->tag], queue, ensemble, entry, &admission, tensors, now);
+        account(d, &queue->requests[entry->tag]);
+        sl_meter_accepted(&queue->requests[entry->tag]);
+        sl_broadcaster_enqueue(ensemble, &queue->requests[entry->tag]);
+        return 0;
+}
+
+static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry)
+{
+        uint64_t bytes_needed = 0;
+        int r;
+
+        if (entry->tag >= queue->map.depth || queue->requests[entry->tag].state != SL_REQUEST_FREE) {
+                break_channel(d, queue->channel, "a tag out of range or in use");
+                return;
+        }
+        r = accept_request(d, queue, entry, &bytes_needed);
+        if (r == 0)
+                return;
+        sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, r);
+        sl_complete_entry(queue, entry, r, bytes_needed);
+}
+
+uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
+{
+        struct sl_entry entry;
+        uint32_t n = 0;
+
+        while (n < SL_INTAKE_ENTRIES_MAX && !queue->channel->broken && sl_intake_room(queue) &&
+                sl_entry_take(queue->head, &queue->map, &entry)) {
+                queue->head++;
+                n++;
+                if (entry.flags == SL_ENTRY_NOOP)
+                        sl_complete_entry(queue, &entry, 0, 0);
+                else
+                        take_entry(d, queue, &entry);
+        }
+        if (n == 0)
+                return 0;
+        sl_completions_publish(d, queue);
+        sl_consumed_publish(queue->head, &queue->map);
+        sl_meter_taken(d, queue, n);
+        return n;
+}
+
+uint32_t sl_intake_cancellations(struct sl_dispatcher *d, struct sl_queue *queue)
+{
+        uint32_t count = atomic_load_explicit(&queue->map.request->cancellations, memory_order_acquire);
+        uint32_t n = 0;
+
+        if (count == queue->cancellations)
+                return 0;
+        queue->cancellations = count;
+        for (uint32_t tag = 0; tag < queue->map.depth; tag++) {
+                struct sl_request *request = &queue->requests[tag];
+
+                if (request->state == SL_REQUEST_FREE)
+                        continue;
+                if (atomic_load_explicit(&queue->map.cancels[tag], memory_order_acquire) != request->index + 1)
+                        continue;
+                sl_give_up(d, request, -ECANCELED);
+                n++;
+        }
+        sl_completions_publish(d, queue);
+        return n;
+}

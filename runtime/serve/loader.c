@@ -1,0 +1,223 @@
+#include "loader.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "compile.h"
+#include "stats.h"
+#include "worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sl_load {
+        struct sl_load_options options;
+        enum sl_load_state state;
+        struct sl_compilation *compilation;
+        struct sl_model *model;
+        uint32_t batch_max, workers, warmup;
+        uint32_t answers; /* workers that have said "ready" */
+};
+
+struct sl_model *sl_model_free(struct sl_model *model)
+{
+        if (!model)
+                return NULL;
+        for (uint32_t i = 0; i < model->n_workers; i++) {
+                struct sl_worker_stats *stats = model->workers[i]->options.stats;
+
+                sl_worker_free(model->workers[i]);
+                sl_stats_worker_remove(model->stats, stats);
+        }
+        free(model->workers);
+        sl_scheduler_deinit(&model->scheduler);
+        sl_plan_free(model->plan);
+        free(model);
+        return NULL;
+}
+
+static int model_new(const struct sl_model_spec *spec, uint32_t segments, struct sl_stats *stats, struct sl_model **ret_model)
+{
+        struct sl_model *model = calloc(1, sizeof(*model));
+
+        if (!model)
+                return -ENOMEM;
+        snprintf(model->name, sizeof(model->name), "%s", spec->name);
+        model->version = spec->version;
+        model->stamp = spec->stamp;
+        model->stats = stats;
+        model->workers = calloc(spec->workers, sizeof(*model->workers));
+        if (!model->workers || sl_scheduler_init(&model->scheduler, segments) < 0) {
+                sl_model_free(model);
+                return -ENOMEM;
+        }
+        *ret_model = model;
+        return 0;
+}
+
+int sl_load_new(
+        const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error)
+{
+        struct sl_load *load = calloc(1, sizeof(*load));
+        int r;
+
+        if (!load)
+                return sl_error_set(error, ENOMEM, "no memory to load \"%s\"", spec->name);
+        load->options = *options;
+        load->state = SL_LOAD_COMPILING;
+        load->batch_max = spec->batch_max;
+        load->workers = spec->workers;
+        load->warmup = spec->warmup;
+        r = model_new(spec, options->segments, options->stats, &load->model);
+        if (r < 0)
+                sl_error_set(error, -r, "no memory to load \"%s\"", spec->name);
+        else
+                r = sl_compile_start(
+                        &(struct sl_compile_options){
+                                .program = options->runtime->compile_program,
+                                .model_path = spec->path,
+                                .backend = spec->backend,
+                                .batch_max = spec->batch_max,
+                                .without_passes = spec->without_passes,
+                                .memory_bytes = options->runtime->compile_memory_bytes,
+                                .seconds = options->runtime->compile_seconds,
+                        },
+                        &load->compilation, error);
+        if (r < 0) {
+                sl_load_free(load);
+                return r;
+        }
+        *ret_load = load;
+        return 0;
+}
+
+struct sl_load *sl_load_free(struct sl_load *load)
+{
+        if (!load)
+                return NULL;
+        sl_compile_cancel(load->compilation);
+        sl_model_free(load->model);
+        free(load);
+        return NULL;
+}
+
+int sl_load_fd(const struct sl_load *load)
+{
+        return sl_compile_fd(load->compilation);
+}
+
+/* The @n-th core of the set, counting round. */
+static void pick_core(const cpu_set_t *set, uint32_t n, cpu_set_t *ret_core)
+{
+        uint32_t skip = n % (uint32_t)CPU_COUNT(set);
+
+        CPU_ZERO(ret_core);
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, set) && skip-- == 0) {
+                        CPU_SET(cpu, ret_core);
+                        return;
+                }
+}
+
+static int first_core(const cpu_set_t *set)
+{
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, set))
+                        return cpu;
+        return -1;
+}
+
+static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *error)
+{
+        const struct sl_runtime_options *runtime = load->options.runtime;
+        char name[16];
+        struct sl_worker_options options = {
+                .plan = load->model->plan,
+                .accumulator = load->options.accumulator,
+                .batch_max = load->batch_max,
+                .warmup = load->warmup,
+                .cpus = runtime->worker_cpus,
+                .spin_ns = runtime->spin_ns,
+                .wait = runtime->wait,
+                .name = name,
+                .starter = load->options.control,
+                .dispatcher = load->options.dispatcher,
+        };
+
+        snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
+        if (load->options.pin && CPU_COUNT(&runtime->worker_cpus))
+                pick_core(&runtime->worker_cpus, load->options.first_core + number, &options.cpus);
+        sl_stats_worker_add(load->options.stats, load->model->name, first_core(&options.cpus), load->batch_max, &options.stats);
+        int r = sl_worker_new(&options, &load->model->workers[number], error);
+        if (r < 0)
+                sl_stats_worker_remove(load->options.stats, options.stats);
+        return r;
+}
+
+static int start_workers(struct sl_load *load, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < load->workers && r == 0; i++) {
+                r = start_worker(load, i, error);
+                if (r == 0)
+                        load->model->n_workers++;
+        }
+        return r;
+}
+
+static int open_plan(struct sl_load *load, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        int r = sl_compile_finish(sl_take(load->compilation), &fd, error);
+
+        if (r == 0)
+                r = sl_plan_open(fd, &load->model->plan, error);
+        if (r < 0)
+                return r;
+        load->model->info = sl_plan_info(load->model->plan);
+        return 0;
+}
+
+/* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
+static int hear_workers(struct sl_load *load, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < load->model->n_workers; i++) {
+                struct sl_prediction message;
+
+                if (!sl_mailbox_take(load->model->workers[i]->outbox, &message))
+                        continue;
+                if (message.segment == SL_PREDICTION_NO_MEMORY)
+                        return sl_error_set(error, message.status == -ENOMEM ? ENOMEM : EIO,
+                                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
+                                strerror(-message.status), load->batch_max,
+                                (unsigned long long)sl_instance_bytes(load->model->plan, load->batch_max));
+                load->answers++;
+        }
+        return 0;
+}
+
+enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
+{
+        int r = 0;
+
+        if (load->state == SL_LOAD_COMPILING) {
+                r = open_plan(load, error);
+                if (r == 0)
+                        r = start_workers(load, error);
+                load->state = SL_LOAD_STARTING;
+        }
+        if (load->state == SL_LOAD_STARTING && r == 0)
+                r = hear_workers(load, error);
+        if (r < 0)
+                load->state = SL_LOAD_FAILED;
+        else if (load->state == SL_LOAD_STARTING && load->answers == load->workers)
+                load->state = SL_LOAD_READY;
+        return load->state;
+}
+
+struct sl_model *sl_load_take(struct sl_load *load)
+{
+        return sl_take(load->model);
+}

@@ -1,0 +1,47 @@
+/*
+ * Loading one model: compilation in a child, the plan mapped, workers started, each of them "ready". Nothing here waits; the
+ * control thread calls sl_load_advance() when the compilation's fd or its own bell says that something happened.
+ *
+ *     COMPILING --plan file--> STARTING --every worker ready--> READY
+ *         |                        |  "not enough memory", or no plan
+ *         +------------------------+--> FAILED
+ */
+#pragma once
+
+#include "model.h"
+#include "runtime.h"
+
+struct sl_accumulator;
+struct sl_stats;
+struct sl_load;
+
+enum sl_load_state { SL_LOAD_COMPILING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
+
+struct sl_load_options {
+        const struct sl_runtime_options *runtime;
+        struct sl_accumulator *accumulator;
+        struct sl_stats *stats;
+        uint32_t segments; /* of the accumulator */
+        struct sl_bell *control, *dispatcher;
+        bool pin;            /* each worker on a core of its own: there are enough */
+        uint32_t first_core; /* with pin: counts through worker_cpus */
+};
+
+/* Starts the compilation. @spec is read during the call only. Return: 0; -errno with text. */
+int sl_load_new(
+        const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error);
+
+/* Ends whatever is under way and frees; a model that was not taken goes with it. NULL is fine. Returns NULL. */
+struct sl_load *sl_load_free(struct sl_load *load);
+
+/* While COMPILING: readable when there is something to advance. */
+int sl_load_fd(const struct sl_load *load);
+
+/* Goes as far as it can without waiting. The text says why it FAILED. */
+enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);
+
+/* READY: the model, which is now the caller's. */
+struct sl_model *sl_load_take(struct sl_load *load);
+
+/* Joins its workers and frees. The dispatcher no longer knows it. NULL is fine. Returns NULL. */
+struct sl_model *sl_model_free(struct sl_model *model);

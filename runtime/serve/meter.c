@@ -1,0 +1,114 @@
+#include "meter.h"
+
+#include <errno.h>
+
+void sl_meter_taken(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)
+{
+        sl_counter_add(&d->stats->requests, n);
+        sl_counter_add(&queue->channel->stats->requests, n);
+}
+
+static enum sl_refusal refusal_of(int status)
+{
+        switch (-status) {
+        case EFAULT:
+                return SL_REFUSAL_RANGE;
+        case EMSGSIZE:
+                return SL_REFUSAL_CAPACITY;
+        case E2BIG:
+                return SL_REFUSAL_SAMPLES;
+        case ETIME:
+                return SL_REFUSAL_DEADLINE;
+        case EBUSY:
+                return SL_REFUSAL_QUEUE_FULL;
+        case EDQUOT:
+                return SL_REFUSAL_QUOTA;
+        case ESTALE:
+                return SL_REFUSAL_GENERATION;
+        case ENOENT:
+                return SL_REFUSAL_MODEL;
+        case ECANCELED:
+                return SL_REFUSAL_STOPPING;
+        case EPROTO:
+                return SL_REFUSAL_PROTOCOL;
+        default:
+                return SL_REFUSAL_SHAPE;
+        }
+}
+
+void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status)
+{
+        sl_counter_add(&d->stats->refusals[refusal_of(status)], 1);
+        sl_counter_add(&queue->channel->stats->refused, 1);
+        if (ensemble && status == -EBUSY)
+                sl_model_count(&ensemble->counting, refused, 1);
+}
+
+void sl_meter_accepted(const struct sl_request *request)
+{
+        const struct sl_channel *channel = request->queue->channel;
+
+        sl_counter_set(&channel->stats->in_flight, channel->in_flight);
+        sl_model_count(&request->ensemble->counting, requests, 1);
+        sl_model_count(&request->ensemble->counting, samples, request->samples);
+}
+
+void sl_meter_published(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n, bool woken)
+{
+        sl_counter_add(&d->stats->completions, n);
+        sl_counter_add(&queue->channel->stats->completions, n);
+        if (woken)
+                sl_counter_add(&d->stats->wakes, 1);
+}
+
+void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message)
+{
+        const struct sl_model_counting *counting = &request->ensemble->counting;
+        uint64_t combining = message->combined_ns > message->staged_ns ? message->combined_ns - message->staged_ns : 0;
+
+        sl_model_count(counting, batches, message->batches);
+        sl_model_count(counting, batch_samples, message->samples);
+        sl_model_count(counting, worker_busy_ns, message->busy_ns);
+        sl_model_count(counting, compute_ns, message->computing_ns);
+        sl_model_count(counting, overhead_ns, message->busy_ns - message->computing_ns + combining);
+}
+
+static void count_end(const struct sl_model_counting *counting, int status)
+{
+        switch (-status) {
+        case 0:
+                sl_model_count(counting, completed, 1);
+                break;
+        case ETIME:
+                sl_model_count(counting, expired, 1);
+                break;
+        case ECANCELED:
+        case EPIPE:
+                sl_model_count(counting, cancelled, 1);
+                break;
+        default:
+                sl_model_count(counting, failed, 1);
+        }
+}
+
+static void record(const struct sl_model_counting *counting, enum sl_stage stage, uint64_t from, uint64_t to)
+{
+        if (from && to >= from)
+                sl_model_record(counting, stage, to - from);
+}
+
+void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns)
+{
+        const struct sl_model_counting *counting = &request->ensemble->counting;
+        const struct sl_channel *channel = request->queue->channel;
+
+        sl_counter_set(&channel->stats->in_flight, channel->in_flight);
+        count_end(counting, status);
+        if (status < 0)
+                return;
+        record(counting, SL_STAGE_TOTAL, request->taken_ns, now_ns);
+        record(counting, SL_STAGE_QUEUED, request->taken_ns, request->assigned_ns);
+        record(counting, SL_STAGE_BATCHED, request->assigned_ns, request->started_ns);
+        record(counting, SL_STAGE_COMPUTING, request->started_ns, request->staged_ns);
+        record(counting, SL_STAGE_COMBINING, request->staged_ns, request->combined_ns);
+}

@@ -1,0 +1,25 @@
+/*
+ * What the dispatcher counts, and where: its own counters, those of clients, of ensembles. Dispatcher only; relaxed stores into
+ * the stats page (shm/stats.h), no system call.
+ */
+#pragma once
+
+#include "dispatcher_state.h"
+
+/* @n entries were taken from this queue pair in one pass. */
+void sl_meter_taken(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);
+
+/* An entry was refused with this status; @ensemble is NULL when none was found. */
+void sl_meter_refused(struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status);
+
+/* An entry became a request. */
+void sl_meter_accepted(const struct sl_request *request);
+
+/* @n completions were published, and whether the client had to be woken. */
+void sl_meter_published(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n, bool woken);
+
+/* A worker's message came back. */
+void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message);
+
+/* A request ends; its times are final. @now_ns is for the total. */
+void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns);

@@ -1,0 +1,27 @@
+/*
+ * A loaded model: its plan, its workers, and the one scheduler that feeds them. Made by the loader (control thread), used by
+ * the dispatcher from ADD_MODEL to MODEL_GONE, then freed by the loader.
+ */
+#pragma once
+
+#include "plan.h"
+#include "scheduler.h"
+
+struct sl_stats;
+struct sl_worker;
+
+struct sl_model {
+        char name[64];
+        int64_t version;
+        uint64_t stamp;
+        struct sl_plan *plan;
+        const struct sl_plan_info *info;
+        uint32_t n_workers;
+        struct sl_worker **workers;
+        struct sl_stats *stats; /* where its workers have their slots */
+        uint32_t refs;          /* ensembles; control thread */
+
+        /* dispatcher */
+        struct sl_scheduler scheduler;
+        struct sl_model *next;
+};

@@ -1,0 +1,29 @@
+/*
+ * Who is on the other end of an attach socket, and what that user may do. Pure but for the two questions to the kernel; any
+ * thread.
+ */
+#pragma once
+
+#include "attach.h"
+#include "runtime.h"
+
+#include <sys/types.h>
+
+#define SL_PEER_GROUPS_MAX 64
+
+struct sl_peer {
+        pid_t pid; /* in the runtime's PID namespace; 0 when it is in another one */
+        uid_t uid;
+        gid_t gid;
+        gid_t groups[SL_PEER_GROUPS_MAX]; /* supplementary ones, cut at the maximum */
+        uint32_t n_groups;
+};
+
+/* SO_PEERCRED and SO_PEERGROUPS: as they were at connect(). Return: 0, -errno. */
+int sl_peer_of(int socket, struct sl_peer *ret_peer);
+
+/* A pidfd of the peer: SO_PEERPIDFD where the kernel has it, else pidfd_open(). -1 when there is none to be had. */
+int sl_peer_pidfd(int socket, const struct sl_peer *peer);
+
+/* Return: 0; -EACCES with a text that names user and role. */
+int sl_peer_check(const struct sl_peer *peer, const struct sl_access *access, enum sl_role role, struct sl_error *error);

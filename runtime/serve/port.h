@@ -1,0 +1,20 @@
+/*
+ * The tensors that a served model takes and gives, as admission and accumulator want them: a plan's port with its size.
+ */
+#pragma once
+
+#include "plan.h"
+
+struct sl_served_port {
+        struct sl_port port;
+        uint64_t sample_bytes; /* of one sample; of the whole tensor when it has no batch axis */
+};
+
+/* Return: 0; -EOVERFLOW. */
+int sl_served_port_init(struct sl_served_port *ret_port, const struct sl_port *port);
+
+/* Bytes of @samples samples; @samples is bounded by the spec, so that this cannot overflow. */
+static inline uint64_t sl_served_port_bytes(const struct sl_served_port *port, uint32_t samples)
+{
+        return port->port.batch_axis == SL_PORT_NO_BATCH ? port->sample_bytes : port->sample_bytes * samples;
+}

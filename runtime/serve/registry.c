@@ -1,0 +1,646 @@
+#include "registry.h"
+
+#include "accumulator.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "catalogue.h"
+#include "ensemble.h"
+#include "loader.h"
+#include "stats.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum entry_state { ENTRY_NONE, ENTRY_WAITING, ENTRY_LOADING, ENTRY_READY, ENTRY_FAILED, ENTRY_DRAINING };
+
+/* A spec with its own copies of what it points to. */
+struct own_spec {
+        struct sl_model_spec spec;
+        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX], backend[16];
+        char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES];
+        const char *member_names[SL_MEMBERS_MAX];
+        float weights[SL_MEMBERS_MAX];
+};
+
+struct entry {
+        enum entry_state state;
+        uint32_t index;
+        uint32_t generation;
+        struct own_spec own;
+        struct sl_model *model;       /* of a model that serves */
+        struct sl_ensemble *ensemble; /* what serves */
+        bool replace;                 /* while READY: load again */
+        struct sl_load *load;         /* under way, for the first time or as a replacement */
+        bool compiled;                /* of the load: its fd is no longer watched */
+        uint64_t asker;
+};
+
+struct sl_registry {
+        struct sl_registry_options options;
+        struct entry entries[SL_CATALOGUE_MODELS];
+        uint32_t loads; /* under way */
+        uint32_t cores; /* given to workers, when they are pinned one by one */
+        bool pin;
+};
+
+int sl_registry_new(const struct sl_registry_options *options, struct sl_registry **ret_registry)
+{
+        struct sl_registry *registry = calloc(1, sizeof(*registry));
+
+        if (!registry)
+                return -ENOMEM;
+        registry->options = *options;
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                registry->entries[i].index = i;
+        *ret_registry = registry;
+        return 0;
+}
+
+/* ---- talking ---- */
+
+static void report(struct sl_registry *r, int level, const char *event, const struct entry *entry, const char *text)
+{
+        char fields[SL_ERROR_TEXT_BYTES + 128];
+
+        snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s%s", entry->own.name, (long long)entry->own.spec.version,
+                text ? " cause=\"" : "", text ? text : "", text ? "\"" : "");
+        if (r->options.runtime->log)
+                r->options.runtime->log(r->options.runtime->context, level, event, fields);
+}
+
+static void answer(struct sl_registry *r, struct entry *entry, int status, const char *text)
+{
+        if (entry->asker)
+                r->options.answer(r->options.context, entry->asker, status, text);
+        entry->asker = 0;
+}
+
+static void command(struct sl_registry *r, enum sl_command_kind kind, void *pointer, uint32_t index)
+{
+        sl_dispatcher_command(r->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = pointer, .index = index});
+}
+
+static enum sl_model_state catalogue_state(const struct entry *entry)
+{
+        switch (entry->state) {
+        case ENTRY_NONE:
+                return SL_MODEL_ABSENT;
+        case ENTRY_WAITING:
+        case ENTRY_LOADING:
+                return SL_MODEL_LOADING;
+        case ENTRY_READY:
+                return SL_MODEL_READY;
+        case ENTRY_FAILED:
+                return SL_MODEL_FAILED;
+        case ENTRY_DRAINING:
+                return SL_MODEL_DRAINING;
+        }
+        return SL_MODEL_ABSENT;
+}
+
+static void publish_port(struct sl_catalogue_port *to, const struct sl_served_port *from)
+{
+        snprintf(to->name, sizeof(to->name), "%s", from->port.name);
+        to->dtype = (uint8_t)from->port.dtype;
+        to->rank = (uint8_t)from->port.shape.rank;
+        to->batch_axis = (uint8_t)from->port.batch_axis;
+        for (uint32_t i = 0; i < from->port.shape.rank; i++)
+                to->dims[i] = i == from->port.batch_axis ? -1 : (int32_t)from->port.shape.dims[i];
+}
+
+static void publish(struct sl_registry *r, const struct entry *entry)
+{
+        struct sl_catalogue_model model = {
+                .state = catalogue_state(entry),
+                .generation = entry->generation,
+                .version = entry->own.spec.version,
+        };
+        const struct sl_ensemble *ensemble = entry->ensemble;
+
+        snprintf(model.name, sizeof(model.name), "%s", entry->own.name);
+        if (!entry->own.spec.path)
+                model.flags |= SL_MODEL_ENSEMBLE;
+        if (ensemble) {
+                model.flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
+                model.segment_samples = ensemble->segment_samples;
+                model.samples_max = ensemble->samples_max;
+                model.n_inputs = ensemble->n_inputs;
+                model.n_outputs = ensemble->n_outputs;
+                for (uint32_t i = 0; i < ensemble->n_inputs; i++)
+                        publish_port(&model.inputs[i], &ensemble->inputs[i]);
+                for (uint32_t i = 0; i < ensemble->n_outputs; i++)
+                        publish_port(&model.outputs[i], &ensemble->outputs[i]);
+        }
+        sl_catalogue_write(r->options.catalogue, entry->index, &model);
+}
+
+/* ---- the table ---- */
+
+static struct entry *find(struct sl_registry *r, const char *name)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].state != ENTRY_NONE && strcmp(r->entries[i].own.name, name) == 0)
+                        return &r->entries[i];
+        return NULL;
+}
+
+static struct entry *find_free(struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].state == ENTRY_NONE)
+                        return &r->entries[i];
+        return NULL;
+}
+
+static void copy_spec(struct own_spec *own, const struct sl_model_spec *spec)
+{
+        own->spec = *spec;
+        snprintf(own->name, sizeof(own->name), "%s", spec->name);
+        own->spec.name = own->name;
+        if (spec->path) {
+                snprintf(own->path, sizeof(own->path), "%s", spec->path);
+                snprintf(own->backend, sizeof(own->backend), "%s", spec->backend);
+                own->spec.path = own->path;
+                own->spec.backend = own->backend;
+        }
+        for (uint32_t i = 0; i < spec->n_members; i++) {
+                snprintf(own->members[i], sizeof(own->members[i]), "%s", spec->members[i]);
+                own->member_names[i] = own->members[i];
+        }
+        own->spec.members = own->member_names;
+        if (spec->weights)
+                memcpy(own->weights, spec->weights, spec->n_members * sizeof(float));
+        own->spec.weights = spec->weights ? own->weights : NULL;
+}
+
+static bool same_spec(const struct sl_model_spec *a, const struct sl_model_spec *b)
+{
+        return a->stamp == b->stamp && a->version == b->version && !a->path == !b->path;
+}
+
+/* What is to be served under one name: a new entry, a replacement, or what is there already. */
+static int want(
+        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct entry **ret_entry, struct sl_error *error)
+{
+        struct entry *entry = find(r, spec->name);
+
+        if (!entry) {
+                entry = find_free(r);
+                if (!entry)
+                        return sl_error_set(
+                                error, ENOSPC, "no room for \"%s\": %u models are the limit", spec->name, SL_CATALOGUE_MODELS);
+                entry->state = ENTRY_WAITING;
+        } else if (entry->state == ENTRY_FAILED) {
+                entry->state = ENTRY_WAITING;
+        } else if (entry->state != ENTRY_READY || entry->load) {
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
+        } else if (again || !same_spec(&entry->own.spec, spec)) {
+                entry->replace = true;
+        } else {
+                *ret_entry = entry;
+                return 0;
+        }
+        copy_spec(&entry->own, spec);
+        publish(r, entry);
+        *ret_entry = entry;
+        return 0;
+}
+
+static const struct entry *ensemble_with(const struct sl_registry *r, const char *member)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct entry *entry = &r->entries[i];
+
+                if (entry->state == ENTRY_NONE || entry->state == ENTRY_DRAINING || entry->state == ENTRY_FAILED)
+                        continue;
+                for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
+                        if (strcmp(entry->own.members[m], member) == 0)
+                                return entry;
+        }
+        return NULL;
+}
+
+/* ---- going down ---- */
+
+static void drop_model(struct sl_registry *r, struct sl_model *model)
+{
+        if (--model->refs == 0)
+                command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
+}
+
+static void clear_entry(struct sl_registry *r, struct entry *entry)
+{
+        entry->state = ENTRY_NONE;
+        publish(r, entry);
+        report(r, 2, "model-unloaded", entry, NULL);
+        answer(r, entry, 0, "unloaded");
+        uint32_t index = entry->index, generation = entry->generation + 1;
+        *entry = (struct entry){.index = index, .generation = generation};
+}
+
+static void withdraw(struct sl_registry *r, struct entry *entry)
+{
+        entry->state = ENTRY_DRAINING;
+        publish(r, entry);
+        command(r, SL_COMMAND_WITHDRAW, NULL, entry->index);
+}
+
+/* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
+static void ensemble_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
+{
+        struct entry *entry = &r->entries[ensemble->index];
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                drop_model(r, ensemble->members[m]);
+        if (entry->ensemble == ensemble) {
+                entry->ensemble = NULL;
+                clear_entry(r, entry);
+        }
+        sl_stats_model_remove(r->options.stats, &ensemble->counting);
+        sl_ensemble_free(ensemble);
+}
+
+void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
+{
+        if (event->kind == SL_EVENT_ENSEMBLE_RETIRED)
+                ensemble_retired(r, event->pointer);
+        else if (event->kind == SL_EVENT_MODEL_GONE)
+                sl_model_free(event->pointer);
+}
+
+/* ---- coming up ---- */
+
+static void fail(struct sl_registry *r, struct entry *entry, int status, const char *text)
+{
+        report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
+        entry->load = sl_load_free(entry->load);
+        entry->replace = false;
+        if (!entry->ensemble)
+                entry->state = ENTRY_FAILED;
+        else
+                entry->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
+        publish(r, entry);
+        answer(r, entry, status, text);
+}
+
+static int check_staging(const struct sl_registry *r, const struct sl_ensemble *ensemble, struct sl_error *error)
+{
+        uint64_t bytes = sl_accumulator_staging_bytes(ensemble, ensemble->segment_samples);
+
+        if (bytes <= r->options.runtime->staging_bytes)
+                return 0;
+        return sl_error_set(error, ENOMEM, "\"%s\": a segment of %u samples needs %llu bytes of staging, staging_bytes is %llu",
+                ensemble->name, ensemble->segment_samples, (unsigned long long)bytes,
+                (unsigned long long)r->options.runtime->staging_bytes);
+}
+
+/* Hands an ensemble to the dispatcher, in the place of what the entry had. */
+static void serve(struct sl_registry *r, struct entry *entry, struct sl_ensemble *ensemble)
+{
+        struct sl_error error;
+
+        if (entry->ensemble && !sl_ensemble_same_ports(entry->ensemble, ensemble))
+                entry->generation++;
+        ensemble->index = entry->index;
+        ensemble->generation = entry->generation;
+        if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
+                report(r, 1, "model-without-histograms", entry, error.text);
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                ensemble->members[m]->refs++;
+        entry->ensemble = ensemble;
+        entry->state = ENTRY_READY;
+        entry->replace = false;
+        command(r, SL_COMMAND_SERVE, ensemble, 0);
+        publish(r, entry);
+}
+
+static int build(struct sl_registry *r, const struct own_spec *own, struct sl_model *const *members, uint32_t n,
+        struct sl_ensemble **ret_ensemble, struct sl_error *error)
+{
+        struct sl_ensemble *ensemble;
+        int result = sl_ensemble_new(&own->spec, members, n, r->options.runtime->clients_max, &ensemble, error);
+
+        if (result < 0)
+                return result;
+        result = check_staging(r, ensemble, error);
+        if (result < 0) {
+                sl_ensemble_free(ensemble);
+                return result;
+        }
+        *ret_ensemble = ensemble;
+        return 0;
+}
+
+/* Return: 0: all members are there; -EAGAIN: some are still loading; -ENOENT: one is missing or has failed. */
+static int find_members(struct sl_registry *r, const struct entry *entry, struct sl_model **ret_members, struct sl_error *error)
+{
+        for (uint32_t m = 0; m < entry->own.spec.n_members; m++) {
+                const struct entry *member = find(r, entry->own.members[m]);
+
+                if (!member || member->state == ENTRY_FAILED || member->state == ENTRY_DRAINING || !member->own.spec.path)
+                        return sl_error_set(error, ENOENT, "member \"%s\" %s", entry->own.members[m],
+                                !member                         ? "is not in the repository"
+                                : member->own.spec.path == NULL ? "is an ensemble itself"
+                                                                : "is not loaded");
+                if (!member->model)
+                        return -EAGAIN;
+                ret_members[m] = member->model;
+        }
+        return 0;
+}
+
+static void advance_ensemble(struct sl_registry *r, struct entry *entry)
+{
+        struct sl_model *members[SL_MEMBERS_MAX];
+        struct sl_ensemble *ensemble;
+        struct sl_error error;
+        int result = find_members(r, entry, members, &error);
+
+        if (result == -EAGAIN)
+                return;
+        if (result == 0)
+                result = build(r, &entry->own, members, entry->own.spec.n_members, &ensemble, &error);
+        if (result < 0) {
+                fail(r, entry, result, error.text);
+                return;
+        }
+        serve(r, entry, ensemble);
+        report(r, 2, "ensemble-ready", entry, NULL);
+        answer(r, entry, 0, "ready");
+}
+
+/* A new model takes the place of the old one in its own entry and in every ensemble. */
+static void rebuild_ensembles(struct sl_registry *r, const char *member)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct entry *entry = &r->entries[i];
+
+                if (entry->state != ENTRY_READY)
+                        continue;
+                for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
+                        if (strcmp(entry->own.members[m], member) == 0) {
+                                advance_ensemble(r, entry);
+                                break;
+                        }
+        }
+}
+
+static void model_ready(struct sl_registry *r, struct entry *entry)
+{
+        struct sl_model *model = sl_load_take(entry->load);
+        bool replaced = entry->model != NULL;
+        struct sl_ensemble *ensemble;
+        struct sl_error error;
+        int result = build(r, &entry->own, &model, 1, &ensemble, &error);
+
+        if (result < 0) {
+                sl_model_free(model);
+                fail(r, entry, result, error.text);
+                return;
+        }
+        entry->load = sl_load_free(entry->load);
+        command(r, SL_COMMAND_ADD_MODEL, model, 0);
+        entry->model = model;
+        serve(r, entry, ensemble);
+        report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
+        if (replaced)
+                rebuild_ensembles(r, entry->own.name);
+        answer(r, entry, 0, replaced ? "replaced" : "ready");
+}
+
+static uint64_t token_of(const struct entry *entry)
+{
+        return SL_REGISTRY_TOKEN | entry->index;
+}
+
+static void start_load(struct sl_registry *r, struct entry *entry)
+{
+        struct sl_load_options options = {
+                .runtime = r->options.runtime,
+                .accumulator = r->options.accumulator,
+                .stats = r->options.stats,
+                .segments = r->options.segments,
+                .control = r->options.control,
+                .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
+                .pin = r->pin,
+                .first_core = r->cores,
+        };
+        struct sl_error error;
+        int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);
+
+        if (result == 0)
+                result = sl_wait_watch(r->options.wait, sl_load_fd(entry->load), token_of(entry));
+        if (result < 0) {
+                fail(r, entry, result, error.text);
+                return;
+        }
+        entry->compiled = false;
+        r->cores += entry->own.spec.workers;
+        r->loads++;
+        if (entry->state == ENTRY_WAITING)
+                entry->state = ENTRY_LOADING;
+}
+
+static void advance_load(struct sl_registry *r, struct entry *entry)
+{
+        struct sl_error error;
+
+        switch (sl_load_advance(entry->load, &error)) {
+        case SL_LOAD_COMPILING:
+        case SL_LOAD_STARTING:
+                return;
+        case SL_LOAD_READY:
+                r->loads--;
+                model_ready(r, entry);
+                return;
+        case SL_LOAD_FAILED:
+                r->loads--;
+                fail(r, entry, -EIO, error.text);
+                return;
+        }
+}
+
+void sl_registry_compiled(struct sl_registry *r, uint64_t token)
+{
+        struct entry *entry = &r->entries[token & ~SL_REGISTRY_TOKEN];
+
+        if (!entry->load)
+                return;
+        sl_wait_unwatch(r->options.wait, token);
+        entry->compiled = true;
+        advance_load(r, entry);
+        sl_registry_advance(r);
+}
+
+static bool needs_load(const struct entry *entry)
+{
+        return entry->own.spec.path && !entry->load &&
+               (entry->state == ENTRY_WAITING || (entry->state == ENTRY_READY && entry->replace));
+}
+
+static bool needs_build(const struct entry *entry)
+{
+        return !entry->own.spec.path && (entry->state == ENTRY_WAITING || (entry->state == ENTRY_READY && entry->replace));
+}
+
+void sl_registry_advance(struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].load && r->entries[i].compiled)
+                        advance_load(r, &r->entries[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && r->loads < r->options.runtime->compile_jobs; i++)
+                if (needs_load(&r->entries[i]))
+                        start_load(r, &r->entries[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (needs_build(&r->entries[i]))
+                        advance_ensemble(r, &r->entries[i]);
+}
+
+bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
+{
+        bool busy = false;
+
+        *ret_failed = 0;
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct entry *entry = &r->entries[i];
+
+                busy |= entry->load || entry->state == ENTRY_WAITING || entry->state == ENTRY_LOADING;
+                *ret_failed += entry->state == ENTRY_FAILED;
+        }
+        return busy;
+}
+
+/* ---- what is asked for ---- */
+
+static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
+{
+        int result = r->options.runtime->scan(r->options.runtime->context, ret_specs, ret_n, error);
+        uint32_t workers = 0;
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < *ret_n; i++)
+                workers += (*ret_specs)[i].path ? (*ret_specs)[i].workers : 0;
+        r->pin = workers <= (uint32_t)CPU_COUNT(&r->options.runtime->worker_cpus);
+        return 0;
+}
+
+static const struct sl_model_spec *find_spec(const struct sl_model_spec *specs, uint32_t n, const char *name)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(specs[i].name, name) == 0)
+                        return &specs[i];
+        return NULL;
+}
+
+int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
+{
+        const struct sl_model_spec *specs;
+        struct entry *entry;
+        uint32_t n;
+        int result = scan(r, &specs, &n, error);
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_error cause;
+
+                if (want(r, &specs[i], false, &entry, &cause) < 0 && r->options.runtime->log)
+                        r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", cause.text);
+        }
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                entry = &r->entries[i];
+                if (entry->state == ENTRY_READY && !entry->load && !find_spec(specs, n, entry->own.name))
+                        withdraw(r, entry);
+                else if (entry->state == ENTRY_FAILED && !find_spec(specs, n, entry->own.name))
+                        clear_entry(r, entry);
+        }
+        sl_registry_advance(r);
+        return 0;
+}
+
+static int want_members(struct sl_registry *r, const struct sl_model_spec *spec, const struct sl_model_spec *specs, uint32_t n,
+        struct sl_error *error)
+{
+        for (uint32_t m = 0; m < spec->n_members; m++) {
+                const struct sl_model_spec *member = find_spec(specs, n, spec->members[m]);
+                const struct entry *there = find(r, spec->members[m]);
+                struct entry *entry;
+                int result = 0;
+
+                if (!member)
+                        return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
+                                spec->members[m]);
+                if (!there || there->state == ENTRY_FAILED)
+                        result = want(r, member, false, &entry, error);
+                if (result < 0)
+                        return result;
+        }
+        return 0;
+}
+
+int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
+{
+        const struct sl_model_spec *specs, *spec;
+        struct entry *entry;
+        uint32_t n;
+        int result = scan(r, &specs, &n, error);
+
+        if (result < 0)
+                return result;
+        spec = find_spec(specs, n, name);
+        if (!spec)
+                return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", name);
+        result = want_members(r, spec, specs, n, error);
+        if (result == 0)
+                result = want(r, spec, again, &entry, error);
+        if (result < 0)
+                return result;
+        entry->asker = asker;
+        if (entry->state == ENTRY_READY && !entry->replace)
+                answer(r, entry, 0, "already loaded");
+        sl_registry_advance(r);
+        return 0;
+}
+
+int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
+{
+        struct entry *entry = find(r, name);
+        const struct entry *user;
+
+        if (!entry)
+                return sl_error_set(error, ENOENT, "no model \"%s\" is loaded", name);
+        user = ensemble_with(r, name);
+        if (user)
+                return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->own.name);
+        if (entry->state != ENTRY_FAILED && (entry->state != ENTRY_READY || entry->load))
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
+        entry->asker = asker;
+        if (entry->state == ENTRY_FAILED)
+                clear_entry(r, entry);
+        else
+                withdraw(r, entry);
+        return 0;
+}
+
+/* ---- the end ---- */
+
+struct sl_registry *sl_registry_free(struct sl_registry *r)
+{
+        if (!r)
+                return NULL;
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct entry *entry = &r->entries[i];
+
+                if (entry->load && !entry->compiled)
+                        sl_wait_unwatch(r->options.wait, token_of(entry));
+                sl_load_free(entry->load);
+                sl_model_free(entry->model);
+                sl_ensemble_free(entry->ensemble);
+        }
+        free(r);
+        return NULL;
+}

@@ -1,0 +1,70 @@
+/*
+ * What is served, by name: a table whose index is the catalogue's. Brings models and ensembles up and down, replaces them while
+ * they serve, and answers whoever asked for it. Control thread only; it talks to the dispatcher by commands and hears of the
+ * end of things by events.
+ *
+ *     (none) --sync, load--> WAITING --> LOADING --> READY <--> (replacement LOADING while the old one serves)
+ *                               |           |          |
+ *                               +-----------+--> FAILED    READY --unload--> DRAINING --> (none)
+ *
+ * A loaded model (struct sl_model) is shared by its own entry and by the ensembles that have it as member. When a model is
+ * replaced, every ensemble that uses it is made anew and takes the place of the old one; the old ones drain.
+ */
+#pragma once
+
+#include "dispatcher.h"
+#include "layout.h"
+#include "runtime.h"
+
+struct sl_accumulator;
+struct sl_registry;
+struct sl_stats;
+
+struct sl_registry_options {
+        const struct sl_runtime_options *runtime;
+        struct sl_catalogue *catalogue;
+        struct sl_accumulator *accumulator;
+        uint32_t segments;
+        struct sl_dispatcher *dispatcher;
+        struct sl_bell *control;
+        struct sl_wait *wait; /* of the control thread: compilations are watched there */
+        struct sl_stats *stats;
+
+        /* An operation that somebody asked for has ended: @status 0 or -errno with @text. */
+        void (*answer)(void *context, uint64_t asker, int status, const char *text);
+        void *context;
+};
+
+/* Tokens of watched compilations have this bit; the registry finds its entry by the rest. */
+#define SL_REGISTRY_TOKEN (1ull << 62)
+
+/* Return: 0, -ENOMEM. */
+int sl_registry_new(const struct sl_registry_options *options, struct sl_registry **ret_registry);
+
+/* The dispatcher has stopped: frees everything at once. NULL is fine. Returns NULL. */
+struct sl_registry *sl_registry_free(struct sl_registry *registry);
+
+/*
+ * Makes the table as scan() says: loads what is new, replaces what has another stamp, unloads what is gone.
+ * Return: 0; -errno of scan() with text: nothing is changed.
+ */
+int sl_registry_sync(struct sl_registry *registry, struct sl_error *error);
+
+/*
+ * One name, on behalf of @asker (0: nobody), who is answered later through options.answer. LOAD of what is loaded and unchanged is
+ * answered at once; RELOAD loads again whatever the stamp says. Return: 0: an answer comes or has come; -errno with text: none
+ * comes. -ENOENT no such name, -EBUSY a member of a loaded ensemble (UNLOAD), or something is under way, -ENOSPC the catalogue is
+ * full
+ */
+int sl_registry_load(struct sl_registry *registry, const char *name, bool again, uint64_t asker, struct sl_error *error);
+int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t asker, struct sl_error *error);
+
+/* A watched compilation has ended, or the control bell rang: goes on with everything as far as it can. */
+void sl_registry_advance(struct sl_registry *registry);
+void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
+
+/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE. */
+void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
+
+/* True while anything is waiting or loading. @ret_failed: entries that are FAILED. */
+bool sl_registry_busy(const struct sl_registry *registry, uint32_t *ret_failed);

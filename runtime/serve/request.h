@@ -1,0 +1,49 @@
+/*
+ * A request in flight: the dispatcher's record of one accepted entry. Records are allocated with the channel, one per tag,
+ * and found by tag; the request path allocates nothing.
+ *
+ *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_dispatcher_complete()--> FREE
+ *     WAITING --verdict, no segment out--> FREE
+ *
+ * Owner: the dispatcher. Workers read the fields above `verdict`, which do not change from the first broadcast to the last
+ * message of the last segment, and `verdict` itself.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct sl_ensemble;
+struct sl_queue;
+
+enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
+
+struct sl_request {
+        struct sl_queue *queue;
+        struct sl_ensemble *ensemble;
+        void **tensors; /* inputs, then outputs, in the runtime's mapping of the client's arena */
+        uint64_t deadline_ns;
+        uint32_t samples;
+        uint32_t n_segments;
+
+        /* 0, or the -errno that ends the request early. Dispatcher stores (release), workers load (acquire): a hint to skip work.
+         */
+        _Atomic int32_t verdict;
+
+        enum sl_request_state state;
+        uint64_t user_data;
+        uint32_t index; /* submission index */
+        uint16_t tag;
+        uint8_t priority;
+        uint32_t broadcast; /* segments handed to the members */
+        uint32_t finished;  /* segments of which every member's message has come back */
+
+        uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
+
+        struct sl_request *next, *previous; /* in its flow of the fair queue */
+};
+
+static inline int32_t sl_request_verdict(const struct sl_request *request)
+{
+        return atomic_load_explicit(&request->verdict, memory_order_acquire);
+}

@@ -1,0 +1,387 @@
+#include "runtime.h"
+
+#include "accumulator.h"
+#include "attach.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "dispatcher.h"
+#include "registry.h"
+#include "segment.h"
+#include "session.h"
+#include "stats.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define TOKEN_LISTEN 1u
+#define TOKEN_BELL   2u
+#define TOKEN_WATCH  3u
+
+/* Segments in flight, of all ensembles. */
+#define SEGMENTS       4096u
+#define WATCHES_MAX    4u
+#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
+
+struct watch {
+        int fd;
+        void (*handle)(void *context);
+        void *context;
+};
+
+struct sl_runtime {
+        struct sl_runtime_options options;
+        char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+        int listen_fd;
+        bool bound;
+        struct sl_wait *wait;
+        struct sl_bell bell;
+        struct sl_stats *stats;
+        int catalogue_fd;
+        struct sl_mapping catalogue_map;
+        struct sl_accumulator *accumulator;
+        struct sl_dispatcher *dispatcher;
+        struct sl_registry *registry;
+        struct sl_sessions *sessions;
+        struct watch watches[WATCHES_MAX];
+        uint32_t n_watches;
+        uint32_t stops; /* times that sl_runtime_stop() was called */
+        bool drained;
+};
+
+void sl_runtime_options_init(struct sl_runtime_options *options)
+{
+        *options = (struct sl_runtime_options){
+                .name = SL_SOCKET_NAME,
+                .client_quota = {.arena_bytes = 1ull << 30, .in_flight = 4096},
+                .uid_quota = {.arena_bytes = 4ull << 30, .in_flight = 16384},
+                .clients_max = 64,
+                .stats_bytes = SL_STATS_BYTES_DEFAULT,
+                .staging_bytes = 64ull << 20,
+                .spin_ns = 50 * SL_NS_PER_US,
+                .grace_ns = 5 * SL_NS_PER_SECOND,
+                .compile_jobs = 1,
+        };
+}
+
+static void say(const struct sl_runtime *rt, int level, const char *event, const char *fields)
+{
+        if (rt->options.log)
+                rt->options.log(rt->options.context, level, event, fields);
+}
+
+/* ---- making ---- */
+
+static void answer(void *context, uint64_t asker, int status, const char *text)
+{
+        struct sl_runtime *rt = context;
+
+        sl_sessions_answer(rt->sessions, asker, status, text);
+}
+
+static int make_catalogue(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = sl_segment_create(
+                "starling-catalogue", sizeof(struct sl_catalogue), SL_SEAL_RESPONSE, &rt->catalogue_fd, &rt->catalogue_map, error);
+        struct sl_catalogue *catalogue = rt->catalogue_map.base;
+
+        if (r < 0)
+                return r;
+        catalogue->magic = SL_WIRE_MAGIC;
+        catalogue->version = SL_WIRE_VERSION;
+        catalogue->pid = (uint32_t)getpid();
+        catalogue->started_ns = sl_clock_ns();
+        snprintf(catalogue->runtime_name, sizeof(catalogue->runtime_name), "%s", rt->options.name);
+        return 0;
+}
+
+static int make_stats(struct sl_runtime *rt, struct sl_error *error)
+{
+        return sl_stats_create(
+                &(struct sl_stats_options){
+                        .name = rt->options.name,
+                        .wait_name = sl_wait_name(rt->wait),
+                        .bytes = rt->options.stats_bytes,
+                        .n_dispatchers = 1,
+                        .n_clients = rt->options.clients_max,
+                },
+                &rt->stats, error);
+}
+
+static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
+{
+        struct sl_catalogue *catalogue = rt->catalogue_map.base;
+
+        return sl_dispatcher_new(
+                &(struct sl_dispatcher_options){
+                        .wait = rt->options.wait,
+                        .cpus = rt->options.dispatcher_cpus,
+                        .spin_ns = rt->options.spin_ns,
+                        .clients_max = rt->options.clients_max,
+                        .client_quota = rt->options.client_quota,
+                        .uid_quota = rt->options.uid_quota,
+                        .accumulator = rt->accumulator,
+                        .line = &catalogue->dispatchers[0],
+                        .stats = rt->stats,
+                        .control = &rt->bell,
+                },
+                &rt->dispatcher, error);
+}
+
+static int make_tables(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = sl_registry_new(
+                &(struct sl_registry_options){
+                        .runtime = &rt->options,
+                        .catalogue = rt->catalogue_map.base,
+                        .accumulator = rt->accumulator,
+                        .segments = SEGMENTS,
+                        .dispatcher = rt->dispatcher,
+                        .control = &rt->bell,
+                        .wait = rt->wait,
+                        .stats = rt->stats,
+                        .answer = answer,
+                        .context = rt,
+                },
+                &rt->registry);
+
+        if (r == 0)
+                r = sl_sessions_new(
+                        &(struct sl_sessions_options){
+                                .runtime = &rt->options,
+                                .dispatcher = rt->dispatcher,
+                                .registry = rt->registry,
+                                .stats = rt->stats,
+                                .wait = rt->wait,
+                                .catalogue_fd = rt->catalogue_fd,
+                                .catalogue_bytes = rt->catalogue_map.bytes,
+                        },
+                        &rt->sessions);
+        return r < 0 ? sl_error_set(error, -r, "no memory for the tables of %u clients", rt->options.clients_max) : 0;
+}
+
+static int make_parts(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = sl_wait_new(rt->options.wait, &rt->wait, error);
+
+        if (r < 0)
+                return r;
+        rt->bell.wait = rt->wait;
+        rt->bell.token = TOKEN_BELL;
+        r = make_stats(rt, error);
+        if (r == 0)
+                r = make_catalogue(rt, error);
+        if (r < 0)
+                return r;
+        r = sl_accumulator_new(SEGMENTS, rt->options.staging_bytes, &rt->accumulator);
+        if (r < 0)
+                return sl_error_set(error, -r, "no memory for staging_bytes %llu", (unsigned long long)rt->options.staging_bytes);
+        r = make_dispatcher(rt, error);
+        return r < 0 ? r : make_tables(rt, error);
+}
+
+static int find_socket_path(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = 0;
+
+        if (rt->options.socket_path) {
+                if (strlen(rt->options.socket_path) >= sizeof(rt->socket_path))
+                        r = -ENAMETOOLONG;
+                else
+                        strcpy(rt->socket_path, rt->options.socket_path);
+        } else {
+                r = sl_socket_path(rt->options.name, rt->socket_path, sizeof(rt->socket_path));
+        }
+        if (r < 0)
+                return sl_error_set(error, -r, "socket path \"%s\" of runtime \"%s\": at most %zu bytes, and a name has no slash",
+                        rt->options.socket_path ? rt->options.socket_path : "", rt->options.name, sizeof(rt->socket_path) - 1);
+        return 0;
+}
+
+int sl_runtime_new(const struct sl_runtime_options *options, struct sl_runtime **ret_runtime, struct sl_error *error)
+{
+        struct sl_runtime *rt = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*rt), SL_LINE_PAIR_BYTES));
+        int r;
+
+        if (!rt)
+                return sl_error_set(error, ENOMEM, "no memory for the runtime");
+        memset(rt, 0, sizeof(*rt));
+        rt->options = *options;
+        rt->listen_fd = rt->catalogue_fd = -1;
+        r = find_socket_path(rt, error);
+        if (r == 0)
+                r = make_parts(rt, error);
+        if (r < 0) {
+                sl_runtime_free(rt);
+                return r;
+        }
+        *ret_runtime = rt;
+        return 0;
+}
+
+/* Workers ring the dispatcher's bell until they are joined: it is stopped first and freed after them. */
+struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
+{
+        if (!rt)
+                return NULL;
+        if (rt->bound)
+                unlink(rt->socket_path);
+        sl_cleanup_fd(&rt->listen_fd);
+        sl_dispatcher_stop(rt->dispatcher);
+        sl_sessions_free(rt->sessions);
+        sl_registry_free(rt->registry);
+        sl_dispatcher_free(rt->dispatcher);
+        sl_accumulator_free(rt->accumulator);
+        sl_mapping_free(&rt->catalogue_map);
+        sl_cleanup_fd(&rt->catalogue_fd);
+        sl_stats_free(rt->stats);
+        sl_wait_free(rt->wait);
+        free(rt);
+        return NULL;
+}
+
+/* ---- the loop ---- */
+
+static void hear_dispatcher(struct sl_runtime *rt)
+{
+        struct sl_event event;
+
+        while (sl_dispatcher_event(rt->dispatcher, &event)) {
+                sl_sessions_event(rt->sessions, &event);
+                sl_registry_event(rt->registry, &event);
+                rt->drained |= event.kind == SL_EVENT_DRAINED;
+        }
+}
+
+static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
+{
+        if (event->token == TOKEN_LISTEN && (event->what & SL_WAIT_ACCEPTED))
+                sl_sessions_accept(rt->sessions, event->value);
+        else if (event->token >= TOKEN_WATCH && event->token < TOKEN_WATCH + rt->n_watches)
+                rt->watches[event->token - TOKEN_WATCH].handle(rt->watches[event->token - TOKEN_WATCH].context);
+        else if (event->token & SL_REGISTRY_TOKEN)
+                sl_registry_compiled(rt->registry, event->token);
+        else if (sl_sessions_owns(rt->sessions, event->token))
+                sl_sessions_happened(rt->sessions, event->token, event->what);
+}
+
+/* The bell says "asleep" all the time but while the loop is busy, so that whoever rings after the look is heard. */
+static void turn(struct sl_runtime *rt, uint64_t limit_ns)
+{
+        struct sl_wait_event events[16];
+
+        sl_bell_sleep(&rt->bell);
+        hear_dispatcher(rt);
+        sl_registry_advance(rt->registry);
+        uint64_t timeout = sl_sessions_populate(rt->sessions) ? 0 : limit_ns;
+        int n = sl_wait_for(rt->wait, events, 16, timeout);
+        for (int i = 0; i < n; i++)
+                happened(rt, &events[i]);
+}
+
+int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_error *error)
+{
+        int r = sl_registry_sync(rt->registry, error);
+
+        if (r < 0)
+                return r;
+        while (sl_registry_busy(rt->registry, ret_failed) && !rt->stops)
+                turn(rt, SLEEP_LIMIT_NS);
+        return 0;
+}
+
+int sl_runtime_watch(struct sl_runtime *rt, int fd, void (*handle)(void *context), void *context)
+{
+        int r;
+
+        if (rt->n_watches == WATCHES_MAX)
+                return -E2BIG;
+        r = sl_wait_watch(rt->wait, fd, TOKEN_WATCH + rt->n_watches);
+        if (r == 0)
+                rt->watches[rt->n_watches++] = (struct watch){.fd = fd, .handle = handle, .context = context};
+        return r;
+}
+
+void sl_runtime_stop(struct sl_runtime *rt)
+{
+        rt->stops++;
+}
+
+void sl_runtime_reload(struct sl_runtime *rt)
+{
+        struct sl_error error;
+
+        if (sl_registry_sync(rt->registry, &error) < 0)
+                say(rt, 0, "reload-failed", error.text);
+}
+
+/* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */
+static int listen_on_socket(struct sl_runtime *rt, struct sl_error *error)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        strcpy(address.sun_path, rt->socket_path);
+        rt->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (rt->listen_fd < 0)
+                return sl_error_set(error, errno, "no socket: %s", strerror(errno));
+        unlink(rt->socket_path);
+        if (bind(rt->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+                return sl_error_set(error, errno, "cannot bind \"%s\": %s", rt->socket_path, strerror(errno));
+        rt->bound = true;
+        /* Whoever may write the socket may connect; who is admitted is decided by the peer's credentials. */
+        chmod(rt->socket_path, 0666);
+        if (listen(rt->listen_fd, 128) < 0)
+                return sl_error_set(error, errno, "cannot listen on \"%s\": %s", rt->socket_path, strerror(errno));
+        int r = sl_wait_accept(rt->wait, rt->listen_fd, TOKEN_LISTEN);
+        return r < 0 ? sl_error_set(error, -r, "cannot accept on \"%s\": %s", rt->socket_path, strerror(-r)) : 0;
+}
+
+static void turn_until_drained(struct sl_runtime *rt, uint64_t limit_ns, uint32_t stops)
+{
+        uint64_t end = sl_clock_ns() + limit_ns;
+
+        while (!rt->drained && rt->stops <= stops) {
+                uint64_t now = sl_clock_ns();
+
+                if (now >= end)
+                        return;
+                turn(rt, end - now);
+        }
+}
+
+/* In order: no new requests, grace for what runs, cancellation for the rest. */
+static void drain(struct sl_runtime *rt)
+{
+        sl_stats_set_state(rt->stats, SL_RUNTIME_STOPPING);
+        sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_CLOSE});
+        turn_until_drained(rt, rt->options.grace_ns, 1);
+        if (rt->drained)
+                return;
+        say(rt, 1, "grace-over", "action=cancel");
+        sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_CANCEL_ALL});
+        /* Ends when the batches that compute just now are done. */
+        turn_until_drained(rt, UINT64_MAX / 2, UINT32_MAX);
+}
+
+int sl_runtime_listen(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = listen_on_socket(rt, error);
+
+        if (r == 0)
+                sl_stats_set_state(rt->stats, SL_RUNTIME_READY);
+        return r;
+}
+
+int sl_runtime_run(struct sl_runtime *rt)
+{
+        while (!rt->stops)
+                turn(rt, SLEEP_LIMIT_NS);
+        drain(rt);
+        sl_stats_set_state(rt->stats, SL_RUNTIME_STOPPED);
+        return 0;
+}

@@ -1,0 +1,255 @@
+#include "worker.h"
+
+#include "accumulator.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/relax.h"
+#include "batcher.h"
+#include "request.h"
+#include "sender.h"
+#include "stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
+#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
+
+static bool spin_for_job(struct sl_worker *worker, struct sl_job *ret_job)
+{
+        uint64_t until = worker->options.spin_ns ? sl_clock_ns() + worker->options.spin_ns : 0;
+
+        do {
+                for (int i = 0; i < 64; i++) {
+                        if (sl_mailbox_take(worker->inbox, ret_job))
+                                return true;
+                        sl_relax();
+                }
+        } while (until && sl_clock_ns() < until);
+        return false;
+}
+
+static void wait_for_job(struct sl_worker *worker, struct sl_job *ret_job)
+{
+        while (!spin_for_job(worker, ret_job)) {
+                struct sl_wait_event event;
+
+                sl_bell_sleep(&worker->bell);
+                if (!sl_mailbox_waiting(worker->inbox))
+                        sl_wait_for(worker->wait, &event, 1, SLEEP_LIMIT_NS);
+                sl_bell_awake(&worker->bell);
+        }
+}
+
+/* 0, or why this segment is not worth computing: deadlines and cancellation are looked at before work starts. */
+static int given_up(const struct sl_segment *segment, uint64_t now_ns)
+{
+        const struct sl_request *request = segment->request;
+        int verdict = sl_request_verdict(request);
+
+        if (verdict)
+                return verdict;
+        return request->deadline_ns && now_ns >= request->deadline_ns ? -ETIME : 0;
+}
+
+static int predict(struct sl_worker *worker, uint32_t *ret_batches)
+{
+        struct sl_batch batch;
+        uint32_t batches = 0;
+        int r = 0;
+
+        while (r == 0 && sl_batcher_next(worker->batcher, worker->instance, &batch)) {
+                r = sl_instance_run(worker->instance, batch.samples, batch.inputs, batch.outputs);
+                batches++;
+        }
+        if (r == 0)
+                sl_batcher_scatter(worker->batcher);
+        *ret_batches = batches;
+        return r == -ERANGE || r == 0 ? r : -EIO;
+}
+
+static void count(struct sl_worker *worker, struct sl_segment *const *segments, uint32_t n, uint32_t batches, uint64_t busy_ns)
+{
+        for (uint32_t i = 0; i < n; i++)
+                sl_counter_add(&worker->options.stats->samples, segments[i]->samples);
+        sl_counter_add(&worker->options.stats->batches, batches);
+        sl_counter_add(&worker->options.stats->busy_ns, busy_ns);
+}
+
+/* One sample of a gathered batch with an index out of bounds must not fail the others: each is then run alone. */
+static void run_segments(struct sl_worker *worker, struct sl_segment *const *segments, const uint32_t *members, const uint32_t *ids,
+        uint32_t n, uint64_t begun_ns)
+{
+        uint32_t batches;
+
+        sl_batcher_begin(worker->batcher, segments, members, n);
+        uint64_t started = sl_clock_ns();
+        int status = predict(worker, &batches);
+        uint64_t ended = sl_clock_ns();
+
+        if (status < 0 && n > 1) {
+                for (uint32_t i = 0; i < n; i++)
+                        run_segments(worker, &segments[i], &members[i], &ids[i], 1, sl_clock_ns());
+                return;
+        }
+        count(worker, segments, n, batches, ended - begun_ns);
+        for (uint32_t i = 0; i < n; i++)
+                sl_sender_send(worker->outbox, segments[i],
+                        &(struct sl_prediction){
+                                .segment = (int32_t)ids[i],
+                                .member = members[i],
+                                .status = status,
+                                .batches = i == 0 ? batches : 0,
+                                .started_ns = started,
+                                .busy_ns = i == 0 ? ended - begun_ns : 0,
+                                .computing_ns = i == 0 ? ended - started : 0,
+                                .samples = segments[i]->samples,
+                        });
+}
+
+static void run_job(struct sl_worker *worker, const struct sl_job *job)
+{
+        struct sl_segment *segments[SL_JOB_SEGMENTS_MAX];
+        uint32_t members[SL_JOB_SEGMENTS_MAX], ids[SL_JOB_SEGMENTS_MAX];
+        uint64_t now = sl_clock_ns();
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < job->n_segments; i++) {
+                struct sl_segment *segment = sl_accumulator_segment(worker->options.accumulator, job->items[i].segment);
+                int status = given_up(segment, now);
+
+                if (status < 0) {
+                        sl_sender_send(worker->outbox, segment,
+                                &(struct sl_prediction){.segment = (int32_t)job->items[i].segment,
+                                        .member = job->items[i].member,
+                                        .status = status});
+                        continue;
+                }
+                segments[n] = segment;
+                members[n] = job->items[i].member;
+                ids[n++] = job->items[i].segment;
+        }
+        if (n)
+                run_segments(worker, segments, members, ids, n, now);
+        sl_bell_ring(worker->options.dispatcher, worker->wait);
+}
+
+/* Touches every kernel and every page that a request will need, at each size of the ladder. */
+static int warm_up(struct sl_worker *worker)
+{
+        const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
+        struct sl_batch batch;
+        int r = 0;
+
+        for (uint32_t run = 0; run < worker->options.warmup; run++)
+                for (uint32_t i = 0; i < info->n_batches && info->batches[i] <= worker->batch_max && r == 0; i++) {
+                        sl_batcher_pool(worker->batcher, info->batches[i], &batch);
+                        r = sl_instance_run(worker->instance, info->batches[i], batch.inputs, batch.outputs);
+                }
+        return r;
+}
+
+static int start(struct sl_worker *worker)
+{
+        int r = sl_wait_new(worker->options.wait, &worker->wait, NULL);
+
+        if (r < 0)
+                return r;
+        worker->bell.wait = worker->wait;
+        r = sl_instance_new(worker->options.plan, worker->batch_max, &worker->instance, NULL);
+        if (r < 0)
+                return r;
+        r = sl_batcher_new(sl_plan_info(worker->options.plan), worker->batch_max, &worker->batcher);
+        if (r < 0)
+                return r;
+        return warm_up(worker);
+}
+
+static void *worker_main(void *argument)
+{
+        struct sl_worker *worker = argument;
+        struct sl_job job;
+        int r = start(worker);
+
+        sl_sender_say(worker->outbox, r < 0 ? SL_PREDICTION_NO_MEMORY : SL_PREDICTION_READY, r);
+        sl_bell_ring(worker->options.starter, worker->wait);
+        if (r < 0)
+                return NULL;
+        for (;;) {
+                wait_for_job(worker, &job);
+                if (job.kind == SL_JOB_SHUT_DOWN)
+                        return NULL;
+                run_job(worker, &job);
+        }
+}
+
+static int start_thread(struct sl_worker *worker)
+{
+        pthread_attr_t attributes;
+        int r = pthread_attr_init(&attributes);
+
+        if (r)
+                return -r;
+        if (CPU_COUNT(&worker->options.cpus))
+                pthread_attr_setaffinity_np(&attributes, sizeof(worker->options.cpus), &worker->options.cpus);
+        r = pthread_create(&worker->thread, &attributes, worker_main, worker);
+        pthread_attr_destroy(&attributes);
+        if (r)
+                return -r;
+        worker->running = true;
+        pthread_setname_np(worker->thread, worker->options.name);
+        return 0;
+}
+
+static uint32_t ladder_top(const struct sl_plan_info *info, uint32_t batch_max)
+{
+        uint32_t top = info->batches[0];
+
+        for (uint32_t i = 0; i < info->n_batches; i++)
+                if (info->batches[i] <= batch_max)
+                        top = info->batches[i];
+        return top;
+}
+
+int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **ret_worker, struct sl_error *error)
+{
+        struct sl_worker *worker = aligned_alloc(128, sl_align_up(sizeof(*worker), 128));
+
+        if (!worker)
+                return sl_error_set(error, ENOMEM, "no memory for a worker");
+        memset(worker, 0, sizeof(*worker));
+        worker->options = *options;
+        worker->batch_max = ladder_top(sl_plan_info(options->plan), options->batch_max);
+        /* One job is out at a time, then the shut-down message; each segment of a job is answered once, and "ready" once. */
+        int r = sl_mailbox_new(2, sizeof(struct sl_job), &worker->inbox);
+        if (r == 0)
+                r = sl_mailbox_new(SL_JOB_SEGMENTS_MAX + 1, sizeof(struct sl_prediction), &worker->outbox);
+        if (r == 0)
+                r = start_thread(worker);
+        if (r < 0) {
+                sl_worker_free(worker);
+                return sl_error_set(error, -r, "cannot start worker thread %s: %s", options->name, strerror(-r));
+        }
+        *ret_worker = worker;
+        return 0;
+}
+
+struct sl_worker *sl_worker_free(struct sl_worker *worker)
+{
+        if (!worker)
+                return NULL;
+        if (worker->running) {
+                sl_mailbox_put(worker->inbox, &(struct sl_job){.kind = SL_JOB_SHUT_DOWN});
+                sl_bell_ring(&worker->bell, NULL);
+                pthread_join(worker->thread, NULL);
+        }
+        sl_batcher_free(worker->batcher);
+        sl_instance_free(worker->instance);
+        sl_wait_free(worker->wait);
+        sl_mailbox_free(worker->inbox);
+        sl_mailbox_free(worker->outbox);
+        free(worker);
+        return NULL;
+}

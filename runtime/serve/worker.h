@@ -1,0 +1,62 @@
+/*
+ * A worker: one instance of one model, of one largest batch, on its cores (ensemble paper, section II.D). Its three stages
+ *
+ *     batcher    splits a segment into batches, or gathers several small segments into one   (batcher.h)
+ *     predictor  runs the network on a batch                                                 (sl_instance_run)
+ *     sender     delivers the predictions of a segment to the accumulator and says so        (sender.h)
+ *
+ * run one after another on the worker's one thread: on a CPU they would compete for the same core, and two hops between
+ * threads cost more than gather and send together. Around the stages: start (instance, warm-up, "ready" or "not enough memory"),
+ * shut-down.
+ *
+ * Threads: everything belongs to the worker's thread but inbox (dispatcher puts), outbox (dispatcher, before ADD_MODEL the
+ * loader, takes), bell, and `outstanding` (dispatcher).
+ */
+#pragma once
+
+#include "bell.h"
+#include "mailbox.h"
+#include "message.h"
+#include "plan.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+struct sl_accumulator;
+struct sl_batcher;
+struct sl_error;
+struct sl_worker_stats;
+
+struct sl_worker_options {
+        const struct sl_plan *plan;
+        struct sl_accumulator *accumulator;
+        uint32_t batch_max;
+        uint32_t warmup; /* runs on zeroes before "ready" */
+        cpu_set_t cpus;  /* empty: not pinned */
+        uint64_t spin_ns;
+        enum sl_wait_kind wait;
+        const char *name;           /* of the thread */
+        struct sl_bell *starter;    /* rung once, with "ready" or "not enough memory" in the outbox */
+        struct sl_bell *dispatcher; /* rung after each job */
+        struct sl_worker_stats *stats;
+};
+
+struct sl_worker {
+        struct sl_worker_options options;
+        uint32_t batch_max; /* largest size of the plan's ladder that is not above the option */
+        struct sl_mailbox *inbox, *outbox;
+        struct sl_bell bell;
+        struct sl_wait *wait;
+        struct sl_instance *instance;
+        struct sl_batcher *batcher;
+        pthread_t thread;
+        bool running;
+
+        uint32_t outstanding; /* dispatcher: segments given and not answered */
+};
+
+/* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE. The thread answers through its outbox. */
+int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **ret_worker, struct sl_error *error);
+
+/* Sends the shut-down message, joins, frees. NULL is fine. Returns NULL. The dispatcher no longer knows the worker. */
+struct sl_worker *sl_worker_free(struct sl_worker *worker);
