@@ -211,7 +211,7 @@ STARLING_API void starling_disconnect(struct starling_client *client);
 STARLING_API struct starling_client *starling_close(struct starling_client *client);
 
 /* Return: 0, -ECHILD. Any thread. */
-STARLING_API int starling_client_info(const struct starling_client *client, struct starling_client_info *ret_info);
+STARLING_API int starling_client_describe(const struct starling_client *client, struct starling_client_info *ret_info);
 
 /* ---- models ------------------------------------------------------------------------------------------------------------- */
 
@@ -272,7 +272,7 @@ STARLING_API int starling_model_open(
         struct starling_client *client, const char *name, struct starling_model **ret_model, struct starling_error *error);
 
 /* What was found. Valid as long as @model, and never changes. Any thread. */
-STARLING_API const struct starling_model_info *starling_model_info(const struct starling_model *model);
+STARLING_API const struct starling_model_info *starling_model_describe(const struct starling_model *model);
 
 /* Forgets the handle; requests in flight are not disturbed. NULL is fine. Return: NULL. */
 STARLING_API struct starling_model *starling_model_close(struct starling_model *model);

@@ -264,7 +264,7 @@ int starling_reconnect(struct starling_client *client, uint64_t timeout_ns, stru
 
 /* ---- what was granted ---- */
 
-int starling_client_info(const struct starling_client *client, struct starling_client_info *ret_info)
+int starling_client_describe(const struct starling_client *client, struct starling_client_info *ret_info)
 {
         const struct sl_connection *connection = &client->connection;
         struct starling_client_info info = {

@@ -180,7 +180,7 @@ int starling_model_open(
         return 0;
 }
 
-const struct starling_model_info *starling_model_info(const struct starling_model *model)
+const struct starling_model_info *starling_model_describe(const struct starling_model *model)
 {
         return &model->info;
 }

@@ -1,0 +1,642 @@
+#include "fake_runtime.h"
+
+#include "attach.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/dtype.h"
+#include "catalogue.h"
+#include "doorbell.h"
+#include "ring.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX  8
+#define HELD_MAX     256
+#define IDLE_ROUNDS  2000
+#define SLEEP_MS     20
+#define ECHO_SAMPLES 1024
+
+struct held {
+        struct sl_entry entry;
+        uint32_t queue, index;
+};
+
+struct guest {
+        int socket, doorbell, completion;
+        uint32_t role;
+        struct sl_channel_shape shape;
+        struct sl_channel_offsets offsets;
+        struct sl_mapping request, response;
+        struct sl_mapping regions[SL_REGIONS_MAX];
+        uint32_t n_regions;
+        struct {
+                struct sl_queue_map map;
+                uint32_t head;
+                struct sl_completer completer;
+        } queues[SL_QUEUES_MAX];
+        struct held held[HELD_MAX];
+        uint32_t n_held;
+};
+
+struct fake_runtime {
+        struct fake_options options;
+        char path[108];
+        int listener, catalogue_fd;
+        struct sl_mapping catalogue;
+        struct guest *guests[CLIENTS_MAX];
+        pthread_t thread;
+        _Atomic bool stop, hold, lie;
+        _Atomic uint32_t n_published_at_death, n_held, n_clients, n_regions;
+};
+
+/* ---- catalogue ---- */
+
+static void port(
+        struct sl_catalogue_port *to, const char *name, uint32_t dtype, uint8_t batch_axis, uint8_t rank, const int32_t *dims)
+{
+        snprintf(to->name, sizeof(to->name), "%s", name);
+        to->dtype = (uint8_t)dtype;
+        to->rank = rank;
+        to->batch_axis = batch_axis;
+        memcpy(to->dims, dims, rank * sizeof(*dims));
+}
+
+static struct sl_catalogue_model model(const char *name, uint32_t state)
+{
+        struct sl_catalogue_model model = {.state = state, .generation = 1, .version = 1, .segment_samples = 128};
+
+        model.samples_max = ECHO_SAMPLES;
+        model.n_inputs = model.n_outputs = 1;
+        snprintf(model.name, sizeof(model.name), "%s", name);
+        return model;
+}
+
+static void both(struct sl_catalogue_model *model, uint32_t i, uint32_t dtype, uint8_t axis, uint8_t rank, const int32_t *dims)
+{
+        static const char *const inputs[] = {"x", "ids"}, *const outputs[] = {"y", "ids_out"};
+
+        port(&model->inputs[i], inputs[i], dtype, axis, rank, dims);
+        port(&model->outputs[i], outputs[i], dtype, axis, rank, dims);
+}
+
+enum { ECHO, PAIR, VECTOR, FIRST3, BROKEN, LOADING, FAILED, N_MODELS };
+
+static void fill_catalogue(struct fake_runtime *f)
+{
+        struct sl_catalogue *catalogue = f->catalogue.base;
+        struct sl_catalogue_model models[N_MODELS] = {
+                [ECHO] = model("echo", f->options.without_echo ? SL_MODEL_ABSENT : SL_MODEL_READY),
+                [PAIR] = model("pair", SL_MODEL_READY),
+                [VECTOR] = model("vector", SL_MODEL_READY),
+                [FIRST3] = model("first3", SL_MODEL_READY),
+                [BROKEN] = model("broken", SL_MODEL_READY),
+                [LOADING] = model("loading", SL_MODEL_LOADING),
+                [FAILED] = model("failed", SL_MODEL_FAILED),
+        };
+
+        both(&models[ECHO], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, f->options.echo_width ? (int32_t)f->options.echo_width : 4});
+        models[PAIR].n_inputs = models[PAIR].n_outputs = 2;
+        models[PAIR].flags = SL_MODEL_ENSEMBLE;
+        both(&models[PAIR], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 2});
+        both(&models[PAIR], 1, SL_DTYPE_I64, 0, 2, (int32_t[]){-1, 3});
+        both(&models[VECTOR], 0, SL_DTYPE_F32, SL_NO_BATCH_AXIS, 1, (int32_t[]){3});
+        both(&models[FIRST3], 0, SL_DTYPE_F32, SL_NO_BATCH_AXIS, 2, (int32_t[]){-1, 2});
+        both(&models[BROKEN], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 1});
+        catalogue->magic = SL_WIRE_MAGIC;
+        catalogue->version = SL_WIRE_VERSION;
+        catalogue->pid = (uint32_t)getpid();
+        for (uint32_t i = 0; i < N_MODELS; i++)
+                sl_catalogue_write(catalogue, i, &models[i]);
+}
+
+/* ---- answering requests ---- */
+
+static void complete(struct guest *g, const struct held *h, int status, uint64_t bytes_needed)
+{
+        struct sl_completion *c = sl_completer_slot(&g->queues[h->queue].completer, &g->queues[h->queue].map);
+
+        *c = (struct sl_completion){
+                .user_data = h->entry.user_data,
+                .status = status,
+                .tag = h->entry.tag,
+                .queued_ns = 1,
+                .batched_ns = 2,
+                .computing_ns = 3,
+                .combining_ns = 4,
+                .bytes_needed = bytes_needed,
+                .index = h->index,
+                .n_outputs = status == 0 ? h->entry.n_outputs : 0,
+        };
+}
+
+static void *bytes_at(const struct guest *g, const struct sl_descriptor *d)
+{
+        if (d->region >= g->n_regions || !sl_range_inside(d->offset, d->bytes, g->regions[d->region].bytes))
+                return NULL;
+        return (char *)g->regions[d->region].base + d->offset;
+}
+
+static int copy_tensor(struct guest *g, const struct held *h, uint32_t i, uint64_t *ret_needed)
+{
+        struct sl_queue_map *map = &g->queues[h->queue].map;
+        const struct sl_descriptor *in = &map->descriptors[h->entry.tag * map->tensors + i];
+        const struct sl_descriptor *out = in + h->entry.n_inputs;
+        struct sl_output *shape = &map->outputs[h->entry.tag * map->tensors + i];
+        const void *from = bytes_at(g, in);
+        void *to = bytes_at(g, out);
+        uint64_t bytes = in->bytes;
+
+        if (!from || !to)
+                return -EINVAL;
+        *shape = (struct sl_output){.rank = in->rank, .dtype = in->dtype};
+        memcpy(shape->dims, in->dims, sizeof(shape->dims));
+        if (h->entry.model == FIRST3 && in->dims[0] > 3) {
+                shape->dims[0] = 3;
+                bytes = 3 * in->dims[1] * sizeof(float);
+        }
+        shape->bytes = bytes;
+        *ret_needed = bytes;
+        if (out->bytes < bytes)
+                return -EMSGSIZE;
+        memcpy(to, from, bytes);
+        *ret_needed = 0;
+        return 0;
+}
+
+static void answer(struct guest *g, const struct held *h)
+{
+        uint64_t needed = 0;
+        int r = 0;
+
+        if (h->entry.flags & SL_ENTRY_NOOP) {
+                complete(g, h, 0, 0);
+                return;
+        }
+        if (h->entry.model == BROKEN)
+                r = -EIO;
+        for (uint32_t i = 0; r == 0 && i < h->entry.n_inputs; i++)
+                r = copy_tensor(g, h, i, &needed);
+        complete(g, h, r, needed);
+}
+
+static bool cancelled(const struct guest *g, const struct held *h)
+{
+        return atomic_load_explicit(&g->queues[h->queue].map.cancels[h->entry.tag], memory_order_acquire) == h->index + 1;
+}
+
+/* Lets go of what is held, all of it or only what was cancelled or has expired. */
+static void release(struct guest *g, bool all)
+{
+        uint32_t kept = 0;
+
+        for (uint32_t i = 0; i < g->n_held; i++) {
+                struct held h = g->held[i];
+
+                if (cancelled(g, &h))
+                        complete(g, &h, -ECANCELED, 0);
+                else if (h.entry.deadline_ns && h.entry.deadline_ns <= sl_clock_ns())
+                        complete(g, &h, -ETIME, 0);
+                else if (all)
+                        answer(g, &h);
+                else
+                        g->held[kept++] = h;
+        }
+        g->n_held = kept;
+}
+
+static bool take_entries(struct guest *g, uint32_t queue)
+{
+        struct sl_queue_map *map = &g->queues[queue].map;
+        uint32_t *head = &g->queues[queue].head;
+        bool any = false;
+
+        while (g->n_held < HELD_MAX && sl_entry_take(*head, map, &g->held[g->n_held].entry)) {
+                g->held[g->n_held].queue = queue;
+                g->held[g->n_held].index = (*head)++;
+                g->n_held++;
+                any = true;
+        }
+        if (any)
+                sl_consumed_publish(*head, map);
+        return any;
+}
+
+static bool publish(struct guest *g, bool wake)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < g->shape.n_queues; i++)
+                if (sl_completer_publish(&g->queues[i].completer, &g->queues[i].map)) {
+                        any = true;
+                        if (wake)
+                                sl_client_wake(&g->queues[i].map, g->completion);
+                }
+        return any;
+}
+
+static bool dispatch(struct fake_runtime *f, struct guest *g)
+{
+        bool any = false;
+
+        if (g->role != SL_ROLE_CLIENT)
+                return false;
+        for (uint32_t i = 0; i < g->shape.n_queues; i++)
+                any |= take_entries(g, i);
+        release(g, !f->hold);
+        atomic_store(&f->n_held, g->n_held);
+        return publish(g, true) || any;
+}
+
+static void lie(struct guest *g)
+{
+        struct held h = {.index = 12345, .entry = {.tag = 0}};
+
+        if (g->role != SL_ROLE_CLIENT)
+                return;
+        complete(g, &h, 0, 0);
+        publish(g, true);
+}
+
+/* ---- attach ---- */
+
+static struct sl_message answer_of(uint32_t type, int status, const char *text)
+{
+        struct sl_message m = {.magic = SL_WIRE_MAGIC, .type = type, .status = status};
+
+        snprintf(m.text, sizeof(m.text), "%s", text ? text : "");
+        return m;
+}
+
+static uint64_t granted_bytes(const struct guest *g)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < g->n_regions; i++)
+                sum += g->regions[i].bytes;
+        return sum;
+}
+
+static uint64_t limit_of(const struct fake_runtime *f)
+{
+        return f->options.arena_limit_bytes ? f->options.arena_limit_bytes : 1ull << 30;
+}
+
+static int new_region(struct fake_runtime *f, struct guest *g, uint64_t bytes, int *ret_fd)
+{
+        if (granted_bytes(g) + bytes > limit_of(f))
+                return -EDQUOT;
+
+        int r = sl_segment_create("fake-region", bytes, SL_SEAL_SHARED, ret_fd, &g->regions[g->n_regions], NULL);
+
+        if (r == 0)
+                atomic_store(&f->n_regions, ++g->n_regions);
+        return r;
+}
+
+static int keep_region(struct fake_runtime *f, struct guest *g, int fd)
+{
+        uint64_t bytes;
+        int r = sl_segment_check(fd, SL_SEAL_SHARED, &bytes, NULL);
+
+        if (r == 0)
+                r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &g->regions[g->n_regions], NULL);
+        if (r == 0)
+                atomic_store(&f->n_regions, ++g->n_regions);
+        return r;
+}
+
+static void write_header(const struct guest *g, void *memory, uint64_t bytes)
+{
+        *(struct sl_channel_header *)memory = (struct sl_channel_header){
+                .magic = SL_WIRE_MAGIC,
+                .version = SL_WIRE_VERSION,
+                .n_queues = g->shape.n_queues,
+                .depth = g->shape.depth,
+                .tensors = g->shape.tensors,
+                .bytes = bytes,
+                .client_id = 7,
+        };
+}
+
+static int make_channel(struct guest *g, int *ret_request_fd, int *ret_response_fd)
+{
+        int r = sl_channel_offsets(&g->shape, &g->offsets);
+
+        if (r == 0)
+                r = sl_segment_create("fake-request", g->offsets.request_bytes, SL_SEAL_SHARED, ret_request_fd, &g->request, NULL);
+        if (r == 0)
+                r = sl_segment_create(
+                        "fake-response", g->offsets.response_bytes, SL_SEAL_RESPONSE, ret_response_fd, &g->response, NULL);
+        if (r < 0)
+                return r;
+        write_header(g, g->request.base, g->offsets.request_bytes);
+        write_header(g, g->response.base, g->offsets.response_bytes);
+        for (uint32_t i = 0; i < g->shape.n_queues; i++)
+                sl_queue_map(&g->queues[i].map, &g->shape, &g->offsets, i, g->request.base, g->response.base);
+        g->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        g->completion = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        return 0;
+}
+
+static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_message *hello, const int *kept)
+{
+        struct sl_message m = answer_of(SL_MESSAGE_WELCOME, 0, NULL);
+        int fds[SL_MESSAGE_FDS_MAX] = {[SL_FD_CATALOGUE] = f->catalogue_fd};
+        uint32_t n = 1;
+
+        g->role = hello->hello.role;
+        g->shape = hello->hello.shape;
+        if (f->options.depth_granted)
+                g->shape.depth = f->options.depth_granted;
+        m.welcome.version = f->options.wire_version ? f->options.wire_version : SL_WIRE_VERSION;
+        m.welcome.features = SL_FEATURES;
+        m.welcome.client_id = 7;
+        m.welcome.shape = g->shape;
+        m.welcome.catalogue_bytes = sizeof(struct sl_catalogue);
+        m.welcome.arena_limit_bytes = limit_of(f);
+        if (g->role == SL_ROLE_CLIENT) {
+                if (make_channel(g, &fds[SL_FD_REQUEST], &fds[SL_FD_RESPONSE]) < 0)
+                        return -EINVAL;
+                fds[SL_FD_DOORBELL] = g->doorbell;
+                fds[SL_FD_COMPLETION] = g->completion;
+                n = SL_FD_REGIONS;
+                for (uint32_t i = 0; i < hello->hello.n_kept_regions; i++)
+                        if (keep_region(f, g, kept[i]) < 0)
+                                return -EBADMSG;
+                if (g->n_regions == 0 && hello->hello.arena_bytes && new_region(f, g, hello->hello.arena_bytes, &fds[n]) == 0)
+                        n++;
+                m.welcome.n_regions = g->n_regions;
+                m.welcome.region_bytes[0] = g->regions[0].bytes;
+        }
+
+        int r = sl_message_send(g->socket, &m, fds, n);
+
+        if (n > 1) {
+                close(fds[SL_FD_REQUEST]);
+                close(fds[SL_FD_RESPONSE]);
+        }
+        if (n > SL_FD_REGIONS)
+                close(fds[SL_FD_REGIONS]);
+        return r;
+}
+
+static int region(struct fake_runtime *f, struct guest *g, const struct sl_message *question, int kept_fd)
+{
+        int fd = -1;
+        int r = kept_fd >= 0 ? keep_region(f, g, kept_fd) : new_region(f, g, question->region.bytes, &fd);
+        struct sl_message m = answer_of(SL_MESSAGE_REGION, r, r == -EDQUOT ? "the arena's quota is used up" : "");
+
+        if (r == 0) {
+                m.region.index = g->n_regions - 1;
+                m.region.bytes = g->regions[g->n_regions - 1].bytes;
+        }
+        r = sl_message_send(g->socket, &m, &fd, fd >= 0);
+        if (fd >= 0)
+                close(fd);
+        return r;
+}
+
+static int administer(struct guest *g, const struct sl_message *question)
+{
+        bool missing = strcmp(question->admin.model, "missing") == 0;
+        struct sl_message m =
+                answer_of(SL_MESSAGE_DONE, missing ? -ENOENT : 0, missing ? "no model \"missing\" in the repository" : "");
+
+        return sl_message_send(g->socket, &m, NULL, 0);
+}
+
+static int handle(struct fake_runtime *f, struct guest *g, const struct sl_message *m, const int *fds, uint32_t n_fds)
+{
+        struct sl_message refusal = answer_of(SL_MESSAGE_WELCOME, -EACCES, f->options.refusal);
+
+        switch (m->type) {
+        case SL_MESSAGE_HELLO:
+                if (!f->options.refusal)
+                        return welcome(f, g, m, fds);
+                sl_message_send(g->socket, &refusal, NULL, 0);
+                return -EACCES;
+        case SL_MESSAGE_REGION:
+                return region(f, g, m, n_fds ? fds[0] : -1);
+        default:
+                return administer(g, m);
+        }
+}
+
+static void guest_free(struct guest *g)
+{
+        close(g->socket);
+        if (g->doorbell >= 0)
+                close(g->doorbell);
+        if (g->completion >= 0)
+                close(g->completion);
+        sl_mapping_free(&g->request);
+        sl_mapping_free(&g->response);
+        for (uint32_t i = 0; i < g->n_regions; i++)
+                sl_mapping_free(&g->regions[i]);
+        free(g);
+}
+
+/* Return: 0; negative when the client has gone. */
+static int listen_to(struct fake_runtime *f, struct guest *g)
+{
+        struct sl_message m;
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n_fds = 0;
+        int r = sl_message_receive(g->socket, &m, fds, SL_MESSAGE_FDS_MAX, &n_fds, MSG_DONTWAIT);
+
+        if (r == -EAGAIN)
+                return 0;
+        if (r < 0)
+                return r;
+        r = handle(f, g, &m, fds, n_fds);
+        for (uint32_t i = 0; i < n_fds; i++)
+                close(fds[i]);
+        return r;
+}
+
+static void admit(struct fake_runtime *f)
+{
+        int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        for (uint32_t i = 0; fd >= 0 && i < CLIENTS_MAX; i++) {
+                if (f->guests[i])
+                        continue;
+                f->guests[i] = calloc(1, sizeof(*f->guests[i]));
+                f->guests[i]->socket = fd;
+                f->guests[i]->doorbell = f->guests[i]->completion = -1;
+                atomic_fetch_add(&f->n_clients, 1);
+                return;
+        }
+        if (fd >= 0)
+                close(fd);
+}
+
+/* ---- the thread ---- */
+
+static bool serve_rings(struct fake_runtime *f)
+{
+        bool any = false;
+
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+                any |= f->guests[i] && dispatch(f, f->guests[i]);
+        return any;
+}
+
+static void serve_sockets(struct fake_runtime *f)
+{
+        admit(f);
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+                if (f->guests[i] && !f->options.silent && listen_to(f, f->guests[i]) < 0) {
+                        guest_free(f->guests[i]);
+                        f->guests[i] = NULL;
+                        atomic_fetch_sub(&f->n_clients, 1);
+                }
+}
+
+static void sleep_until_rung(struct fake_runtime *f)
+{
+        struct sl_dispatcher_line *line = &((struct sl_catalogue *)f->catalogue.base)->dispatchers[0];
+        struct pollfd fds[1 + 2 * CLIENTS_MAX] = {{.fd = f->listener, .events = POLLIN}};
+        nfds_t n = 1;
+
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+                if (f->guests[i]) {
+                        fds[n++] = (struct pollfd){.fd = f->guests[i]->socket, .events = POLLIN};
+                        fds[n++] = (struct pollfd){.fd = f->guests[i]->doorbell, .events = POLLIN};
+                }
+        sl_dispatcher_sleep(line);
+        if (!serve_rings(f))
+                poll(fds, n, SLEEP_MS);
+        sl_dispatcher_wake(line);
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+                if (f->guests[i] && f->guests[i]->doorbell >= 0)
+                        sl_doorbell_clear(f->guests[i]->doorbell);
+}
+
+static void tell_lies(struct fake_runtime *f)
+{
+        if (!atomic_exchange(&f->lie, false))
+                return;
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++)
+                if (f->guests[i])
+                        lie(f->guests[i]);
+}
+
+static void die(struct fake_runtime *f)
+{
+        for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+                struct guest *g = f->guests[i];
+
+                if (!g)
+                        continue;
+                for (uint32_t k = 0; k < f->n_published_at_death && k < g->n_held; k++)
+                        answer(g, &g->held[k]);
+                publish(g, false);
+                guest_free(g);
+        }
+}
+
+static void *run(void *context)
+{
+        struct fake_runtime *f = context;
+        uint32_t idle = 0;
+
+        while (!f->stop) {
+                if (serve_rings(f)) {
+                        idle = 0;
+                        continue;
+                }
+                serve_sockets(f);
+                tell_lies(f);
+                if (++idle < IDLE_ROUNDS)
+                        continue;
+                sleep_until_rung(f);
+                idle = IDLE_ROUNDS / 2;
+        }
+        die(f);
+        return NULL;
+}
+
+/* ---- control ---- */
+
+static int open_listener(struct fake_runtime *f)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->path);
+        unlink(f->path);
+        f->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (bind(f->listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(f->listener, 16) < 0)
+                return -errno;
+        return 0;
+}
+
+int fake_runtime_start(const struct fake_options *options, struct fake_runtime **ret_runtime)
+{
+        struct fake_runtime *f = calloc(1, sizeof(*f));
+        int r;
+
+        f->options = *options;
+        snprintf(f->path, sizeof(f->path), "%s", options->socket);
+        r = sl_segment_create(
+                "fake-catalogue", sizeof(struct sl_catalogue), SL_SEAL_RESPONSE, &f->catalogue_fd, &f->catalogue, NULL);
+        if (r < 0)
+                return r;
+        fill_catalogue(f);
+        r = open_listener(f);
+        if (r < 0)
+                return r;
+        *ret_runtime = f;
+        return -pthread_create(&f->thread, NULL, run, f);
+}
+
+struct fake_runtime *fake_runtime_kill(struct fake_runtime *f, uint32_t n_published)
+{
+        if (!f)
+                return NULL;
+        f->n_published_at_death = n_published;
+        f->stop = true;
+        pthread_join(f->thread, NULL);
+        close(f->listener);
+        unlink(f->path);
+        close(f->catalogue_fd);
+        sl_mapping_free(&f->catalogue);
+        free(f);
+        return NULL;
+}
+
+void fake_runtime_hold(struct fake_runtime *f, bool hold)
+{
+        f->hold = hold;
+}
+
+uint32_t fake_runtime_held(struct fake_runtime *f)
+{
+        return f->n_held;
+}
+
+void fake_runtime_lie(struct fake_runtime *f)
+{
+        f->lie = true;
+}
+
+uint32_t fake_runtime_clients(struct fake_runtime *f)
+{
+        return f->n_clients;
+}
+
+uint32_t fake_runtime_regions(struct fake_runtime *f)
+{
+        return f->n_regions;
+}

@@ -1,0 +1,51 @@
+/*
+ * A runtime made of one thread, for tests of the client: it accepts clients, serves their rings with the functions of shm/, and can
+ * be told to misbehave. It computes nothing: "echo" copies its input.
+ *
+ *     echo    float32 [N,4] -> float32 [N,4], at most 1024 samples
+ *     pair    float32 [N,2], int64 [N,3] -> both, as they came
+ *     vector  float32 [3] -> float32 [3], no batch
+ *     first3  float32 [?,2] -> float32 [?,2]: the first three rows
+ *     broken  float32 [N,1] -> float32 [N,1]: completes with -EIO
+ *     loading, failed: models in these states
+ *
+ * Threads: the functions are called by the test's thread; the runtime's thread owns everything else.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fake_runtime;
+
+struct fake_options {
+        const char *socket;         /* path */
+        uint64_t arena_limit_bytes; /* 0: 1 GiB */
+        uint32_t depth_granted;     /* 0: what is asked for */
+        uint32_t echo_width;        /* 0: 4 */
+        bool without_echo;
+        bool silent;           /* listens, and never answers */
+        const char *refusal;   /* answers every hello with -EACCES and this text */
+        uint32_t wire_version; /* 0: the real one */
+};
+
+/* Listens when it returns. Return: 0, -errno. */
+int fake_runtime_start(const struct fake_options *options, struct fake_runtime **ret_runtime);
+
+/* Dies as by SIGKILL, after publishing (without a wake-up) the completions of the first @n_published held requests. */
+struct fake_runtime *fake_runtime_kill(struct fake_runtime *runtime, uint32_t n_published);
+
+/* While held, requests are taken and not answered, unless they are cancelled or expire. */
+void fake_runtime_hold(struct fake_runtime *runtime, bool hold);
+
+/* Requests that are held now. */
+uint32_t fake_runtime_held(struct fake_runtime *runtime);
+
+/* Publishes a completion that nobody asked for on queue pair 0 of every client. */
+void fake_runtime_lie(struct fake_runtime *runtime);
+
+/* Clients that are attached. */
+uint32_t fake_runtime_clients(struct fake_runtime *runtime);
+
+/* Regions that the newest client has, counted when it last asked for or handed back one. */
+uint32_t fake_runtime_regions(struct fake_runtime *runtime);

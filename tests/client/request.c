@@ -1,0 +1,408 @@
+/*
+ * Requests: there and back, in every form, and every mistake with its text.
+ */
+#include "world.h"
+
+static void expect_refused(struct world *w, const struct starling_request *request, int code, const char *words)
+{
+        int r = starling_submit(w->queue, request, NULL);
+        const char *text = starling_queue_error(w->queue);
+
+        cr_assert_eq(r, -code, "%d instead of %d: %s", r, -code, text);
+        cr_assert_not_null(strstr(text, words), "\"%s\" says nothing of \"%s\"", text, words);
+        cr_assert_eq(starling_queue_in_flight(w->queue), 0);
+}
+
+Test(request, noop_comes_back_with_its_user_data_and_times)
+{
+        struct world w;
+        struct starling_completion c;
+        struct starling_request request = noop(0xfeedfacecafebeef);
+        uint64_t id = 0;
+
+        world_enter(&w);
+        cr_assert_eq(starling_submit(w.queue, &request, &id), 0);
+        cr_assert_neq(id, 0);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+        cr_assert_eq(c.id, id);
+        cr_assert_eq(c.user_data, 0xfeedfacecafebeef);
+        cr_assert_eq(c.status, 0);
+        cr_assert_eq(c.queued_ns, 1);
+        cr_assert_eq(c.batched_ns, 2);
+        cr_assert_eq(c.computing_ns, 3);
+        cr_assert_eq(c.combining_ns, 4);
+        cr_assert_eq(c.n_outputs, 0);
+        cr_assert_eq(starling_queue_in_flight(w.queue), 0);
+        world_leave(&w);
+}
+
+Test(request, rings_go_round_many_times_in_order)
+{
+        struct world w;
+        struct starling_completion c[8];
+        uint64_t sent = 0, seen = 0;
+
+        world_place(&w);
+        w.options.queue_depth = 8;
+        world_start(&w);
+        world_join(&w);
+        while (seen < 20000) {
+                struct starling_request request = noop(sent);
+
+                while (sent < 20000 && starling_submit(w.queue, &request, NULL) == 0)
+                        request.user_data = ++sent;
+
+                int n = starling_wait(w.queue, c, 8, STARLING_FOREVER);
+
+                cr_assert_gt(n, 0);
+                for (int i = 0; i < n; i++)
+                        cr_assert_eq(c[i].user_data, seen++);
+        }
+        world_leave(&w);
+}
+
+Test(request, many_are_published_in_order_as_far_as_there_is_room)
+{
+        struct world w;
+        struct starling_request requests[100];
+        struct starling_completion c[100];
+        uint64_t ids[100];
+        int seen = 0;
+
+        world_enter(&w);
+        for (uint32_t i = 0; i < 100; i++)
+                requests[i] = noop(i);
+        requests[70].flags = 1u << 9;
+        cr_assert_eq(starling_submit_many(w.queue, requests, 0, NULL), 0);
+        cr_assert_eq(starling_submit_many(w.queue, requests, 100, ids), 64);
+        while (seen < 64) {
+                int n = starling_wait(w.queue, c, 100, STARLING_FOREVER);
+
+                cr_assert_gt(n, 0);
+                for (int i = 0; i < n; i++, seen++) {
+                        cr_assert_eq(c[i].user_data, (uint64_t)seen);
+                        cr_assert_eq(c[i].id, ids[seen]);
+                }
+        }
+        cr_assert_eq(starling_submit_many(w.queue, requests + 64, 36, ids), 6);
+        cr_assert_eq(starling_submit_many(w.queue, requests + 70, 30, ids), -EINVAL);
+        world_leave(&w);
+}
+
+Test(request, the_depth_bounds_what_is_accepted_and_not_reaped)
+{
+        struct world w;
+        struct starling_completion c[64];
+        struct starling_request request = noop(0);
+
+        world_enter(&w);
+        submit_noops(&w, 64, 0);
+        cr_assert_eq(starling_submit(w.queue, &request, NULL), -EAGAIN);
+        cr_assert_not_null(strstr(starling_queue_error(w.queue), "all 64 requests"));
+        cr_assert_eq(starling_submit_many(w.queue, &request, 1, NULL), -EAGAIN);
+        eventually(starling_poll(w.queue, c, 1) == 1);
+        cr_assert_eq(starling_submit(w.queue, &request, NULL), 0);
+        world_leave(&w);
+}
+
+Test(request, infer_copies_samples_through_the_arena)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c;
+
+        world_enter(&w);
+        echo_prepare(&w, 300, &e);
+        cr_assert_eq(starling_infer(w.queue, &e.request, &c), 0, "%s", starling_queue_error(w.queue));
+        cr_assert_arr_eq(e.output.data, e.input.data, 300 * 4 * sizeof(float));
+        cr_assert_eq(c.n_outputs, 1);
+        cr_assert_eq(c.outputs[0].rank, 2);
+        cr_assert_eq(c.outputs[0].dims[0], 300);
+        cr_assert_eq(c.outputs[0].dtype, STARLING_F32);
+        cr_assert_eq(c.outputs[0].bytes, 300 * 4 * sizeof(float));
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        world_leave(&w);
+}
+
+Test(request, a_buffer_with_more_room_than_the_shape_takes_will_do)
+{
+        struct world w;
+        struct echo e;
+
+        world_enter(&w);
+        echo_prepare(&w, 300, &e);
+        e.input.dims[0] = 7;
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        cr_assert_eq(((float *)e.output.data)[27], 27);
+        cr_assert_eq(((float *)e.output.data)[28], -1);
+        e.input.data = (char *)e.input.data + 64 * 2;
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        cr_assert_eq(((float *)e.output.data)[0], 32);
+        world_leave(&w);
+}
+
+Test(request, several_inputs_and_outputs_keep_their_places)
+{
+        struct world w;
+        struct starling_model *model;
+        struct starling_tensor in[2], out[2];
+        struct starling_completion c;
+
+        world_enter(&w);
+        cr_assert_eq(starling_model_open(w.client, "pair", &model, NULL), 0);
+        for (int i = 0; i < 2; i++) {
+                uint32_t dims[] = {5, i ? 3 : 2};
+
+                cr_assert_eq(starling_tensor_alloc(w.client, i ? STARLING_I64 : STARLING_F32, 2, dims, &in[i]), 0);
+                cr_assert_eq(starling_tensor_alloc(w.client, i ? STARLING_I64 : STARLING_F32, 2, dims, &out[i]), 0);
+                memset(in[i].data, 3 + i, in[i].bytes);
+        }
+
+        struct starling_request request = {.model = model, .inputs = in, .n_inputs = 2, .outputs = out, .n_outputs = 2};
+
+        cr_assert_eq(starling_infer(w.queue, &request, &c), 0, "%s", starling_queue_error(w.queue));
+        cr_assert_arr_eq(in[0].data, out[0].data, in[0].bytes);
+        cr_assert_arr_eq(in[1].data, out[1].data, in[1].bytes);
+        cr_assert_eq(c.n_outputs, 2);
+        cr_assert_eq(c.outputs[1].dtype, STARLING_I64);
+        in[1].dims[0] = 4;
+        expect_refused(&w, &request, EINVAL, "input \"ids\": has 4 samples, the inputs before it 5");
+        world_leave(&w);
+}
+
+Test(request, an_output_that_is_too_small_says_what_it_needs)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c;
+
+        world_enter(&w);
+        echo_prepare(&w, 10, &e);
+        e.output.bytes = 64;
+        cr_assert_eq(starling_infer(w.queue, &e.request, &c), -EMSGSIZE);
+        cr_assert_eq(c.bytes_needed, 160);
+        cr_assert_eq(c.n_outputs, 0);
+        world_leave(&w);
+}
+
+Test(request, an_output_may_be_smaller_than_its_buffer)
+{
+        struct world w;
+        struct starling_model *model;
+        struct starling_tensor in, out;
+        struct starling_completion c;
+
+        world_enter(&w);
+        cr_assert_eq(starling_model_open(w.client, "first3", &model, NULL), 0);
+        cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 2, (uint32_t[]){9, 2}, &in), 0);
+        cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 2, (uint32_t[]){9, 2}, &out), 0);
+
+        struct starling_request request = {.model = model, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1};
+
+        cr_assert_eq(starling_infer(w.queue, &request, &c), 0, "%s", starling_queue_error(w.queue));
+        cr_assert_eq(c.outputs[0].dims[0], 3);
+        cr_assert_eq(c.outputs[0].dims[1], 2);
+        cr_assert_eq(c.outputs[0].bytes, 24);
+        world_leave(&w);
+}
+
+Test(request, a_model_that_fails_completes_with_its_status)
+{
+        struct world w;
+        struct starling_model *model;
+        struct starling_tensor t;
+
+        world_enter(&w);
+        cr_assert_eq(starling_model_open(w.client, "broken", &model, NULL), 0);
+        cr_assert_eq(starling_tensor_alloc(w.client, STARLING_F32, 2, (uint32_t[]){1, 1}, &t), 0);
+
+        struct starling_request request = {.model = model, .inputs = &t, .n_inputs = 1, .outputs = &t, .n_outputs = 1};
+
+        cr_assert_eq(starling_infer(w.queue, &request, NULL), -EIO);
+        world_leave(&w);
+}
+
+Test(request, mistakes_are_refused_with_model_tensor_value_and_limit)
+{
+        struct world w;
+        struct echo e;
+        struct starling_request bad;
+        struct starling_tensor tensor;
+
+        world_enter(&w);
+        echo_prepare(&w, 10, &e);
+        bad = e.request;
+        bad.flags = 6;
+        expect_refused(&w, &bad, EINVAL, "flags 0x6");
+        bad = e.request;
+        bad.priority = 4;
+        expect_refused(&w, &bad, EINVAL, "priority 4 is not below 4");
+        bad = e.request;
+        bad.model = NULL;
+        expect_refused(&w, &bad, EINVAL, "names no model");
+        bad = e.request;
+        bad.n_inputs = 2;
+        expect_refused(&w, &bad, EINVAL, "model \"echo\": wants 1 inputs, got 2");
+        bad = e.request;
+        bad.inputs = NULL;
+        expect_refused(&w, &bad, EINVAL, "wants 1 inputs, got 0");
+        bad = e.request;
+        bad.n_outputs = 0;
+        expect_refused(&w, &bad, EINVAL, "wants 1 outputs, got 0");
+
+        bad = e.request;
+        bad.inputs = &tensor;
+        tensor = e.input;
+        tensor.dims[1] = 5;
+        expect_refused(&w, &bad, EINVAL, "model \"echo\": input \"x\": wants float32 [N,4], got float32 [10,5]");
+        tensor = e.input;
+        tensor.rank = 1;
+        expect_refused(&w, &bad, EINVAL, "got float32 [10]");
+        tensor.rank = 9;
+        expect_refused(&w, &bad, EINVAL, "a rank of 9 exceeds 8");
+        tensor = e.input;
+        tensor.dtype = STARLING_F64;
+        expect_refused(&w, &bad, EINVAL, "got float64 [10,4]");
+        tensor = e.input;
+        tensor.dims[0] = 0;
+        expect_refused(&w, &bad, EINVAL, "got float32 [0,4]");
+        tensor.dims[0] = UINT32_MAX;
+        expect_refused(&w, &bad, EINVAL, "wants float32 [N,4]");
+        tensor.dims[0] = 1025;
+        tensor.bytes = 1 << 20;
+        expect_refused(&w, &bad, EINVAL, "1025 samples exceed the 1024 of one request");
+        tensor = e.input;
+        tensor.bytes = 159;
+        expect_refused(&w, &bad, EINVAL, "its shape takes 160 bytes, its buffer has 159");
+        tensor = e.input;
+        tensor.data = (char *)tensor.data + 4;
+        expect_refused(&w, &bad, EINVAL, "not aligned to 64 bytes");
+
+        bad = e.request;
+        bad.outputs = &tensor;
+        tensor = e.output;
+        tensor.dtype = STARLING_I32;
+        expect_refused(&w, &bad, EINVAL, "model \"echo\": output \"y\": is float32, got int32");
+        tensor = e.output;
+        tensor.bytes = 0;
+        expect_refused(&w, &bad, EINVAL, "has no bytes");
+        tensor.bytes = UINT64_MAX;
+        expect_refused(&w, &bad, EINVAL, "do not lie in the arena");
+        cr_assert_eq(starling_infer(w.queue, &bad, NULL), -EINVAL);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        world_leave(&w);
+}
+
+Test(request, memory_outside_the_arena_is_refused)
+{
+        struct world w;
+        struct echo e;
+        _Alignas(64) static float elsewhere[64];
+
+        world_enter(&w);
+        echo_prepare(&w, 10, &e);
+        e.input.data = elsewhere;
+        expect_refused(&w, &e.request, EINVAL, "160 bytes at");
+        expect_refused(&w, &e.request, EINVAL, "do not lie in the arena of this client");
+        e.input.data = NULL;
+        expect_refused(&w, &e.request, EINVAL, "do not lie in the arena");
+        world_leave(&w);
+}
+
+Test(request, a_model_of_another_client_is_refused)
+{
+        struct world w;
+        struct echo e;
+        struct starling_client *other;
+
+        world_enter(&w);
+        echo_prepare(&w, 1, &e);
+        cr_assert_eq(starling_connect(&w.options, &other, NULL), 0);
+        cr_assert_eq(starling_model_open(other, "echo", &e.request.model, NULL), 0);
+        expect_refused(&w, &e.request, EINVAL, "opened by another client");
+        starling_close(other);
+        world_leave(&w);
+}
+
+Test(request, more_tensors_than_the_connection_carries_are_refused)
+{
+        struct world w;
+        struct starling_model *model;
+        struct starling_tensor t[2] = {{0}};
+
+        world_place(&w);
+        w.options.tensors_per_request = 3;
+        world_start(&w);
+        world_join(&w);
+        cr_assert_eq(starling_model_open(w.client, "pair", &model, NULL), 0);
+
+        struct starling_request request = {.model = model, .inputs = t, .n_inputs = 2, .outputs = t, .n_outputs = 2};
+
+        expect_refused(&w, &request, E2BIG, "4 inputs and outputs exceed the 3 tensors per request");
+        world_leave(&w);
+}
+
+Test(request, a_cancelled_one_still_gets_its_one_completion)
+{
+        struct world w;
+        struct starling_completion c[4];
+        struct starling_request request = noop(0);
+        uint64_t ids[3];
+
+        world_enter(&w);
+        fake_runtime_hold(w.runtime, true);
+        for (int i = 0; i < 3; i++)
+                cr_assert_eq(starling_submit(w.queue, &request, &ids[i]), 0);
+        eventually(fake_runtime_held(w.runtime) == 3);
+        cr_assert_eq(starling_cancel(w.queue, ids[1]), 0);
+        cr_assert_eq(starling_wait(w.queue, c, 4, STARLING_FOREVER), 1);
+        cr_assert_eq(c[0].id, ids[1]);
+        cr_assert_eq(c[0].status, -ECANCELED);
+        cr_assert_eq(starling_cancel(w.queue, ids[1]), -ENOENT);
+        cr_assert_eq(starling_cancel(w.queue, 0), -ENOENT);
+        cr_assert_eq(starling_cancel(w.queue, UINT64_MAX), -ENOENT);
+        fake_runtime_hold(w.runtime, false);
+        for (int seen = 0; seen < 2;) {
+                int n = starling_wait(w.queue, c, 4, STARLING_FOREVER);
+
+                cr_assert_gt(n, 0);
+                for (int i = 0; i < n; i++)
+                        cr_assert_eq(c[i].status, 0);
+                seen += n;
+        }
+        cr_assert_eq(starling_wait(w.queue, c, 4, STARLING_FOREVER), -ENODATA);
+        world_leave(&w);
+}
+
+Test(request, a_cancel_does_not_hit_the_next_request_of_the_same_tag)
+{
+        struct world w;
+        struct starling_completion c;
+        struct starling_request request = noop(0);
+        uint64_t id, next;
+
+        world_enter(&w);
+        fake_runtime_hold(w.runtime, true);
+        cr_assert_eq(starling_submit(w.queue, &request, &id), 0);
+        cr_assert_eq(starling_cancel(w.queue, id), 0);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+        cr_assert_eq(starling_submit(w.queue, &request, &next), 0);
+        cr_assert_neq(id, next);
+        cr_assert_eq(starling_cancel(w.queue, id), -ENOENT);
+        eventually(fake_runtime_held(w.runtime) == 1);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, SECOND_NS / 100), -ETIMEDOUT);
+        world_leave(&w);
+}
+
+Test(request, deadlines_travel)
+{
+        struct world w;
+        struct echo e;
+
+        world_enter(&w);
+        echo_prepare(&w, 1, &e);
+        fake_runtime_hold(w.runtime, true);
+        e.request.deadline_ns = starling_clock_ns() + SECOND_NS / 100;
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), -ETIME);
+        world_leave(&w);
+}

@@ -1,0 +1,22 @@
+# The symbols that the library shows are those of its version map, and those that the header declares.
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${MAP} map)
+file(READ ${HEADER} header)
+
+string(REGEX MATCHALL "[TDBRVW] [a-zA-Z_0-9]+" shown "${shown}")
+list(TRANSFORM shown REPLACE "^. " "")
+string(REGEX REPLACE ";" "" listed_text "${map}")
+string(REGEX MATCHALL "starling_[a-z_]+" listed "${listed_text}")
+string(REGEX MATCHALL "STARLING_API [^(]*" declared "${header}")
+list(TRANSFORM declared REPLACE ".*[ *]" "")
+
+list(FILTER declared INCLUDE REGEX "^starling_")
+list(SORT shown)
+list(SORT listed)
+list(SORT declared)
+if(NOT "${shown}" STREQUAL "${listed}")
+    message(FATAL_ERROR "the library shows\n  ${shown}\nthe map lists\n  ${listed}")
+endif()
+if(NOT "${declared}" STREQUAL "${listed}")
+    message(FATAL_ERROR "the header declares\n  ${declared}\nthe map lists\n  ${listed}")
+endif()

@@ -1,0 +1,279 @@
+/*
+ * Waiting: spinning, sleeping, time-outs, event loops, and several queue pairs at once.
+ */
+#include "world.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+static void *release_late(void *runtime)
+{
+        usleep(30000);
+        fake_runtime_hold(runtime, false);
+        return NULL;
+}
+
+Test(wait, a_sleeper_is_woken)
+{
+        struct world w;
+        struct starling_completion c;
+        pthread_t thread;
+
+        world_enter(&w);
+        for (int i = 0; i < 5; i++) {
+                fake_runtime_hold(w.runtime, true);
+                submit_noops(&w, 1, 5);
+                pthread_create(&thread, NULL, release_late, w.runtime);
+                cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+                pthread_join(thread, NULL);
+        }
+        world_leave(&w);
+}
+
+Test(wait, a_runtime_that_sleeps_is_woken)
+{
+        struct world w;
+        struct starling_completion c;
+
+        world_enter(&w);
+        for (int i = 0; i < 10; i++) {
+                usleep(10000);
+                submit_noops(&w, 1, 5);
+                cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+        }
+        world_leave(&w);
+}
+
+Test(wait, ends_in_time_when_nothing_comes)
+{
+        struct world w;
+        struct starling_completion c;
+
+        world_enter(&w);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), -ENODATA);
+        fake_runtime_hold(w.runtime, true);
+        submit_noops(&w, 1, 0);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, 0), -ETIMEDOUT);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, 50000000), -ETIMEDOUT);
+        cr_assert_eq(starling_poll(w.queue, &c, 1), 0);
+        cr_assert_eq(starling_poll(w.queue, &c, 0), -EINVAL);
+        cr_assert_eq(starling_wait(w.queue, &c, 0, 0), -EINVAL);
+        world_leave(&w);
+}
+
+static void ignore(int signal)
+{
+        (void)signal;
+}
+
+static void *interrupt(void *context)
+{
+        pthread_t *waiter = context;
+
+        for (int i = 0; i < 20; i++) {
+                usleep(10000);
+                pthread_kill(*waiter, SIGUSR1);
+        }
+        return NULL;
+}
+
+Test(wait, a_signal_ends_it)
+{
+        struct world w;
+        struct starling_completion c;
+        struct sigaction action = {.sa_handler = ignore};
+        pthread_t thread, self = pthread_self();
+
+        world_enter(&w);
+        sigaction(SIGUSR1, &action, NULL);
+        fake_runtime_hold(w.runtime, true);
+        submit_noops(&w, 1, 0);
+        pthread_create(&thread, NULL, interrupt, &self);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), -EINTR);
+        pthread_join(thread, NULL);
+        world_leave(&w);
+}
+
+Test(wait, infer_keeps_the_completions_of_others)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c[8];
+
+        world_enter(&w);
+        echo_prepare(&w, 2, &e);
+        submit_noops(&w, 3, 100);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        cr_assert_eq(starling_queue_in_flight(w.queue), 3);
+        cr_assert_eq(starling_poll(w.queue, c, 2), 2);
+        cr_assert_eq(c[0].user_data, 100);
+        cr_assert_eq(c[1].user_data, 101);
+        cr_assert_eq(starling_wait(w.queue, c, 8, STARLING_FOREVER), 1);
+        cr_assert_eq(c[0].user_data, 102);
+        cr_assert_eq(starling_queue_in_flight(w.queue), 0);
+        world_leave(&w);
+}
+
+Test(wait, completions_not_reaped_count_against_the_depth)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c[64];
+
+        world_enter(&w);
+        echo_prepare(&w, 2, &e);
+        submit_noops(&w, 63, 0);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        submit_noops(&w, 1, 63);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), -EAGAIN);
+        for (int seen = 0; seen < 64;) {
+                int n = starling_wait(w.queue, c, 64, STARLING_FOREVER);
+
+                cr_assert_gt(n, 0);
+                for (int i = 0; i < n; i++)
+                        cr_assert_eq(c[i].user_data, (uint64_t)seen++);
+        }
+        world_leave(&w);
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+        struct pollfd entry = {.fd = fd, .events = POLLIN};
+
+        return poll(&entry, 1, timeout_ms) == 1;
+}
+
+Test(wait, an_event_loop_sees_every_completion)
+{
+        struct world w;
+        struct starling_completion c[4];
+        pthread_t thread;
+
+        world_enter(&w);
+        cr_assert_eq(starling_queue_arm(w.queue), -EINVAL);
+
+        int fd = starling_queue_fd(w.queue);
+
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(starling_queue_fd(w.queue), fd);
+        for (int i = 0; i < 5; i++) {
+                fake_runtime_hold(w.runtime, true);
+                submit_noops(&w, 2, 0);
+                cr_assert_eq(starling_queue_arm(w.queue), 0);
+                cr_assert_not(readable(fd, 5));
+                pthread_create(&thread, NULL, release_late, w.runtime);
+                cr_assert(readable(fd, 10000));
+                pthread_join(thread, NULL);
+                for (int seen = 0; seen < 2;)
+                        seen += starling_poll(w.queue, c, 4);
+        }
+        submit_noops(&w, 1, 0);
+        eventually(starling_queue_arm(w.queue) == 1);
+        cr_assert_eq(starling_poll(w.queue, c, 4), 1);
+        world_leave(&w);
+}
+
+Test(wait, two_event_loops_take_nothing_from_each_other)
+{
+        struct world w;
+        struct starling_queue *other;
+        struct starling_completion c;
+        struct starling_request request = noop(1);
+
+        world_enter(&w);
+        cr_assert_eq(starling_queue_open(w.client, &other, NULL), 0);
+
+        int fd = starling_queue_fd(w.queue), other_fd = starling_queue_fd(other);
+
+        cr_assert_neq(fd, other_fd);
+        for (int i = 0; i < 10; i++) {
+                fake_runtime_hold(w.runtime, true);
+                submit_noops(&w, 1, 0);
+                cr_assert_eq(starling_submit(other, &request, NULL), 0);
+                eventually(fake_runtime_held(w.runtime) == 2);
+                cr_assert_eq(starling_queue_arm(w.queue), 0);
+                cr_assert_eq(starling_queue_arm(other), 0);
+                fake_runtime_hold(w.runtime, false);
+                cr_assert(readable(fd, 10000));
+                eventually(starling_poll(w.queue, &c, 1) == 1);
+                cr_assert_eq(starling_queue_arm(w.queue), 0);
+                cr_assert(readable(other_fd, 10000));
+                eventually(starling_poll(other, &c, 1) == 1);
+        }
+        world_leave(&w);
+}
+
+struct hammer {
+        struct starling_client *client;
+        int failures;
+};
+
+static void *hammer(void *context)
+{
+        struct hammer *h = context;
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct starling_tensor in, out;
+
+        if (starling_queue_open(h->client, &queue, NULL) < 0 || starling_model_open(h->client, "echo", &model, NULL) < 0)
+                return h->failures++, NULL;
+        for (uint32_t i = 1; i <= 300; i++) {
+                uint32_t dims[] = {i, 4};
+
+                h->failures += starling_tensor_alloc(h->client, STARLING_F32, 2, dims, &in) < 0;
+                h->failures += starling_tensor_alloc(h->client, STARLING_F32, 2, dims, &out) < 0;
+                memset(in.data, (int)i, in.bytes);
+
+                struct starling_request request = {.model = model, .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1};
+
+                h->failures += starling_infer(queue, &request, NULL) < 0;
+                h->failures += memcmp(in.data, out.data, in.bytes) != 0;
+                h->failures += starling_free(h->client, in.data) < 0;
+                h->failures += starling_free(h->client, out.data) < 0;
+        }
+        starling_model_close(model);
+        starling_queue_close(queue);
+        return NULL;
+}
+
+Test(wait, threads_share_a_client_each_with_its_queue_pair)
+{
+        struct world w;
+        struct hammer hammers[3];
+        pthread_t threads[3];
+
+        world_enter(&w);
+        for (int i = 0; i < 3; i++) {
+                hammers[i] = (struct hammer){.client = w.client};
+                pthread_create(&threads[i], NULL, hammer, &hammers[i]);
+        }
+        for (int i = 0; i < 3; i++) {
+                pthread_join(threads[i], NULL);
+                cr_assert_eq(hammers[i].failures, 0);
+        }
+        world_leave(&w);
+}
+
+Test(wait, a_queue_pair_goes_on_after_it_was_closed_with_requests_in_flight)
+{
+        struct world w;
+        struct starling_completion c;
+        struct starling_queue *queues[4];
+
+        world_enter(&w);
+        fake_runtime_hold(w.runtime, true);
+        submit_noops(&w, 5, 0);
+        cr_assert_null(starling_queue_close(w.queue));
+        cr_assert_null(starling_queue_close(NULL));
+        for (int i = 0; i < 4; i++)
+                cr_assert_eq(starling_queue_open(w.client, &queues[i], NULL), 0);
+        cr_assert_eq(starling_queue_open(w.client, &w.queue, &w.error), -EMFILE);
+        cr_assert_not_null(strstr(w.error.text, "all 4 queue pairs"));
+        fake_runtime_hold(w.runtime, false);
+        w.queue = queues[0];
+        submit_noops(&w, 1, 77);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+        cr_assert_eq(c.user_data, 77);
+        world_leave(&w);
+}
