@@ -136,6 +136,12 @@ int sl_op_find(const char *name);
 
 uint32_t sl_op_traits(uint32_t op);
 
+/* The attribute that input @input of @op becomes once it is constant; -ENOENT for an input that is data. */
+int sl_op_parameter(uint32_t op, uint32_t input);
+
+/* False while a parameter still stands as an input without its attribute: no kernel can run such a node. */
+bool sl_op_parameters_resolved(const struct sl_node_desc *node);
+
 /*
  * Fills dtype, shape and layout of the node's outputs from its inputs and attributes. Layout: PLAIN.
  * Static shapes give static shapes; SL_DIM_BATCH is carried through where the rule can prove it, else SL_DIM_UNKNOWN.

@@ -39,17 +39,6 @@ static bool tensor_fits(const struct sl_node_desc *node, const struct sl_tensor 
         return sl_tensor_bytes(tensor) <= INT64_MAX;
 }
 
-/* Parameters that may still stand as inputs without the shape being unknown: no kernel looks for them there. */
-static bool parameters_resolved(const struct sl_node_desc *node)
-{
-        for (uint32_t i = 1; node->op == SL_OP_CLIP && i < node->n_inputs; i++)
-                if (node->inputs[i].dtype != SL_DTYPE_NONE && !sl_attrs_find(&node->attrs, i == 1 ? SL_ATTR_MIN : SL_ATTR_MAX))
-                        return false;
-        if (node->op == SL_OP_PAD && node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE)
-                return sl_attrs_find(&node->attrs, SL_ATTR_VALUE);
-        return true;
-}
-
 static bool supports(const struct sl_node_desc *node)
 {
         bool fused = node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE;
@@ -61,7 +50,7 @@ static bool supports(const struct sl_node_desc *node)
                 return false;
         if (fused && (!sl_dtype_is_float(dtype) || node->epilogue.activation > SL_ACT_ELU))
                 return false;
-        if (!parameters_resolved(node))
+        if (!sl_op_parameters_resolved(node))
                 return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (!tensor_fits(node, &node->inputs[i]))

@@ -30,7 +30,7 @@ struct conv {
         const struct sl_epilogue *epilogue;
         const void *image, *filter, *bias, *residual;
         void *out;
-        int64_t channels, group_channels, filters, group_filters;
+        int64_t channels, group_channels, filters, group_filters, kernel_size;
 };
 
 /* All pixels of filter @m for sample @n. */
@@ -47,7 +47,7 @@ static inline __attribute__((always_inline)) void conv_plane(const struct conv *
                 sl_ref_span_at(&c->span, p, &taps);
                 for (int64_t k = 0; k < c->group_channels; k++)
                         sum += window_dot(&c->span, &taps, c->image, (first_channel + k) * c->span.in_size, c->filter,
-                                (m * c->group_channels + k) * c->span.kernel_size, dtype);
+                                (m * c->group_channels + k) * c->kernel_size, dtype);
                 if (c->residual)
                         sum += sl_ref_load(c->residual, out_at + p, dtype);
                 sl_ref_store(c->out, out_at + p, dtype, sl_ref_activate(c->epilogue, sum));
@@ -77,8 +77,11 @@ int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *bindin
                 .group_channels = w->dims[1],
                 .filters = w->dims[0],
                 .group_filters = w->dims[0] / sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1),
+                .kernel_size = 1,
         };
 
+        for (uint32_t i = 2; i < w->rank; i++)
+                c.kernel_size *= w->dims[i];
         sl_ref_span_read(node, &c.span);
         switch (node->inputs[0].dtype) {
         case SL_DTYPE_F32:

@@ -23,10 +23,13 @@ static double window_fold(const struct sl_ref_span *span, const struct sl_ref_ta
         return result;
 }
 
-/* What an average divides by: taps in the image, or in the image and its padding (but not beyond, where ceil_mode reaches). */
-static int64_t count_taps(const struct sl_ref_span *span, const struct sl_ref_taps *taps, bool padding_too)
+/*
+ * What an average divides by: taps in the image, or in the image and its padding (but not beyond, where ceil_mode reaches).
+ * In double: windows may be much wider than the image.
+ */
+static double count_taps(const struct sl_ref_span *span, const struct sl_ref_taps *taps, bool padding_too)
 {
-        int64_t count = 1;
+        double count = 1;
 
         for (uint32_t i = 0; i < SL_SPATIAL_MAX; i++) {
                 int64_t limit = span->in[i] + span->window.pad_end[i], inside = taps->last[i] - taps->first[i];
@@ -35,7 +38,7 @@ static int64_t count_taps(const struct sl_ref_span *span, const struct sl_ref_ta
                         inside = (limit - taps->start[i] - 1) / span->window.dilation[i] + 1;
                         inside = inside < span->window.kernel[i] ? inside : span->window.kernel[i];
                 }
-                count *= inside;
+                count *= (double)inside;
         }
         return count;
 }
@@ -54,8 +57,8 @@ int sl_ref_pool(const struct sl_node_desc *node, const struct sl_binding *bindin
 
                         sl_ref_span_at(&span, p, &taps);
                         double result = window_fold(&span, &taps, binding->inputs[0], i * span.in_size, dtype, max);
-                        int64_t count = max ? 1 : count_taps(&span, &taps, padding_too);
-                        sl_ref_store(binding->outputs[0], i * span.out_size + p, dtype, count ? result / (double)count : 0);
+                        double count = max ? 1 : count_taps(&span, &taps, padding_too);
+                        sl_ref_store(binding->outputs[0], i * span.out_size + p, dtype, count > 0 ? result / count : 0);
                 }
         return 0;
 }

@@ -4,7 +4,7 @@
 
 void sl_ref_span_read(const struct sl_node_desc *node, struct sl_ref_span *ret_span)
 {
-        struct sl_ref_span span = {.in_size = 1, .out_size = 1, .kernel_size = 1};
+        struct sl_ref_span span = {.in_size = 1, .out_size = 1};
         struct sl_window read = {.rank = 0};
 
         sl_window_read(node, &read, NULL);
@@ -23,7 +23,6 @@ void sl_ref_span_read(const struct sl_node_desc *node, struct sl_ref_span *ret_s
                 span.out[i] = real ? node->outputs[0].shape.dims[2 + from] : 1;
                 span.in_size *= span.in[i];
                 span.out_size *= span.out[i];
-                span.kernel_size *= span.window.kernel[i];
         }
         *ret_span = span;
 }

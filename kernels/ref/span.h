@@ -10,7 +10,7 @@
 struct sl_ref_span {
         struct sl_window window;
         int64_t in[SL_SPATIAL_MAX], out[SL_SPATIAL_MAX];
-        int64_t in_size, out_size, kernel_size; /* products */
+        int64_t in_size, out_size; /* products */
 };
 
 /* At one position: taps [first, last) of each dimension fall into the image, tap t at start + t * dilation. */

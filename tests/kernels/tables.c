@@ -133,6 +133,23 @@ Test(operators, count_their_multiply_adds)
         cr_assert_eq(sl_op_multiply_adds(&node), 0);
 }
 
+Test(operators, know_their_parameters_from_data)
+{
+        struct sl_node_desc node = bench_node(SL_OP_RESHAPE);
+
+        cr_assert_eq(sl_op_parameter(SL_OP_SLICE, 4), SL_ATTR_STEPS);
+        cr_assert_eq(sl_op_parameter(SL_OP_SLICE, 0), -ENOENT);
+        cr_assert_eq(sl_op_parameter(SL_OP_GATHER, 1), -ENOENT);
+        bench_input(&node, SL_DTYPE_F32, SHAPE(3));
+        bench_input(&node, SL_DTYPE_I64, SHAPE(1));
+        cr_assert_not(sl_op_parameters_resolved(&node));
+        BENCH_INTS(&node, SL_ATTR_SHAPE, 3);
+        cr_assert(sl_op_parameters_resolved(&node));
+        sl_attrs_remove(&node.attrs, SL_ATTR_SHAPE);
+        node.inputs[1].dtype = SL_DTYPE_NONE;
+        cr_assert(sl_op_parameters_resolved(&node));
+}
+
 Test(operators, say_how_long_a_range_is)
 {
         cr_assert_eq(sl_op_range_elements(SL_DTYPE_I64, &(int64_t){1}, &(int64_t){10}, &(int64_t){3}), 3);
