@@ -52,7 +52,7 @@ DEFINE_ROW(add_f32, float, float, a + b)
 DEFINE_ROW(sub_f32, float, float, a - b)
 DEFINE_ROW(mul_f32, float, float, a *b)
 DEFINE_ROW(div_f32, float, float, a / b)
-DEFINE_ROW(pow_f32, float, float, powf(a, b))
+DEFINE_ROW(power_f32, float, float, powf(a, b))
 DEFINE_ROW(min_f32, float, float, a < b || a != a ? a : b)
 DEFINE_ROW(max_f32, float, float, a > b || a != a ? a : b)
 DEFINE_ROW(prelu_f32, float, float, a < 0.0f ? a * b : a)
@@ -87,6 +87,15 @@ DEFINE_ROW(less_or_equal_i32, int32_t, uint8_t, a <= b)
 
 DEFINE_ROW(and_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
 DEFINE_ROW(or_bool, uint8_t, uint8_t, (a != 0) | (b != 0))
+
+/* Squares are what Pow is mostly used for, and a product gives the same bits. */
+static void pow_f32(int64_t n, void *result, const void *left, int64_t left_step, const void *right, int64_t right_step)
+{
+        if (right_step == 0 && *(const float *)right == 2.0f)
+                mul_f32(n, result, left, left_step, left, left_step);
+        else
+                power_f32(n, result, left, left_step, right, right_step);
+}
 
 static row_function *const rows_f32[SL_OP_COUNT] = {
         [SL_OP_ADD] = add_f32,

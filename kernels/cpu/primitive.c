@@ -266,6 +266,24 @@ static dnnl_status_t describe(const struct sl_primitive_spec *spec, const struct
         return status;
 }
 
+static const char *name_of(dnnl_primitive_desc_t chosen)
+{
+        const char *name = "";
+
+        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
+        return name;
+}
+
+/* The library's convolutions for SSE4.1 add to the wrong channels when the last block of them is not full (2.6.3). */
+static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+{
+        bool adds = false;
+
+        for (uint32_t i = 0; i < spec->n_steps; i++)
+                adds = adds || spec->steps[i].adds;
+        return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.dims[1] % 8 && strstr(name_of(chosen), "sse41");
+}
+
 /* The library's first choice for the spec. The caller destroys it. */
 static dnnl_status_t choose(const struct sl_primitive_spec *spec, const struct sl_packed *packed, bool any, dnnl_engine_t engine,
         dnnl_primitive_desc_t *ret_chosen)
@@ -277,15 +295,16 @@ static dnnl_status_t choose(const struct sl_primitive_spec *spec, const struct s
                 return status;
         status = dnnl_primitive_desc_create(ret_chosen, &d.op, d.attr, engine, NULL);
         dnnl_primitive_attr_destroy(d.attr);
+        if (status == dnnl_success && is_wrong(spec, *ret_chosen)) {
+                dnnl_primitive_desc_destroy(*ret_chosen);
+                status = dnnl_unimplemented;
+        }
         return status;
 }
 
 static bool is_slow(dnnl_primitive_desc_t chosen)
 {
-        const char *name = "";
-
-        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
-        return strstr(name, "ref") != NULL;
+        return strstr(name_of(chosen), "ref") != NULL;
 }
 
 bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow)

@@ -129,6 +129,8 @@ static void parse_word(struct test_case *test, char *word)
                 test->node.n_outputs = (uint32_t)atoi(word + 8);
         else if (!strncmp(word, "below:", 6))
                 test->below = atoll(word + 6);
+        else if (!strncmp(word, "second:", 7))
+                test->has_second = true, test->second = atof(word + 7);
         else if (!strncmp(word, "loose:", 6))
                 test->loose = atof(word + 6);
         else
@@ -280,7 +282,8 @@ static void fill_input(const struct test_case *test, uint32_t index, const struc
         for (const char *c = test->line; *c; c++)
                 state = state * 31 + (unsigned char)*c;
         for (uint64_t i = 0; i < elements; i++)
-                store(values, plain.dtype, i, random_value(test, plain.dtype, &state));
+                store(values, plain.dtype, i,
+                        test->has_second && index == 1 ? test->second : random_value(test, plain.dtype, &state));
         permute(as, data, &plain, values);
         free(values);
 }

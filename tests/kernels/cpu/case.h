@@ -10,6 +10,7 @@
  *   nhwc            all tensors of rank 3 or more are CHANNELS_LAST on the `cpu` side; "tonhwc" the output only, "fromnhwc" the
  * inputs only packed          input 1 is constant and goes through pack() and repack() outputs:3       more than one output
  *   positive        all float data is in [0.5, 1.5), else in [-1, 1)
+ *   second:2        every element of input 1 is 2
  *   below:7         integer data is in [-7, 7)
  *   loose:1e-4      allowed relative error, 1e-5 without it
  */
@@ -27,6 +28,8 @@ struct test_case {
         bool nhwc_inputs, nhwc_outputs, packed, positive;
         int64_t below;
         double loose;
+        bool has_second;
+        double second;
 };
 
 /* Ends the test with a message when the line makes no sense. */
