@@ -8,14 +8,19 @@
 
 #include <string.h>
 
+/* A word of a struct, whatever the types of its members. */
+typedef _Atomic uint64_t __attribute__((may_alias)) sl_line_word;
+
 /* Copies one line word by word with relaxed loads: the other side may be writing it, and each word is read once. */
 static inline void sl_line_copy(void *restrict to, const void *from)
 {
-        uint64_t *words = to;
-        const _Atomic uint64_t *source = from;
+        const sl_line_word *source = from;
 
-        for (int i = 0; i < SL_LINE_BYTES / 8; i++)
-                words[i] = atomic_load_explicit(&source[i], memory_order_relaxed);
+        for (int i = 0; i < SL_LINE_BYTES / 8; i++) {
+                uint64_t word = atomic_load_explicit(&source[i], memory_order_relaxed);
+
+                memcpy((char *)to + 8 * i, &word, sizeof(word));
+        }
 }
 
 /* ---- client's side: submission ---- */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SL_SEQLOCK_TRIES 1000
 
@@ -23,25 +24,39 @@ static inline void sl_seqlock_end(_Atomic uint32_t *seq)
         atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1, memory_order_release);
 }
 
-/* Addresses and @bytes are multiples of 4. Where they are multiples of 8, words of 8 bytes are never torn. */
-static inline void sl_seqlock_store(void *to, const void *from, size_t bytes)
+/* Words of a struct, whatever the types of its members. */
+typedef _Atomic uint64_t __attribute__((may_alias)) sl_seqlock_long;
+typedef _Atomic uint32_t __attribute__((may_alias)) sl_seqlock_word;
+
+/* Addresses and @bytes are multiples of 4. Where @shared and @bytes are multiples of 8, no word of 8 bytes is ever torn. */
+static inline void sl_seqlock_store(void *shared, const void *from, size_t bytes)
 {
-        if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0)
-                for (size_t i = 0; i < bytes / 8; i++)
-                        atomic_store_explicit((_Atomic uint64_t *)to + i, ((const uint64_t *)from)[i], memory_order_release);
-        else
-                for (size_t i = 0; i < bytes / 4; i++)
-                        atomic_store_explicit((_Atomic uint32_t *)to + i, ((const uint32_t *)from)[i], memory_order_release);
+        size_t step = ((uintptr_t)shared | bytes) % 8 ? 4 : 8;
+
+        for (size_t i = 0; i < bytes; i += step) {
+                uint64_t value = 0;
+
+                memcpy(&value, (const char *)from + i, step); /* little-endian: a short word is the lower half */
+                if (step == 8)
+                        atomic_store_explicit((sl_seqlock_long *)((char *)shared + i), value, memory_order_release);
+                else
+                        atomic_store_explicit((sl_seqlock_word *)((char *)shared + i), (uint32_t)value, memory_order_release);
+        }
 }
 
-static inline void sl_seqlock_load(void *restrict to, const void *from, size_t bytes)
+static inline void sl_seqlock_load(void *restrict to, const void *shared, size_t bytes)
 {
-        if (((uintptr_t)to | (uintptr_t)from | bytes) % 8 == 0)
-                for (size_t i = 0; i < bytes / 8; i++)
-                        ((uint64_t *)to)[i] = atomic_load_explicit((const _Atomic uint64_t *)from + i, memory_order_acquire);
-        else
-                for (size_t i = 0; i < bytes / 4; i++)
-                        ((uint32_t *)to)[i] = atomic_load_explicit((const _Atomic uint32_t *)from + i, memory_order_acquire);
+        size_t step = ((uintptr_t)shared | bytes) % 8 ? 4 : 8;
+
+        for (size_t i = 0; i < bytes; i += step) {
+                uint64_t value;
+
+                if (step == 8)
+                        value = atomic_load_explicit((const sl_seqlock_long *)((const char *)shared + i), memory_order_acquire);
+                else
+                        value = atomic_load_explicit((const sl_seqlock_word *)((const char *)shared + i), memory_order_acquire);
+                memcpy((char *)to + i, &value, step);
+        }
 }
 
 /* Copies @bytes that @seq guards. Return: 0; -EAGAIN: every try met a change, so the writer is very busy or died inside one. */
