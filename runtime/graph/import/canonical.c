@@ -97,13 +97,16 @@ static const struct sl_canonical *find_row(const char *type, uint32_t *ret_op)
         return &rows[op];
 }
 
+/* @name is one of the words of @names. */
 static bool lists(const char *names, const char *name)
 {
         size_t length = strlen(name);
 
-        for (const char *at = names; at && (at = strstr(at, name)); at++)
-                if (at[-1] == ' ' && at[length] == ' ' && length)
+        for (const char *word = names; word && *word; word += strcspn(word, " ")) {
+                word += strspn(word, " ");
+                if (length && strcspn(word, " ") == length && !memcmp(word, name, length))
                         return true;
+        }
         return false;
 }
 

@@ -1,0 +1,394 @@
+/*
+ * What import makes of the forms that operators had in different opsets, of the batch, and of what it refuses.
+ */
+#include "import.h"
+#include "base/error.h"
+#include "builder.h"
+#include "evaluate.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Imports and compares the printed graph. */
+static void expect_graph(struct builder *b, const char *wanted)
+{
+        struct sl_graph *graph = builder_import(b);
+        char *printed = print_graph(graph);
+
+        cr_assert_str_eq(printed, wanted, "%s", printed);
+        free(printed);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static struct builder *input_4(int64_t opset, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+        struct builder *made = builder_new(opset);
+
+        builder_input(made, "x", SL_DTYPE_F32, DIMS(a, b, c, d));
+        builder_output(made, "y");
+        return made;
+}
+
+Test(import, axes_are_an_attribute_in_every_opset)
+{
+        const char *wanted = "y = Unsqueeze(x [N,2,3,4]) {axes=[1]} -> y [N,1,2,3,4]\n";
+        struct builder *b = input_4(11, -1, 2, 3, 4);
+
+        builder_attr_ints(b, builder_node(b, "Unsqueeze", "x", "y"), "axes", DIMS(1));
+        expect_graph(b, wanted);
+        b = input_4(13, -1, 2, 3, 4);
+        builder_ints(b, "axes", DIMS(1), (int64_t[]){1});
+        builder_node(b, "Unsqueeze", "x,axes", "y");
+        expect_graph(b, wanted);
+}
+
+Test(import, a_squeeze_without_axes_never_takes_the_batch)
+{
+        struct builder *b = input_4(13, -1, 1, 3, 1);
+
+        builder_node(b, "Squeeze", "x", "y");
+        expect_graph(b, "y = Squeeze(x [N,1,3,1]) {axes=[1,3]} -> y [N,3]\n");
+}
+
+Test(import, clip_has_its_limits_as_attributes_in_every_opset)
+{
+        const char *wanted = "y = Clip(x [N,2,3,4]) {min=0, max=6} -> y [N,2,3,4]\n";
+        struct builder *b = input_4(7, -1, 2, 3, 4);
+        Onnx__NodeProto *clip = builder_node(b, "Clip", "x", "y");
+
+        builder_attr_float(b, clip, "min", 0);
+        builder_attr_float(b, clip, "max", 6);
+        expect_graph(b, wanted);
+        b = input_4(13, -1, 2, 3, 4);
+        builder_floats(b, "low", 0, NULL, (float[]){0});
+        builder_floats(b, "high", 0, NULL, (float[]){6});
+        builder_node(b, "Clip", "x,low,high", "y");
+        expect_graph(b, wanted);
+        b = input_4(13, -1, 2, 3, 4);
+        builder_floats(b, "high", 0, NULL, (float[]){6});
+        builder_node(b, "Clip", "x,,high", "y");
+        expect_graph(b, "y = Clip(x [N,2,3,4]) {max=6} -> y [N,2,3,4]\n");
+}
+
+Test(import, slice_has_its_lists_as_attributes_in_every_opset)
+{
+        struct builder *b = input_4(9, -1, 4, 5, 6);
+        Onnx__NodeProto *slice = builder_node(b, "Slice", "x", "y");
+
+        builder_attr_ints(b, slice, "starts", DIMS(1, 0));
+        builder_attr_ints(b, slice, "ends", DIMS(3, -1));
+        builder_attr_ints(b, slice, "axes", DIMS(1, 3));
+        expect_graph(b, "y = Slice(x [N,4,5,6]) {starts=[1,0], ends=[3,-1], axes=[1,3]} -> y [N,2,5,5]\n");
+        b = input_4(13, -1, 4, 5, 6);
+        builder_ints(b, "starts", DIMS(2), (int64_t[]){1, 0});
+        builder_ints(b, "ends", DIMS(2), (int64_t[]){3, -1});
+        builder_ints(b, "axes", DIMS(2), (int64_t[]){1, 3});
+        builder_ints(b, "steps", DIMS(2), (int64_t[]){1, 2});
+        builder_node(b, "Slice", "x,starts,ends,axes,steps", "y");
+        expect_graph(b, "y = Slice(x [N,4,5,6]) {starts=[1,0], ends=[3,-1], axes=[1,3], steps=[1,2]} -> y [N,2,5,3]\n");
+}
+
+Test(import, pads_of_some_axes_become_pads_of_all)
+{
+        struct builder *b = input_4(10, -1, 2, 3, 4);
+        Onnx__NodeProto *pad = builder_node(b, "Pad", "x", "y");
+
+        builder_attr_ints(b, pad, "pads", DIMS(0, 0, 1, 0, 0, 0, 2, 0));
+        builder_attr_string(b, pad, "mode", "constant");
+        expect_graph(b, "y = Pad(x [N,2,3,4]) {pads=[0,0,1,0,0,0,2,0], mode=0} -> y [N,2,6,4]\n");
+        b = input_4(18, -1, 2, 3, 4);
+        builder_ints(b, "pads", DIMS(2), (int64_t[]){1, 2});
+        builder_ints(b, "axes", DIMS(1), (int64_t[]){-2});
+        builder_node(b, "Pad", "x,pads,,axes", "y");
+        expect_graph(b, "y = Pad(x [N,2,3,4]) {pads=[0,0,1,0,0,0,2,0]} -> y [N,2,6,4]\n");
+}
+
+Test(import, split_into_uneven_parts_has_its_sizes)
+{
+        struct builder *b = builder_new(18);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 7));
+        Onnx__NodeProto *split = builder_node(b, "Split", "x", "a,b,c");
+        builder_attr_int(b, split, "axis", 1);
+        builder_attr_int(b, split, "num_outputs", 3);
+        builder_output(b, "a");
+        builder_output(b, "c");
+        expect_graph(b, "a,b,c = Split(x [N,7]) {axis=1, split=[3,3,1]} -> a [N,3], b [N,3], c [N,1]\n");
+}
+
+Test(import, old_softmax_is_over_everything_behind_its_axis)
+{
+        struct builder *b = input_4(11, -1, 2, 3, 1);
+
+        builder_attr_int(b, builder_node(b, "Softmax", "x", "y"), "axis", 1);
+        expect_graph(b, "y = Flatten(x [N,2,3,1]) {axis=1} -> y [N,6]\n"
+                        "y = Softmax(y [N,6]) {axis=1} -> y [N,6]\n"
+                        "y = Reshape(y [N,6]) {shape=[-1,2,3,1]} -> y [N,2,3,1]\n");
+        b = input_4(11, -1, 2, 1, 1);
+        builder_attr_int(b, builder_node(b, "Softmax", "x", "y"), "axis", 1);
+        expect_graph(b, "y = Softmax(x [N,2,1,1]) {axis=1} -> y [N,2,1,1]\n");
+        b = input_4(13, -1, 2, 3, 4);
+        builder_attr_int(b, builder_node(b, "Softmax", "x", "y"), "axis", 1);
+        expect_graph(b, "y = Softmax(x [N,2,3,4]) {axis=1} -> y [N,2,3,4]\n");
+}
+
+Test(import, auto_pad_is_resolved_from_the_spatial_sizes)
+{
+        static const struct {
+                const char *auto_pad, *pads;
+        } cases[] = {{"SAME_UPPER", "pads=[0,1,1,1]"}, {"SAME_LOWER", "pads=[1,1,0,1]"}};
+
+        for (size_t i = 0; i < 2; i++) {
+                struct builder *b = input_4(13, -1, 4, 6, 5);
+
+                builder_random(b, "w", DIMS(4, 4, 3, 3));
+                Onnx__NodeProto *conv = builder_node(b, "Conv", "x,w", "y");
+                builder_attr_string(b, conv, "auto_pad", cases[i].auto_pad);
+                builder_attr_ints(b, conv, "strides", DIMS(2, 2));
+                struct sl_graph *graph = builder_import(b);
+                char *printed = print_graph(graph);
+
+                cr_assert(strstr(printed, cases[i].pads), "%s", printed);
+                cr_assert(strstr(printed, "-> y [N,4,3,3]"), "%s", printed);
+                free(printed);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
+Test(import, constants_of_every_form_are_constants)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 6));
+        Onnx__NodeProto *shape = builder_node(b, "Constant", "", "shape");
+        builder_attr_ints(b, shape, "value_ints", DIMS(-1, 2, 3));
+        builder_node(b, "Reshape", "x,shape", "r");
+        Onnx__NodeProto *factor = builder_node(b, "Constant", "", "factor");
+        builder_attr_float(b, factor, "value_float", 3);
+        builder_node(b, "Mul", "r,factor", "y");
+        builder_output(b, "y");
+        expect_graph(b, "r = Reshape(x [N,6]) {shape=[-1,2,3]} -> r [N,2,3]\n"
+                        "y = Mul(r [N,2,3], factor []) -> y [N,2,3]\n");
+}
+
+Test(import, the_batch_computed_from_shape_becomes_an_open_dimension)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 4);
+
+        builder_ints(b, "zero", 0, NULL, (int64_t[]){0});
+        builder_ints(b, "axis", DIMS(1), (int64_t[]){0});
+        builder_ints(b, "rest", DIMS(1), (int64_t[]){-1});
+        builder_node(b, "Shape", "x", "s");
+        builder_node(b, "Gather", "s,zero", "n");
+        builder_node(b, "Unsqueeze", "n,axis", "u");
+        builder_attr_int(b, builder_node(b, "Concat", "u,rest", "c"), "axis", 0);
+        builder_node(b, "Reshape", "x,c", "y");
+        struct sl_graph *graph = builder_import(b);
+        struct sl_error error = {0};
+        struct sl_graph *five;
+
+        /* Both "batch" and "the rest" are open: which one is settled when the batch is known. */
+        cr_assert_eq(sl_graph_specialise(graph, 5, &five, &error), 0, "%s", error.text);
+        cr_assert_eq(five->values[five->outputs[0]].tensor.shape.dims[0], 5);
+        cr_assert_eq(five->values[five->outputs[0]].tensor.shape.dims[1], 24);
+        cr_assert_eq(count_live(five), 1u);
+        sl_graph_free(five);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(import, a_reshape_to_batch_and_fixed_sizes_holds_for_any_batch)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 4);
+
+        builder_ints(b, "first", DIMS(1), (int64_t[]){0});
+        builder_ints(b, "rest", DIMS(2), (int64_t[]){6, 4});
+        builder_node(b, "Shape", "x", "s");
+        builder_node(b, "Gather", "s,first", "n");
+        builder_attr_int(b, builder_node(b, "Concat", "n,rest", "c"), "axis", 0);
+        builder_node(b, "Reshape", "x,c", "y");
+        expect_graph(b, "y = Reshape(x [N,2,3,4]) {shape=[-1,6,4]} -> y [N,6,4]\n");
+}
+
+Test(import, nodes_out_of_order_are_sorted)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2));
+        builder_node(b, "Exp", "r", "y");
+        builder_node(b, "Relu", "x", "r");
+        builder_output(b, "y");
+        expect_graph(b, "r = Relu(x [N,2]) -> r [N,2]\ny = Exp(r [N,2]) -> y [N,2]\n");
+}
+
+Test(import, an_initializer_that_is_an_input_too_is_a_constant)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2));
+        builder_input(b, "w", SL_DTYPE_F32, DIMS(2));
+        builder_random(b, "w", DIMS(2));
+        builder_node(b, "Mul", "x,w", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+
+        cr_assert_eq(graph->n_inputs, 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(import, every_output_is_computed_by_a_node_of_its_own)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2));
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "x");
+        builder_output(b, "y");
+        expect_graph(b, "y = Relu(x [N,2]) -> y [N,2]\nx = Identity(x [N,2]) -> x [N,2]\n");
+}
+
+Test(import, only_the_batch_may_be_dynamic)
+{
+        struct builder *b = input_4(13, -1, 3, -2, 4);
+
+        builder_node(b, "Relu", "x", "y");
+        builder_expect(b, -ENOTSUP, "input \"x\": dynamic dimension 2 (\"M\")");
+        builder_free(b);
+        b = builder_new(13);
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 3));
+        builder_input(b, "z", SL_DTYPE_F32, DIMS(-2, 3));
+        builder_node(b, "Add", "x,z", "y");
+        builder_output(b, "y");
+        builder_expect(b, -ENOTSUP, "only one batch may be dynamic");
+        builder_free(b);
+}
+
+Test(import, an_unknown_operator_is_named_with_domain_opset_and_node)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 4);
+
+        builder_node(b, "Resize", "x", "y");
+        builder_expect(b, -ENOTSUP, "node \"y\": operator Resize of domain ai.onnx, opset 13");
+        builder_free(b);
+        b = input_4(13, -1, 2, 3, 4);
+        builder_node(b, "Relu", "x", "y")->domain = (char *)"com.example";
+        builder_expect(b, -ENOTSUP, "node \"y\": operator Relu of domain com.example, opset 13");
+        builder_free(b);
+        b = input_4(13, -1, 2, 3, 4);
+        builder_node(b, "starling.Reorder", "x", "y");
+        builder_expect(b, -ENOTSUP, "operator starling.Reorder");
+        builder_free(b);
+}
+
+Test(import, an_unknown_attribute_is_refused)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 4);
+
+        builder_attr_int(b, builder_node(b, "Relu", "x", "y"), "surprise", 1);
+        builder_expect(b, -ENOTSUP, "attribute surprise of operator Relu");
+        builder_free(b);
+}
+
+Test(import, opsets_outside_the_range_are_refused)
+{
+        static const int64_t opsets[] = {6, 22};
+
+        for (size_t i = 0; i < 2; i++) {
+                struct builder *b = input_4(opsets[i], -1, 2, 3, 4);
+
+                builder_node(b, "Relu", "x", "y");
+                builder_expect(b, -ENOTSUP, "supported are 7 to 21");
+                builder_free(b);
+        }
+}
+
+Test(import, training_is_refused)
+{
+        struct builder *b = input_4(14, -1, 2, 3, 4);
+
+        for (const char *name = "abcd"; *name; name++)
+                builder_random(b, (char[]){*name, 0}, DIMS(2));
+        builder_attr_int(b, builder_node(b, "BatchNormalization", "x,a,b,c,d", "y"), "training_mode", 1);
+        builder_expect(b, -ENOTSUP, "training_mode");
+        builder_free(b);
+}
+
+Test(import, specialising_keeps_the_indices_of_nodes_and_values)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 4);
+
+        builder_ints(b, "axis", DIMS(1), (int64_t[]){1});
+        builder_node(b, "Shape", "x", "s");
+        builder_node(b, "ReduceSum", "x,axis", "r");
+        builder_node(b, "Expand", "r,s", "y");
+        struct sl_graph *graph = builder_import(b), *one, *four;
+
+        cr_assert_eq(sl_graph_specialise(graph, 1, &one, NULL), 0);
+        cr_assert_eq(sl_graph_specialise(graph, 4, &four, NULL), 0);
+        cr_assert_eq(one->n_nodes, graph->n_nodes);
+        cr_assert_eq(four->n_nodes, graph->n_nodes);
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                cr_assert_eq(one->nodes[i].dead, four->nodes[i].dead);
+        cr_assert_eq(four->values[four->outputs[0]].tensor.shape.dims[0], 4);
+        sl_graph_free(four);
+        sl_graph_free(one);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(import, typed_data_of_every_element_type_is_decoded)
+{
+        static const int32_t types[] = {SL_DTYPE_F32, SL_DTYPE_U8, SL_DTYPE_I8, SL_DTYPE_U16, SL_DTYPE_I16, SL_DTYPE_I32,
+                SL_DTYPE_I64, SL_DTYPE_F64, SL_DTYPE_U32, SL_DTYPE_U64, SL_DTYPE_F16, SL_DTYPE_BF16};
+
+        for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+                struct builder *b = builder_new(13);
+                Onnx__TensorProto *tensor = builder_random(b, "w", DIMS(2));
+                /* 1 and 2 as a number, as float16 and as bfloat16. */
+                int32_t narrow[2] = {1, 2}, half[2] = {0x3c00, 0x4000}, bfloat[2] = {0x3f80, 0x4000};
+                float sums[1], singles[2] = {1, 2};
+                double doubles[2] = {1, 2};
+                int64_t wide[2] = {1, 2};
+                uint64_t unsigned_wide[2] = {1, 2};
+
+                tensor->has_raw_data = 0;
+                tensor->data_type = types[i];
+                switch (types[i]) {
+                case SL_DTYPE_F32:
+                        tensor->n_float_data = 2;
+                        tensor->float_data = singles;
+                        break;
+                case SL_DTYPE_F64:
+                        tensor->n_double_data = 2;
+                        tensor->double_data = doubles;
+                        break;
+                case SL_DTYPE_I64:
+                        tensor->n_int64_data = 2;
+                        tensor->int64_data = wide;
+                        break;
+                case SL_DTYPE_U32:
+                case SL_DTYPE_U64:
+                        tensor->n_uint64_data = 2;
+                        tensor->uint64_data = unsigned_wide;
+                        break;
+                default:
+                        tensor->n_int32_data = 2;
+                        tensor->int32_data = types[i] == SL_DTYPE_F16 ? half : types[i] == SL_DTYPE_BF16 ? bfloat : narrow;
+                }
+                builder_input(b, "x", SL_DTYPE_F32, DIMS(1, 2));
+                builder_attr_int(b, builder_node(b, "Cast", "w", "f"), "to", SL_DTYPE_F32);
+                builder_node(b, "MatMul", "x,f", "y");
+                builder_output(b, "y");
+                struct sl_graph *graph = builder_import(b);
+
+                evaluate_floats(graph, 1, (float[]){10, 1}, sums, 1);
+                cr_assert_float_eq(sums[0], 12, 1e-6, "type %s gives %g", sl_dtype_name((uint32_t)types[i]), (double)sums[0]);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}

@@ -1,0 +1,93 @@
+/*
+ * What `starling inspect` prints, as text and as JSON.
+ */
+#include "inspect.h"
+
+#include "base/error.h"
+#include "builder.h"
+#include "pass.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct builder *model(void)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 6));
+        builder_random(b, "w", DIMS(6, 4));
+        builder_random(b, "v", DIMS(4));
+        builder_node(b, "MatMul", "x,w", "m");
+        builder_node(b, "Add", "m,v", "a");
+        builder_node(b, "Relu", "a", "y");
+        builder_output(b, "y");
+        return b;
+}
+
+static char *inspect(const struct sl_inspect_plan *plan, bool json)
+{
+        struct builder *b = model();
+        struct sl_graph *raw = builder_import(b), *optimised = builder_import(b);
+        struct sl_error error = {0};
+        char *printed = NULL;
+        size_t n;
+        FILE *stream = open_memstream(&printed, &n);
+
+        cr_assert_eq(sl_passes_run(optimised, 0, &error), 0);
+        cr_assert_eq(sl_inspect(raw, optimised, plan, json, stream, &error), 0, "%s", error.text);
+        fclose(stream);
+        sl_graph_free(raw);
+        sl_graph_free(optimised);
+        builder_free(b);
+        return printed;
+}
+
+Test(inspect, text_names_ports_parameters_work_and_operators)
+{
+        char *printed = inspect(NULL, false);
+
+        cr_assert_str_eq(printed,
+                "model         test (opset 13, IR version 7)\n"
+                "inputs        x float32 [N,6]\n"
+                "outputs       y float32 [N,4]\n"
+                "parameters    28 (112 bytes)\n"
+                "multiply-adds 24\n"
+                "nodes         3 before passes, 1 after\n"
+                "  operator                      before   after\n"
+                "  MatMul                             1       1\n"
+                "  Relu                               1       0\n"
+                "  Add                                1       0\n",
+                "%s", printed);
+        free(printed);
+}
+
+Test(inspect, json_has_the_same_facts_and_the_plan_that_was_passed_in)
+{
+        const struct sl_inspect_memory memory[] = {
+                {.batch = 1, .workspace_bytes = 64}, {.batch = 8, .workspace_bytes = 512, .sum_bytes = 900}};
+        const struct sl_inspect_plan plan = {.backend = "cpu", .weights_bytes = 128, .memory = memory, .n_memory = 2};
+        char *printed = inspect(&plan, true);
+        json_t *facts = json_loads(printed, 0, NULL);
+        json_int_t before, after, adds, weights, workspace;
+        const char *input, *dtype;
+        json_t *shape;
+
+        cr_assert(facts, "%s", printed);
+        cr_assert_eq(json_unpack(facts, "{s:{s:I, s:I}, s:I, s:{s:I, s:[o, {s:I}]}, s:[{s:s, s:s, s:o}]}", "nodes", "before",
+                             &before, "after", &after, "multiply_adds", &adds, "plan", "weights_bytes", &weights, "memory", &shape,
+                             "workspace_bytes", &workspace, "inputs", "name", &input, "dtype", &dtype, "shape", &shape),
+                0, "%s", printed);
+        cr_assert_eq(before, 3);
+        cr_assert_eq(after, 1);
+        cr_assert_eq(adds, 24);
+        cr_assert_eq(weights, 128);
+        cr_assert_eq(workspace, 512);
+        cr_assert_str_eq(input, "x");
+        cr_assert_str_eq(dtype, "float32");
+        cr_assert(json_is_null(json_array_get(shape, 0)));
+        cr_assert_eq(json_integer_value(json_array_get(shape, 1)), 6);
+        json_decref(facts);
+        free(printed);
+}

@@ -1,0 +1,495 @@
+/*
+ * Each pass on a small graph: what it looks like before and after, and that both compute the same.
+ */
+#include "base/error.h"
+#include "builder.h"
+#include "pass.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 3
+
+static float relative_error(const float *a, const float *b, size_t n)
+{
+        float worst = 0, largest = 0;
+
+        for (size_t i = 0; i < n; i++) {
+                worst = fmaxf(worst, fabsf(a[i] - b[i]));
+                largest = fmaxf(largest, fabsf(b[i]));
+        }
+        return largest > 0 ? worst / largest : worst;
+}
+
+typedef int (*pass_fn)(struct sl_graph *graph, struct sl_error *error);
+
+/* Imports, runs the pass, checks, and compares @n_out floats of both for a batch; returns the graph after the pass. */
+static struct sl_graph *run_pass(struct builder *b, pass_fn pass, size_t n_in, size_t n_out)
+{
+        struct sl_graph *before = builder_import(b), *after = builder_import(b);
+        struct sl_error error = {0};
+        float *input = builder_alloc(b, n_in * sizeof(float));
+        float *want = builder_alloc(b, n_out * sizeof(float)), *got = builder_alloc(b, n_out * sizeof(float));
+
+        cr_assert_eq(pass(after, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_graph_check(after, &error), 0, "%s", error.text);
+        fill_random(input, n_in, 7);
+        evaluate_floats(before, BATCH, input, want, n_out);
+        evaluate_floats(after, BATCH, input, got, n_out);
+        cr_assert_leq(relative_error(got, want, n_out), 1e-6f);
+        sl_graph_free(before);
+        return after;
+}
+
+static void expect_text(const struct sl_graph *graph, const char *wanted)
+{
+        char *printed = print_graph(graph);
+
+        cr_assert_str_eq(printed, wanted, "%s", printed);
+        free(printed);
+}
+
+/* x [N,4,5,5] */
+static struct builder *image_builder(void)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 5, 5));
+        return b;
+}
+
+static void add_conv(struct builder *b, const char *input, const char *weights, const char *output)
+{
+        char inputs[64];
+        Onnx__NodeProto *conv;
+
+        snprintf(inputs, sizeof(inputs), "%s,%s", input, weights);
+        builder_random(b, weights, DIMS(4, 4, 3, 3));
+        conv = builder_node(b, "Conv", inputs, output);
+        builder_attr_ints(b, conv, "pads", DIMS(1, 1, 1, 1));
+}
+
+#define IMAGE (BATCH * 4 * 5 * 5)
+
+Test(passes, constants_fold_and_what_hangs_on_the_input_stays)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_random(b, "a", DIMS(4));
+        builder_random(b, "c", DIMS(4));
+        builder_node(b, "Add", "a,c", "s");
+        builder_node(b, "Exp", "s", "e");
+        builder_node(b, "Mul", "x,e", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fold_constants, BATCH * 4, BATCH * 4);
+
+        expect_text(graph, "y = Mul(x [N,4], e [4]) -> y [N,4]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, identities_go_and_outputs_keep_their_names)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 2));
+        builder_node(b, "Identity", "x", "i");
+        Onnx__NodeProto *cast = builder_node(b, "Cast", "i", "c");
+        builder_attr_int(b, cast, "to", SL_DTYPE_F32);
+        Onnx__NodeProto *there = builder_node(b, "Transpose", "c", "t");
+        builder_attr_ints(b, there, "perm", DIMS(1, 2, 0));
+        Onnx__NodeProto *back = builder_node(b, "Transpose", "t", "u");
+        builder_attr_ints(b, back, "perm", DIMS(2, 0, 1));
+        builder_node(b, "Relu", "u", "r");
+        builder_node(b, "Dropout", "r", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_identity, BATCH * 8, BATCH * 8);
+
+        cr_assert_eq(sl_pass_remove_dead(graph, NULL), 0);
+        expect_text(graph, "r = Relu(x [N,4,2]) -> y [N,4,2]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, an_identity_between_input_and_output_stays)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_node(b, "Identity", "x", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_identity, BATCH * 4, BATCH * 4);
+
+        expect_text(graph, "y = Identity(x [N,4]) -> y [N,4]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, transposes_that_do_not_undo_each_other_stay)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 2));
+        Onnx__NodeProto *there = builder_node(b, "Transpose", "x", "t");
+        builder_attr_ints(b, there, "perm", DIMS(1, 2, 0));
+        Onnx__NodeProto *again = builder_node(b, "Transpose", "t", "u");
+        builder_attr_ints(b, again, "perm", DIMS(1, 2, 0));
+        builder_node(b, "Relu", "u", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_identity, BATCH * 8, BATCH * 8);
+
+        cr_assert_eq(count_ops(graph, SL_OP_TRANSPOSE), 2u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static void add_batch_norm(struct builder *b, const char *input, const char *output)
+{
+        char inputs[64];
+        float *variance = builder_alloc(b, 4 * sizeof(float));
+
+        fill_random(variance, 4, 3);
+        for (int i = 0; i < 4; i++)
+                variance[i] = variance[i] * variance[i] + 0.1f;
+        builder_random(b, "scale", DIMS(4));
+        builder_random(b, "shift", DIMS(4));
+        builder_random(b, "mean", DIMS(4));
+        builder_floats(b, "variance", DIMS(4), variance);
+        snprintf(inputs, sizeof(inputs), "%s,scale,shift,mean,variance", input);
+        builder_node(b, "BatchNormalization", inputs, output);
+}
+
+Test(passes, batch_normalization_folds_into_the_conv_before_it)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        add_batch_norm(b, "c", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fold_batch_norm, IMAGE, IMAGE);
+
+        expect_text(graph, "c = Conv(x [N,4,5,5], w [4,4,3,3], c [4]) {pads=[1,1,1,1]} -> y [N,4,5,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static void check_gemm_fold(bool transposed)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 6));
+        if (transposed)
+                builder_random(b, "w", DIMS(4, 6));
+        else
+                builder_random(b, "w", DIMS(6, 4));
+        builder_random(b, "bias", DIMS(1, 4));
+        Onnx__NodeProto *gemm = builder_node(b, "Gemm", "x,w,bias", "g");
+        builder_attr_int(b, gemm, "transB", transposed);
+        builder_attr_float(b, gemm, "alpha", 0.5f);
+        builder_attr_float(b, gemm, "beta", 2);
+        add_batch_norm(b, "g", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fold_batch_norm, BATCH * 6, BATCH * 4);
+
+        cr_assert_eq(count_ops(graph, SL_OP_BATCH_NORM), 0u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, batch_normalization_folds_into_the_gemm_before_it)
+{
+        check_gemm_fold(false);
+        check_gemm_fold(true);
+}
+
+Test(passes, batch_normalization_stays_when_the_conv_has_other_users)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        add_batch_norm(b, "c", "n");
+        builder_node(b, "Add", "c,n", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fold_batch_norm, IMAGE, IMAGE);
+
+        cr_assert_eq(count_ops(graph, SL_OP_BATCH_NORM), 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_constant_vector_becomes_the_bias)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_random(b, "v", DIMS(1, 4, 1, 1));
+        builder_random(b, "u", DIMS(4, 1, 1));
+        builder_node(b, "Add", "v,c", "d");
+        builder_node(b, "Add", "d,u", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_bias, IMAGE, IMAGE);
+
+        expect_text(graph, "c = Conv(x [N,4,5,5], w [4,4,3,3], c [4]) {pads=[1,1,1,1]} -> y [N,4,5,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_constant_vector_becomes_the_bias_of_a_matmul)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 6));
+        builder_random(b, "w", DIMS(6, 4));
+        builder_random(b, "v", DIMS(4));
+        builder_node(b, "MatMul", "x,w", "m");
+        builder_node(b, "Add", "m,v", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_bias, BATCH * 6, BATCH * 4);
+
+        expect_text(graph, "m = MatMul(x [N,6], w [6,4], m [4]) -> y [N,4]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_constant_along_another_axis_is_no_bias)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_random(b, "v", DIMS(5));
+        builder_node(b, "Add", "c,v", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_bias, IMAGE, IMAGE);
+
+        cr_assert_eq(count_ops(graph, SL_OP_ADD), 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_residual_that_is_there_before_the_conv_is_fused)
+{
+        struct builder *b = image_builder();
+
+        builder_node(b, "Relu", "x", "r");
+        add_conv(b, "r", "w", "c");
+        builder_node(b, "Add", "c,r", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_residual, IMAGE, IMAGE);
+
+        expect_text(graph, "r = Relu(x [N,4,5,5]) -> r [N,4,5,5]\n"
+                           "c = Conv(r [N,4,5,5], w [4,4,3,3], -, r [N,4,5,5]) {pads=[1,1,1,1]} + residual -> y [N,4,5,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_residual_that_comes_after_the_conv_is_not_fused)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Relu", "x", "r");
+        builder_node(b, "Add", "c,r", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_residual, IMAGE, IMAGE);
+
+        cr_assert_eq(count_ops(graph, SL_OP_ADD), 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, of_two_convs_the_later_one_takes_the_sum)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        add_conv(b, "x", "v", "d");
+        builder_node(b, "Add", "c,d", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_residual, IMAGE, IMAGE);
+
+        cr_assert_eq(count_ops(graph, SL_OP_ADD), 0u);
+        cr_assert_eq(graph->nodes[0].epilogue.has_residual, 0u);
+        cr_assert_eq(graph->nodes[1].epilogue.has_residual, 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_residual_of_another_shape_or_a_conv_with_other_users_is_not_fused)
+{
+        struct builder *b = image_builder();
+
+        builder_node(b, "GlobalAveragePool", "x", "g");
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Add", "c,g", "broadcast");
+        add_conv(b, "x", "v", "d");
+        builder_node(b, "Add", "d,x", "s");
+        builder_node(b, "Mul", "d,s", "shared");
+        builder_node(b, "Add", "shared,broadcast", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_residual, IMAGE, IMAGE);
+
+        cr_assert_eq(count_ops(graph, SL_OP_ADD), 3u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static void check_activation(const char *type, uint32_t op, uint32_t activation, int64_t opset)
+{
+        struct builder *b = builder_new(opset);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 5, 5));
+        add_conv(b, "x", "w", "c");
+        if (op == SL_OP_CLIP) {
+                builder_floats(b, "low", 0, NULL, (float[]){-0.25f});
+                builder_floats(b, "high", 0, NULL, (float[]){0.5f});
+                builder_node(b, type, "c,low,high", "y");
+        } else {
+                builder_node(b, type, "c", "y");
+        }
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_activation, IMAGE, IMAGE);
+
+        cr_assert_eq(count_live(graph), 1u, "%s is not fused", type);
+        cr_assert_eq(graph->nodes[0].epilogue.activation, activation, "%s", type);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, activations_go_into_the_epilogue)
+{
+        check_activation("Relu", SL_OP_RELU, SL_ACT_RELU, 13);
+        check_activation("Clip", SL_OP_CLIP, SL_ACT_CLIP, 13);
+        check_activation("Sigmoid", SL_OP_SIGMOID, SL_ACT_SIGMOID, 13);
+        check_activation("Tanh", SL_OP_TANH, SL_ACT_TANH, 13);
+        check_activation("LeakyRelu", SL_OP_LEAKY_RELU, SL_ACT_LEAKY_RELU, 13);
+        check_activation("Elu", SL_OP_ELU, SL_ACT_ELU, 13);
+        check_activation("HardSwish", SL_OP_HARD_SWISH, SL_ACT_HARD_SWISH, 14);
+        check_activation("Gelu", SL_OP_GELU, SL_ACT_GELU_ERF, 20);
+}
+
+Test(passes, a_gelu_by_tanh_has_no_epilogue)
+{
+        struct builder *b = builder_new(20);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 5, 5));
+        add_conv(b, "x", "w", "c");
+        builder_attr_string(b, builder_node(b, "Gelu", "c", "y"), "approximate", "tanh");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_activation, IMAGE, IMAGE);
+
+        cr_assert_eq(count_live(graph), 2u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, swish_is_recognised_when_it_is_spelled_out)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Sigmoid", "c", "s");
+        builder_node(b, "Mul", "s,c", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_activation, IMAGE, IMAGE);
+
+        expect_text(graph, "c = Conv(x [N,4,5,5], w [4,4,3,3]) {pads=[1,1,1,1]} | Swish -> y [N,4,5,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, swish_stays_when_the_conv_has_a_third_user)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Sigmoid", "c", "s");
+        builder_node(b, "Mul", "s,c", "m");
+        builder_node(b, "Add", "m,c", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_activation, IMAGE, IMAGE);
+
+        cr_assert_eq(count_live(graph), 4u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, what_no_output_needs_goes)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+        uint32_t value, node;
+
+        cr_assert_eq(sl_graph_add_value(graph, "unused", SL_VALUE_COMPUTED, &graph->values[graph->inputs[0]].tensor, &value), 0);
+        cr_assert_eq(sl_graph_add_node(graph, SL_OP_EXP, "unused", graph->inputs, 1, &value, 1, &node), 0);
+        cr_assert_eq(count_live(graph), 2u);
+        cr_assert_eq(sl_pass_remove_dead(graph, NULL), 0);
+        expect_text(graph, "y = Relu(x [N,4]) -> y [N,4]\n");
+        cr_assert_eq(graph->values[value].dead, 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static int all_passes(struct sl_graph *graph, struct sl_error *error)
+{
+        return sl_passes_run(graph, 0, error);
+}
+
+Test(passes, a_residual_block_becomes_two_nodes)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        add_batch_norm(b, "c", "n");
+        builder_node(b, "Relu", "n", "r");
+        add_conv(b, "r", "v", "d");
+        builder_node(b, "Add", "d,x", "a");
+        builder_node(b, "Relu", "a", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, all_passes, IMAGE, IMAGE);
+
+        expect_text(graph,
+                "c = Conv(x [N,4,5,5], w [4,4,3,3], c [4]) {pads=[1,1,1,1]} | Relu -> r [N,4,5,5]\n"
+                "d = Conv(r [N,4,5,5], v [4,4,3,3], -, x [N,4,5,5]) {pads=[1,1,1,1]} + residual | Relu -> y [N,4,5,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_pass_that_is_left_out_does_not_run)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Relu", "c", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+
+        cr_assert_eq(sl_passes_run(graph, 1u << SL_PASS_FUSE_ACTIVATION, NULL), 0);
+        cr_assert_eq(count_live(graph), 2u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, the_checker_finds_a_use_before_the_producer)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4));
+        builder_node(b, "Relu", "x", "r");
+        builder_node(b, "Exp", "r", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+        struct sl_error error = {0};
+
+        graph->nodes[0].inputs[0] = graph->nodes[1].outputs[0];
+        cr_assert_eq(sl_graph_check(graph, &error), -EINVAL);
+        cr_assert(strstr(error.text, "is not made by any node before it"), "%s", error.text);
+        sl_graph_free(graph);
+        builder_free(b);
+}
