@@ -1,0 +1,127 @@
+#include "floor.h"
+
+#include "base/bytes.h"
+#include "bench.h"
+#include "cores.h"
+#include "pair.h"
+#include "report.h"
+#include "samples.h"
+#include "ticks.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCKS       3000u
+#define BLOCK_ROUNDS 100u
+#define WARM_UP      200u /* blocks */
+#define THE_END      UINT32_MAX
+
+/* Odd: the child's turn; even: the parent's. */
+struct line {
+        alignas(128) _Atomic uint32_t turn;
+};
+
+static int answer(void *memory, void *argument)
+{
+        struct line *line = memory;
+        uint32_t expected = 1, seen;
+
+        (void)argument;
+        for (;;) {
+                while ((seen = atomic_load_explicit(&line->turn, memory_order_acquire)) != expected) {
+                        if (seen == THE_END)
+                                return 0;
+                        sl_relax();
+                }
+                atomic_store_explicit(&line->turn, expected + 1, memory_order_release);
+                expected += 2;
+        }
+}
+
+static uint32_t play_block(struct line *line, uint32_t turn)
+{
+        for (uint32_t i = 0; i < BLOCK_ROUNDS; i++) {
+                atomic_store_explicit(&line->turn, turn + 1, memory_order_release);
+                turn += 2;
+                while (atomic_load_explicit(&line->turn, memory_order_acquire) != turn)
+                        sl_relax();
+        }
+        return turn;
+}
+
+static int play(struct sl_pair *pair, struct sl_samples *samples)
+{
+        struct line *line = pair->memory;
+        uint32_t turn = 0;
+
+        for (uint32_t block = 0; block < WARM_UP + BLOCKS; block++) {
+                uint64_t start = sl_ticks();
+
+                turn = play_block(line, turn);
+                if (block >= WARM_UP)
+                        sl_samples_add(samples, sl_ticks() - start);
+        }
+        atomic_store_explicit(&line->turn, THE_END, memory_order_release);
+        return sl_pair_end(pair);
+}
+
+int sl_floor_measure(const int cpus[2], double *ret_floor_ns)
+{
+        struct sl_samples samples;
+        struct sl_pair pair;
+        int r = sl_samples_init(&samples, BLOCKS);
+
+        if (r == 0)
+                r = sl_pair_start(&pair, cpus, sizeof(struct line), answer, NULL);
+        if (r == 0)
+                r = play(&pair, &samples);
+        if (r == 0) {
+                sl_samples_sort(&samples);
+                *ret_floor_ns = sl_samples_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
+        }
+        sl_samples_deinit(&samples);
+        return r;
+}
+
+static int floor_options(int argc, char **argv, int cpus[2], bool *ret_json)
+{
+        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'}, {0}};
+        int option;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (option == 'j')
+                        *ret_json = true;
+                else if (option != 'c' || sl_bench_cpus(optarg, cpus) < 0)
+                        return 2;
+        }
+        return 0;
+}
+
+int sl_bench_floor(int argc, char **argv)
+{
+        int cpus[2] = {-1, -1};
+        bool json = false;
+        double floor_ns;
+        int code = floor_options(argc, argv, cpus, &json);
+
+        if (code)
+                return code;
+        int r = cpus[0] < 0 ? sl_cores_pick(cpus) : 0;
+        if (r == 0)
+                r = sl_floor_measure(cpus, &floor_ns);
+        if (r < 0) {
+                fprintf(stderr, "starling bench floor: %s\n", r == -ENOTSUP ? "it needs two CPUs" : strerror(-r));
+                return 1;
+        }
+
+        struct sl_report report;
+
+        sl_report_init(&report, "floor", argc, argv);
+        sl_report_number(&report, "floor_ns", SL_UNIT_NS, floor_ns, NULL, 0);
+        sl_report_print(&report, json, floor_ns);
+        return 0;
+}

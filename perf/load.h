@@ -1,0 +1,45 @@
+/*
+ * A load of requests to one model: slots with tensors of their own, filled once, sent again and again.
+ *
+ *     closed loop   a slot is sent again as soon as it has completed: `concurrency` requests are always in flight
+ *     open loop     requests are due at Poisson times that do not depend on what the runtime does; a latency counts from the time
+ *                   when the request was due, so that waiting for a slot counts too
+ *
+ * One thread, which owns the queue pair.
+ */
+#pragma once
+
+#include "samples.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct starling_error;
+struct sl_load;
+
+struct sl_load_options {
+        const char *runtime, *model;
+        uint32_t samples;     /* of a request */
+        uint32_t concurrency; /* slots, 1 to 1024 */
+        double rate;          /* requests due per second; 0: closed loop */
+        uint64_t warm_up_ns, duration_ns;
+};
+
+struct sl_load_result {
+        struct sl_samples latencies; /* ns, sorted; of requests that completed with 0 */
+        uint64_t completed, failed;
+        int first_failure; /* -errno of the first that failed */
+        uint64_t elapsed_ns;
+        uint64_t queued_ns, batched_ns, computing_ns, combining_ns; /* sums over `completed` */
+        uint64_t latest_ns;                                         /* open loop: how late the last request was sent, at most */
+        bool ensemble;
+};
+
+/* Connects, opens the model, makes slots. Return: 0, -errno with text. */
+int sl_load_new(const struct sl_load_options *options, struct sl_load **ret_load, struct starling_error *error);
+
+/* Runs for warm-up and duration, then waits for what is in flight. @result is zeroed by the caller, who frees its latencies.
+ * Return: 0, -errno. */
+int sl_load_run(struct sl_load *load, struct sl_load_result *result);
+
+struct sl_load *sl_load_free(struct sl_load *load);

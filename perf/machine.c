@@ -1,0 +1,67 @@
+#include "machine.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+static void cpu_model(char *ret_model, size_t bytes)
+{
+        FILE *file = fopen("/proc/cpuinfo", "re");
+        char line[512];
+
+        snprintf(ret_model, bytes, "unknown CPU");
+        while (file && fgets(line, sizeof(line), file)) {
+                char *colon = strchr(line, ':');
+
+                if (!colon || strncmp(line, "model name", 10))
+                        continue;
+                line[strcspn(line, "\n")] = 0;
+                snprintf(ret_model, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
+                break;
+        }
+        if (file)
+                fclose(file);
+}
+
+static void kernel(char *ret_kernel, size_t bytes)
+{
+        struct utsname name;
+
+        if (uname(&name) < 0)
+                snprintf(ret_kernel, bytes, "unknown kernel");
+        else
+                snprintf(ret_kernel, bytes, "%s %s", name.sysname, name.release);
+}
+
+void sl_machine_line(char *ret_text, size_t bytes)
+{
+        char model[96], release[140];
+
+        cpu_model(model, sizeof(model));
+        kernel(release, sizeof(release));
+        snprintf(ret_text, bytes, "%s, %d CPUs, %s", model, get_nprocs(), release);
+}
+
+struct json_t *sl_machine_json(void)
+{
+        char model[96], release[140], date[32];
+        double load[1] = {0};
+        struct sysinfo info;
+        time_t now = time(NULL);
+        struct tm utc;
+
+        cpu_model(model, sizeof(model));
+        kernel(release, sizeof(release));
+        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+        if (getloadavg(load, 1) < 0)
+                load[0] = 0;
+        if (sysinfo(&info) < 0)
+                memset(&info, 0, sizeof(info));
+        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f}", "date", date, "cpu", model, "cpus", get_nprocs(), "memory_bytes",
+                (json_int_t)((uint64_t)info.totalram * info.mem_unit), "kernel", release, "load_average", load[0]);
+}

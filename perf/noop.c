@@ -1,0 +1,404 @@
+/*
+ * `starling bench noop`: what a request costs that asks for nothing, from one process to another and back.
+ *
+ * The client is this thread, bound to one CPU; the runtime is a child of this process (server.h) whose dispatcher is bound to
+ * another. One run measures everything, the floor before and after, so that figures can be compared as ratios of one machine at
+ * one time. No round is left out: a stamp is taken per round and each sample is the time since the last stamp.
+ */
+#include "base/clock.h"
+#include "bench.h"
+#include "cores.h"
+#include "floor.h"
+#include "futex_pair.h"
+#include "heavy_load.h"
+#include "process.h"
+#include "report.h"
+#include "round_trip.h"
+#include "samples.h"
+#include "server.h"
+#include "starling.h"
+#include "ticks.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLIENTS       32u
+#define LARGE_ARENA   (1ull << 30)
+#define SMALL_ARENA   (1ull << 20)
+#define DEPTH         256u
+#define PAUSE_US      2000u
+#define WARM_UP       20000u
+#define BUSY_ROUNDS   (8u << 20) /* at most; else the time ends it */
+#define ATTACH_US     (1 * 1000u)
+#define ATTACH_BIG_US (20 * 1000u)
+
+/* How much of everything is measured. */
+struct effort {
+        uint32_t rounds, sleeps, attaches, large_attaches;
+        uint64_t throughput_ns, idle_ns, busy_ns;
+};
+
+static const struct effort full = {1000000, 1500, 300, 20, 2 * SL_NS_PER_SECOND, 5 * SL_NS_PER_SECOND, 5 * SL_NS_PER_SECOND};
+static const struct effort quick = {50000, 50, 20, 2, SL_NS_PER_SECOND / 5, SL_NS_PER_SECOND, SL_NS_PER_SECOND / 2};
+
+struct noop {
+        struct effort effort;
+        int cpus[2]; /* the client's, the dispatcher's */
+        int worker_cpu;
+        bool json;
+        double scale; /* ns per tick */
+        struct sl_server server;
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct sl_samples samples;
+
+        double floor_ns, floor_after_ns;
+        double rtt_mean, rtt_p50, rtt_p99, rtt_p999, rtt_worst;
+        double rtt_32_p50;
+        double per_second;
+        double sleeping_p50, sleeping_p99, futex_p50, futex_tight_p50;
+        double idle_share;
+        double attach, attach_large, connect, connect_large;
+        double rss;
+        double busy_p50, busy_p99, busy_p999, busy_done;
+        char busy_note[240];
+};
+
+static int connect_queue(const struct noop *noop, uint64_t arena_bytes, const char *label, struct starling_client **ret_client,
+        struct starling_queue **ret_queue)
+{
+        const struct starling_options options = {
+                .runtime = noop->server.socket,
+                .label = label,
+                .queue_pairs = 1,
+                .queue_depth = DEPTH,
+                .tensors_per_request = 1,
+                .arena_bytes = arena_bytes,
+                .timeout_ns = SL_NS_PER_SECOND,
+        };
+        struct starling_error error = {0};
+        struct starling_client *client;
+        int r = starling_connect(&options, &client, &error);
+
+        if (r == 0 && ret_queue) {
+                r = starling_queue_open(client, ret_queue, &error);
+                if (r < 0)
+                        starling_close(client);
+        }
+        if (r < 0)
+                fprintf(stderr, "starling bench noop: %s: %s\n", label, error.text);
+        else
+                *ret_client = client;
+        return r;
+}
+
+static double in_ns(const struct noop *noop, double share)
+{
+        return sl_samples_at(&noop->samples, share) * noop->scale;
+}
+
+/* Fills noop->samples, sorted. */
+static int spin(struct noop *noop, uint32_t rounds, uint64_t limit_ns)
+{
+        noop->samples.n = 0;
+        int r = sl_round_trip_spin(noop->queue, WARM_UP, rounds, limit_ns, &noop->samples);
+
+        sl_samples_sort(&noop->samples);
+        return r;
+}
+
+static int measure_one_client(struct noop *noop)
+{
+        int r = spin(noop, noop->effort.rounds, 0);
+
+        noop->rtt_mean = sl_samples_mean(&noop->samples) * noop->scale;
+        noop->rtt_p50 = in_ns(noop, 0.5);
+        noop->rtt_p99 = in_ns(noop, 0.99);
+        noop->rtt_p999 = in_ns(noop, 0.999);
+        noop->rtt_worst = in_ns(noop, 1);
+        return r;
+}
+
+/* 31 further connections, each of which has sent one request and then nothing. */
+static int measure_many_clients(struct noop *noop)
+{
+        struct starling_client *clients[CLIENTS - 1] = {0};
+        int r = 0;
+
+        for (uint32_t i = 0; i < CLIENTS - 1 && r == 0; i++) {
+                struct starling_queue *queue;
+
+                r = connect_queue(noop, SMALL_ARENA, "bench-idle", &clients[i], &queue);
+                if (r == 0)
+                        r = starling_infer(queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL);
+        }
+        if (r == 0)
+                r = spin(noop, noop->effort.rounds, 0);
+        noop->rtt_32_p50 = in_ns(noop, 0.5);
+        for (uint32_t i = 0; i < CLIENTS - 1; i++)
+                starling_close(clients[i]);
+        return r;
+}
+
+static int measure_throughput(struct noop *noop)
+{
+        return sl_round_trip_throughput(noop->queue, DEPTH, noop->effort.throughput_ns, &noop->per_second);
+}
+
+static int measure_sleepers(struct noop *noop)
+{
+        noop->samples.n = 0;
+        int r = sl_round_trip_sleep(noop->queue, noop->effort.sleeps, PAUSE_US, &noop->samples);
+
+        sl_samples_sort(&noop->samples);
+        noop->sleeping_p50 = sl_samples_at(&noop->samples, 0.5);
+        noop->sleeping_p99 = sl_samples_at(&noop->samples, 0.99);
+        if (r == 0)
+                r = sl_futex_pair_measure(noop->cpus, noop->effort.sleeps, PAUSE_US, &noop->futex_p50);
+        if (r == 0)
+                r = sl_futex_pair_measure(noop->cpus, noop->effort.sleeps, 0, &noop->futex_tight_p50);
+        return r;
+}
+
+/* A client stays attached, as in practice. */
+static int measure_idle(struct noop *noop)
+{
+        uint64_t before, after, start_ns, rss;
+
+        usleep(200000);
+        int r = sl_process_cpu_ns(noop->server.pid, &before);
+        start_ns = sl_clock_ns();
+        usleep((useconds_t)(noop->effort.idle_ns / SL_NS_PER_US));
+        if (r == 0)
+                r = sl_process_cpu_ns(noop->server.pid, &after);
+        if (r == 0)
+                noop->idle_share = (double)(after - before) / (double)(sl_clock_ns() - start_ns);
+        if (r == 0)
+                r = sl_process_rss(noop->server.pid, &rss);
+        if (r == 0)
+                noop->rss = (double)rss;
+        return r;
+}
+
+static int attach_many(
+        struct noop *noop, uint64_t arena_bytes, uint32_t rounds, uint32_t pause_us, double *ret_both, double *ret_connect)
+{
+        struct sl_samples connects;
+        int r = sl_samples_init(&connects, rounds);
+
+        noop->samples.n = 0;
+        for (uint32_t i = 0; i < rounds && r == 0; i++) {
+                struct starling_client *client;
+                uint64_t start_ns, connected_ns;
+
+                usleep(pause_us);
+                start_ns = sl_clock_ns();
+                r = connect_queue(noop, arena_bytes, "bench-attach", &client, NULL);
+                if (r < 0)
+                        break;
+                connected_ns = sl_clock_ns();
+                starling_close(client);
+                sl_samples_add(&connects, connected_ns - start_ns);
+                sl_samples_add(&noop->samples, sl_clock_ns() - start_ns);
+        }
+        sl_samples_sort(&connects);
+        sl_samples_sort(&noop->samples);
+        *ret_connect = sl_samples_at(&connects, 0.5);
+        *ret_both = sl_samples_at(&noop->samples, 0.5);
+        sl_samples_deinit(&connects);
+        return r;
+}
+
+static int measure_attach(struct noop *noop)
+{
+        const struct effort *effort = &noop->effort;
+        int r = attach_many(noop, SMALL_ARENA, effort->attaches, ATTACH_US, &noop->attach, &noop->connect);
+
+        if (r == 0)
+                r = attach_many(
+                        noop, LARGE_ARENA, effort->large_attaches, ATTACH_BIG_US, &noop->attach_large, &noop->connect_large);
+        return r;
+}
+
+static int measure_busy(struct noop *noop)
+{
+        struct sl_heavy_load load;
+        uint64_t before, start_ns;
+        int r = sl_heavy_load_start(&load, &noop->server, noop->cpus, noop->worker_cpu);
+
+        snprintf(noop->busy_note, sizeof(noop->busy_note), "%s", load.note);
+        if (r == 0) {
+                before = sl_heavy_load_done(&load);
+                start_ns = sl_clock_ns();
+                r = spin(noop, BUSY_ROUNDS, noop->effort.busy_ns);
+                noop->busy_done = (double)(sl_heavy_load_done(&load) - before) * (double)SL_NS_PER_SECOND /
+                                  (double)(sl_clock_ns() - start_ns);
+                noop->busy_p50 = in_ns(noop, 0.5);
+                noop->busy_p99 = in_ns(noop, 0.99);
+                noop->busy_p999 = in_ns(noop, 0.999);
+        }
+        int stopped = sl_heavy_load_stop(&load);
+
+        return r < 0 ? r : stopped;
+}
+
+static const struct {
+        const char *name;
+        int (*run)(struct noop *noop);
+} phases[] = {
+        {"one client", measure_one_client},
+        {"32 clients", measure_many_clients},
+        {"throughput", measure_throughput},
+        {"sleeping", measure_sleepers},
+        {"idle", measure_idle},
+        {"attach", measure_attach},
+        {"busy", measure_busy},
+};
+
+static int run_phases(struct noop *noop)
+{
+        int r = connect_queue(noop, SMALL_ARENA, "bench-noop", &noop->client, &noop->queue);
+
+        for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && r == 0; i++) {
+                r = phases[i].run(noop);
+                if (r < 0)
+                        fprintf(stderr, "starling bench noop: phase \"%s\": %s\n", phases[i].name, starling_strerror(r));
+                else if (sl_bench_interrupted())
+                        r = -EINTR;
+        }
+        noop->client = starling_close(noop->client);
+        return r;
+}
+
+static int run(struct noop *noop)
+{
+        struct sl_server_options options = {
+                .dispatcher_cpu = noop->cpus[1], .worker_cpu = noop->worker_cpu, .arena_bytes = 2 * LARGE_ARENA};
+        int r;
+
+        if (sched_getaffinity(0, sizeof(options.cpus), &options.cpus) < 0)
+                return -errno;
+        noop->scale = sl_ticks_scale();
+        r = sl_floor_measure(noop->cpus, &noop->floor_ns);
+        if (r == 0)
+                r = sl_server_start(&noop->server, &options);
+        if (r < 0)
+                return r;
+        r = run_phases(noop);
+        if (r < 0)
+                sl_server_show_log(&noop->server);
+        if (sl_server_stop(&noop->server) < 0 && r == 0) {
+                fprintf(stderr, "starling bench noop: the runtime did not end in order\n");
+                r = -EIO;
+        }
+        return r < 0 ? r : sl_floor_measure(noop->cpus, &noop->floor_after_ns);
+}
+
+static void report_round_trips(const struct noop *n, struct sl_report *to)
+{
+        double times = n->rtt_p50 / n->floor_ns, times_32 = n->rtt_32_p50 / n->floor_ns;
+
+        sl_report_number(to, "floor_ns", SL_UNIT_NS, n->floor_ns, NULL, 0);
+        sl_report_number(to, "floor_after_ns", SL_UNIT_NS, n->floor_after_ns, NULL, 0);
+        sl_report_number(to, "rtt_p50_ns", SL_UNIT_NS, n->rtt_p50, NULL, 0);
+        sl_report_number(to, "rtt_p99_ns", SL_UNIT_NS, n->rtt_p99, NULL, 0);
+        sl_report_number(to, "rtt_p999_ns", SL_UNIT_NS, n->rtt_p999, "<= 10 x p50", n->rtt_p999 <= 10 * n->rtt_p50);
+        sl_report_number(to, "rtt_worst_ns", SL_UNIT_NS, n->rtt_worst, NULL, 0);
+        sl_report_number(to, "rtt_mean_ns", SL_UNIT_NS, n->rtt_mean, NULL, 0);
+        sl_report_number(to, "rtt_over_floor", SL_UNIT_TIMES, times, "<= 1.8 x floor", times <= 1.8);
+        sl_report_number(to, "rtt_p50_32_clients_ns", SL_UNIT_NS, n->rtt_32_p50, NULL, 0);
+        sl_report_number(to, "rtt_over_floor_32_clients", SL_UNIT_TIMES, times_32, "<= 2.5 x floor", times_32 <= 2.5);
+        sl_report_number(
+                to, "requests_per_second", SL_UNIT_PER_SECOND, n->per_second, ">= 5 M/s in batches of 32", n->per_second >= 5e6);
+        sl_report_number(to, "rtt_p50_busy_ns", SL_UNIT_NS, n->busy_p50, NULL, 0);
+        sl_report_number(to, "rtt_p99_busy_ns", SL_UNIT_NS, n->busy_p99, NULL, 0);
+        sl_report_number(to, "rtt_p999_busy_ns", SL_UNIT_NS, n->busy_p999, NULL, 0);
+        sl_report_number(to, "busy_done_per_second", SL_UNIT_PER_SECOND, n->busy_done, NULL, 0);
+        sl_report_text(to, "busy_note", "%s", n->busy_note);
+}
+
+static void report_rest(const struct noop *n, struct sl_report *to)
+{
+        double times = n->sleeping_p50 / n->futex_p50;
+
+        sl_report_number(to, "sleeping_rtt_p50_ns", SL_UNIT_NS, n->sleeping_p50, NULL, 0);
+        sl_report_number(to, "sleeping_rtt_p99_ns", SL_UNIT_NS, n->sleeping_p99, NULL, 0);
+        sl_report_number(to, "futex_rtt_p50_ns", SL_UNIT_NS, n->futex_p50, NULL, 0);
+        sl_report_number(to, "futex_tight_rtt_p50_ns", SL_UNIT_NS, n->futex_tight_p50, NULL, 0);
+        sl_report_number(to, "sleeping_rtt_over_futex", SL_UNIT_TIMES, times, "<= 1.3 x futex", times <= 1.3);
+        sl_report_number(to, "idle_cpu_share", SL_UNIT_SHARE, n->idle_share, "< 0.5 % of a core", n->idle_share < 0.005);
+        sl_report_number(to, "attach_ns", SL_UNIT_NS, n->attach, "< 1 ms", n->attach < 1e6);
+        sl_report_number(to, "attach_connect_ns", SL_UNIT_NS, n->connect, NULL, 0);
+        sl_report_number(
+                to, "attach_large_arena_ns", SL_UNIT_NS, n->attach_large, "< 1 ms with an arena of 1 GiB", n->attach_large < 1e6);
+        sl_report_number(to, "attach_connect_large_arena_ns", SL_UNIT_NS, n->connect_large, NULL, 0);
+        sl_report_number(to, "idle_rss_bytes", SL_UNIT_BYTES, n->rss, "< 30 MB", n->rss < 30e6);
+        sl_report_text(to, "cpus", "client %d, dispatcher %d, worker %d", n->cpus[0], n->cpus[1], n->worker_cpu);
+        sl_report_number(to, "rounds", SL_UNIT_COUNT, n->effort.rounds, NULL, 0);
+}
+
+static int parse(int argc, char **argv, struct noop *noop)
+{
+        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"rounds", required_argument, NULL, 'r'},
+                {"quick", no_argument, NULL, 'q'}, {"json", no_argument, NULL, 'j'}, {0}};
+        long rounds = 0;
+        int option;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (option == 'j')
+                        noop->json = true;
+                else if (option == 'q')
+                        noop->effort = quick;
+                else if (option == 'r')
+                        rounds = strtol(optarg, NULL, 10);
+                else if (option != 'c' || sl_bench_cpus(optarg, noop->cpus) < 0)
+                        return 2;
+                if (option == 'r' && (rounds < 1000 || rounds > 100000000)) {
+                        fprintf(stderr, "starling bench noop: --rounds wants 1000 to 100000000, got \"%s\"\n", optarg);
+                        return 2;
+                }
+        }
+        if (rounds)
+                noop->effort.rounds = (uint32_t)rounds;
+        return 0;
+}
+
+static int prepare(struct noop *noop)
+{
+        int r = noop->cpus[0] < 0 ? sl_cores_pick(noop->cpus) : 0;
+
+        if (r < 0)
+                return r;
+        noop->worker_cpu = sl_cores_third(noop->cpus);
+        if (noop->worker_cpu < 0)
+                noop->worker_cpu = noop->cpus[1];
+        return sl_samples_init(&noop->samples, noop->effort.rounds > BUSY_ROUNDS ? noop->effort.rounds : BUSY_ROUNDS);
+}
+
+int sl_bench_noop(int argc, char **argv)
+{
+        struct noop noop = {.effort = full, .cpus = {-1, -1}, .server = {.pid = -1}};
+        struct sl_report report;
+        int code = parse(argc, argv, &noop);
+
+        if (code)
+                return code;
+        int r = prepare(&noop);
+        if (r == 0)
+                r = run(&noop);
+        sl_samples_deinit(&noop.samples);
+        if (r < 0) {
+                fprintf(stderr, "starling bench noop: %s\n", r == -ENOTSUP ? "it needs two CPUs" : starling_strerror(r));
+                return 1;
+        }
+        sl_report_init(&report, "noop", argc, argv);
+        report_round_trips(&noop, &report);
+        report_rest(&noop, &report);
+        sl_report_print(&report, noop.json, noop.floor_ns);
+        return 0;
+}

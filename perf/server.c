@@ -1,0 +1,191 @@
+#include "server.h"
+
+#include "base/clock.h"
+#include "bench.h"
+#include "starling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_LIMIT_NS (30 * SL_NS_PER_SECOND)
+#define STOP_LIMIT_NS  (15 * SL_NS_PER_SECOND)
+#define LOG_TAIL       4096
+
+static int write_configuration(const struct sl_server *server, const struct sl_server_options *options)
+{
+        char path[160];
+
+        snprintf(path, sizeof(path), "%s/starling.yaml", server->folder);
+        FILE *file = fopen(path, "wxe");
+        if (!file)
+                return -errno;
+        fprintf(file,
+                "name: %s\n"
+                "socket_dir: %s\n"
+                "limits:\n"
+                "  clients: 64\n"
+                "  client: {arena_bytes: %llu}\n"
+                "  uid: {arena_bytes: %llu}\n"
+                "threads:\n"
+                "  dispatcher_cores: [%d]\n"
+                "  worker_cores: [%d]\n"
+                "log_level: info\n",
+                server->name, server->folder, (unsigned long long)options->arena_bytes, 4ull * options->arena_bytes,
+                options->dispatcher_cpu, options->worker_cpu);
+        return fclose(file) ? -errno : 0;
+}
+
+static int make_folder(struct sl_server *server, const struct sl_server_options *options)
+{
+        const char *base = getenv("TMPDIR");
+
+        snprintf(server->name, sizeof(server->name), "bench-%d", getpid());
+        if (snprintf(server->folder, sizeof(server->folder), "%.60s/starling-bench-XXXXXX", base && *base ? base : "/tmp") < 0 ||
+                !mkdtemp(server->folder)) {
+                int r = -errno;
+
+                fprintf(stderr, "starling bench: cannot make the folder %s: %s\n", server->folder, strerror(-r));
+                server->folder[0] = 0;
+                return r;
+        }
+        snprintf(server->repository, sizeof(server->repository), "%s/models", server->folder);
+        snprintf(server->socket, sizeof(server->socket), "%s/%s.sock", server->folder, server->name);
+        snprintf(server->log, sizeof(server->log), "%s/log", server->folder);
+        if (mkdir(server->repository, 0700) < 0)
+                return -errno;
+        return write_configuration(server, options);
+}
+
+static void run_runtime(const struct sl_server *server, const struct sl_server_options *options, pid_t parent)
+{
+        char configuration[160];
+        sigset_t none;
+        int log = open(server->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent || log < 0 || dup2(log, STDERR_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0)
+                _exit(127);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        sched_setaffinity(0, sizeof(options->cpus), &options->cpus);
+        setenv("XDG_CACHE_HOME", server->folder, 1);
+        snprintf(configuration, sizeof(configuration), "%s/starling.yaml", server->folder);
+        execl("/proc/self/exe", "starling", "serve", "--config", configuration, server->repository, (char *)NULL);
+        dprintf(STDERR_FILENO, "cannot start /proc/self/exe: %s\n", strerror(errno));
+        _exit(127);
+}
+
+static int has_ended(const struct sl_server *server)
+{
+        siginfo_t info = {0};
+
+        return waitid(P_PID, (id_t)server->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == server->pid;
+}
+
+/* Ready means that one can attach. */
+static int await_ready(const struct sl_server *server)
+{
+        const struct starling_options options = {.runtime = server->socket, .role = STARLING_ROLE_READER, .label = "bench-ready"};
+        uint64_t until_ns = sl_clock_ns() + START_LIMIT_NS;
+        struct starling_error error = {0};
+        struct starling_client *client;
+        int r;
+
+        while ((r = starling_connect(&options, &client, &error)) < 0) {
+                if (has_ended(server)) {
+                        fprintf(stderr, "starling bench: the runtime ended before it was ready\n");
+                        return -EPIPE;
+                }
+                if (sl_clock_ns() > until_ns) {
+                        fprintf(stderr, "starling bench: the runtime was not ready in 30 s: %s\n", error.text);
+                        return r;
+                }
+                if (sl_bench_interrupted())
+                        return -EINTR;
+                usleep(5000);
+        }
+        starling_close(client);
+        return 0;
+}
+
+int sl_server_start(struct sl_server *server, const struct sl_server_options *options)
+{
+        pid_t parent = getpid();
+
+        *server = (struct sl_server){.pid = -1};
+        int r = make_folder(server, options);
+        if (r == 0) {
+                server->pid = fork();
+                if (server->pid == 0)
+                        run_runtime(server, options, parent);
+                r = server->pid < 0 ? -errno : await_ready(server);
+        }
+        if (r < 0) {
+                sl_server_show_log(server);
+                sl_server_stop(server);
+        }
+        return r;
+}
+
+void sl_server_show_log(const struct sl_server *server)
+{
+        char tail[LOG_TAIL + 1];
+        FILE *file = server->folder[0] ? fopen(server->log, "re") : NULL;
+
+        if (!file)
+                return;
+        if (fseek(file, -LOG_TAIL, SEEK_END) < 0)
+                rewind(file);
+        size_t n = fread(tail, 1, LOG_TAIL, file);
+        fclose(file);
+        fprintf(stderr, "--- end of the runtime's log:\n%.*s---\n", (int)n, tail);
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+        (void)status;
+        (void)kind;
+        (void)where;
+        remove(path);
+        return 0;
+}
+
+/* Return: 0; -EIO it did not end in order. What a killed runtime leaves on purpose, its stats page, is removed too. */
+static int end_runtime(const struct sl_server *server)
+{
+        uint64_t until_ns = sl_clock_ns() + STOP_LIMIT_NS;
+        char page[64];
+        int status = 0;
+
+        kill(server->pid, SIGTERM);
+        while (!has_ended(server) && sl_clock_ns() < until_ns)
+                usleep(2000);
+        kill(server->pid, SIGKILL);
+        while (waitpid(server->pid, &status, 0) < 0 && errno == EINTR)
+                ;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+                return 0;
+        snprintf(page, sizeof(page), "/starling.%s", server->name);
+        shm_unlink(page);
+        return -EIO;
+}
+
+int sl_server_stop(struct sl_server *server)
+{
+        int r = server->pid > 0 ? end_runtime(server) : 0;
+
+        if (server->folder[0])
+                nftw(server->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        *server = (struct sl_server){.pid = -1};
+        return r;
+}

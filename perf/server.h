@@ -1,0 +1,39 @@
+/*
+ * A runtime of our own: `/proc/self/exe serve` in a folder of its own below $TMPDIR, which holds its configuration, its socket, an
+ * empty model repository and its log. All of it is gone after sl_server_stop(), however the benchmark ended; the runtime dies with
+ * the benchmark if that is killed. One thread.
+ */
+#pragma once
+
+#include <sched.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sl_server_options {
+        int dispatcher_cpu;
+        int worker_cpu;
+        cpu_set_t cpus;       /* that the runtime may use */
+        uint64_t arena_bytes; /* of one client, at most */
+};
+
+struct sl_server {
+        pid_t pid; /* -1: none */
+        char name[32];
+        char folder[96];
+        char repository[128];
+        char socket[160];
+        char log[128];
+};
+
+/*
+ * Starts it and waits until it can be attached to, up to 30 s. On failure says why on stderr, with the end of its log, and nothing
+ * is left. Return: 0, -errno.
+ */
+int sl_server_start(struct sl_server *server, const struct sl_server_options *options);
+
+/* Prints the last lines of its log to stderr. */
+void sl_server_show_log(const struct sl_server *server);
+
+/* Ends it by its own pid and waits; kills it after 15 s. Removes the folder. One that did not start is fine. Return: 0; -EIO: it
+ * did not end in order. */
+int sl_server_stop(struct sl_server *server);

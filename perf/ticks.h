@@ -1,0 +1,57 @@
+/*
+ * Cheap time stamps for round trips of a few hundred cycles, where clock_gettime() would be a good part of what it measures.
+ * Loops take one stamp per round and record the difference to the last one: nothing between two stamps escapes.
+ */
+#pragma once
+
+#include "base/clock.h"
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+
+static inline uint64_t sl_ticks(void)
+{
+        return __rdtsc();
+}
+
+static inline void sl_relax(void)
+{
+        _mm_pause();
+}
+#elif defined(__aarch64__)
+static inline uint64_t sl_ticks(void)
+{
+        uint64_t value;
+
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+        return value;
+}
+
+static inline void sl_relax(void)
+{
+        __asm__ volatile("yield" ::: "memory");
+}
+#else
+static inline uint64_t sl_ticks(void)
+{
+        return sl_clock_ns();
+}
+
+static inline void sl_relax(void)
+{
+        __asm__ volatile("" ::: "memory");
+}
+#endif
+
+/* Nanoseconds per tick, measured over 20 ms. */
+static inline double sl_ticks_scale(void)
+{
+        uint64_t start_ns = sl_clock_ns(), start = sl_ticks(), now_ns;
+
+        do
+                now_ns = sl_clock_ns();
+        while (now_ns - start_ns < 20 * SL_NS_PER_MS);
+        return (double)(now_ns - start_ns) / (double)(sl_ticks() - start);
+}
