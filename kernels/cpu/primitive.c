@@ -266,22 +266,15 @@ static dnnl_status_t describe(const struct sl_primitive_spec *spec, const struct
         return status;
 }
 
-static const char *name_of(dnnl_primitive_desc_t chosen)
-{
-        const char *name = "";
-
-        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
-        return name;
-}
-
-/* The library's convolutions for SSE4.1 add to the wrong channels when the last block of them is not full (2.6.3). */
-static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+/* Below AVX2 the library adds to the wrong channels when the last block of them is not full (2.6.3). */
+static bool is_wrong(const struct sl_primitive_spec *spec)
 {
         bool adds = false;
 
         for (uint32_t i = 0; i < spec->n_steps; i++)
                 adds = adds || spec->steps[i].adds;
-        return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.dims[1] % 8 && strstr(name_of(chosen), "sse41");
+        return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.dims[1] % 8 &&
+               dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_sse41;
 }
 
 /* The library's first choice for the spec. The caller destroys it. */
@@ -289,22 +282,21 @@ static dnnl_status_t choose(const struct sl_primitive_spec *spec, const struct s
         dnnl_primitive_desc_t *ret_chosen)
 {
         struct description d;
-        dnnl_status_t status = describe(spec, packed, any, &d);
+        dnnl_status_t status = is_wrong(spec) ? dnnl_unimplemented : describe(spec, packed, any, &d);
 
         if (status != dnnl_success)
                 return status;
         status = dnnl_primitive_desc_create(ret_chosen, &d.op, d.attr, engine, NULL);
         dnnl_primitive_attr_destroy(d.attr);
-        if (status == dnnl_success && is_wrong(spec, *ret_chosen)) {
-                dnnl_primitive_desc_destroy(*ret_chosen);
-                status = dnnl_unimplemented;
-        }
         return status;
 }
 
 static bool is_slow(dnnl_primitive_desc_t chosen)
 {
-        return strstr(name_of(chosen), "ref") != NULL;
+        const char *name = "";
+
+        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
+        return strstr(name, "ref") != NULL;
 }
 
 bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow)
