@@ -112,10 +112,24 @@ static int append(struct sl_repository_scan *scan, struct served *served)
         return 0;
 }
 
+/* Of everything that decides how the name is served, so that a reload tells what changed. */
+static uint64_t stamp_of(const struct served *served)
+{
+        const struct sl_model_config *config = &served->config;
+        uint32_t numbers[] = {config->backend, config->batch_max, config->instances, config->segment_samples, config->samples_max,
+                config->queue_requests, config->warmup_requests, config->without_passes, config->rule, config->n_members};
+        uint64_t stamp = mix(0xcbf29ce484222325u, numbers, sizeof(numbers));
+
+        for (uint32_t i = 0; i < config->n_members; i++) {
+                stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
+                stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
+        }
+        return served->path ? mix_file(mix(stamp, served->path, strlen(served->path)), served->path) : stamp;
+}
+
 static void fill_spec(struct served *served, int64_t version)
 {
         const struct sl_model_config *config = &served->config;
-        uint64_t stamp = mix(0xcbf29ce484222325u, config, sizeof(*config));
 
         for (uint32_t i = 0; i < config->n_members; i++)
                 served->members[i] = config->members[i];
@@ -123,7 +137,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .name = served->name,
                 .version = version,
                 .path = served->path,
-                .stamp = served->path ? mix_file(stamp, served->path) : stamp,
+                .stamp = stamp_of(served),
                 .backend = sl_model_backend_name(config->backend),
                 .batch_max = config->batch_max,
                 .workers = config->instances,

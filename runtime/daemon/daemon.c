@@ -1,0 +1,320 @@
+#include "daemon.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "config.h"
+#include "log.h"
+#include "notify.h"
+#include "repository.h"
+#include "runtime.h"
+#include "topology.h"
+#include "value.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <numa.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define QUOTED_BYTES 512
+
+struct daemon {
+        const struct sl_daemon_options *options;
+        struct sl_config *config; /* of the start, never replaced: options of the runtime point into it */
+        struct sl_log log;
+        struct sl_placement placement;
+        struct sl_config *models; /* the configuration that the last scan read */
+        struct sl_repository_scan *scan;
+        const char **repositories;
+        struct sl_runtime *runtime;
+        int signals;
+        bool stopping;
+};
+
+static void on_report(void *context, const char *text)
+{
+        const struct daemon *daemon = context;
+        char quoted[QUOTED_BYTES];
+
+        sl_log_eventf(&daemon->log, SL_LOG_WARNING, "model-left-out", "cause=%s", sl_log_quote(text, quoted, sizeof(quoted)));
+}
+
+static void on_log(void *context, int level, const char *event, const char *fields)
+{
+        const struct daemon *daemon = context;
+
+        sl_log_event(&daemon->log, (enum sl_log_level)level, event, fields);
+}
+
+/* Those of the command line first. The array is the daemon's, the strings are not. */
+static int join_repositories(struct daemon *daemon, const struct sl_config *config, uint32_t *ret_n)
+{
+        const struct sl_daemon_options *options = daemon->options;
+        uint32_t n = options->n_repositories + config->n_repositories;
+        const char **joined = calloc(n + 1ul, sizeof(*joined));
+
+        if (!joined)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < n; i++)
+                joined[i] =
+                        i < options->n_repositories ? options->repositories[i] : config->repositories[i - options->n_repositories];
+        free(daemon->repositories);
+        daemon->repositories = joined;
+        *ret_n = n;
+        return 0;
+}
+
+/* What there is to serve now. The scan before stays valid until this one has succeeded. */
+static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
+{
+        struct daemon *daemon = context;
+        struct sl_repository_scan *scan;
+        struct sl_config *config;
+        uint32_t n_repositories;
+        int result = sl_config_read(daemon->options->config_path, &config, error);
+
+        if (result < 0)
+                return result;
+        result = join_repositories(daemon, config, &n_repositories);
+        if (result < 0) {
+                sl_config_free(config);
+                return sl_error_set(error, -result, "configuration: out of memory");
+        }
+        struct sl_repository_query query = {.repositories = daemon->repositories,
+                .n_repositories = n_repositories,
+                .models = config->models,
+                .n_models = config->n_models,
+                .defaults = &config->model_defaults};
+        result = sl_repository_scan(&query, on_report, daemon, &scan, error);
+        if (result < 0) {
+                sl_config_free(config);
+                return result;
+        }
+        sl_repository_scan_free(daemon->scan);
+        sl_config_free(daemon->models);
+        daemon->scan = scan;
+        daemon->models = config;
+        *ret_specs = sl_repository_specs(scan, ret_n_specs);
+        return 0;
+}
+
+static void stop(struct daemon *daemon, uint32_t signal)
+{
+        sl_log_eventf(
+                &daemon->log, SL_LOG_INFO, daemon->stopping ? "stop-at-once" : "stop", "signal=%s", sigabbrev_np((int)signal));
+        if (!daemon->stopping)
+                sl_notify("STOPPING=1");
+        daemon->stopping = true;
+        sl_runtime_stop(daemon->runtime);
+}
+
+static void reload(struct daemon *daemon)
+{
+        if (daemon->stopping)
+                return;
+        sl_log_event(&daemon->log, SL_LOG_INFO, "reload", "");
+        sl_notify_reloading();
+        sl_runtime_reload(daemon->runtime);
+        sl_notify("READY=1");
+}
+
+static void on_signal(void *context)
+{
+        struct daemon *daemon = context;
+        struct signalfd_siginfo info;
+
+        while (read(daemon->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+                if (info.ssi_signo == SIGHUP)
+                        reload(daemon);
+                else
+                        stop(daemon, info.ssi_signo);
+        }
+}
+
+/* Blocked before any thread is made, so that every thread inherits the mask and the signalfd alone gets them. */
+static int take_signals(struct daemon *daemon, struct sl_error *error)
+{
+        struct sigaction ignore = {.sa_handler = SIG_IGN};
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        sigaction(SIGPIPE, &ignore, NULL);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+        daemon->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        return daemon->signals < 0 ? sl_error_set(error, errno, "signalfd: %s", strerrordesc_np(errno)) : 0;
+}
+
+/* Nobody of another user may look into this process, and it may have as many fds as the system grants. */
+static void harden(void)
+{
+        struct rlimit limit;
+
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+                limit.rlim_cur = limit.rlim_max;
+                setrlimit(RLIMIT_NOFILE, &limit);
+        }
+}
+
+static int place(struct daemon *daemon, struct sl_error *error)
+{
+        const struct sl_config *config = daemon->config;
+        struct sl_machine machine;
+        struct sl_placement_wish wish = {.dispatcher_cores = config->dispatcher_cores,
+                .worker_cores = config->worker_cores,
+                .numa_node = config->numa_node,
+                .spin_ns = config->spin_us * SL_NS_PER_US};
+        char dispatcher[128], workers[128];
+
+        sl_machine_read(&machine);
+        int result = sl_placement_choose(&machine, &wish, &daemon->placement, error);
+        if (result < 0)
+                return result;
+        if (config->numa_node != SL_NUMA_ANY && numa_available() >= 0)
+                numa_set_preferred((int)config->numa_node);
+        sl_log_eventf(&daemon->log, SL_LOG_INFO, "placed", "dispatcher_cores=%s worker_cores=%s spin_us=%llu",
+                sl_cores_text(&daemon->placement.dispatcher_cores, dispatcher, sizeof(dispatcher)),
+                sl_cores_text(&daemon->placement.worker_cores, workers, sizeof(workers)),
+                (unsigned long long)(daemon->placement.spin_ns / SL_NS_PER_US));
+        return 0;
+}
+
+static struct sl_access access_of(const struct sl_config *config)
+{
+        return (struct sl_access){
+                .client_uids = config->clients.uids,
+                .n_client_uids = config->clients.n_uids,
+                .client_gids = config->clients.gids,
+                .n_client_gids = config->clients.n_gids,
+                .everybody_client = config->clients.everybody,
+                .admin_uids = config->admins.uids,
+                .n_admin_uids = config->admins.n_uids,
+                .admin_gids = config->admins.gids,
+                .n_admin_gids = config->admins.n_gids,
+                .reader_uids = config->readers.uids,
+                .n_reader_uids = config->readers.n_uids,
+                .reader_gids = config->readers.gids,
+                .n_reader_gids = config->readers.n_gids,
+                .everybody_reader = config->readers.everybody,
+        };
+}
+
+static void fill_options(struct daemon *daemon, const char *socket_path, struct sl_runtime_options *ret_options)
+{
+        const struct sl_config *config = daemon->config;
+
+        sl_runtime_options_init(ret_options);
+        ret_options->name = daemon->options->name ? daemon->options->name : config->name;
+        ret_options->socket_path = socket_path;
+        ret_options->access = access_of(config);
+        ret_options->client_quota = (struct sl_quota){config->client_arena_bytes, config->client_in_flight};
+        ret_options->uid_quota = (struct sl_quota){config->uid_arena_bytes, config->uid_in_flight};
+        ret_options->clients_max = config->clients_max;
+        ret_options->stats_bytes = config->stats_bytes;
+        ret_options->staging_bytes = config->staging_bytes;
+        ret_options->wait = (enum sl_wait_kind)config->wait;
+        ret_options->dispatcher_cpus = daemon->placement.dispatcher_cores;
+        ret_options->worker_cpus = daemon->placement.worker_cores;
+        ret_options->spin_ns = daemon->placement.spin_ns;
+        ret_options->grace_ns = config->grace_seconds * SL_NS_PER_SECOND;
+        ret_options->compile_jobs = config->compile_jobs;
+        ret_options->compile_memory_bytes = config->compile_memory_bytes;
+        ret_options->compile_seconds = config->compile_seconds;
+        ret_options->scan = on_scan;
+        ret_options->log = on_log;
+        ret_options->context = daemon;
+}
+
+static int new_runtime(struct daemon *daemon, struct sl_error *error)
+{
+        const char *folder = daemon->config->socket_dir;
+        struct sl_runtime_options options;
+        char path[PATH_MAX];
+
+        fill_options(daemon, folder ? path : NULL, &options);
+        if (folder && snprintf(path, sizeof(path), "%s/%s.sock", folder, options.name) >= (int)sizeof(path))
+                return sl_error_set(error, ENAMETOOLONG, "socket_dir: \"%s\" is too long", folder);
+        return sl_runtime_new(&options, &daemon->runtime, error);
+}
+
+static int run(struct daemon *daemon, struct sl_error *error)
+{
+        uint32_t n_failed = 0;
+        int result = sl_runtime_watch(daemon->runtime, daemon->signals, on_signal, daemon);
+
+        if (result == 0)
+                result = sl_runtime_load_all(daemon->runtime, &n_failed, error);
+        if (result < 0)
+                return result;
+        if (!daemon->stopping) {
+                sl_log_eventf(&daemon->log, SL_LOG_INFO, "ready", "failed_models=%u", n_failed);
+                sl_notify("READY=1");
+        }
+        result = sl_runtime_run(daemon->runtime);
+        if (result < 0)
+                return sl_error_set(error, -result, "the runtime ended: %s", strerrordesc_np(-result));
+        sl_log_event(&daemon->log, SL_LOG_INFO, "stopped", "");
+        return 0;
+}
+
+/* Log level and wait have the same names on the command line as in the file. */
+static int override(struct daemon *daemon, struct sl_error *error)
+{
+        static const char *const levels[] = {"error", "warning", "info", "debug"};
+        static const char *const waits[] = {"auto", "io_uring", "epoll"};
+        const struct sl_daemon_options *options = daemon->options;
+        uint64_t level = daemon->config->log_level, wait = daemon->config->wait;
+        char wish[SL_WISH_BYTES];
+
+        if (options->log_level && sl_value_choice(options->log_level, levels, 4, &level, wish) < 0)
+                return sl_error_set(error, EINVAL, "--log-level: \"%s\" is %s", options->log_level, wish);
+        if (options->wait && sl_value_choice(options->wait, waits, 3, &wait, wish) < 0)
+                return sl_error_set(error, EINVAL, "--wait: \"%s\" is %s", options->wait, wish);
+        if (options->name && sl_value_name(options->name, wish) < 0)
+                return sl_error_set(error, EINVAL, "--name: \"%s\" is %s", options->name, wish);
+        daemon->config->wait = (uint32_t)wait;
+        daemon->log.level = (enum sl_log_level)level;
+        return 0;
+}
+
+static int start(struct daemon *daemon, struct sl_error *error)
+{
+        int result = sl_config_read(daemon->options->config_path, &daemon->config, error);
+
+        if (result == 0)
+                result = override(daemon, error);
+        if (result == 0)
+                result = place(daemon, error);
+        if (result == 0)
+                result = take_signals(daemon, error);
+        if (result < 0)
+                return result;
+        harden();
+        return new_runtime(daemon, error);
+}
+
+int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *error)
+{
+        struct daemon daemon = {.options = options, .log = {.fd = STDERR_FILENO, .level = SL_LOG_INFO}, .signals = -1};
+        int result = start(&daemon, error);
+
+        if (result == 0)
+                result = run(&daemon, error);
+        sl_runtime_free(daemon.runtime);
+        if (daemon.signals >= 0)
+                close(daemon.signals);
+        sl_repository_scan_free(daemon.scan);
+        sl_config_free(daemon.models);
+        sl_config_free(daemon.config);
+        free(daemon.repositories);
+        return result;
+}

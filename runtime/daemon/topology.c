@@ -1,0 +1,185 @@
+#include "topology.h"
+#include "base/error.h"
+
+#include <numa.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+const char *sl_cores_text(const cpu_set_t *cores, char *ret_text, size_t bytes)
+{
+        size_t used = 0;
+
+        ret_text[0] = 0;
+        for (int first = 0; first < CPU_SETSIZE; first++) {
+                int last = first;
+
+                if (!CPU_ISSET(first, cores))
+                        continue;
+                while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, cores))
+                        last++;
+                if (used < bytes && last == first)
+                        used += (size_t)snprintf(ret_text + used, bytes - used, "%s%d", used ? "," : "", first);
+                else if (used < bytes)
+                        used += (size_t)snprintf(ret_text + used, bytes - used, "%s%d-%d", used ? "," : "", first, last);
+                first = last;
+        }
+        return ret_text;
+}
+
+uint32_t sl_cpu_max_parse(const char *text)
+{
+        unsigned long long quota, period;
+
+        if (sscanf(text, "%llu %llu", &quota, &period) != 2 || period == 0)
+                return 0;
+        if (quota > 1024 * period)
+                return 0;
+        uint32_t milli = (uint32_t)(quota * 1000 / period);
+        return milli ? milli : 1;
+}
+
+/* Every named core has to be one of the process. */
+static int check_cores(const char *key, const cpu_set_t *named, const cpu_set_t *allowed, struct sl_error *error)
+{
+        char text[128];
+
+        for (int core = 0; core < CPU_SETSIZE; core++)
+                if (CPU_ISSET(core, named) && !CPU_ISSET(core, allowed))
+                        return sl_error_set(error, EINVAL, "threads.%s: core %d is not among those that this process may use, %s",
+                                key, core, sl_cores_text(allowed, text, sizeof(text)));
+        return 0;
+}
+
+static int of_node(const struct sl_machine *machine, uint32_t node, cpu_set_t *ret_cores, struct sl_error *error)
+{
+        char text[128];
+
+        *ret_cores = machine->allowed;
+        for (int core = 0; node != UINT32_MAX && core < CPU_SETSIZE; core++)
+                if (machine->node_of[core] != node)
+                        CPU_CLR(core, ret_cores);
+        if (CPU_COUNT(ret_cores) == 0)
+                return sl_error_set(error, EINVAL, "threads.numa_node: node %u has none of the cores that this process may use, %s",
+                        node, sl_cores_text(&machine->allowed, text, sizeof(text)));
+        return 0;
+}
+
+/* Keeps the first @n cores of @cores. */
+static void keep_first(cpu_set_t *cores, uint32_t n)
+{
+        for (int core = 0; core < CPU_SETSIZE; core++) {
+                if (!CPU_ISSET(core, cores))
+                        continue;
+                if (n == 0)
+                        CPU_CLR(core, cores);
+                else
+                        n--;
+        }
+}
+
+/* Less than two whole cores of processor time are one: a dispatcher that spins would eat what the workers need. */
+static uint32_t granted_cores(const struct sl_machine *machine)
+{
+        if (!machine->quota_milli)
+                return CPU_SETSIZE;
+        return machine->quota_milli < 2000 ? 1 : machine->quota_milli / 1000;
+}
+
+static void without(cpu_set_t *cores, const cpu_set_t *others)
+{
+        cpu_set_t common;
+
+        CPU_AND(&common, cores, others);
+        CPU_XOR(cores, cores, &common);
+}
+
+static void choose_dispatcher(const struct sl_placement_wish *wish, const cpu_set_t *usable, cpu_set_t *ret_cores)
+{
+        cpu_set_t rest = *usable;
+
+        without(&rest, &wish->worker_cores);
+        *ret_cores = CPU_COUNT(&rest) ? rest : *usable;
+        keep_first(ret_cores, 1);
+}
+
+static void choose_workers(const cpu_set_t *dispatcher, const cpu_set_t *usable, cpu_set_t *ret_cores)
+{
+        *ret_cores = *usable;
+        without(ret_cores, dispatcher);
+        if (CPU_COUNT(ret_cores) == 0)
+                *ret_cores = *usable;
+}
+
+int sl_placement_choose(const struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_placement *ret_placement,
+        struct sl_error *error)
+{
+        struct sl_placement placement = {.dispatcher_cores = wish->dispatcher_cores, .worker_cores = wish->worker_cores};
+        cpu_set_t usable, both;
+        int result = check_cores("dispatcher_cores", &wish->dispatcher_cores, &machine->allowed, error);
+
+        if (result == 0)
+                result = check_cores("worker_cores", &wish->worker_cores, &machine->allowed, error);
+        if (result == 0)
+                result = of_node(machine, wish->numa_node, &usable, error);
+        if (result < 0)
+                return result;
+
+        keep_first(&usable, granted_cores(machine));
+        if (CPU_COUNT(&placement.dispatcher_cores) == 0)
+                choose_dispatcher(wish, &usable, &placement.dispatcher_cores);
+        if (CPU_COUNT(&placement.worker_cores) == 0)
+                choose_workers(&placement.dispatcher_cores, &usable, &placement.worker_cores);
+        CPU_OR(&both, &placement.dispatcher_cores, &placement.worker_cores);
+        placement.n_usable = (uint32_t)CPU_COUNT(&both);
+        placement.spin_ns = placement.n_usable > 1 ? wish->spin_ns : 0;
+        *ret_placement = placement;
+        return 0;
+}
+
+static bool read_line(const char *path, char *ret_line, size_t bytes)
+{
+        FILE *file = fopen(path, "re");
+        bool read = file && fgets(ret_line, (int)bytes, file);
+
+        if (file)
+                fclose(file);
+        if (read)
+                ret_line[strcspn(ret_line, "\n")] = 0;
+        return read;
+}
+
+/* The tightest cpu.max from the process's own control group up to the root. */
+static uint32_t read_quota(void)
+{
+        char group[1024], path[1200], line[64];
+        uint32_t tightest = 0;
+
+        if (!read_line("/proc/self/cgroup", group, sizeof(group)) || strncmp(group, "0::/", 4) != 0)
+                return 0;
+        for (char *folder = group + 3, *end = folder + strlen(folder); end; end = strrchr(folder, '/')) {
+                *end = 0;
+                snprintf(path, sizeof(path), CGROUP_ROOT "%s/cpu.max", folder);
+                uint32_t quota = read_line(path, line, sizeof(line)) ? sl_cpu_max_parse(line) : 0;
+
+                if (quota && (!tightest || quota < tightest))
+                        tightest = quota;
+        }
+        return tightest;
+}
+
+void sl_machine_read(struct sl_machine *ret_machine)
+{
+        memset(ret_machine, 0, sizeof(*ret_machine));
+        if (sched_getaffinity(0, sizeof(ret_machine->allowed), &ret_machine->allowed) < 0)
+                CPU_SET(0, &ret_machine->allowed);
+        ret_machine->quota_milli = read_quota();
+        for (int core = 0; numa_available() >= 0 && core < CPU_SETSIZE; core++) {
+                int node = CPU_ISSET(core, &ret_machine->allowed) ? numa_node_of_cpu(core) : -1;
+
+                ret_machine->node_of[core] = (uint16_t)(node < 0 ? 0 : node);
+        }
+}

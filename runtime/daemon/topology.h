@@ -1,0 +1,50 @@
+/*
+ * Which cores the threads get. The rule is a pure function over a described machine; reading the machine is another.
+ *
+ *     usable = affinity mask, of one NUMA node if the configuration names it, no more of them than the processor time that
+ *              cpu.max of the control group grants
+ *
+ *     1 usable    all threads share it; nobody spins
+ *     2 usable    the dispatcher is pinned to the first, workers to the second, so that neither waits for the other
+ *     more        the dispatcher has the first to itself, the workers have the others
+ *
+ * Cores that the configuration names are taken as they are; they have to be in the affinity mask.
+ */
+#pragma once
+
+#include <sched.h>
+#include <stdint.h>
+
+struct sl_error;
+
+struct sl_machine {
+        cpu_set_t allowed;             /* affinity mask of the process */
+        uint32_t quota_milli;          /* thousandths of a core that cpu.max grants; 0: no limit */
+        uint16_t node_of[CPU_SETSIZE]; /* NUMA node of each core */
+};
+
+struct sl_placement_wish {
+        cpu_set_t dispatcher_cores, worker_cores; /* empty: choose */
+        uint32_t numa_node;                       /* UINT32_MAX: any */
+        uint64_t spin_ns;
+};
+
+struct sl_placement {
+        cpu_set_t dispatcher_cores, worker_cores;
+        uint64_t spin_ns; /* 0 when dispatcher and workers share one core */
+        uint32_t n_usable;
+};
+
+/* Pure. Return: 0; -EINVAL a core or node that the process may not use, with a text that names key, value and what is allowed. */
+int sl_placement_choose(const struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_placement *ret_placement,
+        struct sl_error *error);
+
+/* The machine that this process runs on. What cannot be read counts as no limit. */
+void sl_machine_read(struct sl_machine *ret_machine);
+
+/* Thousandths of a core out of the text of a cpu.max file ("50000 100000"); 0 for "max 100000" and for what is no such text. Pure.
+ */
+uint32_t sl_cpu_max_parse(const char *text);
+
+/* "0-2,5"; cut when @bytes do not suffice. Returns @ret_text. */
+const char *sl_cores_text(const cpu_set_t *cores, char *ret_text, size_t bytes);

@@ -1,0 +1,299 @@
+/* The configuration: every option has a default, and every error names file, line and key. */
+#include "config.h"
+#include "base/error.h"
+#include "folder.h"
+#include "wait.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct folder folder;
+
+static void set_up(void)
+{
+        folder_make(&folder);
+}
+
+static void tear_down(void)
+{
+        folder_remove(&folder);
+}
+
+TestSuite(config, .init = set_up, .fini = tear_down);
+
+static struct sl_config *read_config(const char *text)
+{
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_config_read(folder_write(&folder, "starling.yaml", text), &config, &error), 0, "%s", error.text);
+        return config;
+}
+
+static void expect_defaults(const struct sl_config *config)
+{
+        cr_assert_str_eq(config->name, "starling");
+        cr_assert_null(config->socket_dir);
+        cr_assert_eq(config->clients_max, 64);
+        cr_assert_eq(config->client_arena_bytes, 1ull << 30);
+        cr_assert_eq(config->client_in_flight, 4096);
+        cr_assert_eq(config->staging_bytes, 64ull << 20);
+        cr_assert_eq(config->stats_bytes, 16ull << 20);
+        cr_assert_eq(config->grace_seconds, 5);
+        cr_assert_eq(config->wait, SL_WAIT_ANY);
+        cr_assert_eq(config->model_defaults.segment_samples, 128);
+        cr_assert_eq(config->model_defaults.batch_max, 32);
+        cr_assert_eq(config->model_defaults.queue_requests, 1024);
+        cr_assert_eq(config->model_defaults.warmup_requests, 3);
+        cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
+        cr_assert_not(config->clients.everybody);
+}
+
+Test(config, no_file_means_defaults)
+{
+        struct sl_config *config = NULL;
+
+        cr_assert_eq(sl_config_read(NULL, &config, NULL), 0);
+        expect_defaults(config);
+        cr_assert_null(sl_config_free(config));
+        cr_assert_null(sl_config_free(NULL));
+}
+
+Test(config, an_empty_file_and_a_file_of_comments_mean_defaults)
+{
+        struct sl_config *config = read_config("");
+
+        expect_defaults(config);
+        sl_config_free(config);
+        config = read_config("# nothing\n\n# here\n");
+        expect_defaults(config);
+        sl_config_free(config);
+}
+
+Test(config, every_option_is_read)
+{
+        struct sl_config *config = read_config("name: lab-1\n"
+                                               "socket_dir: /tmp/lab\n"
+                                               "access:\n"
+                                               "  allow: [root, 1234, '@root', '@77']\n"
+                                               "  admins: [4321]\n"
+                                               "  readers: ['*']\n"
+                                               "model_repositories: [/a, /b]\n"
+                                               "models: [lenet, digits]\n"
+                                               "model_defaults:\n"
+                                               "  backend: ref\n"
+                                               "  batch_max: 16\n"
+                                               "  instances: 2\n"
+                                               "  segment_samples: 64\n"
+                                               "  samples_max: 5000\n"
+                                               "  queue_requests: 7\n"
+                                               "  warmup_requests: 0\n"
+                                               "  without_passes: [fuse-bias]\n"
+                                               "  version_policy: {specific: [3, 1]}\n"
+                                               "limits:\n"
+                                               "  clients: 3\n"
+                                               "  client: {arena_bytes: 2 MiB, in_flight: 5}\n"
+                                               "  uid: {arena_bytes: 4M, in_flight: 10}\n"
+                                               "  staging_bytes: 1MiB\n"
+                                               "  stats_bytes: 1048576\n"
+                                               "threads:\n"
+                                               "  dispatcher_cores: [1]\n"
+                                               "  worker_cores: [0, 2-3]\n"
+                                               "  numa_node: 0\n"
+                                               "  spin_us: 10\n"
+                                               "grace_seconds: 1\n"
+                                               "compile: {jobs: 2, memory_bytes: 1 GiB, seconds: 30}\n"
+                                               "wait: epoll\n"
+                                               "log_level: debug\n");
+
+        cr_assert_str_eq(config->name, "lab-1");
+        cr_assert_str_eq(config->socket_dir, "/tmp/lab");
+        cr_assert_eq(config->clients.n_uids, 2);
+        cr_assert_eq(config->clients.uids[1], 1234);
+        cr_assert_eq(config->clients.n_gids, 2);
+        cr_assert_eq(config->clients.gids[1], 77);
+        cr_assert_eq(config->admins.uids[0], 4321);
+        cr_assert(config->readers.everybody);
+        cr_assert_eq(config->n_repositories, 2);
+        cr_assert_str_eq(config->repositories[1], "/b");
+        cr_assert_eq(config->n_models, 2);
+        cr_assert_str_eq(sl_model_backend_name(config->model_defaults.backend), "ref");
+        cr_assert_eq(config->model_defaults.instances, 2);
+        cr_assert_eq(config->model_defaults.segment_samples, 64);
+        cr_assert_neq(config->model_defaults.without_passes, 0);
+        cr_assert_eq(config->model_defaults.version_policy.kind, SL_VERSIONS_SPECIFIC);
+        cr_assert_eq(config->model_defaults.version_policy.n_specific, 2);
+        cr_assert_eq(config->clients_max, 3);
+        cr_assert_eq(config->client_arena_bytes, 2u << 20);
+        cr_assert_eq(config->uid_arena_bytes, 4u << 20);
+        cr_assert_eq(config->uid_in_flight, 10);
+        cr_assert_eq(config->stats_bytes, 1u << 20);
+        cr_assert(CPU_ISSET(1, &config->dispatcher_cores));
+        cr_assert_eq(CPU_COUNT(&config->worker_cores), 3);
+        cr_assert_eq(config->numa_node, 0);
+        cr_assert_eq(config->spin_us, 10);
+        cr_assert_eq(config->compile_jobs, 2);
+        cr_assert_eq(config->compile_memory_bytes, 1u << 30);
+        cr_assert_eq(config->wait, SL_WAIT_EPOLL);
+        cr_assert_eq(config->log_level, 3);
+        sl_config_free(config);
+}
+
+/* What stands in the file, and what the error has to name. */
+struct bad {
+        char text[160];
+        char place[64];
+        char key[48];
+        char said[64];
+};
+
+static struct bad bad_configs[] = {
+        {"name: a\nlimit: 3\n", ":2:", "limit", "unknown key"},
+        {"limits:\n  clients: 3\n  client:\n    arena: 1\n", ":4:", "limits.client.arena", "unknown key"},
+        {"name: a\nname: b\n", ":2:", "name", "given twice"},
+        {"name: a/b\n", ":1:", "name", "\"a/b\" is not a name"},
+        {"name: [a]\n", ":1:", "name", "SEQUENCE"},
+        {"limits:\n  clients: 0\n", ":2:", "limits.clients", "\"0\" is not a number from 1 to 1024"},
+        {"limits:\n  clients: -1\n", ":2:", "limits.clients", "\"-1\""},
+        {"limits:\n  clients: 1e3\n", ":2:", "limits.clients", "\"1e3\""},
+        {"limits:\n  clients:\n", ":2:", "limits.clients", "\"\""},
+        {"limits: 3\n", ":1:", "limits", "MAPPING"},
+        {"\nlimits:\n  client: {arena_bytes: 12 bananas}\n", ":3:", "limits.client.arena_bytes", "12 bananas"},
+        {"limits:\n  staging_bytes: 99999999999999999999\n", ":2:", "limits.staging_bytes", "not a size"},
+        {"limits:\n  client: {arena_bytes: 8 GiB}\n", ":1:", "limits.uid.arena_bytes", "is below"},
+        {"wait: select\n", ":1:", "wait", "not one of auto, io_uring, epoll"},
+        {"log_level: loud\n", ":1:", "log_level", "not one of error, warning, info, debug"},
+        {"socket_dir: here\n", ":1:", "socket_dir", "absolute"},
+        {"access:\n  allow: [no-such-user]\n", ":2:", "access.allow", "no user"},
+        {"access:\n  readers: ['@no-such-group']\n", ":2:", "access.readers", "no group"},
+        {"access:\n  admins: ['*']\n", ":2:", "access.admins", "everybody"},
+        {"threads:\n  worker_cores: [0, x]\n", ":2:", "threads.worker_cores", "\"x\""},
+        {"threads:\n  worker_cores: [3-1]\n", ":2:", "threads.worker_cores", "\"3-1\""},
+        {"model_defaults:\n  batch_max: 256\n", ":2:", "model_defaults.batch_max", "segment_samples is 128"},
+        {"model_defaults:\n  segment_samples: 8\n", ":2:", "model_defaults.segment_samples", "below batch_max, 32"},
+        {"model_defaults:\n  ensemble: {members: [a]}\n", ":2:", "model_defaults.ensemble", "unknown key"},
+        {"model_defaults:\n  without_passes: [magic]\n", ":2:", "model_defaults.without_passes", "magic"},
+        {"model_defaults:\n  version_policy: {latest: 1, all: true}\n", ":2:", "model_defaults.version_policy", "exactly one"},
+        {"models: [../etc]\n", ":1:", "models", "../etc"},
+        {"a: [\n", ":2:", "", ""},
+        {"name: a\n\tx: 1\n", ":2:", "", ""},
+        {"name: a\n---\nname: b\n", ":3:", "", "second document"},
+        {"- a\n", ":1:", "", "MAPPING"},
+        {"name: &x a\nsocket_dir: *x\n", ":2:", "socket_dir", "aliases"},
+};
+
+ParameterizedTestParameters(config, an_error_names_file_line_and_key)
+{
+        return cr_make_param_array(struct bad, bad_configs, sizeof(bad_configs) / sizeof(*bad_configs));
+}
+
+ParameterizedTest(struct bad *bad, config, an_error_names_file_line_and_key, .init = set_up, .fini = tear_down)
+{
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+        const char *path = folder_write(&folder, "starling.yaml", bad->text);
+        char place[640];
+
+        cr_assert_eq(sl_config_read(path, &config, &error), -EINVAL, "accepted: %s", bad->text);
+        cr_assert_null(config);
+        snprintf(place, sizeof(place), "%s%s %s%s", path, bad->place, bad->key, bad->key[0] ? ": " : "");
+        cr_assert_eq(strncmp(error.text, place, strlen(place)), 0, "wanted %s..., got %s", place, error.text);
+        cr_assert(strstr(error.text, bad->said), "wanted \"%s\" in: %s", bad->said, error.text);
+        cr_assert_null(strchr(error.text, '\n'));
+}
+
+Test(config, a_file_that_is_not_there_is_named)
+{
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_config_read("/nowhere/starling.yaml", &config, &error), -ENOENT);
+        cr_assert(strstr(error.text, "/nowhere/starling.yaml"));
+        cr_assert_eq(sl_config_read(folder.path, &config, &error), -EINVAL);
+        cr_assert(strstr(error.text, "not a regular file"), "%s", error.text);
+}
+
+Test(config, a_file_above_the_limit_is_refused)
+{
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+        const char *path = folder_write(&folder, "big.yaml", "");
+
+        cr_assert_eq(truncate(path, 2 << 20), 0);
+        cr_assert_eq(sl_config_read(path, &config, &error), -EFBIG);
+        cr_assert(strstr(error.text, "the limit is 1048576"), "%s", error.text);
+}
+
+static struct sl_model_config defaults(void)
+{
+        struct sl_model_config config;
+
+        sl_model_config_init(&config);
+        return config;
+}
+
+Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
+{
+        struct sl_model_config base = defaults(), config;
+
+        base.instances = 5;
+        const char *path = folder_write(&folder, "config.yaml", "batch_max: 8\nversion_policy: {latest: 3}\n");
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert_eq(config.batch_max, 8);
+        cr_assert_eq(config.instances, 5);
+        cr_assert_eq(config.version_policy.latest, 3);
+        cr_assert_not(config.is_ensemble);
+}
+
+Test(config, an_ensemble_has_members_a_rule_and_weights)
+{
+        struct sl_model_config base = defaults(), config;
+        const char *path = folder_write(
+                &folder, "config.yaml", "ensemble:\n  members: [a, 'b:2']\n  rule: weighted_mean\n  weights: [0.25, 3]\n");
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
+        cr_assert(config.is_ensemble);
+        cr_assert_eq(config.n_members, 2);
+        cr_assert_str_eq(config.members[1], "b:2");
+        cr_assert_eq(config.rule, SL_RULE_WEIGHTED_MEAN);
+        cr_assert_float_eq(config.weights[1], 3, 0);
+}
+
+static struct bad bad_models[] = {
+        {"batch: 1\n", ":1:", "batch", "unknown key"},
+        {"backend: gpu\n", ":1:", "backend", "not one of cpu, ref"},
+        {"ensemble:\n  rule: mean\n", ":1:", "ensemble.members", "0 members"},
+        {"ensemble:\n  members: [a]\n  rule: average\n", ":3:", "ensemble.rule", "average"},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: [1]\n", ":4:", "ensemble.weights",
+                "1 weights for 2 members"},
+        {"ensemble:\n  members: [a, b]\n  rule: weighted_mean\n  weights: [0, 0]\n", ":4:", "ensemble.weights", "all are 0"},
+        {"ensemble:\n  members: [a]\n  rule: weighted_mean\n  weights: [nan]\n", ":4:", "ensemble.weights", "nan"},
+        {"ensemble:\n  members: [a]\n  rule: weighted_mean\n  weights: [-1]\n", ":4:", "ensemble.weights", "-1"},
+        {"ensemble:\n  members: [a]\n  weights: [1]\n", ":3:", "ensemble.weights", "the rule is mean"},
+        {"ensemble:\n  members: ['a:b']\n", ":2:", "ensemble.members", "a:b"},
+        {"ensemble:\n  members: [../a]\n", ":2:", "ensemble.members", "../a"},
+        {"version_policy:\n  latest: 0\n", ":2:", "version_policy.latest", "\"0\""},
+        {"version_policy:\n  all: false\n", ":2:", "version_policy.all", "not true"},
+        {"version_policy:\n  specific: [one]\n", ":2:", "version_policy.specific", "one"},
+};
+
+ParameterizedTestParameters(config, an_error_of_a_model_names_file_line_and_key)
+{
+        return cr_make_param_array(struct bad, bad_models, sizeof(bad_models) / sizeof(*bad_models));
+}
+
+ParameterizedTest(struct bad *bad, config, an_error_of_a_model_names_file_line_and_key, .init = set_up, .fini = tear_down)
+{
+        struct sl_model_config base = defaults(), config;
+        struct sl_error error = {""};
+        const char *path = folder_write(&folder, "config.yaml", bad->text);
+        char place[640];
+
+        cr_assert_eq(sl_model_config_read(path, &base, &config, &error), -EINVAL, "accepted: %s", bad->text);
+        snprintf(place, sizeof(place), "%s%s %s: ", path, bad->place, bad->key);
+        cr_assert_eq(strncmp(error.text, place, strlen(place)), 0, "wanted %s..., got %s", place, error.text);
+        cr_assert(strstr(error.text, bad->said), "wanted \"%s\" in: %s", bad->said, error.text);
+}

@@ -1,0 +1,77 @@
+/* The log: one line per event, whatever the values hold. */
+#include "log.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int pipe_fds[2];
+
+static struct sl_log log_into_pipe(enum sl_log_level level)
+{
+        cr_assert_eq(pipe(pipe_fds), 0);
+        return (struct sl_log){.fd = pipe_fds[1], .level = level};
+}
+
+/* Everything written so far. */
+static const char *written(void)
+{
+        static char text[8192];
+
+        close(pipe_fds[1]);
+        ssize_t n = read(pipe_fds[0], text, sizeof(text) - 1);
+        text[n > 0 ? n : 0] = 0;
+        close(pipe_fds[0]);
+        return text;
+}
+
+Test(log, an_event_is_a_line_with_time_level_and_fields)
+{
+        struct sl_log log = log_into_pipe(SL_LOG_INFO);
+        int year, length = 0;
+
+        sl_log_eventf(&log, SL_LOG_WARNING, "client-ejected", "client=%d", 7);
+        const char *line = written();
+        cr_assert_eq(sscanf(line, "%4d-%*2d-%*2dT%*2d:%*2d:%*9[0-9.]Z warning%n", &year, &length), 1, "%s", line);
+        cr_assert_str_eq(line + length, " event=client-ejected client=7\n");
+}
+
+Test(log, what_is_less_important_than_the_level_is_not_written)
+{
+        struct sl_log log = log_into_pipe(SL_LOG_WARNING);
+
+        sl_log_event(&log, SL_LOG_INFO, "a", "");
+        sl_log_event(&log, SL_LOG_DEBUG, "b", "");
+        sl_log_event(&log, SL_LOG_ERROR, "c", "");
+        const char *text = written();
+        cr_assert(strstr(text, "error event=c\n"));
+        cr_assert_null(strstr(text, "event=a"));
+        cr_assert_null(strstr(text, "event=b"));
+}
+
+Test(log, an_event_stays_one_line_and_is_cut_at_the_limit)
+{
+        struct sl_log log = log_into_pipe(SL_LOG_INFO);
+        char fields[3000];
+
+        memset(fields, 'x', sizeof(fields));
+        fields[10] = '\n';
+        fields[sizeof(fields) - 1] = 0;
+        sl_log_event(&log, SL_LOG_INFO, "long", fields);
+        const char *text = written();
+        cr_assert_eq(strlen(text), SL_LOG_LINE_BYTES - 1);
+        cr_assert_eq(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+Test(log, values_are_quoted_when_they_are_no_plain_words)
+{
+        char text[64], small[8];
+
+        cr_assert_str_eq(sl_log_quote("plain-1.0:/x", text, sizeof(text)), "plain-1.0:/x");
+        cr_assert_str_eq(sl_log_quote("", text, sizeof(text)), "\"\"");
+        cr_assert_str_eq(sl_log_quote("a b", text, sizeof(text)), "\"a b\"");
+        cr_assert_str_eq(sl_log_quote("x\" level=error", text, sizeof(text)), "\"x\\\" level=error\"");
+        cr_assert_str_eq(sl_log_quote("a\nb\tc\x01\\", text, sizeof(text)), "\"a\\nb\\tc\\x01\\\\\"");
+        cr_assert_str_eq(sl_log_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"");
+}

@@ -1,0 +1,259 @@
+/* Model repositories: which names are served, and that what is broken is reported and hides nothing else. */
+#include "repository.h"
+#include "base/error.h"
+#include "folder.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct folder folder;
+static char reports[4096];
+
+static void set_up(void)
+{
+        folder_make(&folder);
+        reports[0] = 0;
+}
+
+static void tear_down(void)
+{
+        folder_remove(&folder);
+}
+
+TestSuite(repository, .init = set_up, .fini = tear_down);
+
+static void on_report(void *context, const char *text)
+{
+        (void)context;
+        strncat(reports, text, sizeof(reports) - strlen(reports) - 2);
+        strcat(reports, "\n");
+}
+
+static int scan_of(const char *const *models, uint32_t n_models, struct sl_repository_scan **ret_scan, struct sl_error *error)
+{
+        static struct sl_model_config defaults;
+        const char *repository = folder.path;
+
+        sl_model_config_init(&defaults);
+        struct sl_repository_query query = {
+                .repositories = &repository, .n_repositories = 1, .models = models, .n_models = n_models, .defaults = &defaults};
+        return sl_repository_scan(&query, on_report, NULL, ret_scan, error);
+}
+
+static struct sl_repository_scan *scan(void)
+{
+        struct sl_repository_scan *result = NULL;
+        struct sl_error error = {""};
+
+        cr_assert_eq(scan_of(NULL, 0, &result, &error), 0, "%s", error.text);
+        return result;
+}
+
+/* "a a:1 a:2" */
+static const char *names(const struct sl_repository_scan *result)
+{
+        static char text[1024];
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(result, &n);
+
+        text[0] = 0;
+        for (uint32_t i = 0; i < n; i++) {
+                strcat(text, i ? " " : "");
+                strcat(text, specs[i].name);
+        }
+        return text;
+}
+
+static void model(const char *path)
+{
+        folder_write(&folder, path, "onnx");
+}
+
+Test(repository, a_name_serves_its_newest_version_by_default)
+{
+        model("a/1/model.onnx");
+        model("a/9/model.onnx");
+        model("a/10/model.onnx");
+        struct sl_repository_scan *result = scan();
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(result, &n);
+        char path[128];
+
+        cr_assert_str_eq(names(result), "a a:10");
+        snprintf(path, sizeof(path), "%s/a/10/model.onnx", folder.path);
+        cr_assert_str_eq(specs[0].path, path);
+        cr_assert_eq(specs[0].version, 10);
+        cr_assert_eq(specs[0].batch_max, 32);
+        cr_assert_eq(specs[0].n_members, 0);
+        cr_assert_str_eq(reports, "");
+        sl_repository_scan_free(result);
+}
+
+Test(repository, the_policy_picks_versions)
+{
+        for (int version = 1; version <= 4; version++) {
+                char path[64];
+
+                snprintf(path, sizeof(path), "latest/%d/model.onnx", version);
+                model(path);
+                snprintf(path, sizeof(path), "all/%d/model.onnx", version);
+                model(path);
+                snprintf(path, sizeof(path), "specific/%d/model.onnx", version);
+                model(path);
+        }
+        folder_write(&folder, "latest/config.yaml", "version_policy: {latest: 2}\n");
+        folder_write(&folder, "all/config.yaml", "version_policy: {all: true}\n");
+        folder_write(&folder, "specific/config.yaml", "version_policy: {specific: [3, 1, 77]}\n");
+        struct sl_repository_scan *result = scan();
+
+        cr_assert_str_eq(names(result), "all all:1 all:2 all:3 all:4 latest latest:3 latest:4 specific specific:1 specific:3");
+        sl_repository_scan_free(result);
+}
+
+Test(repository, names_are_sorted_whatever_the_order_on_disk)
+{
+        model("b/1/model.onnx");
+        model("ab/1/model.onnx");
+        model("a-b/1/model.onnx");
+        model("a/1/model.onnx");
+        struct sl_repository_scan *result = scan();
+
+        cr_assert_str_eq(names(result), "a a:1 a-b a-b:1 ab ab:1 b b:1");
+        sl_repository_scan_free(result);
+}
+
+Test(repository, an_ensemble_comes_after_its_members)
+{
+        model("x/1/model.onnx");
+        model("y/2/model.onnx");
+        folder_write(&folder, "all/config.yaml", "ensemble:\n  members: [y, 'x:1']\n  rule: maximum\nqueue_requests: 9\n");
+        struct sl_repository_scan *result = scan();
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(result, &n);
+
+        cr_assert_str_eq(names(result), "x x:1 y y:2 all");
+        cr_assert_null(specs[4].path);
+        cr_assert_eq(specs[4].version, 0);
+        cr_assert_eq(specs[4].n_members, 2);
+        cr_assert_str_eq(specs[4].members[0], "y");
+        cr_assert_str_eq(specs[4].members[1], "x:1");
+        cr_assert_eq(specs[4].rule, SL_RULE_MAXIMUM);
+        cr_assert_null(specs[4].weights);
+        cr_assert_eq(specs[4].queue_requests, 9);
+        sl_repository_scan_free(result);
+}
+
+Test(repository, hidden_and_foreign_entries_are_ignored)
+{
+        model(".git/1/model.onnx");
+        model("a/.tmp/model.onnx");
+        model("a/1/model.onnx");
+        model("a/01/model.onnx");
+        model("a/notes/model.onnx");
+        folder_write(&folder, "README.md", "hello");
+        struct sl_repository_scan *result = scan();
+
+        cr_assert_str_eq(names(result), "a a:1");
+        cr_assert_str_eq(reports, "");
+        sl_repository_scan_free(result);
+}
+
+Test(repository, what_is_broken_is_reported_and_hides_nothing_else)
+{
+        model("good/1/model.onnx");
+        folder_write(&folder, "empty/readme", "");
+        folder_write(&folder, "hollow/3/weights.bin", "");
+        model("typo/1/model.onnx");
+        folder_write(&folder, "typo/config.yaml", "batchmax: 3\n");
+        model("bad name/1/model.onnx");
+        model("picky/1/model.onnx");
+        folder_write(&folder, "picky/config.yaml", "version_policy: {specific: [5]}\n");
+        folder_write(&folder, "lost/config.yaml", "ensemble: {members: [good, nowhere]}\n");
+        folder_write(&folder, "nested/config.yaml", "ensemble: {members: [good, fine]}\n");
+        folder_write(&folder, "fine/config.yaml", "ensemble: {members: [good, 'good:1']}\n");
+        struct sl_repository_scan *result = scan();
+
+        cr_assert_str_eq(names(result), "good good:1 fine");
+        cr_assert(strstr(reports, "/empty: no VERSION/model.onnx"), "%s", reports);
+        cr_assert(strstr(reports, "/hollow/3: no model.onnx"), "%s", reports);
+        cr_assert(strstr(reports, "/typo/config.yaml:1: batchmax: unknown key"), "%s", reports);
+        cr_assert(strstr(reports, "/bad name: the folder is not a name"), "%s", reports);
+        cr_assert(strstr(reports, "/picky: the version policy picks none"), "%s", reports);
+        cr_assert(strstr(reports, "ensemble \"lost\": member \"nowhere\" is not served"), "%s", reports);
+        cr_assert(strstr(reports, "ensemble \"nested\": member \"fine\" is an ensemble"), "%s", reports);
+        sl_repository_scan_free(result);
+}
+
+Test(repository, only_listed_models_are_served)
+{
+        static const char *const wanted[] = {"b"};
+        struct sl_repository_scan *result = NULL;
+
+        model("a/1/model.onnx");
+        model("b/1/model.onnx");
+        cr_assert_eq(scan_of(wanted, 1, &result, NULL), 0);
+        cr_assert_str_eq(names(result), "b b:1");
+        sl_repository_scan_free(result);
+}
+
+Test(repository, a_listed_model_that_is_nowhere_is_an_error)
+{
+        static const char *const wanted[] = {"ghost"};
+        struct sl_repository_scan *result = NULL;
+        struct sl_error error = {""};
+
+        cr_assert_eq(scan_of(wanted, 1, &result, &error), -ENOENT);
+        cr_assert(strstr(error.text, "\"ghost\""));
+        cr_assert_null(result);
+}
+
+Test(repository, a_repository_that_cannot_be_read_is_named)
+{
+        struct sl_repository_scan *result = NULL;
+        struct sl_error error = {""};
+
+        strcat(folder.path, "/gone");
+        cr_assert_eq(scan_of(NULL, 0, &result, &error), -ENOENT);
+        cr_assert(strstr(error.text, folder.path), "%s", error.text);
+        *strrchr(folder.path, '/') = 0;
+}
+
+Test(repository, links_are_followed)
+{
+        char from[128], to[128];
+
+        model(".store/7/model.onnx");
+        snprintf(from, sizeof(from), "%s/.store", folder.path);
+        snprintf(to, sizeof(to), "%s/linked", folder.path);
+        cr_assert_eq(symlink(from, to), 0);
+        struct sl_repository_scan *result = scan();
+
+        cr_assert_str_eq(names(result), "linked linked:7");
+        sl_repository_scan_free(result);
+}
+
+static uint64_t stamp(void)
+{
+        struct sl_repository_scan *result = scan();
+        uint32_t n;
+        uint64_t stamp = sl_repository_specs(result, &n)[0].stamp;
+
+        sl_repository_scan_free(result);
+        return stamp;
+}
+
+Test(repository, the_stamp_changes_with_the_file_and_with_its_configuration_only)
+{
+        model("a/1/model.onnx");
+        uint64_t first = stamp();
+
+        cr_assert_eq(stamp(), first);
+        folder_write(&folder, "a/config.yaml", "batch_max: 4\n");
+        uint64_t configured = stamp();
+        cr_assert_neq(configured, first);
+        folder_write(&folder, "a/1/model.onnx", "another model");
+        cr_assert_neq(stamp(), configured);
+}
