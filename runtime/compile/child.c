@@ -9,6 +9,7 @@
 #include "cpu/threads.h"
 #include "graph.h"
 #include "import.h"
+#include "last_words.h"
 #include "lower.h"
 #include "pass.h"
 #include "sandbox.h"
@@ -90,6 +91,9 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
         };
 
+        /* A sanitizer has handlers of its own and no limit of memory; a report that goes elsewhere has a person who reads it. */
+        if (!SL_SANITIZED && arguments->numbers[SL_CHILD_ARG_REPORT_FD] == SL_CHILD_REPORT_FD && sl_last_words_prepare() < 0)
+                return sl_error_set(error, ENOMEM, "no stack for the handler of its death");
         return sl_sandbox_enter(&limits, error);
 }
 
@@ -120,7 +124,9 @@ static int run(struct arguments *arguments, struct sl_error *error)
                 return r;
         sl_cpu_use_one_thread();
         r = compile_model(arguments, error);
-        return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]) : 0;
+        if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
+                return r;
+        return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);
 }
 
 /* One write, so that the line arrives whole or not at all. */

@@ -38,3 +38,6 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /* Writes the plan file to @fd, from its start, and completes lowered->info. Return: 0, -ENOMEM, -errno of write. */
 int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error);
+
+/* Completes lowered->info and writes nothing. Return: 0, -ENOMEM. */
+int sl_lowered_measure(struct sl_lowered *lowered, struct sl_error *error);

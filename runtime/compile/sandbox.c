@@ -15,12 +15,6 @@
 #define NICENESS        10
 #define DESCRIPTORS_MAX 64
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool sanitized = true;
-#else
-static const bool sanitized = false;
-#endif
-
 static int limit(int resource, const char *name, uint64_t value, struct sl_error *error)
 {
         struct rlimit both = {.rlim_cur = value, .rlim_max = value};
@@ -37,7 +31,7 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
                 const char *name;
                 uint64_t value;
         } rows[] = {
-                {RLIMIT_AS, "address space", sanitized ? RLIM_INFINITY : limits->memory_bytes},
+                {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->memory_bytes},
                 {RLIMIT_FSIZE, "file size", limits->memory_bytes},
                 {RLIMIT_CPU, "processor time", limits->seconds},
                 {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX},
@@ -227,9 +221,9 @@ static int add_rules(scmp_filter_ctx filter)
                 r = forbid_signalling_others(filter);
         if (r == 0)
                 r = forbid_new_limits(filter);
-        if (r == 0 && !sanitized)
+        if (r == 0 && !SL_SANITIZED)
                 r = forbid_new_processes(filter);
-        if (r == 0 && !sanitized)
+        if (r == 0 && !SL_SANITIZED)
                 r = forbid(filter, forbidden_unless_sanitized, 1);
         return r;
 }

@@ -4,9 +4,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
+
+/* Whether this build has a sanitizer whose shadow memory and leak check some limits would break. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SL_SANITIZED true
+#else
+#define SL_SANITIZED false
+#endif
 
 struct sl_sandbox_limits {
         uint64_t memory_bytes; /* of address space, and of what is written to one file */

@@ -309,6 +309,16 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
         return r;
 }
 
+int sl_lowered_measure(struct sl_lowered *lowered, struct sl_error *error)
+{
+        struct tables tables = {0};
+        int r = fill_tables(lowered, &tables);
+
+        lowered->info.weights_bytes = tables.constants.data_bytes;
+        tables_deinit(&tables);
+        return r < 0 ? sl_error_set(error, -r, "constants: %s", strerror(-r)) : 0;
+}
+
 int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error)
 {
         struct tables tables = {0};

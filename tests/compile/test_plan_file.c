@@ -138,6 +138,7 @@ static void use_plan(struct sl_plan *plan)
         const void *inputs[SL_PLAN_PORTS_MAX];
         void *outputs[SL_PLAN_PORTS_MAX];
         struct sl_instance *instance;
+        bool fits = true;
 
         if (sl_instance_bytes(plan, 2) > (64ull << 20) || sl_instance_new(plan, 2, &instance, NULL) < 0)
                 return;
@@ -149,12 +150,14 @@ static void use_plan(struct sl_plan *plan)
                 if (port->batch_axis == 0)
                         tensor.shape.dims[0] = info->batches[0];
                 buffer = sl_tensor_bytes(&tensor) > (64ull << 20) ? NULL : calloc(sl_tensor_bytes(&tensor) + 1, 1);
+                fits = fits && buffer;
                 if (i < info->n_inputs)
                         inputs[i] = buffer;
                 else
                         outputs[i - info->n_inputs] = buffer;
         }
-        (void)sl_instance_run(instance, info->batches[0], inputs, outputs);
+        if (fits)
+                (void)sl_instance_run(instance, info->batches[0], inputs, outputs);
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 free((void *)inputs[i]);
         for (uint32_t i = 0; i < info->n_outputs; i++)

@@ -1,4 +1,5 @@
 #include "backend.h"
+#include "figures.h"
 #include "network.h"
 #include "placement.h"
 #include "schedule.h"
@@ -185,4 +186,23 @@ Test(schedule, one_pixel_needs_no_reorder)
         plan_it("cpu");
         cr_assert_leq(placement->n_reorders, 1, "only the model's input may need one");
         cr_assert_eq(schedule->storages[pooled].place, SL_PLACE_OUTPUT);
+}
+
+Test(schedule, figures_say_what_sharing_saves)
+{
+        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8, 16, 16));
+        struct sl_compile_figures figures;
+
+        for (uint32_t i = 0; i < 6; i++)
+                x = network_conv(&net, x, 8, 8, 3, 1, 1);
+        network_output(&net, x);
+        network_finish(&net);
+        cr_assert_eq(sl_compile_figures(net.graph, "cpu", 4, &figures, NULL), 0);
+        cr_assert_eq(figures.n_batches, 3);
+        for (uint32_t i = 0; i < 3; i++) {
+                cr_assert_eq(figures.memory[i].batch, 1u << i);
+                cr_assert_geq(figures.memory[i].workspace_bytes, figures.lower_bound_bytes[i]);
+                cr_assert_lt(figures.memory[i].workspace_bytes, figures.memory[i].sum_bytes);
+        }
+        cr_assert_geq(figures.weights_bytes, 6 * (8 * 8 * 9 + 8) * sizeof(float));
 }
