@@ -82,7 +82,8 @@ Test(compile, refuses_outputs_that_the_shape_rule_would_not_give)
         cr_assert_eq(compile(&node, &error), 0);
         node.outputs[0].shape.dims[2] = 5;
         cr_assert_eq(compile(&node, &error), -EINVAL);
-        cr_assert_not_null(strstr(error.text, "output 0 is float32 [2,3,5], the shape rule says float32 [2,3,4]"), "%s", error.text);
+        cr_assert_not_null(
+                strstr(error.text, "output 0 is float32 [2,3,5], the shape rule says float32 [2,3,4]"), "%s", error.text);
         node = relu();
         node.outputs[0].dtype = SL_DTYPE_F16;
         cr_assert_eq(compile(&node, &error), -EINVAL);

@@ -190,3 +190,59 @@ Test(random_nodes, are_refused_or_computed_within_their_tensors)
         for (uint32_t op = 0; op < SL_OP_COUNT; op++)
                 cr_expect(seen[op] || op == SL_OP_RANGE, "no %s came through", sl_op_name(op));
 }
+
+/* The node as it is for one batch size. */
+static struct sl_node_desc with_batch(const struct sl_node_desc *node, int64_t batch)
+{
+        struct sl_node_desc fixed = *node;
+
+        for (uint32_t i = 0; i < fixed.n_inputs; i++)
+                for (uint32_t d = 0; d < fixed.inputs[i].shape.rank; d++)
+                        if (fixed.inputs[i].shape.dims[d] == SL_DIM_BATCH)
+                                fixed.inputs[i].shape.dims[d] = batch;
+        return fixed;
+}
+
+static void expect_agreement(const struct sl_node_desc *node, const struct sl_node_desc *fixed, int64_t batch)
+{
+        char text[SL_SHAPE_TEXT_BYTES], fixed_text[SL_SHAPE_TEXT_BYTES];
+
+        for (uint32_t i = 0; i < node->n_outputs; i++) {
+                const struct sl_shape *said = &node->outputs[i].shape, *got = &fixed->outputs[i].shape;
+                bool agrees = said->rank == got->rank && node->outputs[i].dtype == fixed->outputs[i].dtype;
+
+                for (uint32_t d = 0; d < said->rank && agrees; d++)
+                        agrees = said->dims[d] == SL_DIM_UNKNOWN || got->dims[d] == SL_DIM_UNKNOWN ||
+                                 got->dims[d] == (said->dims[d] == SL_DIM_BATCH ? batch : said->dims[d]);
+                cr_assert(agrees, "%s: output %u is %s, but %s for a batch of %d", sl_op_name(node->op), i,
+                        sl_shape_print(said, text), sl_shape_print(got, fixed_text), (int)batch);
+        }
+}
+
+Test(random_nodes, carry_the_batch_only_where_every_batch_size_agrees)
+{
+        struct random random = {.state = 7};
+        int carried = 0;
+
+        for (int i = 0; i < ROUNDS / 2; i++) {
+                struct sl_node_desc node = random_node(&random);
+                struct sl_error error = {""};
+
+                for (uint32_t k = 0; k < node.n_inputs; k++)
+                        if (node.inputs[k].shape.rank && next(&random, 3))
+                                node.inputs[k].shape.dims[next(&random, 4) ? 0 : next(&random, node.inputs[k].shape.rank)] =
+                                        SL_DIM_BATCH;
+                if (sl_op_infer(&node, &error))
+                        continue;
+                for (int64_t batch = 1; batch <= 4; batch++) {
+                        struct sl_node_desc fixed = with_batch(&node, batch);
+
+                        /* Not every batch size fits what else the node says. */
+                        if (sl_op_infer(&fixed, &error))
+                                continue;
+                        expect_agreement(&node, &fixed, batch);
+                        carried += node.outputs[0].shape.rank && node.outputs[0].shape.dims[0] == SL_DIM_BATCH;
+                }
+        }
+        cr_assert_gt(carried, 10000);
+}
