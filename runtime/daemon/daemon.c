@@ -1,5 +1,5 @@
 #include "daemon.h"
-#include "base/cleanup.h"
+#include "attach.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "config.h"
@@ -11,7 +11,6 @@
 #include "value.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <numa.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +19,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define QUOTED_BYTES 512
@@ -234,16 +236,36 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->context = daemon;
 }
 
-static int new_runtime(struct daemon *daemon, struct sl_error *error)
+/* The socket's path, whose folder is made when it is not there. */
+static int find_socket(const struct daemon *daemon, const char *name, char *ret_path, size_t bytes, struct sl_error *error)
 {
         const char *folder = daemon->config->socket_dir;
-        struct sl_runtime_options options;
-        char path[PATH_MAX];
+        int result = 0;
 
-        fill_options(daemon, folder ? path : NULL, &options);
-        if (folder && snprintf(path, sizeof(path), "%s/%s.sock", folder, options.name) >= (int)sizeof(path))
-                return sl_error_set(error, ENAMETOOLONG, "socket_dir: \"%s\" is too long", folder);
-        return sl_runtime_new(&options, &daemon->runtime, error);
+        if (!folder)
+                result = sl_socket_path(name, ret_path, bytes);
+        else if (snprintf(ret_path, bytes, "%s/%s.sock", folder, name) >= (int)bytes)
+                result = -ENAMETOOLONG;
+        if (result < 0)
+                return sl_error_set(error, -result, "socket of runtime \"%s\" in \"%s\": %s", name,
+                        folder ? folder : "the default folder", strerrordesc_np(-result));
+
+        char *slash = strrchr(ret_path, '/');
+        *slash = 0;
+        if (mkdir(ret_path, 0755) < 0 && errno != EEXIST)
+                result = sl_error_set(error, errno, "socket folder \"%s\": %s", ret_path, strerrordesc_np(errno));
+        *slash = '/';
+        return result;
+}
+
+static int new_runtime(struct daemon *daemon, struct sl_error *error)
+{
+        struct sl_runtime_options options;
+        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+
+        fill_options(daemon, path, &options);
+        int result = find_socket(daemon, options.name, path, sizeof(path), error);
+        return result < 0 ? result : sl_runtime_new(&options, &daemon->runtime, error);
 }
 
 static int run(struct daemon *daemon, struct sl_error *error)
@@ -253,6 +275,9 @@ static int run(struct daemon *daemon, struct sl_error *error)
 
         if (result == 0)
                 result = sl_runtime_load_all(daemon->runtime, &n_failed, error);
+        /* Whoever can attach can infer: the socket appears when the models are ready. */
+        if (result == 0 && !daemon->stopping)
+                result = sl_runtime_listen(daemon->runtime, error);
         if (result < 0)
                 return result;
         if (!daemon->stopping) {
