@@ -1,0 +1,119 @@
+#include "admission.h"
+#include "base/clock.h"
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#define INPUTS  4u
+#define CLASSES 10u
+#define SAMPLES 300u
+
+struct attempt {
+        struct sl_entry entry;
+        struct sl_descriptor descriptors[2];
+};
+
+static struct attempt good(void)
+{
+        return (struct attempt){
+                .entry = {.n_inputs = 1, .n_outputs = 1, .samples = SAMPLES},
+                .descriptors =
+                        {
+                                {.bytes = SAMPLES * INPUTS * 4, .dtype = SL_DTYPE_F32, .rank = 2, .dims = {SAMPLES, INPUTS}},
+                                {.offset = 8192, .bytes = SAMPLES * CLASSES * 4, .dtype = SL_DTYPE_F32, .rank = 2},
+                        },
+        };
+}
+
+static int admit(struct fixture *f, const struct attempt *attempt, struct sl_admission *ret_admission)
+{
+        void *tensors[SL_TENSORS_MAX];
+
+        return sl_admit(
+                &attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), ret_admission, tensors);
+}
+
+Test(admission, takes_a_request_that_fits_and_counts_its_segments)
+{
+        struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
+        struct attempt attempt = good();
+        struct sl_admission admission;
+
+        cr_assert_eq(admit(f, &attempt, &admission), 0);
+        cr_assert_eq(admission.n_segments, 3);
+        fixture_free(f);
+}
+
+/* Each row breaks one field of a good request. */
+#define REFUSALS(X)                                                                                                                \
+        X(entry.flags = 2, EINVAL)                                                                                                 \
+        X(entry.reserved[1] = 1, EINVAL)                                                                                           \
+        X(entry.priority = SL_PRIORITIES, EINVAL)                                                                                  \
+        X(entry.n_inputs = 2, EINVAL)                                                                                              \
+        X(entry.n_outputs = 0, EINVAL)                                                                                             \
+        X(entry.samples = 0, EINVAL)                                                                                               \
+        X(entry.samples = 301, EINVAL)                                                                                             \
+        X(entry.samples = UINT32_MAX, E2BIG)                                                                                       \
+        X(entry.deadline_ns = 1, ETIME)                                                                                            \
+        X(descriptors[0].dtype = SL_DTYPE_F64, EINVAL)                                                                             \
+        X(descriptors[0].dtype = 255, EINVAL)                                                                                      \
+        X(descriptors[0].rank = 3, EINVAL)                                                                                         \
+        X(descriptors[0].rank = 255, EINVAL)                                                                                       \
+        X(descriptors[0].dims[1] = 5, EINVAL)                                                                                      \
+        X(descriptors[0].dims[0] = 299, EINVAL)                                                                                    \
+        X(descriptors[0].bytes = 4799, EINVAL)                                                                                     \
+        X(descriptors[0].bytes = UINT64_MAX, EINVAL)                                                                               \
+        X(descriptors[0].offset = 32, EINVAL)                                                                                      \
+        X(descriptors[0].offset = UINT64_MAX - 63, EFAULT)                                                                         \
+        X(descriptors[0].offset = 1ull << 40, EFAULT)                                                                              \
+        X(descriptors[0].region = 1, EFAULT)                                                                                       \
+        X(descriptors[0].region = UINT16_MAX, EFAULT)                                                                              \
+        X(descriptors[1].dtype = SL_DTYPE_I32, EINVAL)                                                                             \
+        X(descriptors[1].bytes = SAMPLES * CLASSES * 4 - 1, EMSGSIZE)                                                              \
+        X(descriptors[1].bytes = UINT64_MAX, EFAULT)                                                                               \
+        X(descriptors[1].region = 63, EFAULT)
+
+Test(admission, refuses_each_wrong_field_with_its_own_cause)
+{
+        struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
+        struct sl_admission admission = {0};
+
+#define X(change, error)                                                                                                           \
+        {                                                                                                                          \
+                struct attempt attempt = good();                                                                                   \
+                attempt.change;                                                                                                    \
+                int r = admit(f, &attempt, &admission);                                                                            \
+                cr_expect_eq(r, -error, "%s: %d", #change, r);                                                                     \
+        }
+        REFUSALS(X)
+#undef X
+        fixture_free(f);
+}
+
+Test(admission, says_how_much_a_small_output_lacks)
+{
+        struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
+        struct attempt attempt = good();
+        struct sl_admission admission = {0};
+
+        attempt.descriptors[1].bytes = 64;
+        cr_assert_eq(admit(f, &attempt, &admission), -EMSGSIZE);
+        cr_assert_eq(admission.bytes_needed, SAMPLES * CLASSES * 4);
+        fixture_free(f);
+}
+
+/* A region that ends exactly with the tensor is large enough; one byte less is not. */
+Test(admission, bounds_a_tensor_by_the_end_of_its_region)
+{
+        struct fixture *f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 128);
+        struct attempt attempt = good();
+        struct sl_admission admission;
+
+        attempt.descriptors[1].offset = f->channel->regions[0].bytes - attempt.descriptors[1].bytes - 32;
+        attempt.descriptors[1].offset &= ~63ull;
+        cr_assert_eq(admit(f, &attempt, &admission), 0);
+        attempt.descriptors[1].bytes = f->channel->regions[0].bytes - attempt.descriptors[1].offset + 1;
+        cr_assert_eq(admit(f, &attempt, &admission), -EFAULT);
+        fixture_free(f);
+}
