@@ -66,6 +66,12 @@ Test(child, an_end_without_a_reason_is_one_line)
         expect_failure("silent", &(struct sl_compile_options){0}, ECHILD, "status 3");
 }
 
+/* compile_child.c tries the ways out; 7 says that all are shut and that threads still work. */
+Test(child, nothing_gets_out_of_the_sandbox)
+{
+        expect_failure("escape", &(struct sl_compile_options){0}, ECHILD, "status 7");
+}
+
 Test(child, a_child_over_its_wall_time_is_killed)
 {
         expect_failure("sleep", &(struct sl_compile_options){.seconds = 1}, ETIME, "over its time limit of 2 s");
