@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cpu/operator.h"
+#include "cpu/describe.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -21,6 +21,8 @@ struct sl_kernel {
         struct sl_primitive *primitive;
         struct sl_kernel *turn; /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
         size_t turned_offset;
+        int summand;
+        size_t summand_bytes;
         int8_t input_of[SL_ARGUMENT_COUNT];
         size_t scratch_bytes;
         alignas(max_align_t) unsigned char state[];
@@ -187,7 +189,11 @@ static bool loop_fits(const struct sl_node_desc *node)
 
 static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
-        bool slow = false, possible = describe_call(node, call) && sl_primitive_possible(&call->spec, &slow);
+        bool slow = false, possible = false;
+
+        if (describe_call(node, call))
+                possible = sl_primitive_possible(&call->spec, &slow) ||
+                           (sl_describe_sum(node, call) && sl_primitive_possible(&call->spec, &slow));
 
         if (possible && !slow)
                 return WAY_CALL;
@@ -252,6 +258,8 @@ static int compile_call(const struct sl_cpu_call *call, const struct sl_node_des
         result = sl_primitive_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL, &kernel->primitive, error);
         if (!result) {
                 memcpy(kernel->input_of, call->input_of, sizeof(kernel->input_of));
+                kernel->summand = call->summand;
+                kernel->summand_bytes = call->summand ? sl_tensor_bytes(&node->outputs[0]) : 0;
                 kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
                 result = compile_turn(call, node, kernel);
         }
@@ -273,6 +281,9 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
         switch (find_way(node, &call)) {
         case WAY_CALL:
                 result = compile_call(&call, node, packed, ret_kernel, error);
+                /* Plain weights may lead to another of the library's kernels than its own form does. */
+                if (result == -ENOTSUP && sl_describe_sum(node, &call))
+                        result = compile_call(&call, node, packed, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
                 result = plan_loop(node, ret_kernel);
@@ -302,6 +313,8 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
                 kernel->turn->loop->run(kernel->turn->state, &turn);
                 pointers[SL_ARGUMENT_SOURCE] = turned;
         }
+        if (kernel->summand)
+                memcpy(binding->outputs[0], binding->inputs[kernel->summand], kernel->summand_bytes);
         pointers[SL_ARGUMENT_RESULT] = binding->outputs[0];
         pointers[SL_ARGUMENT_SCRATCH] = binding->scratch;
         return sl_primitive_run(kernel->primitive, pointers);

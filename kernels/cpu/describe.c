@@ -40,7 +40,7 @@ static uint32_t count_addends(const struct sl_primitive_spec *spec)
         uint32_t count = 0;
 
         for (uint32_t i = 0; i < spec->n_steps; i++)
-                count += spec->steps[i].adds;
+                count += spec->steps[i].kind == SL_STEP_ADD;
         return count;
 }
 
@@ -52,7 +52,7 @@ bool sl_describe_add(struct sl_cpu_call *call, const struct sl_strided *addend, 
         if (spec->n_steps == SL_PRIMITIVE_STEPS_MAX || side == SL_PRIMITIVE_SIDES_MAX)
                 return false;
         call->input_of[SL_ARGUMENT_SIDE + side] = (int8_t)input;
-        spec->steps[spec->n_steps++] = (struct sl_primitive_step){.adds = true, .addend = *addend};
+        spec->steps[spec->n_steps++] = (struct sl_primitive_step){.kind = SL_STEP_ADD, .addend = *addend};
         return true;
 }
 
@@ -62,7 +62,7 @@ static bool add_function(struct sl_cpu_call *call, uint32_t function, float a, f
 
         /* Two steps of one function with different parameters both get those of the first one (oneDNN 2.6.3, brgemm kernels). */
         for (uint32_t i = 0; i < spec->n_steps; i++)
-                if (!spec->steps[i].adds && spec->steps[i].function == function)
+                if (spec->steps[i].kind == SL_STEP_FUNCTION && spec->steps[i].function == function)
                         return false;
         if (spec->n_steps == SL_PRIMITIVE_STEPS_MAX)
                 return false;
@@ -91,6 +91,26 @@ bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *c
         if (e->activation >= sizeof(functions))
                 return false;
         return add_function(call, functions[e->activation], e->activation == SL_ACT_RELU ? 0.0f : e->act_a, e->act_b);
+}
+
+bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        struct sl_primitive_spec *spec = &call->spec;
+        int residual = (int)node->n_inputs - 1;
+        uint32_t side = 0;
+
+        for (uint32_t i = 0; i < spec->n_steps; i++) {
+                if (spec->steps[i].kind != SL_STEP_ADD)
+                        continue;
+                if (node->epilogue.has_residual && call->input_of[SL_ARGUMENT_SIDE + side] == residual) {
+                        call->input_of[SL_ARGUMENT_SIDE + side] = -1;
+                        call->summand = residual;
+                        spec->steps[i].kind = SL_STEP_SUM;
+                        return true;
+                }
+                side++;
+        }
+        return false;
 }
 
 const struct sl_tensor *sl_describe_input(const struct sl_node_desc *node, uint32_t index)

@@ -20,5 +20,11 @@ bool sl_describe_linear(struct sl_cpu_call *call, float a, float b);
 /* The steps of the node's epilogue. call->spec.result is set already; the residual is seen with the same dimensions. */
 bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *call);
 
+/*
+ * The same call with the residual copied into the result first and summed onto: a pass over memory more, but right in all of the
+ * library's kernels. The residual is the last addend. False: there is none.
+ */
+bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call);
+
 /* The input of the operator itself (not the epilogue's residual), or NULL when it is absent. */
 const struct sl_tensor *sl_describe_input(const struct sl_node_desc *node, uint32_t index);

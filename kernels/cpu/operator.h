@@ -34,6 +34,7 @@ struct sl_cpu_loop {
 struct sl_cpu_call {
         struct sl_primitive_spec spec;
         int8_t input_of[SL_ARGUMENT_COUNT]; /* node input of each argument; -1: none */
+        int summand;                        /* node input that is copied into the result before the run; 0: none */
         struct sl_tensor turned;            /* if it has a type: input 0 is first turned into this layout, in scratch */
 };
 

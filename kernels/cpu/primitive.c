@@ -138,7 +138,9 @@ static dnnl_status_t append_step(dnnl_post_ops_t ops, const struct sl_primitive_
         dnnl_memory_desc_t addend;
         dnnl_status_t status;
 
-        if (!step->adds)
+        if (step->kind == SL_STEP_SUM)
+                return dnnl_post_ops_append_sum(ops, 1.0f);
+        if (step->kind == SL_STEP_FUNCTION)
                 return dnnl_post_ops_append_eltwise(ops, 1.0f, functions[step->function], step->a, step->b);
         status = describe_tensor(&step->addend, false, &addend);
         if (status != dnnl_success)
@@ -266,15 +268,25 @@ static dnnl_status_t describe(const struct sl_primitive_spec *spec, const struct
         return status;
 }
 
-/* Below AVX2 the library adds to the wrong channels when the last block of them is not full (2.6.3). */
-static bool is_wrong(const struct sl_primitive_spec *spec)
+static const char *name_of(dnnl_primitive_desc_t chosen)
+{
+        const char *name = "";
+
+        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
+        return name;
+}
+
+/*
+ * The library's convolution by matrix products mixes up the channels of an addend when channels lie last (2.6.3): seen with
+ * groups, and below AVX2 whenever the last block of channels is not full. Sums onto the result are right.
+ */
+static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
 {
         bool adds = false;
 
         for (uint32_t i = 0; i < spec->n_steps; i++)
-                adds = adds || spec->steps[i].adds;
-        return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.dims[1] % 8 &&
-               dnnl_get_effective_cpu_isa() == dnnl_cpu_isa_sse41;
+                adds = adds || spec->steps[i].kind == SL_STEP_ADD;
+        return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.strides[1] == 1 && strstr(name_of(chosen), "gemm");
 }
 
 /* The library's first choice for the spec. The caller destroys it. */
@@ -282,21 +294,22 @@ static dnnl_status_t choose(const struct sl_primitive_spec *spec, const struct s
         dnnl_primitive_desc_t *ret_chosen)
 {
         struct description d;
-        dnnl_status_t status = is_wrong(spec) ? dnnl_unimplemented : describe(spec, packed, any, &d);
+        dnnl_status_t status = describe(spec, packed, any, &d);
 
         if (status != dnnl_success)
                 return status;
         status = dnnl_primitive_desc_create(ret_chosen, &d.op, d.attr, engine, NULL);
         dnnl_primitive_attr_destroy(d.attr);
+        if (status == dnnl_success && is_wrong(spec, *ret_chosen)) {
+                dnnl_primitive_desc_destroy(*ret_chosen);
+                status = dnnl_unimplemented;
+        }
         return status;
 }
 
 static bool is_slow(dnnl_primitive_desc_t chosen)
 {
-        const char *name = "";
-
-        dnnl_primitive_desc_query(chosen, dnnl_query_impl_info_str, 0, &name);
-        return strstr(name, "ref") != NULL;
+        return strstr(name_of(chosen), "ref") != NULL;
 }
 
 bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow)
@@ -347,7 +360,10 @@ int sl_primitive_choose(const struct sl_primitive_spec *spec, struct sl_packed *
         status = choose(spec, NULL, true, engine, &chosen);
         result = from_status(status);
         if (!result) {
-                result = fill_packed(dnnl_primitive_desc_query_md(chosen, dnnl_query_weights_md, 0), spec, ret_packed);
+                if (is_slow(chosen)) /* no form makes that faster */
+                        *ret_packed = (struct sl_packed){0};
+                else
+                        result = fill_packed(dnnl_primitive_desc_query_md(chosen, dnnl_query_weights_md, 0), spec, ret_packed);
                 dnnl_primitive_desc_destroy(chosen);
         }
         dnnl_engine_destroy(engine);
@@ -388,7 +404,7 @@ static dnnl_status_t add_sides(struct sl_primitive *p, const struct sl_primitive
         for (uint32_t i = 0; i < spec->n_steps && status == dnnl_success; i++) {
                 dnnl_memory_desc_t addend;
 
-                if (!spec->steps[i].adds)
+                if (spec->steps[i].kind != SL_STEP_ADD)
                         continue;
                 status = describe_tensor(&spec->steps[i].addend, false, &addend);
                 if (status == dnnl_success)

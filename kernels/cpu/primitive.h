@@ -68,9 +68,15 @@ enum sl_primitive_argument {
         SL_ARGUMENT_COUNT = SL_ARGUMENT_SIDE + SL_PRIMITIVE_SIDES_MAX,
 };
 
-/* What happens to each element of the result, in order: a function of it, or an addend that broadcasts to it. */
+enum sl_primitive_step_kind {
+        SL_STEP_FUNCTION,
+        SL_STEP_ADD, /* the addend is the next SIDE argument, and broadcasts */
+        SL_STEP_SUM, /* what lay in the result before the run is added */
+};
+
+/* What happens to each element of the result, in order. */
 struct sl_primitive_step {
-        bool adds; /* the addend is the next SIDE argument */
+        uint32_t kind; /* enum sl_primitive_step_kind */
         struct sl_strided addend;
         uint32_t function; /* enum sl_primitive_function */
         float a, b;
