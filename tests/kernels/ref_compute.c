@@ -100,6 +100,29 @@ Test(conv, adds_the_residual_before_the_activation)
         EXPECT_FLOATS(&node, INPUTS(FLOATS(1, 2, 3), FLOATS(2), NULL, FLOATS(-3, 1, 2)), 0, 5, 6);
 }
 
+Test(epilogue, takes_the_last_input_for_the_residual_and_never_for_the_bias)
+{
+        const enum sl_op ops[] = {SL_OP_GEMM, SL_OP_MATMUL};
+
+        for (int i = 0; i < 2; i++) {
+                struct sl_node_desc node = bench_node(ops[i]);
+
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1));
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1));
+                node.epilogue.has_residual = 1;
+                EXPECT_FLOATS(&node, INPUTS(FLOATS(2), FLOATS(3), FLOATS(10)), 16);
+                node.inputs[2].shape = SHAPE(1);
+                bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1));
+                EXPECT_FLOATS(&node, INPUTS(FLOATS(2), FLOATS(3), FLOATS(10), FLOATS(100)), 116);
+        }
+        struct sl_node_desc conv = bench_node(SL_OP_CONV);
+        for (int i = 0; i < 3; i++)
+                bench_input(&conv, SL_DTYPE_F32, SHAPE(1, 1, 1));
+        conv.epilogue.has_residual = 1;
+        EXPECT_FLOATS(&conv, INPUTS(FLOATS(2), FLOATS(3), FLOATS(10)), 16);
+}
+
 Test(epilogue, has_every_activation)
 {
         const struct {

@@ -174,6 +174,8 @@ Test(slice, keeps_the_batch_only_when_all_of_it_is_taken)
         bench_expect_shape(&node, 0, SHAPE(N, 10));
         node = slice(SHAPE(N, 10), -1, INT64_MIN, 0, -1);
         bench_expect_shape(&node, 0, SHAPE(N, 10));
+        node = slice(SHAPE(N, 10), 0, 5, 0, 1);
+        bench_expect_shape(&node, 0, SHAPE(U, 10));
         node = slice(SHAPE(N, 10), 1, INT64_MAX, 0, 1);
         bench_expect_shape(&node, 0, SHAPE(U, 10));
 }
