@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph.h"
+#include "ref/half.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -84,23 +85,6 @@ static int read_ints(const struct sl_value *value, int64_t ints[SL_ATTR_INTS_MAX
         return 0;
 }
 
-static double from_half(uint16_t bits)
-{
-        _Float16 half;
-
-        memcpy(&half, &bits, sizeof(half));
-        return (double)half;
-}
-
-static double from_bfloat(uint16_t bits)
-{
-        uint32_t wide = (uint32_t)bits << 16;
-        float single;
-
-        memcpy(&single, &wide, sizeof(single));
-        return (double)single;
-}
-
 #define READ_AS(type, convert)                                                                                                     \
         do {                                                                                                                       \
                 type typed;                                                                                                        \
@@ -119,9 +103,9 @@ static int read_scalar(const struct sl_value *value, double *ret_scalar)
         case SL_DTYPE_F64:
                 READ_AS(double, );
         case SL_DTYPE_F16:
-                READ_AS(uint16_t, from_half);
+                READ_AS(uint16_t, sl_ref_from_f16);
         case SL_DTYPE_BF16:
-                READ_AS(uint16_t, from_bfloat);
+                READ_AS(uint16_t, sl_ref_from_bf16);
         case SL_DTYPE_I8:
                 READ_AS(int8_t, );
         case SL_DTYPE_I16:

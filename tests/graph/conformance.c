@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "import.h"
 #include "onnx/onnx.pb-c.h"
+#include "ref/half.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -89,7 +90,7 @@ static double element(const void *data, uint32_t dtype, size_t i)
         case SL_DTYPE_F64:
                 return ((const double *)data)[i];
         default:
-                return (double)((const _Float16 *)data)[i];
+                return sl_ref_from_f16(((const uint16_t *)data)[i]);
         }
 }
 
