@@ -100,7 +100,7 @@ static void add_outputs(struct sl_importer *im)
 static int collect_names(struct sl_importer *im)
 {
         const Onnx__GraphProto *proto = im->model->graph;
-        uint32_t count;
+        uint32_t count = 0;
         int result = count_names(im, &count);
 
         if (result == 0)
@@ -251,7 +251,7 @@ int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struc
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
-        size_t n_bytes;
+        size_t n_bytes = 0;
         void *bytes;
         int result;
 
