@@ -1,12 +1,14 @@
 /*
  * Whether a model can be batched is found out, not read from names: it is specialised for several sizes, and all ports must
- * lead with exactly that size and agree in everything else. Exporters write shapes that promise a batch and nodes that break it.
+ * lead with exactly that size and agree in everything else, and no node may mix the samples. Exporters write shapes that promise a
+ * batch and nodes that break it.
  */
 #include "ladder.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "graph.h"
+#include "independence.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -52,18 +54,20 @@ static bool ports_agree(const struct sl_graph *a, const struct sl_graph *b)
         return true;
 }
 
-static bool works_at(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch)
+static bool works_at(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch, bool follow_samples)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *batched = NULL;
 
-        return sl_graph_specialise(graph, batch, &batched, NULL) == 0 && all_lead_with(batched, batch) &&
-               ports_agree(single, batched);
+        if (sl_graph_specialise(graph, batch, &batched, NULL) < 0 || !all_lead_with(batched, batch) ||
+                !ports_agree(single, batched))
+                return false;
+        return !follow_samples || sl_samples_are_independent(single, batched);
 }
 
 static bool is_batchable(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch_max)
 {
-        return sl_graph_has_batch(graph) && all_lead_with(single, 1) && works_at(graph, single, 2) &&
-               (batch_max <= 2 || works_at(graph, single, batch_max));
+        return sl_graph_has_batch(graph) && all_lead_with(single, 1) && works_at(graph, single, 2, true) &&
+               (batch_max <= 2 || works_at(graph, single, batch_max, false));
 }
 
 static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl_error *error)

@@ -291,6 +291,17 @@ Test(results, a_reshape_that_fixes_the_batch_makes_a_ladder_of_one)
         compare_all(&net, false);
 }
 
+Test(results, a_model_that_mixes_samples_has_a_ladder_of_one)
+{
+        struct network net;
+        uint32_t x;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4));
+        network_output(&net, network_node(&net, SL_OP_SOFTMAX, VALUES(x), ATTRS({SL_ATTR_AXIS, 0, {0}})));
+        compare_all(&net, false);
+}
+
 Test(results, a_tail_runs_as_the_largest_sizes_that_fit)
 {
         struct sl_instance *instance;

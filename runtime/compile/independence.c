@@ -1,0 +1,244 @@
+/*
+ * The samples are followed through the graph. In each value they lie along one axis: the only dimension that doubles from one
+ * sample to two. Reshapes may have merged other dimensions into that axis, so a number says how many whole copies of all samples
+ * the axis holds in front of each other:
+ *
+ *     elements of the axis = copies * samples * rest
+ *
+ * A node mixes samples when it computes along that axis, when the samples vanish from its output, or when a reshape cuts
+ * across them.
+ */
+#include "independence.h"
+
+#include "base/cleanup.h"
+#include "graph.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_AXIS  (-1) /* the same for one sample and for two */
+#define NO_TRACK (-2)
+
+struct follower {
+        const struct sl_graph *one, *two;
+        uint64_t *copies; /* of each value that has samples */
+};
+
+static int axis_of(const struct follower *follower, uint32_t value)
+{
+        const struct sl_shape *one = &follower->one->values[value].tensor.shape;
+        const struct sl_shape *two = &follower->two->values[value].tensor.shape;
+        int axis = NO_AXIS;
+
+        if (one->rank != two->rank)
+                return NO_TRACK;
+        for (uint32_t i = 0; i < one->rank; i++) {
+                if (one->dims[i] == two->dims[i])
+                        continue;
+                if (axis != NO_AXIS || two->dims[i] != 2 * one->dims[i])
+                        return NO_TRACK;
+                axis = (int)i;
+        }
+        return axis;
+}
+
+static uint64_t product(const int64_t *dims, int n)
+{
+        uint64_t result = 1;
+
+        for (int i = 0; i < n; i++)
+                result *= (uint64_t)dims[i];
+        return result;
+}
+
+/* Numbers that are the same for each sample, and for any number of them. */
+static bool constant_is_uniform(const struct follower *follower, uint32_t value, int axis)
+{
+        const struct sl_value *one = &follower->one->values[value], *two = &follower->two->values[value];
+        const struct sl_shape *shape = &one->tensor.shape;
+        uint64_t outer, chunk;
+
+        if (one->kind != SL_VALUE_CONSTANT || axis == NO_TRACK)
+                return false;
+        if (axis == NO_AXIS)
+                return one->data == two->data || !memcmp(one->data, two->data, one->data_bytes);
+        outer = product(shape->dims, axis);
+        chunk = outer ? one->data_bytes / outer : 0;
+        for (uint64_t i = 0; i < outer; i++) {
+                const uint8_t *alone = (const uint8_t *)one->data + i * chunk, *both = (const uint8_t *)two->data + 2 * i * chunk;
+
+                if (memcmp(alone, both, chunk) || memcmp(alone, both + chunk, chunk))
+                        return false;
+        }
+        return true;
+}
+
+static int64_t wrapped(int64_t axis, uint32_t rank)
+{
+        return axis < 0 ? axis + (int64_t)rank : axis;
+}
+
+static bool slices_axis(const struct sl_node *node, const struct sl_tensor *in, const struct sl_tensor *out, int axis)
+{
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        uint32_t n = axes ? axes->count : in->shape.rank;
+
+        if (in->shape.dims[axis] != out->shape.dims[axis])
+                return true;
+        for (uint32_t i = 0; i < n; i++) {
+                int64_t at = axes ? wrapped(axes->ints[i], in->shape.rank) : (int64_t)i;
+
+                if (at == axis && sl_attrs_ints(&node->attrs, SL_ATTR_STEPS, i, 1) != 1)
+                        return true;
+        }
+        return false;
+}
+
+/* Does the node compute along the axis of the samples in input 0? What changes the axis' length shows in the shapes instead. */
+static bool computes_along(const struct sl_node *node, const struct sl_tensor *in, const struct sl_tensor *out, int axis)
+{
+        int64_t last = wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -1), in->shape.rank);
+        int64_t first = wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), in->shape.rank);
+
+        switch (node->op) {
+        case SL_OP_SOFTMAX:
+        case SL_OP_LOG_SOFTMAX:
+                return last == axis;
+        case SL_OP_LAYER_NORM:
+                return axis >= last;
+        case SL_OP_CONCAT:
+        case SL_OP_SPLIT:
+        case SL_OP_GATHER:
+                return first == axis;
+        case SL_OP_SLICE:
+                return slices_axis(node, in, out, axis);
+        case SL_OP_TILE:
+                return in->shape.dims[axis] != out->shape.dims[axis];
+        default:
+                /* Windows, channels and pixels: everything behind the leading axis may be mixed. */
+                return (sl_op_traits(node->op) & SL_OP_SPATIAL) && node->op != SL_OP_PAD && axis != 0;
+        }
+}
+
+static bool keeps_order(uint32_t op)
+{
+        return op != SL_OP_IDENTITY && (sl_op_traits(op) & SL_OP_VIEW);
+}
+
+/* The elements stay in order, so there are as many copies of all samples in the whole tensor as before. */
+static uint64_t copies_behind_view(const struct follower *follower, const struct sl_node *node, int axis_in, int axis_out)
+{
+        const struct sl_shape *in = &follower->two->values[node->inputs[0]].tensor.shape;
+        const struct sl_shape *out = &follower->two->values[node->outputs[0]].tensor.shape;
+        uint64_t whole = product(in->dims, axis_in) * follower->copies[node->inputs[0]], before = product(out->dims, axis_out);
+
+        return before && whole % before == 0 ? whole / before : 0;
+}
+
+/* Joins what the inputs say. False when they contradict each other. *ret_copies: 0 when no input has samples. */
+static bool join_inputs(struct follower *follower, const struct sl_node *node, uint64_t *ret_copies)
+{
+        uint64_t copies = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                uint32_t value = node->inputs[i];
+                int axis = value == SL_VALUE_NONE ? NO_AXIS : axis_of(follower, value);
+
+                if (axis == NO_TRACK)
+                        return false;
+                if (value == SL_VALUE_NONE)
+                        continue;
+                if (follower->two->values[value].kind == SL_VALUE_CONSTANT) {
+                        if (!constant_is_uniform(follower, value, axis))
+                                return false;
+                        continue;
+                }
+                if (axis == NO_AXIS)
+                        continue;
+                if (copies && copies != follower->copies[value])
+                        return false;
+                copies = follower->copies[value];
+        }
+        *ret_copies = copies;
+        return true;
+}
+
+static bool input_is_mixed(const struct follower *follower, const struct sl_node *node, uint32_t input)
+{
+        const struct sl_tensor *out = &follower->two->values[node->outputs[0]].tensor;
+        uint32_t value = node->inputs[input];
+        int axis = value == SL_VALUE_NONE ? NO_AXIS : axis_of(follower, value);
+
+        /* Indices of Gather lie along other axes than its data. */
+        if (axis < 0 || (node->op == SL_OP_GATHER && input > 0))
+                return false;
+        return computes_along(node, &follower->two->values[value].tensor, out, axis);
+}
+
+static bool follow_output(struct follower *follower, const struct sl_node *node, uint32_t value, uint64_t copies)
+{
+        int axis = axis_of(follower, value);
+
+        if (axis == NO_TRACK || (copies && axis == NO_AXIS))
+                return false;
+        if (axis == NO_AXIS)
+                return true;
+        /* Samples that come from nowhere are broadcast, unless they are counted. */
+        if (!copies)
+                copies = node->op == SL_OP_RANGE ? 0 : 1;
+        else if (keeps_order(node->op))
+                copies = copies_behind_view(follower, node, axis_of(follower, node->inputs[0]), axis);
+        follower->copies[value] = copies;
+        return copies != 0;
+}
+
+static bool follow_node(struct follower *follower, const struct sl_node *node)
+{
+        uint64_t copies;
+
+        if (!join_inputs(follower, node, &copies))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                if (input_is_mixed(follower, node, i))
+                        return false;
+        }
+        for (uint32_t i = 0; i < node->n_outputs; i++) {
+                if (node->outputs[i] != SL_VALUE_NONE && !follow_output(follower, node, node->outputs[i], copies))
+                        return false;
+        }
+        return true;
+}
+
+static bool outputs_lead_with_samples(const struct follower *follower)
+{
+        for (uint32_t i = 0; i < follower->two->n_outputs; i++) {
+                uint32_t value = follower->two->outputs[i];
+
+                if (follower->two->values[value].kind == SL_VALUE_CONSTANT) {
+                        if (!constant_is_uniform(follower, value, axis_of(follower, value)))
+                                return false;
+                } else if (axis_of(follower, value) != 0 || follower->copies[value] != 1) {
+                        return false;
+                }
+        }
+        return true;
+}
+
+bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *two)
+{
+        SL_CLEANUP(sl_cleanup_free) uint64_t *copies = calloc(two->n_values + 1u, sizeof(*copies));
+        struct follower follower = {.one = one, .two = two, .copies = copies};
+
+        if (!copies || one->n_nodes != two->n_nodes || one->n_values != two->n_values)
+                return false;
+        for (uint32_t i = 0; i < two->n_inputs; i++)
+                copies[two->inputs[i]] = 1;
+        for (uint32_t i = 0; i < two->n_nodes; i++) {
+                if (one->nodes[i].dead != two->nodes[i].dead)
+                        return false;
+                if (!two->nodes[i].dead && !follow_node(&follower, &two->nodes[i]))
+                        return false;
+        }
+        return outputs_lead_with_samples(&follower);
+}

@@ -1,0 +1,15 @@
+/*
+ * Whether each sample of a batch gets the result that it would get alone. A batcher may only put strangers together when it does.
+ * Pure; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct sl_graph;
+
+/*
+ * @one, @two: the same graph specialised for 1 and for 2 samples, which lead all inputs and outputs. False also when it cannot be
+ * told, so that the worst is a model that is not batched.
+ */
+bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *two);

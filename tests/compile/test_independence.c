@@ -1,0 +1,136 @@
+#include "independence.h"
+#include "network.h"
+
+#include <criterion/criterion.h>
+
+static struct network net;
+static uint32_t x; /* [N, 4, 6] */
+
+static void begin(void)
+{
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 6));
+}
+
+static void end(void)
+{
+        network_deinit(&net);
+}
+
+static bool independent(uint32_t output)
+{
+        struct sl_graph *one, *two;
+        bool result;
+
+        network_output(&net, output);
+        network_finish(&net);
+        cr_assert_eq(sl_graph_specialise(net.graph, 1, &one, NULL), 0);
+        cr_assert_eq(sl_graph_specialise(net.graph, 2, &two, NULL), 0);
+        result = sl_samples_are_independent(one, two);
+        sl_graph_free(one);
+        sl_graph_free(two);
+        return result;
+}
+
+static uint32_t with_axis(uint32_t op, uint32_t input, int64_t axis)
+{
+        return network_node(&net, op, VALUES(input), ATTRS({SL_ATTR_AXIS, 0, {axis}}));
+}
+
+static uint32_t transpose(uint32_t input, int64_t a, int64_t b, int64_t c)
+{
+        return network_node(&net, SL_OP_TRANSPOSE, VALUES(input), ATTRS({SL_ATTR_PERM, 3, {a, b, c}}));
+}
+
+static uint32_t reshape2(uint32_t input, int64_t a, int64_t b)
+{
+        return network_node(&net, SL_OP_RESHAPE, VALUES(input), ATTRS({SL_ATTR_SHAPE, 2, {a, b}}));
+}
+
+static uint32_t reshape3(uint32_t input, int64_t a, int64_t b, int64_t c)
+{
+        return network_node(&net, SL_OP_RESHAPE, VALUES(input), ATTRS({SL_ATTR_SHAPE, 3, {a, b, c}}));
+}
+
+TestSuite(independence, .init = begin, .fini = end);
+
+Test(independence, a_softmax_within_a_sample_keeps_samples_apart)
+{
+        cr_assert(independent(with_axis(SL_OP_SOFTMAX, x, 1)));
+}
+
+Test(independence, a_softmax_over_the_batch_mixes)
+{
+        cr_assert(!independent(with_axis(SL_OP_SOFTMAX, x, 0)));
+}
+
+Test(independence, a_softmax_over_the_batch_behind_a_transpose_mixes)
+{
+        cr_assert(!independent(transpose(with_axis(SL_OP_SOFTMAX, transpose(x, 1, 0, 2), 1), 1, 0, 2)));
+}
+
+Test(independence, a_mean_over_the_batch_mixes_though_it_is_broadcast_back)
+{
+        uint32_t mean = network_node(&net, SL_OP_REDUCE_MEAN, VALUES(x), ATTRS({SL_ATTR_AXES, 1, {0}}, {SL_ATTR_KEEPDIMS, 0, {1}}));
+
+        cr_assert(!independent(network_node(&net, SL_OP_SUB, VALUES(x, mean), 0, NULL)));
+}
+
+Test(independence, a_mean_within_a_sample_keeps_samples_apart)
+{
+        uint32_t mean = network_node(&net, SL_OP_REDUCE_MEAN, VALUES(x), ATTRS({SL_ATTR_AXES, 1, {2}}, {SL_ATTR_KEEPDIMS, 0, {1}}));
+
+        cr_assert(independent(network_node(&net, SL_OP_SUB, VALUES(x, mean), 0, NULL)));
+}
+
+Test(independence, positions_merged_behind_the_batch_and_parted_again_keep_samples_apart)
+{
+        uint32_t merged = reshape2(x, -1, 6);
+
+        merged = network_node(&net, SL_OP_MATMUL, VALUES(merged, network_weights(&net, DIMS(6, 6))), 0, NULL);
+        cr_assert(independent(reshape3(merged, -1, 4, 6)));
+}
+
+Test(independence, positions_merged_before_the_batch_and_parted_again_keep_samples_apart)
+{
+        uint32_t merged = reshape2(transpose(x, 1, 0, 2), -1, 6);
+
+        merged = network_apply(&net, SL_OP_RELU, merged);
+        cr_assert(independent(transpose(reshape3(merged, 4, -1, 6), 1, 0, 2)));
+}
+
+Test(independence, a_reshape_that_cuts_across_samples_mixes)
+{
+        uint32_t cut = reshape2(x, 24, -1);
+
+        cr_assert(!independent(network_node(&net, SL_OP_TRANSPOSE, VALUES(cut), ATTRS({SL_ATTR_PERM, 2, {1, 0}}))));
+}
+
+Test(independence, a_batch_normalization_keeps_samples_apart)
+{
+        cr_assert(independent(network_batch_norm(&net, x, 4)));
+}
+
+Test(independence, similarities_between_samples_mix)
+{
+        uint32_t flat = with_axis(SL_OP_FLATTEN, x, 1);
+        uint32_t turned = network_node(&net, SL_OP_TRANSPOSE, VALUES(flat), ATTRS({SL_ATTR_PERM, 2, {1, 0}}));
+        uint32_t scores = network_node(&net, SL_OP_MATMUL, VALUES(flat, turned), 0, NULL);
+
+        cr_assert(!independent(network_node(&net, SL_OP_MATMUL, VALUES(scores, flat), 0, NULL)));
+}
+
+Test(independence, attention_within_a_sample_keeps_samples_apart)
+{
+        uint32_t scores = network_node(&net, SL_OP_MATMUL, VALUES(x, transpose(x, 0, 2, 1)), 0, NULL);
+
+        cr_assert(independent(network_node(&net, SL_OP_MATMUL, VALUES(with_axis(SL_OP_SOFTMAX, scores, -1), x), 0, NULL)));
+}
+
+Test(independence, samples_in_reverse_order_are_mixed)
+{
+        uint32_t reversed = network_node(&net, SL_OP_SLICE, VALUES(x),
+                ATTRS({SL_ATTR_STARTS, 1, {-1}}, {SL_ATTR_ENDS, 1, {-1000000}}, {SL_ATTR_AXES, 1, {0}}, {SL_ATTR_STEPS, 1, {-1}}));
+
+        cr_assert(!independent(reversed));
+}
