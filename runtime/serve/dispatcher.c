@@ -9,6 +9,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -207,11 +208,33 @@ static void raise_priority(void)
         (void)setpriority(PRIO_PROCESS, 0, -10);
 }
 
+/* A wait belongs to the thread that makes it. */
+static int make_wait(struct sl_dispatcher *d, struct sl_error *error)
+{
+        int r = sl_wait_new(d->options.wait, &d->wait, error);
+
+        d->bell.wait = d->wait;
+        d->bell.token = TOKEN_BELL;
+        return r;
+}
+
+struct start {
+        struct sl_dispatcher *dispatcher;
+        struct sl_error *error;
+        int result;
+        sem_t done;
+};
+
 static void *dispatcher_main(void *argument)
 {
-        struct sl_dispatcher *d = argument;
+        struct start *start = argument;
+        struct sl_dispatcher *d = start->dispatcher;
         struct idle idle = {0};
 
+        start->result = make_wait(d, start->error);
+        sem_post(&start->done); /* @start is gone from here on */
+        if (!d->wait)
+                return NULL;
         raise_priority();
         while (!d->quit) {
                 if (pass(d)) {
@@ -230,12 +253,8 @@ static void *dispatcher_main(void *argument)
 static int allocate(struct sl_dispatcher *d, struct sl_error *error)
 {
         size_t queues = (size_t)d->options.clients_max * SL_QUEUES_MAX;
-        int r = sl_wait_new(d->options.wait, &d->wait, error);
+        int r;
 
-        if (r < 0)
-                return r;
-        d->bell.wait = d->wait;
-        d->bell.token = TOKEN_BELL;
         d->hot = calloc(queues, sizeof(*d->hot));
         d->cold = calloc(queues, sizeof(*d->cold));
         r = sl_mailbox_new(COMMANDS, sizeof(struct sl_command), &d->commands);
@@ -248,19 +267,24 @@ static int allocate(struct sl_dispatcher *d, struct sl_error *error)
 
 static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
 {
+        struct start start = {.dispatcher = d, .error = error};
         pthread_attr_t attributes;
         int r = pthread_attr_init(&attributes);
 
+        sem_init(&start.done, 0, 0);
         if (r == 0 && CPU_COUNT(&d->options.cpus))
                 pthread_attr_setaffinity_np(&attributes, sizeof(d->options.cpus), &d->options.cpus);
         if (r == 0)
-                r = pthread_create(&d->thread, &attributes, dispatcher_main, d);
+                r = pthread_create(&d->thread, &attributes, dispatcher_main, &start);
         pthread_attr_destroy(&attributes);
         if (r)
                 return sl_error_set(error, r, "cannot start the dispatcher thread: %s", strerror(r));
         d->running = true;
         pthread_setname_np(d->thread, "sl-dispatcher");
-        return 0;
+        while (sem_wait(&start.done) < 0)
+                ;
+        sem_destroy(&start.done);
+        return start.result;
 }
 
 int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dispatcher **ret_dispatcher, struct sl_error *error)

@@ -599,9 +599,9 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 result = want(r, spec, again, &entry, error);
         if (result < 0)
                 return result;
-        entry->asker = asker;
         if (entry->state == ENTRY_READY && !entry->replace)
-                answer(r, entry, 0, "already loaded");
+                return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
+        entry->asker = asker;
         sl_registry_advance(r);
         return 0;
 }

@@ -6,7 +6,8 @@
  *     dispatcher thread                               submission rings, admission, broadcaster, schedulers, completions
  *     worker threads (one per instance)               batcher, predictor, sender; the last sender of a segment combines it
  *
- * Threads own what they touch and talk through single-producer mailboxes; see README.md in this folder.
+ * One thread is the control thread: it makes the runtime and makes every call below. Threads own what they touch and talk through
+ * single-producer mailboxes; see README.md in this folder.
  */
 #pragma once
 

@@ -1,0 +1,56 @@
+/*
+ * A whole runtime in this process, with the digits networks, and clients of it: for tests of the path from submit to completion.
+ */
+#pragma once
+
+#include "runtime.h"
+#include "starling.h"
+
+#include <pthread.h>
+
+#define SERVICE_MODELS_MAX 16
+#define DIGITS_SAMPLES     599u
+#define DIGITS_PIXELS      64u
+#define DIGITS_CLASSES     10u
+
+struct service {
+        struct sl_runtime *runtime;
+        struct sl_runtime_options options;
+        struct sl_model_spec specs[SERVICE_MODELS_MAX];
+        uint32_t n_specs;
+        char directory[64], socket_path[96];
+        int stop_fd, reload_fd;
+        pthread_t thread;
+        char log[16384]; /* every line */
+        pthread_mutex_t log_lock;
+};
+
+/* The five digits networks and their mean, "digits". Change options or specs, then start. */
+void service_init(struct service *service);
+void service_start(struct service *service);
+
+/* As SIGTERM, then waits for the end; a second call of service_hurry() between them is a second SIGTERM. */
+void service_stop(struct service *service);
+
+/* As SIGHUP, with the specs as they are now. */
+void service_reload(struct service *service);
+
+/* Waits until the log has @text; fails after 20 s. */
+void service_expect_log(struct service *service, const char *text);
+
+struct starling_client *service_connect(struct service *service, enum starling_role role);
+
+/* Test images and expected predictions: one tensor each, in the client's arena. */
+struct digits {
+        struct starling_tensor images, probabilities;
+        float *expected;
+};
+void digits_load(struct digits *digits, struct starling_client *client, const char *model);
+void digits_free(struct digits *digits);
+
+/* Infers samples [start, start + n) in one request and fails unless they agree with the expected ones to 1e-5. */
+void digits_check(struct digits *digits, struct starling_queue *queue, struct starling_model *model, uint32_t start, uint32_t n);
+
+/* A request for samples [start, start + n); the tensors are the caller's. */
+struct starling_request digits_request(struct digits *digits, struct starling_model *model, uint32_t start, uint32_t n,
+        struct starling_tensor *ret_input, struct starling_tensor *ret_output);
