@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "cpu/threads.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -455,4 +456,11 @@ void case_check(const char *line)
                 test_kernel_deinit(&ref);
         }
         test_kernel_deinit(&cpu);
+}
+
+void case_check_all(const char *const *lines, size_t n_lines)
+{
+        sl_cpu_use_one_thread();
+        for (size_t i = 0; i < n_lines; i++)
+                case_check(lines[i]);
 }

@@ -66,3 +66,6 @@ int test_kernel_launch_in_place(struct test_kernel *k);
 
 /* Runs the line on both backends and compares every output, twice, and in place where the operator allows it. */
 void case_check(const char *line);
+
+/* Each of them, on one thread. */
+void case_check_all(const char *const *lines, size_t n_lines);

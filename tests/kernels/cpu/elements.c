@@ -3,16 +3,7 @@
  */
 #include "case.h"
 
-#include "cpu/threads.h"
-
 #include <criterion/criterion.h>
-
-#define CHECK_ALL(lines)                                                                                                           \
-        do {                                                                                                                       \
-                sl_cpu_use_one_thread();                                                                                           \
-                for (size_t i = 0; i < sizeof(lines) / sizeof((lines)[0]); i++)                                                    \
-                        case_check((lines)[i]);                                                                                    \
-        } while (0)
 
 static const char *const functions[] = {
         "Relu 3x5x7",
@@ -71,7 +62,7 @@ static const char *const functions[] = {
 
 Test(cpu_elements, a_function_gives_what_the_reference_gives)
 {
-        CHECK_ALL(functions);
+        case_check_all(functions, sizeof(functions) / sizeof(functions[0]));
 }
 
 static const char *const pairs[] = {
@@ -133,7 +124,7 @@ static const char *const pairs[] = {
 
 Test(cpu_elements, a_pair_of_operands_broadcasts_as_the_reference_does)
 {
-        CHECK_ALL(pairs);
+        case_check_all(pairs, sizeof(pairs) / sizeof(pairs[0]));
 }
 
 static const char *const statistics[] = {
@@ -179,5 +170,5 @@ static const char *const statistics[] = {
 
 Test(cpu_elements, a_normalisation_or_reduction_gives_what_the_reference_gives)
 {
-        CHECK_ALL(statistics);
+        case_check_all(statistics, sizeof(statistics) / sizeof(statistics[0]));
 }

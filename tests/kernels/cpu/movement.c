@@ -3,8 +3,6 @@
  */
 #include "case.h"
 
-#include "cpu/threads.h"
-
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -66,9 +64,7 @@ static const char *const moves[] = {
 
 Test(cpu_movement, elements_arrive_where_the_reference_puts_them)
 {
-        sl_cpu_use_one_thread();
-        for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++)
-                case_check(moves[i]);
+        case_check_all(moves, sizeof(moves) / sizeof(moves[0]));
 }
 
 static void check_index(int64_t index, int expected)

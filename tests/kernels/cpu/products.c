@@ -3,16 +3,7 @@
  */
 #include "case.h"
 
-#include "cpu/threads.h"
-
 #include <criterion/criterion.h>
-
-#define CHECK_ALL(lines)                                                                                                           \
-        do {                                                                                                                       \
-                sl_cpu_use_one_thread();                                                                                           \
-                for (size_t i = 0; i < sizeof(lines) / sizeof((lines)[0]); i++)                                                    \
-                        case_check((lines)[i]);                                                                                    \
-        } while (0)
 
 static const char *const convolutions[] = {
         "Conv 1x3x12x12 8x3x3x3",
@@ -61,7 +52,7 @@ static const char *const convolutions[] = {
 
 Test(cpu_products, a_convolution_gives_what_the_reference_gives)
 {
-        CHECK_ALL(convolutions);
+        case_check_all(convolutions, sizeof(convolutions) / sizeof(convolutions[0]));
 }
 
 static const char *const gemms[] = {
@@ -90,7 +81,7 @@ static const char *const gemms[] = {
 
 Test(cpu_products, a_gemm_gives_what_the_reference_gives)
 {
-        CHECK_ALL(gemms);
+        case_check_all(gemms, sizeof(gemms) / sizeof(gemms[0]));
 }
 
 static const char *const matmuls[] = {
@@ -120,7 +111,7 @@ static const char *const matmuls[] = {
 
 Test(cpu_products, a_matmul_gives_what_the_reference_gives)
 {
-        CHECK_ALL(matmuls);
+        case_check_all(matmuls, sizeof(matmuls) / sizeof(matmuls[0]));
 }
 
 static const char *const pools[] = {
@@ -152,5 +143,5 @@ static const char *const pools[] = {
 
 Test(cpu_products, a_pooling_gives_what_the_reference_gives)
 {
-        CHECK_ALL(pools);
+        case_check_all(pools, sizeof(pools) / sizeof(pools[0]));
 }
