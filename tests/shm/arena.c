@@ -197,12 +197,14 @@ Test(arena, an_arena_of_one_page_still_serves_any_small_size)
 struct crowd {
         struct sl_arena *arena;
         _Atomic uint8_t *owners;
+        uint8_t *memory; /* plain bytes: a block that changes its thread without being handed over is a race */
         _Atomic uint32_t broken;
         _Atomic uint32_t next;
 };
 
 static void own(struct crowd *crowd, uint64_t offset, uint64_t bytes, uint8_t from, uint8_t to)
 {
+        memset(crowd->memory + offset, to, bytes);
         for (uint64_t unit = offset / 64; unit < (offset + bytes + 63) / 64; unit++)
                 if (atomic_exchange_explicit(&crowd->owners[unit], to, memory_order_relaxed) != from)
                         atomic_fetch_add(&crowd->broken, 1);
@@ -245,7 +247,7 @@ static void *live_in_crowd(void *context)
 
 Test(arena, blocks_in_use_never_overlap_whatever_threads_do)
 {
-        struct crowd crowd = {.arena = arena_of(CROWD_BYTES), .owners = calloc(CROWD_BYTES / 64, 1)};
+        struct crowd crowd = {.arena = arena_of(CROWD_BYTES), .owners = calloc(CROWD_BYTES / 64, 1), .memory = malloc(CROWD_BYTES)};
         pthread_t threads[THREADS];
 
         for (int i = 0; i < THREADS; i++)
@@ -257,6 +259,7 @@ Test(arena, blocks_in_use_never_overlap_whatever_threads_do)
         cr_expect_eq(take(crowd.arena, CROWD_BYTES), 0, "all joins again");
         sl_arena_free(crowd.arena);
         free((void *)crowd.owners);
+        free(crowd.memory);
 }
 
 static void *give_all(void *context)

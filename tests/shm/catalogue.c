@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,8 @@ Test(catalogue, a_writer_that_died_inside_a_change_does_not_hang_readers)
         free(catalogue);
 }
 
+#define WHOLE_COPIES 1000
+
 struct writing {
         struct sl_catalogue *catalogue;
         atomic_bool stop;
@@ -102,6 +105,8 @@ static void *write_on(void *context)
         for (uint32_t number = 1; !atomic_load(&writing->stop); number++) {
                 fill(&model, number);
                 sl_catalogue_write(writing->catalogue, 0, &model);
+                for (int pause = 0; pause < 20; pause++)
+                        sched_yield();
         }
         return NULL;
 }
@@ -114,7 +119,7 @@ Test(catalogue, a_copy_is_whole_or_refused)
         int whole = 0;
 
         cr_assert_eq(pthread_create(&thread, NULL, write_on, &writing), 0);
-        while (whole < 2000) {
+        while (whole < WHOLE_COPIES) {
                 int r = sl_catalogue_read(writing.catalogue, 0, &got);
 
                 cr_assert(r == 0 || r == -EAGAIN || (r == -ENOENT && whole == 0));
