@@ -15,13 +15,13 @@
 #define NICENESS        10
 #define DESCRIPTORS_MAX 64
 
-static int limit(int resource, const char *name, uint64_t value, struct sl_error *error)
+static int limit(int resource, const char *name, uint64_t soft, uint64_t hard, struct sl_error *error)
 {
-        struct rlimit both = {.rlim_cur = value, .rlim_max = value};
+        struct rlimit both = {.rlim_cur = soft, .rlim_max = hard};
 
         if (setrlimit(resource, &both) == 0)
                 return 0;
-        return sl_error_set(error, errno, "limit of %s to %llu: %s", name, (unsigned long long)value, strerror(errno));
+        return sl_error_set(error, errno, "limit of %s to %llu: %s", name, (unsigned long long)soft, strerror(errno));
 }
 
 static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *error)
@@ -30,16 +30,18 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
                 int resource;
                 const char *name;
                 uint64_t value;
+                uint64_t slack; /* of the hard limit above the soft one */
         } rows[] = {
-                {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->memory_bytes},
-                {RLIMIT_FSIZE, "file size", limits->memory_bytes},
-                {RLIMIT_CPU, "processor time", limits->seconds},
-                {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX},
-                {RLIMIT_CORE, "core dumps", 0},
+                {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->memory_bytes, 0},
+                {RLIMIT_FSIZE, "file size", limits->memory_bytes, 0},
+                /* At the soft limit comes SIGXCPU, which tells the parent why; at the hard one an anonymous SIGKILL. */
+                {RLIMIT_CPU, "processor time", limits->seconds, 1},
+                {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX, 0},
+                {RLIMIT_CORE, "core dumps", 0, 0},
         };
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                int r = limit(rows[i].resource, rows[i].name, rows[i].value, error);
+                int r = limit(rows[i].resource, rows[i].name, rows[i].value, rows[i].value + rows[i].slack, error);
 
                 if (r < 0)
                         return r;

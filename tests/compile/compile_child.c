@@ -97,6 +97,16 @@ static int try_to_escape(void)
         return STATUS_HELD;
 }
 
+static int spin(void)
+{
+        struct sl_sandbox_limits limits = {.memory_bytes = 1ull << 30, .seconds = 1, .parent = getppid()};
+
+        if (sl_sandbox_enter(&limits, NULL) < 0)
+                return 19;
+        for (volatile uint64_t turns = 0;; turns = turns + 1)
+                ;
+}
+
 int main(int argc, char **argv)
 {
         const char *model = model_of(argc, argv);
@@ -108,6 +118,8 @@ int main(int argc, char **argv)
         }
         if (!strcmp(model, "escape"))
                 return try_to_escape();
+        if (!strcmp(model, "spin"))
+                return spin();
         if (!strcmp(model, "sleep"))
                 sleep(600);
         if (!strcmp(model, "silent"))

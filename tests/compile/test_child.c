@@ -77,6 +77,12 @@ Test(child, a_child_over_its_wall_time_is_killed)
         expect_failure("sleep", &(struct sl_compile_options){.seconds = 1}, ETIME, "over its time limit of 2 s");
 }
 
+/* The limit of wall time is long enough for the limit of processor time to come first. */
+Test(child, a_child_over_its_processor_time_says_so)
+{
+        expect_failure("spin", &(struct sl_compile_options){.seconds = 20}, ETIME, "over its time limit of 20 s");
+}
+
 Test(child, a_program_that_cannot_be_started_is_named)
 {
         struct sl_compile_options options = {.program = "/nowhere/program", .model_path = "model"};
