@@ -132,6 +132,8 @@ static void parse_word(struct test_case *test, char *word)
                 test->below = atoll(word + 6);
         else if (!strncmp(word, "second:", 7))
                 test->has_second = true, test->second = atof(word + 7);
+        else if (!strncmp(word, "wide:", 5))
+                test->wide = atof(word + 5);
         else if (!strncmp(word, "loose:", 6))
                 test->loose = atof(word + 6);
         else
@@ -140,7 +142,7 @@ static void parse_word(struct test_case *test, char *word)
 
 void case_parse(const char *line, struct test_case *ret_case)
 {
-        struct test_case test = {.line = line, .below = 100, .loose = 1e-5, .node.n_outputs = 1};
+        struct test_case test = {.line = line, .below = 100, .loose = 1e-5, .wide = 1.0, .node.n_outputs = 1};
         struct sl_error error = {{0}};
         char *copy = strdup(line), *rest, *word = strtok_r(copy, " ", &rest);
         int op = strcmp(word, "Reorder") ? sl_op_find(word) : SL_OP_REORDER;
@@ -198,7 +200,7 @@ static double random_value(const struct test_case *test, uint32_t dtype, uint64_
         if (dtype == SL_DTYPE_BOOL)
                 return unit < 0.5;
         if (sl_dtype_is_float(dtype))
-                return test->positive ? 0.5 + unit : 2.0 * unit - 1.0;
+                return test->wide * (test->positive ? 0.5 + unit : 2.0 * unit - 1.0);
         if (dtype == SL_DTYPE_U8)
                 return floor(unit * (double)test->below);
         return floor((2.0 * unit - 1.0) * (double)test->below);

@@ -10,6 +10,7 @@
  *   nhwc            all tensors of rank 3 or more are CHANNELS_LAST on the `cpu` side; "tonhwc" the output only, "fromnhwc" the
  * inputs only packed          input 1 is constant and goes through pack() and repack() outputs:3       more than one output
  *   positive        all float data is in [0.5, 1.5), else in [-1, 1)
+ *   wide:30         float data is that many times as large
  *   second:2        every element of input 1 is 2
  *   below:7         integer data is in [-7, 7)
  *   loose:1e-4      allowed relative error, 1e-5 without it
@@ -27,7 +28,7 @@ struct test_case {
         struct sl_node_desc node; /* shapes inferred, all PLAIN */
         bool nhwc_inputs, nhwc_outputs, packed, positive;
         int64_t below;
-        double loose;
+        double loose, wide;
         bool has_second;
         double second;
 };
