@@ -5,11 +5,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench.h"
-#include "load.h"
 #include "process.h"
 #include "report.h"
 #include "starling.h"
 #include "stats.h"
+#include "traffic.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -68,7 +68,7 @@ static struct account take_account(const char *runtime)
         return account;
 }
 
-static void report_load(const struct sl_load_options *options, const struct sl_load_result *result, struct sl_report *to)
+static void report_load(const struct sl_traffic_options *options, const struct sl_traffic_result *result, struct sl_report *to)
 {
         double seconds = (double)result->elapsed_ns / (double)SL_NS_PER_SECOND, n = (double)result->completed;
 
@@ -126,7 +126,7 @@ static int number(const char *name, const char *text, double least, double most,
         return -EINVAL;
 }
 
-static int take_option(int option, struct sl_load_options *to, bool *ret_json)
+static int take_option(int option, struct sl_traffic_options *to, bool *ret_json)
 {
         double value;
         int r = 0;
@@ -164,7 +164,7 @@ static int take_option(int option, struct sl_load_options *to, bool *ret_json)
 }
 
 /* Return: 0, or the exit code of wrong usage. An open loop needs slots for bursts; a closed one for what was asked. */
-static int parse(int argc, char **argv, struct sl_load_options *to, bool *ret_json)
+static int parse(int argc, char **argv, struct sl_traffic_options *to, bool *ret_json)
 {
         static const struct option options[] = {
                 {"runtime", required_argument, NULL, OPTION_RUNTIME},
@@ -191,32 +191,33 @@ static int parse(int argc, char **argv, struct sl_load_options *to, bool *ret_js
         return 0;
 }
 
-static int run(const struct sl_load_options *options, struct sl_load_result *result, struct account *before, struct account *after)
+static int run(
+        const struct sl_traffic_options *options, struct sl_traffic_result *result, struct account *before, struct account *after)
 {
         struct starling_error error = {0};
-        struct sl_load *load;
-        int r = sl_load_new(options, &load, &error);
+        struct sl_traffic *traffic;
+        int r = sl_traffic_new(options, &traffic, &error);
 
         if (r < 0) {
                 fprintf(stderr, "starling bench model: %s\n", error.text[0] ? error.text : starling_strerror(r));
                 return r;
         }
         *before = take_account(options->runtime);
-        r = sl_load_run(load, result);
+        r = sl_traffic_run(traffic, result);
         *after = take_account(options->runtime);
         if (r < 0)
                 fprintf(stderr, "starling bench model: %s\n", starling_strerror(r));
         else if (result->failed)
                 fprintf(stderr, "starling bench model: %llu requests failed, the first with: %s\n",
                         (unsigned long long)result->failed, starling_strerror(result->first_failure));
-        sl_load_free(load);
+        sl_traffic_free(traffic);
         return r;
 }
 
 int sl_bench_model(int argc, char **argv)
 {
-        struct sl_load_options options = {.samples = 1, .warm_up_ns = SL_NS_PER_SECOND, .duration_ns = 5 * SL_NS_PER_SECOND};
-        struct sl_load_result result = {0};
+        struct sl_traffic_options options = {.samples = 1, .warm_up_ns = SL_NS_PER_SECOND, .duration_ns = 5 * SL_NS_PER_SECOND};
+        struct sl_traffic_result result = {0};
         struct account before, after;
         struct sl_report report;
         bool json = false;

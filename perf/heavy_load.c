@@ -169,7 +169,7 @@ static int start_served(struct sl_heavy_load *load, const struct sl_server *serv
                         sl_pair_abort(&load->pair);
         }
         snprintf(load->note, sizeof(load->note), "a model of 3.7 GFLOP a sample computes in the runtime's worker on CPU %d%s",
-                worker_cpu, worker_cpu == cpus[1] ? ", which is the dispatcher's: there is no third CPU" : "");
+                worker_cpu, worker_cpu == cpus[0] ? ", which is the client's: there is no third CPU" : "");
         return r;
 }
 
@@ -178,7 +178,7 @@ static int start_own(struct sl_heavy_load *load, const int cpus[2], int worker_c
         int r = sl_pair_start(&load->pair, (int[]){cpus[0], worker_cpu}, sizeof(struct board), own_load, NULL);
 
         snprintf(load->note, sizeof(load->note), "a process that multiplies matrices on CPU %d%s; no model was served", worker_cpu,
-                worker_cpu == cpus[1] ? ", which is the dispatcher's" : "");
+                worker_cpu == cpus[0] ? ", which is the client's: there is no third CPU" : "");
         return r == 0 ? await_first(load) : r;
 }
 

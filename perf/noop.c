@@ -376,7 +376,7 @@ static int prepare(struct noop *noop)
                 return r;
         noop->worker_cpu = sl_cores_third(noop->cpus);
         if (noop->worker_cpu < 0)
-                noop->worker_cpu = noop->cpus[1];
+                noop->worker_cpu = noop->cpus[0];
         return sl_samples_init(&noop->samples, noop->effort.rounds > BUSY_ROUNDS ? noop->effort.rounds : BUSY_ROUNDS);
 }
 

@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 struct starling_error;
-struct sl_load;
+struct sl_traffic;
 
-struct sl_load_options {
+struct sl_traffic_options {
         const char *runtime, *model;
         uint32_t samples;     /* of a request */
         uint32_t concurrency; /* slots, 1 to 1024 */
@@ -25,7 +25,7 @@ struct sl_load_options {
         uint64_t warm_up_ns, duration_ns;
 };
 
-struct sl_load_result {
+struct sl_traffic_result {
         struct sl_samples latencies; /* ns, sorted; of requests that completed with 0 */
         uint64_t completed, failed;
         int first_failure; /* -errno of the first that failed */
@@ -36,10 +36,10 @@ struct sl_load_result {
 };
 
 /* Connects, opens the model, makes slots. Return: 0, -errno with text. */
-int sl_load_new(const struct sl_load_options *options, struct sl_load **ret_load, struct starling_error *error);
+int sl_traffic_new(const struct sl_traffic_options *options, struct sl_traffic **ret_traffic, struct starling_error *error);
 
 /* Runs for warm-up and duration, then waits for what is in flight. @result is zeroed by the caller, who frees its latencies.
  * Return: 0, -errno. */
-int sl_load_run(struct sl_load *load, struct sl_load_result *result);
+int sl_traffic_run(struct sl_traffic *traffic, struct sl_traffic_result *result);
 
-struct sl_load *sl_load_free(struct sl_load *load);
+struct sl_traffic *sl_traffic_free(struct sl_traffic *traffic);
