@@ -10,7 +10,7 @@ bin=build/release/bin
 tools/setup.sh
 printf 'demo: building\n'
 mkdir -p build
-if ! { cmake --preset release && cmake --build --preset release --target starling digits-demo; } >build/demo.log 2>&1; then
+if ! { cmake --preset release && cmake --build --preset release --target starling-tool digits-demo; } >build/demo.log 2>&1; then
         tail -n 60 build/demo.log >&2
         exit 1
 fi

@@ -1,0 +1,41 @@
+/*
+ * The commands of `starling`. Each file runs one command (or a family of them); main.c finds it by its name.
+ *
+ * Exit status: STATUS_OK and its neighbours below; errors are one line on stderr. Threads: one, but in `serve`.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+enum status {
+        STATUS_OK = 0,
+        STATUS_FAILED = 1,  /* the line on stderr says why */
+        STATUS_USAGE = 2,   /* wrong options or arguments, or a wrong configuration file */
+        STATUS_NOBODY = 3,  /* no runtime of that name is there */
+        STATUS_REFUSED = 4, /* the runtime is there, and this user may not do that */
+};
+
+/* name, function, arguments, summary; in the order of the help */
+#define COMMANDS(X)                                                                                                                \
+        X("serve", command_serve, "[OPTIONS] [MODEL_REPOSITORY...]", "run a runtime that serves the models of the repositories")   \
+        X("models", command_models, "[--name NAME] [--json]", "list what a runtime serves")                                        \
+        X("load", command_load, "[--name NAME] MODEL", "load a model of the repository, or an unloaded one again")                 \
+        X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
+        X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
+        X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
+        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
+        X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
+        X("compile", command_compile, "...", "the compiler's process, started by the runtime")                                     \
+        X("version", command_version, "", "print the version")                                                                     \
+        X("help", command_help, "[COMMAND]", "describe a command")
+
+/* argv[0] is the command's name. Return: enum status. */
+#define X(name, function, arguments, summary) int function(int argc, char **argv);
+COMMANDS(X)
+#undef X
+
+/* Prints "starling COMMAND: text" on stderr; returns @status. */
+int complain(int status, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The line of usage on stderr; returns STATUS_USAGE. */
+int complain_usage(const char *command);

@@ -1,0 +1,55 @@
+#include "base/error.h"
+#include "command.h"
+#include "daemon.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+
+enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL };
+
+static const struct option options[] = {
+        {"config", required_argument, NULL, OPTION_CONFIG},
+        {"name", required_argument, NULL, OPTION_NAME},
+        {"wait", required_argument, NULL, OPTION_WAIT},
+        {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+        {0},
+};
+
+static int parse(int argc, char **argv, struct sl_daemon_options *ret_options)
+{
+        for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+                switch (option) {
+                case OPTION_CONFIG:
+                        ret_options->config_path = optarg;
+                        break;
+                case OPTION_NAME:
+                        ret_options->name = optarg;
+                        break;
+                case OPTION_WAIT:
+                        ret_options->wait = optarg;
+                        break;
+                case OPTION_LOG_LEVEL:
+                        ret_options->log_level = optarg;
+                        break;
+                default:
+                        return -EINVAL;
+                }
+        }
+        ret_options->repositories = (const char *const *)argv + optind;
+        ret_options->n_repositories = (unsigned)(argc - optind);
+        return 0;
+}
+
+int command_serve(int argc, char **argv)
+{
+        struct sl_daemon_options daemon = {.config_path = NULL};
+        struct sl_error error = {""};
+
+        if (parse(argc, argv, &daemon) < 0)
+                return complain_usage("serve");
+        int result = sl_daemon_serve(&daemon, &error);
+        if (result == 0)
+                return STATUS_OK;
+        return complain(result == -EINVAL ? STATUS_USAGE : STATUS_FAILED, "serve", "%s", error.text);
+}
