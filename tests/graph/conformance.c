@@ -1,5 +1,5 @@
 /*
- * The node tests that ship with ONNX, where they are installed: import, specialise, evaluate on the reference backend, compare.
+ * The test cases that ship with ONNX, where they are installed: import, specialise, evaluate on the reference backend, compare.
  * Cases whose operator is refused are out of scope; the operators of REQUIRED may not fail or refuse any case but those of EXCEPT.
  */
 #include "base/error.h"
@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CASES "/usr/share/libonnx-testdata/data/node"
+#define CASES "/usr/share/libonnx-testdata/data"
 #define PORTS 64
+
+static const char *const kinds[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
 
 static const char *const required[] = {
 #include "conformance_operators.h"
@@ -55,7 +57,7 @@ static uint8_t *read_file(const char *path, size_t *ret_bytes)
 /* The node tests have raw data only. */
 static bool read_tensor(const char *folder, const char *kind, uint32_t index, struct tensor_file *tensor)
 {
-        char path[600];
+        char path[700];
         size_t n;
         uint8_t *bytes;
 
@@ -168,7 +170,7 @@ enum form { AS_IT_IS, PARAMETERS_CONSTANT, FIRST_OUTPUT, N_FORMS };
 
 static Onnx__ModelProto *read_model(const char *folder)
 {
-        char path[600];
+        char path[700];
         size_t n;
         uint8_t *bytes;
         Onnx__ModelProto *model;
@@ -280,37 +282,50 @@ static bool is_excepted(const char *name)
         return false;
 }
 
-Test(conformance, the_node_cases_of_onnx_in_scope_agree)
+struct tally {
+        uint32_t passed, failed, refused, broken;
+};
+
+static void count_case(const char *folder, const char *name, struct tally *tally)
 {
+        struct sl_error error = {0};
+        enum outcome outcome = run_case(folder, &error);
+        bool excepted = is_excepted(name), must = is_required(folder);
+
+        tally->passed += outcome == PASSED;
+        tally->failed += outcome == FAILED;
+        tally->refused += outcome == REFUSED;
+        if (outcome == PASSED || excepted || (outcome == REFUSED && !must))
+                return;
+        tally->broken++;
+        fprintf(stderr, "%s %s: %s\n", outcome == FAILED ? "FAILED" : "REFUSED", name, error.text);
+}
+
+static int run_kind(const char *kind, struct tally *tally)
+{
+        char root[300], folder[600];
         struct dirent **entries = NULL;
-        int n_entries = scandir(CASES, &entries, NULL, alphasort);
-        uint32_t in_scope = 0, passed = 0, broken = 0, refused = 0;
+        int n_entries;
 
-        if (n_entries < 0)
-                cr_skip_test("no ONNX node tests in %s", CASES);
+        snprintf(root, sizeof(root), "%s/%s", CASES, kind);
+        n_entries = scandir(root, &entries, NULL, alphasort);
         for (int i = 0; i < n_entries; i++) {
-                char folder[500];
-                struct sl_error error = {0};
-
-                snprintf(folder, sizeof(folder), "%s/%s", CASES, entries[i]->d_name);
-                if (!strncmp(entries[i]->d_name, "test_", 5)) {
-                        enum outcome outcome = run_case(folder, &error);
-                        bool must = is_required(folder) && !is_excepted(entries[i]->d_name);
-
-                        in_scope += outcome != REFUSED;
-                        passed += outcome == PASSED;
-                        refused += outcome == REFUSED;
-                        if (must ? outcome != PASSED : outcome == FAILED && !is_excepted(entries[i]->d_name)) {
-                                broken++;
-                                fprintf(stderr, "%s %s: %s\n", outcome == FAILED ? "FAILED" : "REFUSED", entries[i]->d_name,
-                                        error.text);
-                        }
-                        if (getenv("CONFORMANCE_VERBOSE") && outcome != PASSED)
-                                fprintf(stderr, "%d %s: %s\n", outcome, entries[i]->d_name, error.text);
-                }
+                snprintf(folder, sizeof(folder), "%s/%.250s", root, entries[i]->d_name);
+                if (!strncmp(entries[i]->d_name, "test_", 5))
+                        count_case(folder, entries[i]->d_name, tally);
                 free(entries[i]);
         }
         free(entries);
-        fprintf(stderr, "%u of %u cases in scope pass, %u are refused\n", passed, in_scope, refused);
-        cr_assert_eq(broken, 0u, "%u cases that must pass do not", broken);
+        return n_entries;
+}
+
+Test(conformance, the_cases_of_onnx_in_scope_agree)
+{
+        struct tally tally = {0};
+
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+                if (run_kind(kinds[i], &tally) < 0)
+                        cr_skip_test("no ONNX test cases in %s", CASES);
+        fprintf(stderr, "%u of %u cases in scope pass, %u are refused\n", tally.passed, tally.passed + tally.failed, tally.refused);
+        cr_assert_eq(tally.broken, 0u, "%u cases that must pass do not", tally.broken);
 }

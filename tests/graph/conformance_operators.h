@@ -1,4 +1,4 @@
-/* ONNX operators of which every node case must pass, alone or with others of the list. */
+/* ONNX operators of which every case must pass, alone or with others of the list. */
 "Abs",
 "Add",
 "And",
