@@ -1,0 +1,55 @@
+"""Inference through shared memory: the Python client of the Starling runtime.
+
+    import numpy as np
+    import starling
+
+    with starling.Client() as client:
+        images = client.empty((300, 1, 8, 8), np.float32)     # this array lies in memory that the runtime reads
+        images[:] = ...
+        probabilities = client.infer("digits", images)         # and the result in memory that it wrote
+
+Arrays that lie elsewhere are copied into the arena first. See Client for threads, futures and asyncio.
+"""
+
+from .client import Client, Entry, Model, Port
+from .errors import (
+    Busy,
+    Cancelled,
+    Expired,
+    Forked,
+    InvalidRequest,
+    ModelFailed,
+    NotFound,
+    OutOfMemory,
+    QuotaExceeded,
+    RuntimeGone,
+    Stale,
+    StarlingError,
+    TooSmall,
+)
+from .futures import Future
+from .library import version
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Busy",
+    "Cancelled",
+    "Client",
+    "Entry",
+    "Expired",
+    "Forked",
+    "Future",
+    "InvalidRequest",
+    "Model",
+    "ModelFailed",
+    "NotFound",
+    "OutOfMemory",
+    "Port",
+    "QuotaExceeded",
+    "RuntimeGone",
+    "Stale",
+    "StarlingError",
+    "TooSmall",
+    "version",
+]

@@ -1,0 +1,361 @@
+"""The client: see Client."""
+
+import asyncio
+import atexit
+import ctypes
+import errno
+import os
+import threading
+import weakref
+from collections import namedtuple
+
+import numpy as np
+
+from . import arena, library
+from .call import Call
+from .errors import StarlingError, TooSmall, error_of
+from .futures import Reaper
+from .gate import Gate
+from .line import Pool
+from .loops import LoopLine
+
+_WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
+
+#: One line of a listing: `state` is "loading", "ready", "draining" or "failed".
+Entry = namedtuple("Entry", "name version state ensemble")
+
+
+class Port:
+    """An input or an output: `shape` has None where the size is free, `batch_axis` is the axis that counts samples, or None."""
+
+    def __init__(self, info):
+        self.name = info.name.decode()
+        self.number = info.dtype
+        self.dtype = arena.DTYPES[info.dtype]
+        self.shape = tuple(None if n < 0 else n for n in info.dims[: info.rank])
+        self.batch_axis = None if info.batch_axis < 0 else info.batch_axis
+
+    def __repr__(self):
+        return f"Port({self.name!r}, {self.dtype}, {self.shape})"
+
+
+class Model:
+    """A model as it was when it was looked up; from Client.model()."""
+
+    def __init__(self, core, handle):
+        info = core.library.model_describe(handle).contents
+        self._core = core
+        self._handle = handle
+        self.name = info.name.decode()
+        self.version = info.version
+        self.ensemble = bool(info.ensemble)
+        self.samples_max = info.samples_max
+        self.segment_samples = info.segment_samples
+        self.inputs = [Port(info.inputs[i]) for i in range(info.n_inputs)]
+        self.outputs = [Port(info.outputs[i]) for i in range(info.n_outputs)]
+
+    def __repr__(self):
+        return f"Model({self.name!r}, inputs={self.inputs}, outputs={self.outputs})"
+
+
+#: Closed before the interpreter stops its background threads.
+_open_clients = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all():
+    for client in list(_open_clients):
+        client.close()
+
+
+def _nanoseconds(seconds):
+    return 0 if seconds is None else max(0, int(seconds * 1e9))
+
+
+def _bytes(text):
+    return None if text is None else os.fsencode(text)
+
+
+class Client:
+    """A connection to a runtime, and the arena that both share.
+
+    runtime              its name, or the path of its socket; "starling" when None
+    label                of this client in the runtime's log
+    role                 "client", "reader" (lists models only) or "admin" (loads and unloads)
+    queue_pairs          how many threads can wait in infer() at once (4); futures take one of them, and so does each event loop
+    queue_depth          requests in flight per queue pair (64)
+    tensors_per_request  inputs and outputs together (8)
+    arena_bytes          of the arena's first region (16 MiB)
+    timeout              seconds to wait for a runtime that is starting
+
+    Threads: all methods may be called from any thread. infer() borrows a queue pair for the time of the call; submit() hands the
+    request to one that a background thread reaps; infer_async() uses one per event loop. The interpreter lock is free while the
+    library waits. After a fork the child's copy raises Forked: make a client there.
+    """
+
+    def __init__(
+        self,
+        runtime=None,
+        *,
+        label=None,
+        role="client",
+        queue_pairs=0,
+        queue_depth=0,
+        tensors_per_request=0,
+        arena_bytes=0,
+        timeout=0,
+    ):
+        self._library = library.load()
+        self._pid = os.getpid()
+        self._closed = True  # until there is something to close
+        if role not in library.ROLES:
+            raise ValueError(f"role is {role!r}, wants one of {sorted(library.ROLES)}")
+        options = library.Options(
+            runtime=_bytes(runtime),
+            label=_bytes(label),
+            role=library.ROLES[role],
+            queue_pairs=queue_pairs,
+            queue_depth=queue_depth,
+            tensors_per_request=tensors_per_request,
+            arena_bytes=arena_bytes,
+            timeout_ns=_nanoseconds(timeout),
+        )
+        handle, error = ctypes.c_void_p(), library.Error()
+        status = self._library.connect(ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
+        if status < 0:
+            raise error_of(status, error.text.decode())
+        self._core = arena.Core(self._library, handle.value)
+        self._gate = Gate()
+        self._pool = Pool(self._core, self.info().queue_pairs)
+        self._lock = threading.Lock()
+        self._models = {}
+        self._retired = []
+        self._reaper = None
+        self._loops = weakref.WeakKeyDictionary()
+        self._closed = False
+        _open_clients.add(self)
+
+    # ---- lifetime ----
+
+    def _check(self):
+        if os.getpid() != self._pid:
+            raise error_of(-errno.ECHILD, self._library.words(-errno.ECHILD))
+        if self._closed:
+            raise error_of(-errno.EPIPE, "the client is closed")
+
+    def close(self):
+        """Ends the connection. What is in flight ends as cancelled; arrays stay what they are as long as anybody holds them."""
+        if os.getpid() != self._pid:
+            self._closed = True
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            reaper, self._reaper = self._reaper, None
+        if reaper:
+            reaper.close()
+        self._pool.close()
+        with self._gate.alone():
+            self._library.disconnect(self._core.handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if not getattr(self, "_closed", True) and self._pid == os.getpid():
+            self.close()
+
+    def reconnect(self, timeout=0):
+        """Attaches to the runtime again after RuntimeGone. Arrays stay where they are; requests in flight raise RuntimeGone."""
+        self._check()
+        error = library.Error()
+        with self._gate.alone():
+            status = self._library.reconnect(self._core.handle, _nanoseconds(timeout), ctypes.byref(error))
+        if status < 0:
+            raise error_of(status, error.text.decode())
+        with self._lock:
+            self._retired.extend(self._models.values())
+            self._models.clear()
+            reaper, loops = self._reaper, list(self._loops.items())
+        if reaper:
+            reaper.wake()
+        for loop, line in loops:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(line.reap)
+
+    def info(self):
+        """What was granted and what is used, with the names of starling_client_describe(3)."""
+        info = library.ClientInfo()
+        status = self._library.client_describe(self._core.handle, ctypes.byref(info))
+        if status < 0:
+            raise error_of(status, self._library.words(status))
+        return namedtuple("Info", [name for name, _ in info._fields_])(*(getattr(info, name) for name, _ in info._fields_))
+
+    # ---- models ----
+
+    def models(self):
+        """What the runtime serves, as a list of Entry."""
+        self._check()
+        entries = (library.ModelEntry * 256)()
+        with self._gate:
+            n = self._library.model_list(self._core.handle, entries, len(entries))
+        return [
+            Entry(e.name.decode(), e.version, library.STATES.get(e.state, "unknown"), bool(e.ensemble))
+            for e in entries[: min(n, len(entries))]
+        ]
+
+    def model(self, name):
+        """Looks a model up; the answer is kept until it turns out to be stale."""
+        self._check()
+        with self._lock:
+            model = self._models.get(name)
+        if model is not None:
+            return model
+        handle, error = ctypes.c_void_p(), library.Error()
+        with self._gate:
+            status = self._library.model_open(self._core.handle, name.encode(), ctypes.byref(handle), ctypes.byref(error))
+        if status < 0:
+            raise error_of(status, error.text.decode())
+        model = Model(self._core, handle.value)
+        with self._lock:
+            return self._models.setdefault(name, model)
+
+    def _forget(self, model):
+        """Handles of C live as long as the client: others may be using this one."""
+        with self._lock:
+            if self._models.get(model.name) is model:
+                self._retired.append(self._models.pop(model.name))
+
+    # ---- arrays ----
+
+    def empty(self, shape, dtype=np.float32):
+        """An array that lies in the arena, contents undefined. Its memory goes back when the last view of it is gone."""
+        self._check()
+        with self._gate:
+            return arena.empty(self._core, shape, dtype)
+
+    def array(self, values, dtype=None):
+        """A copy of `values` in the arena."""
+        values = np.asarray(values, dtype)
+        array = self.empty(values.shape, values.dtype)
+        array[...] = values
+        return array
+
+    # ---- inference ----
+
+    def _call(self, model, inputs, outputs, timeout, priority, session):
+        self._check()
+        if not isinstance(model, Model):
+            model = self.model(model)
+        with self._gate:
+            return Call(self._core, model, inputs, outputs, timeout, priority, session)
+
+    def infer(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+        """Runs one request and waits for it.
+
+        model     a name or a Model
+        inputs    one array, or for several inputs a dict by name or a sequence in order. Arrays of the arena (see empty())
+                  are used where they are, others are copied into it
+        outputs   arrays of the arena to write to, in the same forms; made when None
+        timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session of a model that keeps state
+
+        Returns the output as an array of the arena, or a dict by name when there are several.
+        """
+        call = self._call(model, inputs, outputs, timeout, priority, session)
+        while True:
+            try:
+                return self._run(call)
+            except TooSmall as error:
+                if not call.grow(error):
+                    raise
+            except StarlingError as error:
+                if error.status == -errno.ESTALE:
+                    self._forget(call.model)
+                raise
+
+    def _run(self, call):
+        line = self._pool.borrow()
+        try:
+            with self._gate:
+                line.submit(call)
+            try:
+                return self._wait_for(line, call)
+            except KeyboardInterrupt:
+                with self._gate:
+                    line.cancel(call)
+                raise
+        finally:
+            self._pool.give_back(line)
+
+    @staticmethod
+    def _own(line, call, timeout_ns):
+        """The call's own completion among those that came; others were given up by their callers."""
+        for done, _, completion in line.wait(timeout_ns):
+            if done is call:
+                return completion
+        return None
+
+    def _wait_for(self, line, call):
+        while True:
+            with self._gate:
+                completion = self._own(line, call, _WAIT_SLICE_NS)
+                if completion is not None:
+                    return call.result(completion)
+
+    def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+        """As infer(), but returns a Future at once; waits only while the queue pair is full. Outputs whose size only the model
+        knows should be given: there is no second try when the guess is too small."""
+        call = self._call(model, inputs, outputs, timeout, priority, session)
+        with self._lock:
+            if self._reaper is None:
+                self._reaper = Reaper(self._pool, self._gate)
+            reaper = self._reaper
+        return reaper.submit(call)
+
+    async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
+        """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
+        call = self._call(model, inputs, outputs, timeout, priority, session)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return await self._line_of(loop).infer(call)
+            except TooSmall as error:
+                if not call.grow(error):
+                    raise
+
+    def _line_of(self, loop):
+        with self._lock:
+            line = self._loops.get(loop)
+            if line is None:
+                line = self._loops[loop] = LoopLine(self._pool, self._gate, loop, self._drop_loop)
+            return line
+
+    def _drop_loop(self, loop):
+        with self._lock:
+            self._loops.pop(loop, None)
+
+    # ---- administration ----
+
+    def _administer(self, call, model):
+        self._check()
+        error = library.Error()
+        with self._gate:
+            status = call(self._core.handle, model.encode(), ctypes.byref(error))
+        if status < 0:
+            raise error_of(status, error.text.decode())
+
+    def load(self, model):
+        """Loads a model of the repository; needs the role "admin". Returns when it serves."""
+        self._administer(self._library.admin_load, model)
+
+    def unload(self, model):
+        """Ends a model, after its requests in flight."""
+        self._administer(self._library.admin_unload, model)
+
+    def reload(self, model):
+        """Puts the newest version in the place of the one that serves."""
+        self._administer(self._library.admin_reload, model)

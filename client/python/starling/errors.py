@@ -1,0 +1,86 @@
+"""What can go wrong, one class for each cause; `status` is the negative errno value of starling.h."""
+
+import errno
+
+
+class StarlingError(Exception):
+    """Any failure that the library or the runtime reports."""
+
+    def __init__(self, status, text, bytes_needed=0):
+        super().__init__(text)
+        self.status = status
+        self.bytes_needed = bytes_needed
+
+
+class InvalidRequest(StarlingError, ValueError):
+    """A shape, a type or an option is wrong."""
+
+
+class Busy(StarlingError):
+    """A queue is full; try again later."""
+
+
+class Expired(StarlingError, TimeoutError):
+    """The deadline passed before the result was there."""
+
+
+class Cancelled(StarlingError):
+    """The request was cancelled, or the runtime ends."""
+
+
+class TooSmall(StarlingError, ValueError):
+    """An output has no room for the result; `bytes_needed` says how much it wants."""
+
+
+class Stale(StarlingError):
+    """The model's inputs or outputs have changed: look it up again."""
+
+
+class ModelFailed(StarlingError):
+    """The model failed while it computed, or could not be loaded."""
+
+
+class NotFound(StarlingError, LookupError):
+    """No such model, or no such runtime."""
+
+
+class OutOfMemory(StarlingError, MemoryError):
+    """Memory ran out."""
+
+
+class QuotaExceeded(StarlingError, MemoryError):
+    """A quota of this client or user is used up."""
+
+
+class RuntimeGone(StarlingError, ConnectionError):
+    """The runtime is gone: reconnect() or close()."""
+
+
+class Forked(StarlingError):
+    """The client was made by the parent of this process: make one here."""
+
+
+_CLASSES = {
+    errno.EINVAL: InvalidRequest,
+    errno.E2BIG: InvalidRequest,
+    errno.EAGAIN: Busy,
+    errno.EBUSY: Busy,
+    errno.EMFILE: Busy,
+    errno.ETIME: Expired,
+    errno.ETIMEDOUT: Expired,
+    errno.ECANCELED: Cancelled,
+    errno.EMSGSIZE: TooSmall,
+    errno.ESTALE: Stale,
+    errno.EIO: ModelFailed,
+    errno.ENOENT: NotFound,
+    errno.ECONNREFUSED: NotFound,
+    errno.ENOMEM: OutOfMemory,
+    errno.EDQUOT: QuotaExceeded,
+    errno.EPIPE: RuntimeGone,
+    errno.ECHILD: Forked,
+}
+
+
+def error_of(status, text, bytes_needed=0):
+    """The exception for a negative status."""
+    return _CLASSES.get(-status, StarlingError)(status, text, bytes_needed)

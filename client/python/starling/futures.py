@@ -1,0 +1,153 @@
+"""Futures: requests that are submitted from any thread and reaped by one in the background.
+
+The reaper owns a line of its own, started with the first submit(). The lock is held for submitting, polling and arming only; the
+reaper waits outside of it, on the line's descriptor and on a pipe that wakes it when there is something new to know.
+"""
+
+import concurrent.futures
+import errno
+import os
+import select
+import threading
+
+from .errors import Busy, StarlingError, error_of
+
+_CLOSE_SLICE_NS = 100_000_000
+_CLOSE_TRIES = 50  # for a runtime that lives but does not answer
+
+
+class Future(concurrent.futures.Future):
+    """The result of Client.submit(). `times` is set when it is done."""
+
+    def __init__(self, reaper, call):
+        super().__init__()
+        self._reaper = reaper
+        self._call = call
+
+    @property
+    def times(self):
+        """starling.call.Times of the request, None before it is done."""
+        return self._call.times
+
+    def cancel(self):
+        """Asks the runtime to end the request early. It is done when its completion comes, mostly as CancelledError; a result that was
+        faster stays a result. Returns False when it is done already."""
+        return not self.done() and self._reaper.cancel(self._call)
+
+    def _outcome(self, completion):
+        """What _settle() takes, read while the completion is valid."""
+        try:
+            return self._call.result(completion), None
+        except StarlingError as error:
+            return None, error
+
+    def _settle(self, result, error):
+        """Runs the callbacks of the application: no lock is held."""
+        if error is None:
+            self.set_result(result)
+        elif error.status == -errno.ECANCELED and super().cancel():
+            self.set_running_or_notify_cancel()
+        else:
+            self.set_exception(error)
+
+
+def _settle_all(outcomes):
+    for future, outcome in outcomes:
+        future._settle(*outcome)
+
+
+class Reaper:
+    def __init__(self, pool, gate):
+        self._pool = pool
+        self._gate = gate
+        self._line = pool.borrow()
+        self._room = threading.Condition(threading.Lock())
+        self._stopping = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        os.set_blocking(self._wake_read, False)
+        self._thread = threading.Thread(target=self._run, name="starling-reaper", daemon=True)
+        with gate:
+            self._fd = self._line.fd()
+        self._thread.start()
+
+    def submit(self, call):
+        """Waits while the queue pair is full."""
+        future = Future(self, call)
+        with self._room:
+            while True:
+                if self._stopping:
+                    raise error_of(-errno.EPIPE, "the client is closed")
+                try:
+                    with self._gate:
+                        self._line.submit(call, future)
+                    break
+                except Busy:
+                    if not self._line.calls:
+                        raise
+                    self._room.wait()
+            first = len(self._line.calls) == 1
+        if first:
+            self.wake()
+        return future
+
+    def cancel(self, call):
+        with self._room, self._gate:
+            return self._line.cancel(call)
+
+    def wake(self):
+        try:
+            os.write(self._wake_write, b"x")
+        except BlockingIOError:
+            pass  # full of wake-ups already
+
+    def _poll(self):
+        """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
+        with self._room, self._gate:
+            outcomes = [(future, future._outcome(completion)) for _, future, completion in self._line.poll()]
+            if outcomes:
+                self._room.notify_all()
+                return outcomes, False
+            if not self._line.calls:
+                return None, False
+            return ([], False) if not self._line.arm() else (None, True)
+
+    def _reap(self):
+        """Settles what has completed. True when the descriptor is to be waited for."""
+        while True:
+            outcomes, waits = self._poll()
+            if outcomes is None:
+                return waits
+            _settle_all(outcomes)
+
+    def _sleep(self, with_line):
+        poller = select.poll()
+        poller.register(self._wake_read, select.POLLIN)
+        if with_line:
+            poller.register(self._fd, select.POLLIN)
+        if any(fd == self._wake_read for fd, _ in poller.poll()):
+            os.read(self._wake_read, 4096)
+
+    def _run(self):
+        while not self._stopping:
+            self._sleep(self._reap())
+
+    def close(self):
+        """Ends the thread; what is in flight ends as cancelled, after the runtime has let go of it."""
+        with self._room:
+            self._stopping = True
+            self._room.notify_all()
+        self.wake()
+        self._thread.join()
+        with self._gate:
+            for call, _ in list(self._line.calls.values()):
+                self._line.cancel(call)
+        for _ in range(_CLOSE_TRIES):
+            if not self._line.calls:
+                break
+            with self._gate:
+                outcomes = [(future, future._outcome(completion)) for _, future, completion in self._line.wait(_CLOSE_SLICE_NS)]
+            _settle_all(outcomes)
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        self._pool.give_back(self._line)

@@ -1,0 +1,195 @@
+"""libstarling through ctypes: where it is found, its structs and its calls. Mirrors starling.h; nothing here has a will of its own.
+
+ctypes.CDLL gives up the interpreter lock for the length of every call, so waits disturb no other thread.
+"""
+
+import ctypes
+import glob
+import os
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+
+RANK_MAX = 8
+NAME_BYTES = 64
+TEXT_BYTES = 480
+ALIGNMENT = 64
+FOREVER = 2**64 - 1
+NOOP = 1
+ROLES = {"client": 0, "reader": 1, "admin": 2}
+STATES = {1: "loading", 2: "ready", 3: "draining", 4: "failed"}
+
+
+class Error(Structure):
+    _fields_ = [("text", c_char * TEXT_BYTES)]
+
+
+class Options(Structure):
+    _fields_ = [
+        ("runtime", c_char_p),
+        ("label", c_char_p),
+        ("role", c_int),
+        ("queue_pairs", c_uint32),
+        ("queue_depth", c_uint32),
+        ("tensors_per_request", c_uint32),
+        ("arena_bytes", c_uint64),
+        ("timeout_ns", c_uint64),
+        ("reserved", c_uint64 * 8),
+    ]
+
+
+class ClientInfo(Structure):
+    _fields_ = [
+        ("client_id", c_uint64),
+        ("queue_pairs", c_uint32),
+        ("queue_depth", c_uint32),
+        ("tensors_per_request", c_uint32),
+        ("regions", c_uint32),
+        ("arena_bytes", c_uint64),
+        ("arena_used_bytes", c_uint64),
+        ("arena_limit_bytes", c_uint64),
+    ]
+
+
+class ModelEntry(Structure):
+    _fields_ = [("name", c_char * NAME_BYTES), ("version", c_int64), ("state", c_int), ("ensemble", c_int)]
+
+
+class PortInfo(Structure):
+    _fields_ = [
+        ("name", c_char * NAME_BYTES),
+        ("dtype", c_int),
+        ("rank", c_uint32),
+        ("dims", c_int32 * RANK_MAX),
+        ("batch_axis", c_int32),
+    ]
+
+
+class ModelInfo(Structure):
+    _fields_ = [
+        ("name", c_char * NAME_BYTES),
+        ("version", c_int64),
+        ("ensemble", c_int),
+        ("samples_max", c_uint32),
+        ("segment_samples", c_uint32),
+        ("n_inputs", c_uint32),
+        ("n_outputs", c_uint32),
+        ("inputs", POINTER(PortInfo)),
+        ("outputs", POINTER(PortInfo)),
+    ]
+
+
+class Tensor(Structure):
+    _fields_ = [("data", c_void_p), ("bytes", c_uint64), ("dtype", c_int), ("rank", c_uint32), ("dims", c_uint32 * RANK_MAX)]
+
+
+class Request(Structure):
+    _fields_ = [
+        ("model", c_void_p),
+        ("inputs", POINTER(Tensor)),
+        ("outputs", POINTER(Tensor)),
+        ("n_inputs", c_uint32),
+        ("n_outputs", c_uint32),
+        ("flags", c_uint32),
+        ("priority", c_uint32),
+        ("deadline_ns", c_uint64),
+        ("user_data", c_uint64),
+        ("session", c_uint64),
+    ]
+
+
+class Shape(Structure):
+    _fields_ = [("bytes", c_uint64), ("dims", c_uint32 * RANK_MAX), ("rank", c_uint32), ("dtype", c_int)]
+
+
+class Completion(Structure):
+    _fields_ = [
+        ("id", c_uint64),
+        ("user_data", c_uint64),
+        ("status", c_int32),
+        ("n_outputs", c_uint32),
+        ("outputs", POINTER(Shape)),
+        ("queued_ns", c_uint64),
+        ("batched_ns", c_uint64),
+        ("computing_ns", c_uint64),
+        ("combining_ns", c_uint64),
+        ("bytes_needed", c_uint64),
+    ]
+
+
+_CALLS = {
+    "strerror": (c_char_p, [c_int]),
+    "version": (c_char_p, []),
+    "clock_ns": (c_uint64, []),
+    "connect": (c_int, [POINTER(Options), POINTER(c_void_p), POINTER(Error)]),
+    "reconnect": (c_int, [c_void_p, c_uint64, POINTER(Error)]),
+    "disconnect": (None, [c_void_p]),
+    "close": (c_void_p, [c_void_p]),
+    "client_describe": (c_int, [c_void_p, POINTER(ClientInfo)]),
+    "model_list": (c_int, [c_void_p, POINTER(ModelEntry), c_uint32]),
+    "model_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)]),
+    "model_describe": (POINTER(ModelInfo), [c_void_p]),
+    "model_close": (c_void_p, [c_void_p]),
+    "alloc": (c_void_p, [c_void_p, c_uint64]),
+    "free": (c_int, [c_void_p, c_void_p]),
+    "queue_open": (c_int, [c_void_p, POINTER(c_void_p), POINTER(Error)]),
+    "queue_close": (c_void_p, [c_void_p]),
+    "submit": (c_int, [c_void_p, POINTER(Request), POINTER(c_uint64)]),
+    "poll": (c_int, [c_void_p, POINTER(Completion), c_uint32]),
+    "wait": (c_int, [c_void_p, POINTER(Completion), c_uint32, c_uint64]),
+    "cancel": (c_int, [c_void_p, c_uint64]),
+    "queue_in_flight": (c_uint32, [c_void_p]),
+    "queue_error": (c_char_p, [c_void_p]),
+    "queue_fd": (c_int, [c_void_p]),
+    "queue_arm": (c_int, [c_void_p]),
+    "admin_load": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
+    "admin_unload": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
+    "admin_reload": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
+}
+
+
+class Library:
+    """The calls of starling.h without their prefix."""
+
+    def __init__(self, path):
+        handle = ctypes.CDLL(path, use_errno=True)
+        for name, (result, arguments) in _CALLS.items():
+            call = getattr(handle, "starling_" + name)
+            call.restype = result
+            call.argtypes = arguments
+            setattr(self, name, call)
+        self.path = path
+
+    def words(self, status):
+        return self.strerror(status).decode()
+
+
+def _candidates():
+    here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(here, "libstarling.so")
+    tree = os.path.join(here, "..", "..", "..", "build")
+    yield os.path.join(tree, "release", "lib", "libstarling.so")
+    yield from sorted(glob.glob(os.path.join(tree, "*", "lib", "libstarling.so")))
+
+
+def _find():
+    path = os.environ.get("STARLING_LIBRARY")
+    if path:
+        return path
+    for path in _candidates():
+        if os.path.exists(path):
+            return path
+    return "libstarling.so.0"
+
+
+_loaded = []
+
+
+def load():
+    """The one library of this process: $STARLING_LIBRARY, beside the package, the build tree's, or the system's."""
+    if not _loaded:
+        _loaded.append(Library(_find()))
+    return _loaded[0]
+
+
+def version():
+    """Of libstarling, as "0.1.0"."""
+    return load().version().decode()

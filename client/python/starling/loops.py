@@ -1,0 +1,89 @@
+"""asyncio: one line per event loop while it has requests in flight, watched through the line's descriptor.
+
+All of it runs in the loop's thread. The line goes back to the pool when nothing is in flight, so a loop that ends leaves nothing.
+"""
+
+import asyncio
+
+from .errors import Busy, StarlingError
+
+
+class LoopLine:
+    def __init__(self, pool, gate, loop, on_idle):
+        self._pool = pool
+        self._gate = gate
+        self._loop = loop
+        self._on_idle = on_idle
+        self._waiters = []  # tasks that found the queue pair full
+        self._users = 0
+        with gate:
+            self._line = pool.borrow(wait=False)
+            self._fd = self._line.fd()
+        loop.add_reader(self._fd, self.reap)
+
+    async def infer(self, call):
+        self._users += 1
+        try:
+            done = self._loop.create_future()
+            await self._submit(call, done)
+            try:
+                return await done
+            except asyncio.CancelledError:
+                with self._gate:
+                    self._line.cancel(call)
+                raise
+        finally:
+            self._users -= 1
+            self._release_if_idle()
+
+    async def _submit(self, call, done):
+        while True:
+            try:
+                with self._gate:
+                    self._line.submit(call, done)
+            except Busy:
+                if not self._line.calls:
+                    raise
+                waiter = self._loop.create_future()
+                self._waiters.append(waiter)
+                await waiter
+            else:
+                with self._gate:
+                    armed = self._line.arm()
+                if not armed:
+                    self._loop.call_soon(self.reap)
+                return
+
+    def _settle(self, call, done, completion):
+        try:
+            result = call.result(completion)
+        except StarlingError as error:
+            if not done.done():
+                done.set_exception(error)
+        else:
+            if not done.done():
+                done.set_result(result)
+
+    def reap(self):
+        if self._line is None:
+            return
+        while True:
+            with self._gate:
+                completed = self._line.poll()
+                for call, done, completion in completed:
+                    self._settle(call, done, completion)
+                if not completed and (not self._line.calls or self._line.arm()):
+                    break
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._waiters.clear()
+        self._release_if_idle()
+
+    def _release_if_idle(self):
+        if self._line is None or self._users or self._line.calls:
+            return
+        self._loop.remove_reader(self._fd)
+        line, self._line = self._line, None
+        self._on_idle(self._loop)
+        self._pool.give_back(line)

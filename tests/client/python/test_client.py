@@ -1,0 +1,387 @@
+"""The Python client against a fake runtime whose model "echo" returns what it gets."""
+
+import asyncio
+import concurrent.futures
+import errno
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import unittest
+
+import numpy as np
+import starling
+from starling import arena
+from world import WorldCase
+
+
+def counting(rows, columns=4):
+    return np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+
+
+def used_bytes(client):
+    gc.collect()
+    return client.info().arena_used_bytes
+
+
+class Models(WorldCase):
+    def test_listing_says_names_states_and_kinds(self):
+        entries = {entry.name: entry for entry in self.client.models()}
+        self.assertEqual(entries["echo"].state, "ready")
+        self.assertEqual(entries["loading"].state, "loading")
+        self.assertTrue(entries["pair"].ensemble)
+
+    def test_model_says_inputs_outputs_and_limits(self):
+        model = self.client.model("pair")
+        self.assertEqual([port.name for port in model.inputs], ["x", "ids"])
+        self.assertEqual(model.inputs[1].shape, (None, 3))
+        self.assertEqual(model.inputs[1].dtype, np.int64)
+        self.assertEqual(model.inputs[1].batch_axis, 0)
+        self.assertEqual(model.samples_max, 1024)
+        self.assertIs(self.client.model("pair"), model)
+
+    def test_unknown_model_is_a_lookup_error_that_names_the_others(self):
+        with self.assertRaises(starling.NotFound) as caught:
+            self.client.model("resnet")
+        self.assertIsInstance(caught.exception, LookupError)
+        self.assertEqual(caught.exception.status, -errno.ENOENT)
+        self.assertIn('"echo"', str(caught.exception))
+
+    def test_no_runtime_is_named(self):
+        with self.assertRaisesRegex(starling.NotFound, "/nonexistent/s.sock"):
+            starling.Client("/nonexistent/s.sock")
+
+    def test_options_are_checked(self):
+        with self.assertRaisesRegex(starling.InvalidRequest, "queue_depth is 7"):
+            self.connect(queue_depth=7)
+        with self.assertRaisesRegex(ValueError, "role is 'king'"):
+            self.connect(role="king")
+
+    def test_admin_role_loads_and_reader_does_not(self):
+        with self.connect(role="admin") as admin:
+            admin.load("lenet")
+            with self.assertRaisesRegex(starling.NotFound, 'no model "missing" in the repository'):
+                admin.unload("missing")
+        with self.connect(role="reader") as reader:
+            self.assertEqual(len(reader.models()), 7)
+            with self.assertRaises(starling.StarlingError):
+                reader.load("lenet")
+
+
+class Arrays(WorldCase):
+    def test_empty_is_arena_memory_and_is_freed_when_collected(self):
+        before = used_bytes(self.client)
+        array = self.client.empty((100, 4), np.float32)
+        self.assertTrue(array.flags.writeable and array.flags.c_contiguous)
+        self.assertEqual(arena.address_of(array) % 64, 0)
+        self.assertGreaterEqual(used_bytes(self.client), before + 1600)
+        view = array[10:20, 1]
+        view[:] = 5
+        del array
+        self.assertGreaterEqual(used_bytes(self.client), before + 1600)
+        self.assertEqual(view.sum(), 50)
+        del view
+        self.assertEqual(used_bytes(self.client), before)
+
+    def test_every_type_makes_the_way(self):
+        for number, dtype in arena.DTYPES.items():
+            array = self.client.array(np.arange(2), dtype)
+            self.assertEqual(array.dtype, dtype)
+            self.assertEqual(int(array[1]), 1)
+            self.assertTrue(arena.suits(array.dtype, number))
+
+    def test_shapes_of_any_kind(self):
+        self.assertEqual(self.client.empty(3).shape, (3,))
+        self.assertEqual(self.client.empty(()).shape, ())
+        self.assertEqual(self.client.empty((0, 3)).shape, (0, 3))
+        with self.assertRaises(ValueError):
+            self.client.empty((-1,))
+        with self.assertRaises(ValueError):
+            self.client.empty(2, object)
+
+    def test_dlpack_shares_the_memory(self):
+        array = self.client.array([1, 2, 3], np.int32)
+        other = np.from_dlpack(array)
+        array[1] = 7
+        self.assertEqual(other[1], 7)
+        del array
+        gc.collect()
+        self.assertEqual(other.tolist(), [1, 7, 3])
+
+    def test_arrays_outlive_the_client(self):
+        client = self.connect()
+        array = client.array(counting(10))
+        client.close()
+        del client
+        gc.collect()
+        array += 1
+        self.assertEqual(array[0, 0], 1)
+        del array
+        gc.collect()
+
+    def test_quota_is_a_memory_error(self):
+        with self.assertRaises(starling.QuotaExceeded) as caught:
+            self.client.empty(2 << 30, np.uint8)
+        self.assertIsInstance(caught.exception, MemoryError)
+
+
+class Infer(WorldCase):
+    def test_arena_array_is_used_where_it_is(self):
+        x = self.client.array(counting(300))
+        self.assertTrue(arena.lies_in(self.client._core, x))
+        used = used_bytes(self.client)
+        y = self.client.empty((300, 4))
+        self.assertIs(self.client.infer("echo", x, outputs=y), y)
+        np.testing.assert_array_equal(y, x)
+        del y
+        self.assertEqual(used_bytes(self.client), used)
+
+    def test_aligned_slice_is_used_where_it_is(self):
+        x = self.client.array(counting(300))
+        self.assertTrue(arena.lies_in(self.client._core, x[4:12]))
+        self.assertFalse(arena.lies_in(self.client._core, x[1:12]))
+        for part in (x[4:12], x[1:12], x[::2]):
+            np.testing.assert_array_equal(self.client.infer("echo", part), part)
+
+    def test_any_array_and_list_will_do(self):
+        np.testing.assert_array_equal(self.client.infer("echo", counting(5)), counting(5))
+        np.testing.assert_array_equal(self.client.infer("echo", np.asfortranarray(counting(5))), counting(5))
+        self.assertEqual(self.client.infer("echo", [[1, 2, 3, 4]]).tolist(), [[1, 2, 3, 4]])
+        self.assertEqual(self.client.infer("vector", [1, 2, 3]).tolist(), [1, 2, 3])
+
+    def test_several_inputs_and_outputs_go_by_name_or_order(self):
+        x, ids = counting(5, 2), np.arange(15).reshape(5, 3)
+        for inputs in ({"ids": ids, "x": x}, [x, ids]):
+            result = self.client.infer("pair", inputs)
+            np.testing.assert_array_equal(result["y"], x)
+            np.testing.assert_array_equal(result["ids_out"], ids)
+        with self.assertRaisesRegex(starling.InvalidRequest, "inputs are"):
+            self.client.infer("pair", {"x": x})
+        with self.assertRaisesRegex(starling.InvalidRequest, "wants 2 inputs"):
+            self.client.infer("pair", [x])
+        with self.assertRaisesRegex(starling.InvalidRequest, "by name"):
+            self.client.infer("pair", x)
+
+    def test_output_of_unknown_size_has_its_true_shape(self):
+        self.assertEqual(self.client.infer("first3", counting(9, 2)).shape, (3, 2))
+        self.assertEqual(self.client.infer("first3", counting(2, 2)).shape, (2, 2))
+
+    def test_mistakes_say_what_is_wanted(self):
+        with self.assertRaisesRegex(starling.InvalidRequest, r"wants float32 \[N,4\], got float32 \[5,3\]"):
+            self.client.infer("echo", counting(5, 3))
+        with self.assertRaisesRegex(starling.InvalidRequest, "wants float32, got float64"):
+            self.client.infer("echo", counting(5).astype(np.float64))
+        with self.assertRaisesRegex(starling.InvalidRequest, "no dense, aligned array"):
+            self.client.infer("echo", counting(5), outputs=counting(5))
+        with self.assertRaisesRegex(starling.InvalidRequest, "priority 9"):
+            self.client.infer("echo", counting(5), priority=9)
+        with self.assertRaises(starling.InvalidRequest):
+            self.client.infer("echo", counting(0))
+
+    def test_failures_are_exceptions_with_their_status(self):
+        with self.assertRaises(starling.ModelFailed) as caught:
+            self.client.infer("broken", [[1.0]])
+        self.assertEqual(caught.exception.status, -errno.EIO)
+        with self.assertRaises(starling.TooSmall) as caught:
+            self.client.infer("echo", counting(9), outputs=self.client.empty((2, 4)))
+        self.assertEqual(caught.exception.bytes_needed, 144)
+
+    def test_threads_beyond_the_queue_pairs_take_turns(self):
+        def work(seed):
+            for i in range(1, 30):
+                x = np.full((i, 4), seed, np.float32)
+                if not np.array_equal(self.client.infer("echo", x), x):
+                    return False
+            return True
+
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            self.assertTrue(all(pool.map(work, range(10))))
+
+    def test_the_interpreter_is_free_while_one_waits(self):
+        self.runtime.stop()
+        waiting = threading.Thread(target=self.client.infer, args=("echo", counting(1)))
+        waiting.start()
+        ticks = sum(1 for _ in range(100000))
+        self.assertTrue(waiting.is_alive())
+        self.assertEqual(ticks, 100000)
+        self.runtime.go_on()
+        waiting.join()
+
+    def test_interrupt_is_heard(self):
+        self.runtime.stop()
+        threading.Timer(0.3, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.client.infer("echo", counting(1))
+        self.runtime.go_on()
+        np.testing.assert_array_equal(self.client.infer("echo", counting(2)), counting(2))
+
+
+class Futures(WorldCase):
+    def test_many_in_flight_each_with_its_result(self):
+        inputs = [counting(i % 7 + 1) + i for i in range(300)]
+        futures = [self.client.submit("echo", x) for x in inputs]
+        for x, future in zip(inputs, futures):
+            np.testing.assert_array_equal(future.result(30), x)
+        self.assertEqual(futures[0].times.computing_ns, 3)
+
+    def test_callbacks_may_submit(self):
+        done = threading.Event()
+        results = []
+
+        def second(future):
+            results.append(future.result())
+            done.set()
+
+        def first(future):
+            self.client.submit("echo", future.result() + 1).add_done_callback(second)
+
+        self.client.submit("echo", counting(1)).add_done_callback(first)
+        self.assertTrue(done.wait(30))
+        self.assertEqual(results[0].tolist(), [[1, 2, 3, 4]])
+
+    def test_failure_is_the_futures_exception(self):
+        self.assertIsInstance(self.client.submit("broken", [[1.0]]).exception(30), starling.ModelFailed)
+        with self.assertRaises(starling.InvalidRequest):
+            self.client.submit("echo", counting(1, 5))
+
+    def test_time_out_leaves_the_future_pending(self):
+        self.runtime.stop()
+        future = self.client.submit("echo", counting(1))
+        with self.assertRaises(concurrent.futures.TimeoutError):
+            future.result(0.05)
+        self.assertFalse(future.done())
+        self.runtime.go_on()
+        future.result(30)
+        self.assertFalse(future.cancel())
+
+    def test_cancel_ends_it(self):
+        self.runtime.stop()
+        future = self.client.submit("echo", counting(1))
+        self.assertTrue(future.cancel())
+        self.runtime.go_on()
+        with self.assertRaises(concurrent.futures.CancelledError):
+            future.result(30)
+
+    def test_death_is_every_futures_exception(self):
+        self.runtime.stop()
+        futures = [self.client.submit("echo", counting(1)) for _ in range(10)]
+        self.runtime.kill()
+        for future in futures:
+            self.assertIsInstance(future.exception(30), starling.RuntimeGone)
+
+    def test_close_settles_what_is_in_flight(self):
+        client = self.connect()
+        futures = [client.submit("echo", counting(1)) for _ in range(20)]
+        client.close()
+        self.assertTrue(all(future.done() for future in futures))
+        with self.assertRaises(starling.RuntimeGone):
+            client.submit("echo", counting(1))
+
+
+class Asyncio(WorldCase):
+    def test_many_at_once(self):
+        async def main():
+            inputs = [counting(i % 5 + 1) + i for i in range(200)]
+            results = await asyncio.gather(*(self.client.infer_async("echo", x) for x in inputs))
+            for x, result in zip(inputs, results):
+                np.testing.assert_array_equal(result, x)
+
+        for _ in range(3):
+            asyncio.run(main())
+        self.assertEqual(len(self.client._loops), 0)
+
+    def test_failures_are_raised_where_they_are_awaited(self):
+        async def main():
+            with self.assertRaises(starling.ModelFailed):
+                await self.client.infer_async("broken", [[1.0]])
+            with self.assertRaises(starling.InvalidRequest):
+                await self.client.infer_async("echo", counting(1, 5))
+            return await self.client.infer_async("first3", counting(9, 2))
+
+        self.assertEqual(asyncio.run(main()).shape, (3, 2))
+
+    def test_cancelled_task_cancels_its_request(self):
+        async def main():
+            self.runtime.stop()
+            task = asyncio.ensure_future(self.client.infer_async("echo", counting(1)))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.runtime.go_on()
+            return await self.client.infer_async("echo", counting(2))
+
+        np.testing.assert_array_equal(asyncio.run(main()), counting(2))
+
+    def test_death_is_raised(self):
+        async def main():
+            self.runtime.stop()
+            tasks = [asyncio.ensure_future(self.client.infer_async("echo", counting(1))) for _ in range(5)]
+            await asyncio.sleep(0.05)
+            self.runtime.kill()
+            for task in tasks:
+                with self.assertRaises(starling.RuntimeGone):
+                    await task
+
+        asyncio.run(main())
+
+
+def infer_in_child(client, results):
+    answers = []
+    for call in (lambda: client.infer("echo", counting(1)), client.models, lambda: client.empty(3), client.info, client.reconnect):
+        try:
+            call()
+            answers.append("went through")
+        except starling.Forked as error:
+            answers.append(error.status)
+    client.close()
+    results.put(answers)
+
+
+class DeathAndFork(WorldCase):
+    def test_reconnect_keeps_arrays_in_place(self):
+        x = self.client.array(counting(10))
+        address = arena.address_of(x)
+        self.client.infer("echo", x)
+        future = self.client.submit("echo", x)
+        future.result(30)
+        self.runtime.kill()
+        with self.assertRaises(starling.RuntimeGone):
+            while True:
+                self.client.infer("echo", x)
+        self.runtime.start()
+        self.client.reconnect(timeout=10)
+        self.assertEqual(arena.address_of(x), address)
+        np.testing.assert_array_equal(self.client.infer("echo", x), counting(10))
+        np.testing.assert_array_equal(self.client.submit("echo", x).result(30), counting(10))
+
+    def test_child_of_fork_is_told_and_the_parent_goes_on(self):
+        self.client.submit("echo", counting(1)).result(30)
+        context = multiprocessing.get_context("fork")
+        results = context.Queue()
+        child = context.Process(target=infer_in_child, args=(self.client, results))
+        child.start()
+        self.assertEqual(results.get(timeout=30), [-errno.ECHILD] * 5)
+        child.join()
+        self.assertEqual(child.exitcode, 0)
+        np.testing.assert_array_equal(self.client.infer("echo", counting(3)), counting(3))
+
+    def test_interpreter_ends_with_requests_in_flight(self):
+        child = os.spawnle(
+            os.P_WAIT,
+            sys.executable,
+            sys.executable,
+            "-c",
+            "import starling, numpy, sys\n"
+            f"client = starling.Client({self.runtime.socket!r})\n"
+            "futures = [client.submit('echo', numpy.zeros((1, 4), numpy.float32)) for _ in range(50)]\n"
+            "x = client.empty(3)\n",
+            dict(os.environ),
+        )
+        self.assertEqual(child, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
