@@ -111,5 +111,5 @@ bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
                 syscall(SYS_futex, &queue->response->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
         else if (sleep == SL_ASLEEP_FD && completion_fd >= 0)
                 sl_doorbell_ring(completion_fd);
-        return sleep != SL_AWAKE;
+        return sleep == SL_ASLEEP_FUTEX || sleep == SL_ASLEEP_FD;
 }

@@ -22,11 +22,16 @@
 /* K1's fence and K2: true when the dispatcher sleeps and the doorbell must be rung. Owner thread of the queue pair. */
 bool sl_dispatcher_sleeps(const struct sl_dispatcher_line *line);
 
-/* Rings: adds 1 to the eventfd. Any thread. Return: 0, -errno. */
-int sl_doorbell_ring(int eventfd);
+/*
+ * Rings: writes 8 bytes to an eventfd or to the writing end of a pipe; a bell that is full is rung already. Any thread. Return: 0,
+ * -errno. It does not block as long as nobody clears O_NONBLOCK, a flag that all holders of one open file share: whoever rings for
+ * a side that it does not trust uses a pipe, whose two ends are two open files. (Linux has no write to an eventfd that ignores the
+ * flag.)
+ */
+int sl_doorbell_ring(int fd);
 
-/* Empties the eventfd after a wake-up. */
-void sl_doorbell_clear(int eventfd);
+/* Empties an eventfd or a pipe after a wake-up. Never blocks, whatever the other side did to the flags. */
+void sl_doorbell_clear(int fd);
 
 /* W1. Dispatcher. */
 void sl_dispatcher_sleep(struct sl_dispatcher_line *line);
@@ -38,5 +43,6 @@ void sl_dispatcher_wake(struct sl_dispatcher_line *line);
  */
 int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns);
 
-/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none. True if it slept. */
+/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none.
+ * True if it said that it sleeps. A client that says so for ever costs a system call for each batch that it gets. */
 bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd);
