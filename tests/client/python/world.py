@@ -28,6 +28,7 @@ class FakeRuntime:
     def stop(self):
         """As if it hung: takes nothing, answers nothing, lives."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)
 
     def go_on(self):
         self.process.send_signal(signal.SIGCONT)
