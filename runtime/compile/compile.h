@@ -22,7 +22,7 @@ struct sl_compile_options {
         uint64_t seconds;        /* limit of the child's processor time and (doubled) of its wall time; 0: 120 */
 };
 
-/* A compilation under way. One owner thread. */
+/* A compilation under way. One owner thread, with which the child dies; it also inherits that thread's processor affinity. */
 struct sl_compilation;
 
 /* Starts the child. Return: 0; -errno of posix_spawn, memfd_create, pipe2. */

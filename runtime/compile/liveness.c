@@ -154,7 +154,7 @@ static uint32_t last_use(const struct analysis *analysis, uint32_t root, uint32_
         const struct group *group = &analysis->groups[root];
 
         if (is_model_output(analysis, root))
-                return UINT32_MAX - 1;
+                return analysis->schedule->n_steps + analysis->graph->n_outputs;
         return group->readers ? group->last_read : step;
 }
 

@@ -18,16 +18,45 @@ static bool lifetimes_meet(const struct sl_block *a, const struct sl_block *b)
         return a->first <= b->last && b->first <= a->last;
 }
 
+typedef int sl_block_order(const void *left, const void *right);
+
+static int compare(uint64_t a, uint64_t b)
+{
+        return (a > b) - (a < b);
+}
+
+static uint64_t area(const struct sl_block *block)
+{
+        return (block->bytes >> 6) * (1ull + block->last - block->first);
+}
+
+/* Blocks lie in one array, so their addresses settle what is left. */
 static int by_size(const void *left, const void *right)
 {
         const struct sl_block *a = *(struct sl_block *const *)left, *b = *(struct sl_block *const *)right;
+        int order = compare(b->bytes, a->bytes);
 
-        if (a->bytes != b->bytes)
-                return a->bytes > b->bytes ? -1 : 1;
-        if (a->first != b->first)
-                return a->first < b->first ? -1 : 1;
-        return (a > b) - (a < b);
+        order = order ? order : compare(a->first, b->first);
+        return order ? order : compare((uintptr_t)a, (uintptr_t)b);
 }
+
+static int by_area(const void *left, const void *right)
+{
+        const struct sl_block *a = *(struct sl_block *const *)left, *b = *(struct sl_block *const *)right;
+        int order = compare(area(b), area(a));
+
+        return order ? order : by_size(left, right);
+}
+
+static int by_time(const void *left, const void *right)
+{
+        const struct sl_block *a = *(struct sl_block *const *)left, *b = *(struct sl_block *const *)right;
+        int order = compare(a->first, b->first);
+
+        return order ? order : by_size(left, right);
+}
+
+static sl_block_order *const orders[] = {by_size, by_area, by_time};
 
 /*
  * @placed is sorted by offset. Walks the gaps between those blocks that live with @block and takes the smallest that holds it.
@@ -73,10 +102,53 @@ static int check_sizes(const struct sl_block *blocks, uint32_t n_blocks)
         return 0;
 }
 
+struct planner {
+        struct sl_block *blocks;
+        uint32_t n_blocks;
+        struct sl_block **order, **placed;
+};
+
+/* Return: bytes of the workspace. */
+static uint64_t place(struct planner *planner, sl_block_order *compare_blocks)
+{
+        uint64_t workspace = 0;
+
+        for (uint32_t i = 0; i < planner->n_blocks; i++)
+                planner->order[i] = &planner->blocks[i];
+        qsort(planner->order, planner->n_blocks, sizeof(*planner->order), compare_blocks);
+        for (uint32_t i = 0; i < planner->n_blocks; i++) {
+                struct sl_block *block = planner->order[i];
+
+                block->offset = best_offset(block, planner->placed, i);
+                insert_by_offset(planner->placed, i, block);
+                if (block->offset + padded_bytes(block) > workspace)
+                        workspace = block->offset + padded_bytes(block);
+        }
+        return workspace;
+}
+
+/* The best order is placed last, so that its offsets stay. */
+static uint64_t place_best(struct planner *planner)
+{
+        uint32_t n = sizeof(orders) / sizeof(orders[0]), best = 0, last = 0;
+        uint64_t least = UINT64_MAX, bound = 0;
+
+        if (sl_memory_lower_bound(planner->blocks, planner->n_blocks, &bound) < 0)
+                bound = 0;
+        for (uint32_t i = 0; i < n && least > bound; i++) {
+                uint64_t bytes = place(planner, orders[i]);
+
+                last = i;
+                best = bytes < least ? i : best;
+                least = bytes < least ? bytes : least;
+        }
+        return best == last ? least : place(planner, orders[best]);
+}
+
 int sl_memory_plan(struct sl_block *blocks, uint32_t n_blocks, uint64_t *ret_bytes)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_block **order = NULL, **placed = NULL;
-        uint64_t workspace = 0;
+        uint64_t workspace;
 
         if (check_sizes(blocks, n_blocks) < 0)
                 return -EOVERFLOW;
@@ -84,17 +156,7 @@ int sl_memory_plan(struct sl_block *blocks, uint32_t n_blocks, uint64_t *ret_byt
         placed = calloc(n_blocks + 1u, sizeof(*placed));
         if (!order || !placed)
                 return -ENOMEM;
-        for (uint32_t i = 0; i < n_blocks; i++)
-                order[i] = &blocks[i];
-        qsort(order, n_blocks, sizeof(*order), by_size);
-        for (uint32_t i = 0; i < n_blocks; i++) {
-                uint64_t end;
-
-                order[i]->offset = best_offset(order[i], placed, i);
-                insert_by_offset(placed, i, order[i]);
-                end = order[i]->offset + padded_bytes(order[i]);
-                workspace = end > workspace ? end : workspace;
-        }
+        workspace = place_best(&(struct planner){.blocks = blocks, .n_blocks = n_blocks, .order = order, .placed = placed});
         if (workspace > SL_PLAN_BYTES_MAX)
                 return -EOVERFLOW;
         *ret_bytes = workspace;

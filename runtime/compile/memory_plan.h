@@ -2,8 +2,9 @@
  * Static memory plan: blocks of bytes, each alive from one step to another, get offsets in one workspace so that blocks which are
  * alive at the same time never share a byte. Pure arithmetic; any thread.
  *
- * Greedy by size: the largest blocks are placed first, each into the smallest gap that holds it between the blocks that live at the
- * same time, or behind them when there is none. On the chains and branches of real networks that meets the lower bound, or nearly.
+ * Greedy: block after block goes into the smallest gap that holds it between the blocks that live at the same time, or behind them
+ * when there is none. Three orders are tried (size, size times lifetime, time) until one meets the lower bound; the best plan
+ * stays.
  */
 #pragma once
 

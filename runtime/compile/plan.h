@@ -60,7 +60,8 @@ const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan);
 /*
  * An executable instance for the ladder's sizes up to @batch_max: kernels compiled, workspace allocated and faulted, nothing
  * more is allocated afterwards. The plan must outlive it. Load time, may take milliseconds per kernel.
- * Return: 0; -ENOMEM (the text says how much was wanted); -ENOTSUP.
+ * Return: 0; -ENOMEM (the text says how much was wanted); -ENOTSUP; -EINVAL @batch_max below the ladder; -EBADMSG the steps of the
+ * file contradict what the kernels say.
  */
 int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
 struct sl_instance *sl_instance_free(struct sl_instance *instance);

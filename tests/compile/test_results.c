@@ -302,6 +302,69 @@ Test(results, a_model_that_mixes_samples_has_a_ladder_of_one)
         compare_all(&net, false);
 }
 
+static uint32_t pick(struct network *net, uint32_t n)
+{
+        return (uint32_t)((network_random(net) + 1) / 2 * (float)n) % n;
+}
+
+/* Takes one or two values of [N,4,6,6] and makes another, through views, shared inputs, other layouts. */
+static uint32_t grow_randomly(struct network *net, uint32_t a, uint32_t b)
+{
+        uint32_t x;
+
+        switch (pick(net, 10)) {
+        case 0:
+                return network_conv(net, a, 4, 4, 3, 1, 1);
+        case 1:
+                return network_node(net, SL_OP_ADD, VALUES(a, b), 0, NULL);
+        case 2:
+                return network_node(net, SL_OP_MUL, VALUES(a, network_scales(net, DIMS(4, 1, 1))), 0, NULL);
+        case 3:
+                x = network_node(net, SL_OP_CONCAT, VALUES(a, b), ATTRS({SL_ATTR_AXIS, 0, {1}}));
+                return network_conv(net, x, 8, 4, 1, 1, 1);
+        case 4:
+                x = network_apply(net, SL_OP_TANH, network_node(net, SL_OP_FLATTEN, VALUES(a), ATTRS({SL_ATTR_AXIS, 0, {1}})));
+                return network_node(net, SL_OP_RESHAPE, VALUES(x), ATTRS({SL_ATTR_SHAPE, 4, {0, 4, 6, 6}}));
+        case 5:
+                return network_node(net, SL_OP_TRANSPOSE, VALUES(a), ATTRS({SL_ATTR_PERM, 4, {0, 1, 3, 2}}));
+        case 6:
+                return network_apply(net, SL_OP_IDENTITY, a);
+        case 7:
+                x = network_apply(net, SL_OP_GLOBAL_AVERAGE_POOL, a);
+                return network_node(net, SL_OP_SUB, VALUES(b, x), 0, NULL);
+        case 8:
+                return network_node(net, SL_OP_SOFTMAX, VALUES(a), ATTRS({SL_ATTR_AXIS, 0, {3}}));
+        default:
+                return network_apply(net, SL_OP_RELU, a);
+        }
+}
+
+/* Any value may be an output: an input, a view, one that others read, the same one twice. */
+static void build_randomly(struct network *net, uint64_t seed)
+{
+        uint32_t values[14];
+
+        network_init(net);
+        net->state = seed * 7919 + 1;
+        values[0] = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 6, 6));
+        values[1] = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 6, 6));
+        for (uint32_t i = 2; i < 14; i++)
+                values[i] = grow_randomly(net, values[i - 1 - pick(net, i < 4 ? i : 4)], values[pick(net, i)]);
+        network_output(net, values[13]);
+        network_output(net, values[pick(net, 14)]);
+        network_output(net, values[2 + pick(net, 12)]);
+}
+
+Test(results, random_graphs_agree_with_the_oracle)
+{
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct network net;
+
+                build_randomly(&net, seed);
+                compare_all(&net, true);
+        }
+}
+
 Test(results, a_tail_runs_as_the_largest_sizes_that_fit)
 {
         struct sl_instance *instance;
