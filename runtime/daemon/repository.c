@@ -93,12 +93,17 @@ static struct served *served_free(struct served *served)
         return NULL;
 }
 
-static bool is_served(const struct sl_repository_scan *scan, const char *name)
+static struct served *find_served(const struct sl_repository_scan *scan, const char *name)
 {
         for (uint32_t i = 0; i < scan->n; i++)
                 if (strcmp(scan->served[i]->name, name) == 0)
-                        return true;
-        return false;
+                        return scan->served[i];
+        return NULL;
+}
+
+static bool is_served(const struct sl_repository_scan *scan, const char *name)
+{
+        return find_served(scan, name) != NULL;
 }
 
 static int append(struct sl_repository_scan *scan, struct served *served)
@@ -238,7 +243,7 @@ static int serve_model(struct sl_repository_scan *scan, const char *folder, cons
                 report(scan, "%s: %s", folder, n_found ? "the version policy picks none of its versions" : "no VERSION/model.onnx");
                 return 0;
         }
-        for (uint32_t i = 0; result == 0 && i < n; i++) {
+        for (uint32_t i = 0; n > 1 && result == 0 && i < n; i++) {
                 char versioned[SL_MODEL_NAME_BYTES_MAX];
 
                 if (snprintf(versioned, sizeof(versioned), "%s:%lld", name, (long long)picked[i]) >= (int)sizeof(versioned))
@@ -296,20 +301,33 @@ static int scan_repository(struct sl_repository_scan *scan, const char *reposito
         return result < 0 ? sl_error_set(error, -result, "model repository \"%s\": %s", repository, strerrordesc_np(-result)) : 0;
 }
 
+/* "lenet:1" names the model "lenet" when that serves version 1 and no other. */
+static struct served *find_member(const struct sl_repository_scan *scan, const char *name)
+{
+        struct served *served = find_served(scan, name);
+        size_t bytes = strcspn(name, ":");
+        char plain[SL_MODEL_NAME_BYTES_MAX];
+
+        if (served || !name[bytes])
+                return served;
+        snprintf(plain, sizeof(plain), "%.*s", (int)bytes, name);
+        served = find_served(scan, plain);
+        return served && served->path && served->spec.version == atoll(name + bytes + 1) ? served : NULL;
+}
+
 /* A member has to be a model, not an ensemble, that is served. */
-static bool has_members(const struct sl_repository_scan *scan, const struct served *ensemble)
+static bool find_members(const struct sl_repository_scan *scan, struct served *ensemble)
 {
         for (uint32_t i = 0; i < ensemble->config.n_members; i++) {
                 const char *name = ensemble->config.members[i];
-                const struct served *member = NULL;
+                const struct served *member = find_member(scan, name);
 
-                for (uint32_t k = 0; k < scan->n; k++)
-                        if (strcmp(scan->served[k]->name, name) == 0)
-                                member = scan->served[k];
-                if (member && !member->config.is_ensemble)
-                        continue;
-                report(scan, "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name, member ? "an ensemble" : "not served");
-                return false;
+                if (!member || member->config.is_ensemble) {
+                        report(scan, "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name,
+                                member ? "an ensemble" : "not served");
+                        return false;
+                }
+                ensemble->members[i] = member->name;
         }
         return true;
 }
@@ -322,7 +340,7 @@ static void drop_broken_ensembles(struct sl_repository_scan *scan)
                 struct served *served = scan->served[i];
 
                 /* Marked first and freed later: others may be compared with it. Only models are members, and models stay. */
-                if (served->config.is_ensemble && !has_members(scan, served))
+                if (served->config.is_ensemble && !find_members(scan, served))
                         served->name[0] = 0;
         }
         for (uint32_t i = 0; i < scan->n; i++) {

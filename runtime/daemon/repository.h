@@ -4,7 +4,8 @@
  *     REPOSITORY/NAME/VERSION/model.onnx       VERSION: a number from 1
  *     REPOSITORY/NAME/config.yaml              optional, see model_config.h; with members it is an ensemble and has no versions
  *
- * NAME serves the newest of the versions that its policy picks, NAME:VERSION each of them. Hidden entries are ignored; symbolic
+ * NAME serves the newest of the versions that its policy picks. When it picks several, NAME:VERSION serves each of them, with
+ * workers of its own, so that a new version never shows up under the name of an old one. Hidden entries are ignored; symbolic
  * links are followed, and messages show the path inside the repository. A model that cannot be served does not hide the others: it
  * is left out and reported.
  *

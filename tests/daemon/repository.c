@@ -82,7 +82,7 @@ Test(repository, a_name_serves_its_newest_version_by_default)
         const struct sl_model_spec *specs = sl_repository_specs(result, &n);
         char path[128];
 
-        cr_assert_str_eq(names(result), "a a:10");
+        cr_assert_str_eq(names(result), "a");
         snprintf(path, sizeof(path), "%s/a/10/model.onnx", folder.path);
         cr_assert_str_eq(specs[0].path, path);
         cr_assert_eq(specs[0].version, 10);
@@ -121,7 +121,7 @@ Test(repository, names_are_sorted_whatever_the_order_on_disk)
         model("a/1/model.onnx");
         struct sl_repository_scan *result = scan();
 
-        cr_assert_str_eq(names(result), "a a:1 a-b a-b:1 ab ab:1 b b:1");
+        cr_assert_str_eq(names(result), "a a-b ab b");
         sl_repository_scan_free(result);
 }
 
@@ -134,15 +134,34 @@ Test(repository, an_ensemble_comes_after_its_members)
         uint32_t n;
         const struct sl_model_spec *specs = sl_repository_specs(result, &n);
 
-        cr_assert_str_eq(names(result), "x x:1 y y:2 all");
-        cr_assert_null(specs[4].path);
-        cr_assert_eq(specs[4].version, 0);
-        cr_assert_eq(specs[4].n_members, 2);
-        cr_assert_str_eq(specs[4].members[0], "y");
-        cr_assert_str_eq(specs[4].members[1], "x:1");
-        cr_assert_eq(specs[4].rule, SL_RULE_MAXIMUM);
-        cr_assert_null(specs[4].weights);
-        cr_assert_eq(specs[4].queue_requests, 9);
+        cr_assert_str_eq(names(result), "x y all");
+        cr_assert_null(specs[2].path);
+        cr_assert_eq(specs[2].version, 0);
+        cr_assert_eq(specs[2].n_members, 2);
+        cr_assert_str_eq(specs[2].members[0], "y");
+        cr_assert_str_eq(specs[2].members[1], "x");
+        cr_assert_eq(specs[2].rule, SL_RULE_MAXIMUM);
+        cr_assert_null(specs[2].weights);
+        cr_assert_eq(specs[2].queue_requests, 9);
+        sl_repository_scan_free(result);
+}
+
+Test(repository, a_member_may_name_the_version)
+{
+        model("one/7/model.onnx");
+        model("two/1/model.onnx");
+        model("two/2/model.onnx");
+        folder_write(&folder, "two/config.yaml", "version_policy: {all: true}\n");
+        folder_write(&folder, "right/config.yaml", "ensemble: {members: ['one:7', 'two:1']}\n");
+        folder_write(&folder, "wrong/config.yaml", "ensemble: {members: ['one:8']}\n");
+        struct sl_repository_scan *result = scan();
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(result, &n);
+
+        cr_assert_str_eq(names(result), "one two two:1 two:2 right");
+        cr_assert_str_eq(specs[4].members[0], "one");
+        cr_assert_str_eq(specs[4].members[1], "two:1");
+        cr_assert(strstr(reports, "member \"one:8\" is not served"), "%s", reports);
         sl_repository_scan_free(result);
 }
 
@@ -156,7 +175,7 @@ Test(repository, hidden_and_foreign_entries_are_ignored)
         folder_write(&folder, "README.md", "hello");
         struct sl_repository_scan *result = scan();
 
-        cr_assert_str_eq(names(result), "a a:1");
+        cr_assert_str_eq(names(result), "a");
         cr_assert_str_eq(reports, "");
         sl_repository_scan_free(result);
 }
@@ -176,7 +195,7 @@ Test(repository, what_is_broken_is_reported_and_hides_nothing_else)
         folder_write(&folder, "fine/config.yaml", "ensemble: {members: [good, 'good:1']}\n");
         struct sl_repository_scan *result = scan();
 
-        cr_assert_str_eq(names(result), "good good:1 fine");
+        cr_assert_str_eq(names(result), "good fine");
         cr_assert(strstr(reports, "/empty: no VERSION/model.onnx"), "%s", reports);
         cr_assert(strstr(reports, "/hollow/3: no model.onnx"), "%s", reports);
         cr_assert(strstr(reports, "/typo/config.yaml:1: batchmax: unknown key"), "%s", reports);
@@ -195,7 +214,7 @@ Test(repository, only_listed_models_are_served)
         model("a/1/model.onnx");
         model("b/1/model.onnx");
         cr_assert_eq(scan_of(wanted, 1, &result, NULL), 0);
-        cr_assert_str_eq(names(result), "b b:1");
+        cr_assert_str_eq(names(result), "b");
         sl_repository_scan_free(result);
 }
 
@@ -231,7 +250,7 @@ Test(repository, links_are_followed)
         cr_assert_eq(symlink(from, to), 0);
         struct sl_repository_scan *result = scan();
 
-        cr_assert_str_eq(names(result), "linked linked:7");
+        cr_assert_str_eq(names(result), "linked");
         sl_repository_scan_free(result);
 }
 
