@@ -77,14 +77,15 @@ static void copy_name(char *to, const char *name)
 int sl_graph_add_value(
         struct sl_graph *graph, const char *name, enum sl_value_kind kind, const struct sl_tensor *tensor, uint32_t *ret_value)
 {
-        int result = grow((void **)&graph->values, graph->n_values, sizeof(*graph->values));
-        struct sl_value *value;
+        /* The name and the tensor may be those of another value, which moves when the array grows. */
+        struct sl_value value = {.kind = kind, .tensor = *tensor};
+        int result;
 
+        copy_name(value.name, name);
+        result = grow((void **)&graph->values, graph->n_values, sizeof(*graph->values));
         if (result < 0)
                 return result;
-        value = &graph->values[graph->n_values];
-        *value = (struct sl_value){.kind = kind, .tensor = *tensor};
-        copy_name(value->name, name);
+        graph->values[graph->n_values] = value;
         *ret_value = graph->n_values++;
         return 0;
 }
@@ -113,20 +114,18 @@ static uint32_t *copy_indices(struct sl_graph *graph, const uint32_t *indices, u
 int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
         const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node)
 {
-        int result = grow((void **)&graph->nodes, graph->n_nodes, sizeof(*graph->nodes));
-        struct sl_node *node;
+        struct sl_node node = {.op = op, .n_inputs = n_inputs, .n_outputs = n_outputs};
+        int result;
 
-        if (result < 0)
-                return result;
         if (n_inputs > SL_NODE_INPUTS_MAX || n_outputs > SL_NODE_OUTPUTS_MAX)
                 return -E2BIG;
-        node = &graph->nodes[graph->n_nodes];
-        *node = (struct sl_node){.op = op, .n_inputs = n_inputs, .n_outputs = n_outputs};
-        copy_name(node->name, name);
-        node->inputs = copy_indices(graph, inputs, n_inputs);
-        node->outputs = copy_indices(graph, outputs, n_outputs);
-        if (!node->inputs || !node->outputs)
-                return -ENOMEM;
+        copy_name(node.name, name);
+        node.inputs = copy_indices(graph, inputs, n_inputs);
+        node.outputs = copy_indices(graph, outputs, n_outputs);
+        result = node.inputs && node.outputs ? grow((void **)&graph->nodes, graph->n_nodes, sizeof(*graph->nodes)) : -ENOMEM;
+        if (result < 0)
+                return result;
+        graph->nodes[graph->n_nodes] = node;
         *ret_node = graph->n_nodes++;
         return 0;
 }

@@ -120,6 +120,12 @@ int sl_graph_check(const struct sl_graph *graph, struct sl_error *error);
 /* One line per node: "conv1 = Conv(data [N,3,8,8], w [16,3,3,3]) {strides=[1,1]} -> [N,16,8,8]". */
 void sl_graph_print(const struct sl_graph *graph, FILE *stream);
 
+/*
+ * The bytes that the tensor takes at least: open dimensions count as 1, and so do empty ones, for strides are products of the
+ * others. UINT64_MAX when that is more than INT64_MAX: no tensor of a graph may be so.
+ */
+uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor);
+
 /* Some input has SL_DIM_BATCH. */
 bool sl_graph_has_batch(const struct sl_graph *graph);
 

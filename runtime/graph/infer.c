@@ -1,6 +1,7 @@
 /*
  * Shapes of a graph, node by node in order, by the shape rules of kernels/. Changes the tensors of the values and nothing else.
  */
+#include "base/bytes.h"
 #include "base/error.h"
 #include "graph.h"
 
@@ -14,6 +15,28 @@ static bool any_unknown(const struct sl_node_desc *desc)
         return false;
 }
 
+uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor)
+{
+        uint64_t bytes = sl_dtype_bytes(tensor->dtype);
+
+        for (uint32_t i = 0; i < tensor->shape.rank; i++)
+                if (tensor->shape.dims[i] > 0 && sl_mul_overflows(bytes, (uint64_t)tensor->shape.dims[i], &bytes))
+                        return UINT64_MAX;
+        return bytes > INT64_MAX ? UINT64_MAX : bytes;
+}
+
+/* Shape rules look at the elements, of which there may be none along one dimension and too many along the others. */
+static int check_outputs(const struct sl_node_desc *desc, struct sl_error *error)
+{
+        char text[SL_SHAPE_TEXT_BYTES];
+
+        for (uint32_t i = 0; i < desc->n_outputs; i++)
+                if (sl_graph_least_bytes(&desc->outputs[i]) == UINT64_MAX)
+                        return sl_error_set(
+                                error, EOVERFLOW, "output %u is too large: %s", i, sl_shape_print(&desc->outputs[i].shape, text));
+        return 0;
+}
+
 int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error *error)
 {
         const struct sl_node *node = &graph->nodes[index];
@@ -23,6 +46,8 @@ int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error 
         if (result < 0)
                 return sl_error_set(error, -result, "node \"%s\": more than %d inputs", node->name, SL_NODE_INPUTS_MAX);
         result = sl_op_infer(&desc, error);
+        if (result == 0)
+                result = check_outputs(&desc, error);
         if (result == -EINVAL && any_unknown(&desc))
                 result = -ENOTSUP;
         if (result < 0)

@@ -348,3 +348,8 @@ Test(hostile, operators_that_carry_graphs_are_refused)
         builder_expect(b, -ENOTSUP, "operators that carry a graph");
         builder_free(b);
 }
+
+Test(hostile, a_tensor_without_elements_has_bounded_dimensions_too)
+{
+        expect_weights(INT64_MAX, 0, 0, -E2BIG, "overflow");
+}

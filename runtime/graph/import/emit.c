@@ -10,12 +10,7 @@
 
 static int check_size(struct sl_importer *im, uint32_t value)
 {
-        struct sl_tensor one = im->graph->values[value].tensor;
-
-        for (uint32_t i = 0; i < one.shape.rank; i++)
-                if (one.shape.dims[i] < 0)
-                        one.shape.dims[i] = 1;
-        if (sl_tensor_bytes(&one) > im->limits->tensor_bytes)
+        if (sl_graph_least_bytes(&im->graph->values[value].tensor) > im->limits->tensor_bytes)
                 return sl_error_set(im->error, E2BIG, "value \"%s\" is larger than %" PRIu64 " bytes",
                         im->graph->values[value].name, im->limits->tensor_bytes);
         return 0;

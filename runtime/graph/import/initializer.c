@@ -224,7 +224,7 @@ int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *proto, const cha
         struct sl_tensor tensor;
         int result = read_shape(im, proto, name, &tensor);
 
-        if (result == 0 && sl_tensor_bytes(&tensor) == UINT64_MAX)
+        if (result == 0 && sl_graph_least_bytes(&tensor) == UINT64_MAX)
                 result = sl_error_set(im->error, E2BIG, "tensor \"%s\": its dimensions overflow", name);
         if (result == 0)
                 result = check_limits(im, name, sl_tensor_bytes(&tensor));

@@ -64,17 +64,6 @@ static int read_type(struct sl_importer *im, const Onnx__ValueInfoProto *info, c
         return result;
 }
 
-/* The bytes of a tensor when the batch is 1; UINT64_MAX on overflow. */
-static uint64_t bytes_at_one(const struct sl_tensor *tensor)
-{
-        struct sl_tensor one = *tensor;
-
-        for (uint32_t i = 0; i < one.shape.rank; i++)
-                if (one.shape.dims[i] < 0)
-                        one.shape.dims[i] = 1;
-        return sl_tensor_bytes(&one);
-}
-
 static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info, const char **batch)
 {
         struct sl_symbol *symbol = sl_symbols_find(&im->symbols, info->name ? info->name : "");
@@ -87,7 +76,7 @@ static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info
         result = read_type(im, info, batch, &tensor);
         if (result < 0)
                 return result;
-        if (bytes_at_one(&tensor) > im->limits->tensor_bytes)
+        if (sl_graph_least_bytes(&tensor) > im->limits->tensor_bytes)
                 return sl_error_set(
                         im->error, E2BIG, "input \"%s\" is larger than %" PRIu64 " bytes", info->name, im->limits->tensor_bytes);
         return sl_graph_add_value(im->graph, info->name, SL_VALUE_INPUT, &tensor, &symbol->value);
