@@ -150,7 +150,7 @@ static const int forbidden[] = {
         SCMP_SYS(ioctl),
 };
 
-/* A leak check stops the other threads through ptrace, from a process that it clones; it asks the terminal for its width. */
+/* A leak check stops the other threads through ptrace, from a process that it clones. */
 static const int forbidden_unless_sanitized[] = {SCMP_SYS(ptrace)};
 
 static int forbid(scmp_filter_ctx filter, const int *calls, size_t n_calls)

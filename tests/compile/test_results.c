@@ -258,6 +258,36 @@ Test(results, embeddings_of_integers_agree_with_the_oracle_and_their_port_says_s
         compare_all(&net, true);
 }
 
+Test(results, an_index_out_of_bounds_is_an_error_and_not_a_crash)
+{
+        const int64_t ids[] = {0, 5, -6, INT64_MAX, INT64_MIN};
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+        struct network net;
+        uint32_t x;
+        int fd;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_I64, DIMS(SL_DIM_BATCH, 1));
+        network_output(&net,
+                network_node(&net, SL_OP_GATHER, VALUES(network_weights(&net, DIMS(5, 2)), x), ATTRS({SL_ATTR_AXIS, 0, {0}})));
+        network_finish(&net);
+        fd = network_plan_fd(&net, "cpu", 1);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        close(fd);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, NULL), 0);
+        for (uint32_t i = 0; i < 5; i++) {
+                const void *input = &ids[i];
+                float result[2];
+                void *output = result;
+
+                cr_assert_eq(sl_instance_run(instance, 1, &input, &output), i ? -ERANGE : 0, "index %ld", ids[i]);
+        }
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+        network_deinit(&net);
+}
+
 Test(results, a_model_fixed_at_one_sample_has_a_ladder_of_one)
 {
         struct network net;
