@@ -68,7 +68,7 @@ struct sl_channel {
 
         /* dispatcher */
         uint32_t in_flight;
-        bool leaving;
+        struct sl_channel *next_leaving;
         bool broken; /* reported to the control thread, no entry is taken any more */
         struct sl_client_stats *stats;
         struct sl_queue *queues; /* [shape.n_queues] */

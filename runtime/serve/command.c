@@ -3,66 +3,6 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <string.h>
-
-void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *pointer, int32_t status, const char *text)
-{
-        struct sl_event event = {.kind = kind, .status = status, .pointer = pointer};
-
-        if (text)
-                strncpy(event.text, text, sizeof(event.text) - 1);
-        /* There is room: control gives every channel, ensemble and model at most two events, and made the mailbox for all. */
-        sl_mailbox_put(d->events, &event);
-        sl_bell_ring(d->options.control, d->wait);
-}
-
-static void report_drained(struct sl_dispatcher *d)
-{
-        if (!d->closing || d->in_flight || d->drain_reported)
-                return;
-        d->drain_reported = true;
-        sl_event_send(d, SL_EVENT_DRAINED, NULL, 0, NULL);
-}
-
-static void unlink_ensemble(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
-{
-        struct sl_ensemble **link = &d->ensembles;
-
-        while (*link != ensemble)
-                link = &(*link)->next;
-        *link = ensemble->next;
-}
-
-void sl_ensemble_settle(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
-{
-        report_drained(d);
-        if (!ensemble->retired || ensemble->in_flight)
-                return;
-        unlink_ensemble(d, ensemble);
-        sl_event_send(d, SL_EVENT_ENSEMBLE_RETIRED, ensemble, 0, NULL);
-}
-
-static void remove_queue(struct sl_queue **queues, uint32_t *n, const struct sl_queue *queue)
-{
-        for (uint32_t i = 0; i < *n; i++)
-                if (queues[i] == queue) {
-                        queues[i] = queues[--*n];
-                        return;
-                }
-}
-
-void sl_channel_settle(struct sl_dispatcher *d, struct sl_channel *channel)
-{
-        if (!channel->leaving || channel->in_flight)
-                return;
-        for (uint32_t i = 0; i < channel->shape.n_queues; i++) {
-                remove_queue(d->hot, &d->n_hot, &channel->queues[i]);
-                remove_queue(d->cold, &d->n_cold, &channel->queues[i]);
-        }
-        channel->leaving = false;
-        sl_wait_unwatch(d->wait, (uint64_t)(uintptr_t)channel);
-        sl_event_send(d, SL_EVENT_CHANNEL_GONE, channel, 0, NULL);
-}
 
 static void add_channel(struct sl_dispatcher *d, struct sl_channel *channel)
 {
@@ -80,8 +20,9 @@ static void remove_channel(struct sl_dispatcher *d, struct sl_channel *channel)
         channel->broken = true;
         for (uint32_t i = 0; i < channel->shape.n_queues; i++)
                 sl_give_up_queue(d, &channel->queues[i], -EPIPE);
-        channel->leaving = true;
-        sl_channel_settle(d, channel);
+        channel->next_leaving = d->leaving;
+        d->leaving = channel;
+        d->unsettled = true;
 }
 
 static void retire(struct sl_dispatcher *d, uint32_t index)
@@ -92,7 +33,7 @@ static void retire(struct sl_dispatcher *d, uint32_t index)
         if (!ensemble)
                 return;
         ensemble->retired = true;
-        sl_ensemble_settle(d, ensemble);
+        d->unsettled = true;
 }
 
 static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
@@ -152,7 +93,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 break;
         case SL_COMMAND_CLOSE:
                 d->closing = true;
-                report_drained(d);
+                d->unsettled = true;
                 break;
         case SL_COMMAND_CANCEL_ALL:
                 cancel_all(d);

@@ -89,8 +89,7 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
         unaccount(d, request);
         sl_meter_ended(request, status, sl_clock_ns());
         request->state = SL_REQUEST_FREE;
-        sl_ensemble_settle(d, ensemble);
-        sl_channel_settle(d, queue->channel);
+        d->unsettled = true;
 }
 
 void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)

@@ -131,6 +131,8 @@ static uint32_t pass(struct sl_dispatcher *d)
                 found += advance(d);
                 check_deadlines(d);
         }
+        if (d->unsettled)
+                sl_settle(d);
         return found;
 }
 
@@ -287,6 +289,14 @@ static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
         return start.result;
 }
 
+static int first_cpu(const cpu_set_t *cpus)
+{
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (CPU_ISSET(cpu, cpus))
+                        return cpu;
+        return -1;
+}
+
 int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dispatcher **ret_dispatcher, struct sl_error *error)
 {
         struct sl_dispatcher *d = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*d), SL_LINE_PAIR_BYTES));
@@ -297,6 +307,8 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
         memset(d, 0, sizeof(*d));
         d->options = *options;
         d->stats = sl_stats_dispatcher(options->stats, 0);
+        if (CPU_COUNT(&options->cpus) == 1)
+                sl_stats_dispatcher_pinned(options->stats, 0, first_cpu(&options->cpus));
         r = allocate(d, error);
         if (r == 0)
                 r = start_thread(d, error);

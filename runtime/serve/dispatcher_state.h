@@ -1,6 +1,7 @@
 /*
  * The dispatcher's own state, shared by the files that are its stages: intake.c (entries -> requests), harvest.c (predictions
- * -> finished segments), completion.c (requests -> completions), command.c (control). All run on the dispatcher's thread.
+ * -> finished segments), completion.c (requests -> completions), command.c (control), settle.c (the end of things). All run on
+ * the dispatcher's thread.
  */
 #pragma once
 
@@ -30,7 +31,9 @@ struct sl_dispatcher {
         uint32_t in_flight; /* requests of all clients */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;
-        bool closing; /* nothing new is admitted */
+        struct sl_channel *leaving; /* have requests in flight that nobody waits for */
+        bool unsettled;             /* something ended: sl_settle() has to look */
+        bool closing;               /* nothing new is admitted */
         bool drain_reported;
 };
 
@@ -70,9 +73,11 @@ void sl_give_up_expired(struct sl_dispatcher *dispatcher, uint64_t now_ns);
 /* command.c: does what control asks. Return: commands done. */
 uint32_t sl_commands(struct sl_dispatcher *dispatcher);
 
-/* command.c: an event for control. */
+/* settle.c: an event for control. */
 void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, void *pointer, int32_t status, const char *text);
 
-/* command.c: reports what has come to its end: a channel, an ensemble, the whole. */
-void sl_channel_settle(struct sl_dispatcher *dispatcher, struct sl_channel *channel);
-void sl_ensemble_settle(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+/*
+ * settle.c: reports what has come to its end: channels, ensembles, the whole. Called at the end of a pass and nowhere else, as what
+ * it reports may be freed by control at once.
+ */
+void sl_settle(struct sl_dispatcher *dispatcher);

@@ -388,27 +388,67 @@ static void rebuild_ensembles(struct sl_registry *r, const char *member)
         }
 }
 
-static void model_ready(struct sl_registry *r, struct entry *entry)
+/* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
+static const struct entry *find_twin(const struct sl_registry *r, const struct entry *entry)
 {
-        struct sl_model *model = sl_load_take(entry->load);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct entry *other = &r->entries[i];
+
+                if (other == entry || !other->own.spec.path || strcmp(other->own.path, entry->own.path) != 0 ||
+                        other->own.spec.stamp != entry->own.spec.stamp)
+                        continue;
+                if (other->load || (other->state == ENTRY_READY && !other->replace))
+                        return other;
+        }
+        return NULL;
+}
+
+static int serve_model(struct sl_registry *r, struct entry *entry, struct sl_model *model, struct sl_error *error)
+{
         bool replaced = entry->model != NULL;
         struct sl_ensemble *ensemble;
-        struct sl_error error;
-        int result = build(r, &entry->own, &model, 1, &ensemble, &error);
+        int result = build(r, &entry->own, &model, 1, &ensemble, error);
 
-        if (result < 0) {
-                sl_model_free(model);
-                fail(r, entry, result, error.text);
-                return;
-        }
+        if (result < 0)
+                return result;
         entry->load = sl_load_free(entry->load);
-        command(r, SL_COMMAND_ADD_MODEL, model, 0);
+        if (model->refs == 0)
+                command(r, SL_COMMAND_ADD_MODEL, model, 0);
         entry->model = model;
         serve(r, entry, ensemble);
         report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
         if (replaced)
                 rebuild_ensembles(r, entry->own.name);
         answer(r, entry, 0, replaced ? "replaced" : "ready");
+        return 0;
+}
+
+static void model_ready(struct sl_registry *r, struct entry *entry)
+{
+        struct sl_model *model = sl_load_take(entry->load);
+        struct sl_error error;
+        int result = serve_model(r, entry, model, &error);
+
+        if (result == 0)
+                return;
+        sl_model_free(model);
+        fail(r, entry, result, error.text);
+}
+
+/* Return: false when there is none, and the model has to be loaded. */
+static bool follow_twin(struct sl_registry *r, struct entry *entry)
+{
+        const struct entry *twin = find_twin(r, entry);
+        struct sl_error error;
+        int result = 0;
+
+        if (!twin)
+                return false;
+        if (!twin->load)
+                result = serve_model(r, entry, twin->model, &error);
+        if (result < 0)
+                fail(r, entry, result, error.text);
+        return true;
 }
 
 static uint64_t token_of(const struct entry *entry)
@@ -492,7 +532,7 @@ void sl_registry_advance(struct sl_registry *r)
                 if (r->entries[i].load && r->entries[i].compiled)
                         advance_load(r, &r->entries[i]);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && r->loads < r->options.runtime->compile_jobs; i++)
-                if (needs_load(&r->entries[i]))
+                if (needs_load(&r->entries[i]) && !follow_twin(r, &r->entries[i]))
                         start_load(r, &r->entries[i]);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->entries[i]))
