@@ -82,7 +82,8 @@ static int settle(struct sl_graph *graph, uint32_t index, uint32_t output, const
                 return result;
         sl_graph_replace_inputs(graph, value, constant);
         graph->nodes[index].op = SL_OP_IDENTITY;
-        graph->nodes[index].attrs.count = 0;
+        graph->nodes[index].attrs = (struct sl_attrs){0};
+        graph->nodes[index].epilogue = (struct sl_epilogue){0};
         return sl_graph_set_inputs(graph, index, &constant, 1);
 }
 

@@ -175,7 +175,7 @@ Test(import, constants_of_every_form_are_constants)
                         "y = Mul(r [N,2,3], factor []) -> y [N,2,3]\n");
 }
 
-Test(import, the_batch_computed_from_shape_becomes_an_open_dimension)
+Test(import, a_reshape_to_batch_and_the_rest_holds_for_any_batch)
 {
         struct builder *b = input_4(13, -1, 2, 3, 4);
 
@@ -187,15 +187,25 @@ Test(import, the_batch_computed_from_shape_becomes_an_open_dimension)
         builder_node(b, "Unsqueeze", "n,axis", "u");
         builder_attr_int(b, builder_node(b, "Concat", "u,rest", "c"), "axis", 0);
         builder_node(b, "Reshape", "x,c", "y");
-        struct sl_graph *graph = builder_import(b);
-        struct sl_error error = {0};
-        struct sl_graph *five;
+        expect_graph(b, "y = Reshape(x [N,2,3,4]) {shape=[0,-1]} -> y [N,24]\n");
+}
 
-        /* Both "batch" and "the rest" are open: which one is settled when the batch is known. */
+Test(import, arithmetic_on_the_batch_that_is_no_reshape_is_settled_for_each_batch)
+{
+        struct builder *b = input_4(13, -1, 2, 3, 1);
+
+        builder_ints(b, "four", DIMS(4), (int64_t[]){1, 1, 1, 4});
+        builder_node(b, "Shape", "x", "s");
+        builder_node(b, "Mul", "s,four", "m");
+        builder_node(b, "Expand", "x,m", "y");
+        struct sl_graph *graph = builder_import(b), *five;
+        struct sl_error error = {0};
+
         cr_assert_eq(sl_graph_specialise(graph, 5, &five, &error), 0, "%s", error.text);
-        cr_assert_eq(five->values[five->outputs[0]].tensor.shape.dims[0], 5);
-        cr_assert_eq(five->values[five->outputs[0]].tensor.shape.dims[1], 24);
-        cr_assert_eq(count_live(five), 1u);
+        char *printed = print_graph(five);
+
+        cr_assert_str_eq(printed, "y = Expand(x [5,2,3,1]) {shape=[5,2,3,4]} -> y [5,2,3,4]\n", "%s", printed);
+        free(printed);
         sl_graph_free(five);
         sl_graph_free(graph);
         builder_free(b);

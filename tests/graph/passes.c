@@ -73,6 +73,11 @@ static void add_conv(struct builder *b, const char *input, const char *weights, 
 
 #define IMAGE (BATCH * 4 * 5 * 5)
 
+static int all_passes(struct sl_graph *graph, struct sl_error *error)
+{
+        return sl_passes_run(graph, 0, error);
+}
+
 Test(passes, constants_fold_and_what_hangs_on_the_input_stays)
 {
         struct builder *b = builder_new(13);
@@ -124,6 +129,22 @@ Test(passes, an_identity_between_input_and_output_stays)
         struct sl_graph *graph = run_pass(b, sl_pass_remove_identity, BATCH * 4, BATCH * 4);
 
         expect_text(graph, "y = Identity(x [N,4]) -> y [N,4]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_transpose_that_was_undone_does_not_hide_the_only_user)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_attr_ints(b, builder_node(b, "Transpose", "c", "t"), "perm", DIMS(0, 2, 3, 1));
+        builder_attr_ints(b, builder_node(b, "Transpose", "t", "u"), "perm", DIMS(0, 3, 1, 2));
+        builder_node(b, "Relu", "u", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, all_passes, IMAGE, IMAGE);
+
+        expect_text(graph, "c = Conv(x [N,4,5,5], w [4,4,3,3]) {pads=[1,1,1,1]} | Relu -> y [N,4,5,5]\n");
         sl_graph_free(graph);
         builder_free(b);
 }
@@ -434,11 +455,6 @@ Test(passes, what_no_output_needs_goes)
         cr_assert_eq(graph->values[value].dead, 1u);
         sl_graph_free(graph);
         builder_free(b);
-}
-
-static int all_passes(struct sl_graph *graph, struct sl_error *error)
-{
-        return sl_passes_run(graph, 0, error);
 }
 
 Test(passes, a_residual_block_becomes_two_nodes)

@@ -20,7 +20,7 @@ static int growing_dim(const struct sl_attr *a, const struct sl_attr *b)
         if (a->count != b->count)
                 return -1;
         for (uint32_t i = 0; i < a->count; i++) {
-                if (a->ints[i] == b->ints[i] && a->ints[i] != -1)
+                if (a->ints[i] == b->ints[i])
                         continue;
                 bool scales = a->ints[i] > 0 && a->ints[i] % BATCH_A == 0 && b->ints[i] == a->ints[i] / BATCH_A * BATCH_B;
 
@@ -31,42 +31,77 @@ static int growing_dim(const struct sl_attr *a, const struct sl_attr *b)
         return growing;
 }
 
+static bool has_open(const struct sl_attr *shape)
+{
+        for (uint32_t i = 0; i < shape->count; i++)
+                if (shape->ints[i] == -1)
+                        return true;
+        return false;
+}
+
+/* The growing dimension is that of the input in the same place, so that a 0 there copies it. */
+static bool copies_batch(const struct sl_graph *graph, const struct sl_node *node, const struct sl_attr *shape, uint32_t dim)
+{
+        const struct sl_shape *in = &graph->values[node->inputs[0]].tensor.shape;
+
+        return dim < in->rank && in->dims[dim] == SL_DIM_BATCH && shape->ints[dim] == BATCH_A &&
+               !sl_attrs_int(&node->attrs, SL_ATTR_ALLOW_ZERO, 0);
+}
+
+/* "The batch, and fixed sizes" becomes [-1, ...]; "the batch, and the rest" becomes [0, ..., -1]. */
+static int settle_reshape(const struct sl_graph *graph, struct sl_node *node, const struct sl_node *a, const struct sl_node *b)
+{
+        const struct sl_attr *shape_a = sl_attrs_find(&a->attrs, SL_ATTR_SHAPE), *shape_b = sl_attrs_find(&b->attrs, SL_ATTR_SHAPE);
+        int growing = node->op == SL_OP_RESHAPE && shape_a && shape_b ? growing_dim(shape_a, shape_b) : -1;
+        struct sl_attr shape;
+
+        if (growing < 0)
+                return 0;
+        shape = *shape_a;
+        if (!has_open(&shape))
+                shape.ints[growing] = -1;
+        else if (copies_batch(graph, node, &shape, (uint32_t)growing))
+                shape.ints[growing] = 0;
+        else
+                return 0;
+        node->attrs = a->attrs;
+        node->n_inputs = a->n_inputs;
+        return sl_attrs_set_ints(&node->attrs, SL_ATTR_SHAPE, shape.ints, shape.count);
+}
+
 static bool attrs_equal(const struct sl_attrs *a, const struct sl_attrs *b)
 {
         return a->count == b->count && !memcmp(a->items, b->items, a->count * sizeof(*a->items));
 }
 
-static int settle_attrs(struct sl_node *node, const struct sl_node *a, const struct sl_node *b)
+static int settle_node(struct sl_graph *graph, uint32_t index, const struct sl_graph *a, const struct sl_graph *b)
 {
-        const struct sl_attr *shape_a = sl_attrs_find(&a->attrs, SL_ATTR_SHAPE), *shape_b = sl_attrs_find(&b->attrs, SL_ATTR_SHAPE);
-        int growing;
+        struct sl_node *node = &graph->nodes[index];
+        const struct sl_node *in_a = &a->nodes[index], *in_b = &b->nodes[index];
 
-        if (attrs_equal(&a->attrs, &b->attrs)) {
-                node->attrs = a->attrs;
-        } else {
-                growing = node->op == SL_OP_RESHAPE && shape_a && shape_b ? growing_dim(shape_a, shape_b) : -1;
-                if (growing < 0)
-                        return 0;
-                struct sl_attr shape = *shape_a;
-
-                shape.ints[growing] = -1;
-                node->attrs = a->attrs;
-                if (sl_attrs_set_ints(&node->attrs, SL_ATTR_SHAPE, shape.ints, shape.count) < 0)
-                        return -E2BIG;
-        }
-        node->n_inputs = a->n_inputs;
+        if (in_a->dead || in_b->dead || in_a->op != node->op || in_b->op != node->op || !sl_parameters_pending(node))
+                return 0;
+        if (!attrs_equal(&in_a->attrs, &in_b->attrs))
+                return settle_reshape(graph, node, in_a, in_b);
+        node->attrs = in_a->attrs;
+        node->n_inputs = in_a->n_inputs;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (in_a->inputs[i] == SL_VALUE_NONE)
+                        node->inputs[i] = SL_VALUE_NONE;
         return 0;
 }
 
-static int settle_nodes(struct sl_graph *graph, const struct sl_graph *a, const struct sl_graph *b)
+/* In order, each with its shape, for the next one may want to know where the batch is. */
+static int settle_nodes(struct sl_importer *im, const struct sl_graph *a, const struct sl_graph *b)
 {
         int result = 0;
 
-        for (uint32_t i = 0; i < graph->n_nodes && result == 0; i++) {
-                bool settled = !a->nodes[i].dead && !b->nodes[i].dead && a->nodes[i].op == graph->nodes[i].op;
-
-                if (!graph->nodes[i].dead && settled && sl_parameters_pending(&graph->nodes[i]))
-                        result = settle_attrs(&graph->nodes[i], &a->nodes[i], &b->nodes[i]);
+        for (uint32_t i = 0; i < im->graph->n_nodes && result == 0; i++) {
+                if (im->graph->nodes[i].dead)
+                        continue;
+                result = settle_node(im->graph, i, a, b);
+                if (result == 0)
+                        result = sl_graph_infer_node(im->graph, i, im->error);
         }
         return result;
 }
@@ -88,8 +123,8 @@ int sl_import_resolve(struct sl_importer *im)
                 return 0;
         /* A graph that takes some batch sizes only is left as it is: specialising it says what is wrong. */
         if (sl_graph_specialise(im->graph, BATCH_A, &a, NULL) == 0 && sl_graph_specialise(im->graph, BATCH_B, &b, NULL) == 0)
-                result = settle_nodes(im->graph, a, b);
+                result = settle_nodes(im, a, b);
         sl_graph_free(a);
         sl_graph_free(b);
-        return result < 0 ? result : sl_graph_infer(im->graph, im->error);
+        return result;
 }

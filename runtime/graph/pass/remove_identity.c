@@ -81,12 +81,12 @@ static void remove_node(struct sl_graph *graph, uint32_t index, uint32_t same)
 
 int sl_pass_remove_identity(struct sl_graph *graph, struct sl_error *error)
 {
-        (void)error;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 uint32_t same = graph->nodes[i].dead ? SL_VALUE_NONE : same_value(graph, &graph->nodes[i]);
 
                 if (same != SL_VALUE_NONE)
                         remove_node(graph, i, same);
         }
-        return 0;
+        /* A Transpose that was undone may have no user left, and would hide from later passes that its input has only one. */
+        return sl_pass_remove_dead(graph, error);
 }
