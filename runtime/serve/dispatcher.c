@@ -345,6 +345,8 @@ struct sl_dispatcher *sl_dispatcher_free(struct sl_dispatcher *d)
 
 void sl_dispatcher_command(struct sl_dispatcher *d, const struct sl_command *command)
 {
+        if (!d->running)
+                return;
         while (sl_mailbox_put(d->commands, command) == -EAGAIN) {
                 sl_bell_ring(&d->bell, NULL);
                 sl_relax();

@@ -43,7 +43,7 @@ void sl_dispatcher_stop(struct sl_dispatcher *dispatcher);
 /* Stops and frees. NULL is fine. Returns NULL. */
 struct sl_dispatcher *sl_dispatcher_free(struct sl_dispatcher *dispatcher);
 
-/* Control thread: puts a command and rings. Waits when the mailbox is full. */
+/* Control thread: puts a command and rings. Waits when the mailbox is full. Nothing happens when the dispatcher has stopped. */
 void sl_dispatcher_command(struct sl_dispatcher *dispatcher, const struct sl_command *command);
 
 /* Control thread: the next event, if there is one. */

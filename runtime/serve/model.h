@@ -18,8 +18,9 @@ struct sl_model {
         const struct sl_plan_info *info;
         uint32_t n_workers;
         struct sl_worker **workers;
-        struct sl_stats *stats; /* where its workers have their slots */
-        uint32_t refs;          /* ensembles; control thread */
+        struct sl_stats *stats;       /* where its workers have their slots */
+        uint32_t refs;                /* ensembles; control thread */
+        struct sl_model *next_loaded; /* list of the registry */
 
         /* dispatcher */
         struct sl_scheduler scheduler;

@@ -44,6 +44,7 @@ struct sl_registry {
         uint32_t loads; /* under way */
         uint32_t cores; /* given to workers, when they are pinned one by one */
         bool pin;
+        struct sl_model *loaded; /* all models that have workers */
 };
 
 int sl_registry_new(const struct sl_registry_options *options, struct sl_registry **ret_registry)
@@ -263,12 +264,22 @@ static void ensemble_retired(struct sl_registry *r, struct sl_ensemble *ensemble
         sl_ensemble_free(ensemble);
 }
 
+static void unload_model(struct sl_registry *r, struct sl_model *model)
+{
+        struct sl_model **link = &r->loaded;
+
+        while (*link != model)
+                link = &(*link)->next_loaded;
+        *link = model->next_loaded;
+        sl_model_free(model);
+}
+
 void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
 {
         if (event->kind == SL_EVENT_ENSEMBLE_RETIRED)
                 ensemble_retired(r, event->pointer);
         else if (event->kind == SL_EVENT_MODEL_GONE)
-                sl_model_free(event->pointer);
+                unload_model(r, event->pointer);
 }
 
 /* ---- coming up ---- */
@@ -412,8 +423,11 @@ static int serve_model(struct sl_registry *r, struct entry *entry, struct sl_mod
         if (result < 0)
                 return result;
         entry->load = sl_load_free(entry->load);
-        if (model->refs == 0)
+        if (model->refs == 0) {
+                model->next_loaded = r->loaded;
+                r->loaded = model;
                 command(r, SL_COMMAND_ADD_MODEL, model, 0);
+        }
         entry->model = model;
         serve(r, entry, ensemble);
         report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
@@ -678,9 +692,10 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
                 if (entry->load && !entry->compiled)
                         sl_wait_unwatch(r->options.wait, token_of(entry));
                 sl_load_free(entry->load);
-                sl_model_free(entry->model);
                 sl_ensemble_free(entry->ensemble);
         }
+        while (r->loaded)
+                unload_model(r, r->loaded);
         free(r);
         return NULL;
 }

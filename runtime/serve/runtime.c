@@ -224,6 +224,17 @@ int sl_runtime_new(const struct sl_runtime_options *options, struct sl_runtime *
         return 0;
 }
 
+static void hear_dispatcher(struct sl_runtime *rt)
+{
+        struct sl_event event;
+
+        while (sl_dispatcher_event(rt->dispatcher, &event)) {
+                sl_sessions_event(rt->sessions, &event);
+                sl_registry_event(rt->registry, &event);
+                rt->drained |= event.kind == SL_EVENT_DRAINED;
+        }
+}
+
 /* Workers ring the dispatcher's bell until they are joined: it is stopped first and freed after them. */
 struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
 {
@@ -233,6 +244,8 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
                 unlink(rt->socket_path);
         sl_cleanup_fd(&rt->listen_fd);
         sl_dispatcher_stop(rt->dispatcher);
+        if (rt->sessions)
+                hear_dispatcher(rt);
         sl_sessions_free(rt->sessions);
         sl_registry_free(rt->registry);
         sl_dispatcher_free(rt->dispatcher);
@@ -246,17 +259,6 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
 }
 
 /* ---- the loop ---- */
-
-static void hear_dispatcher(struct sl_runtime *rt)
-{
-        struct sl_event event;
-
-        while (sl_dispatcher_event(rt->dispatcher, &event)) {
-                sl_sessions_event(rt->sessions, &event);
-                sl_registry_event(rt->registry, &event);
-                rt->drained |= event.kind == SL_EVENT_DRAINED;
-        }
-}
 
 static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
 {
