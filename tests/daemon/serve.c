@@ -1,0 +1,265 @@
+/* The process: ready when it says so, ended by signals in order, and one clear line when it cannot start. */
+#include "folder.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS_MAX 60
+
+/* A runtime under test, or another command: its output goes to a file in the folder. */
+struct process {
+        pid_t pid;
+        char output[128];
+};
+
+static struct folder folder;
+static int manager; /* what $NOTIFY_SOCKET leads to */
+static char name[32];
+static rlim_t fds_of_child; /* 0: as many as this process */
+
+static void set_up(void)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+        folder_make(&folder);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", folder.path);
+        manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        cr_assert_eq(bind(manager, (struct sockaddr *)&address, sizeof(address)), 0);
+        setenv("NOTIFY_SOCKET", address.sun_path, 1);
+        setenv("STARLING_SOCKET_DIR", folder.path, 1);
+        snprintf(name, sizeof(name), "test-%d", getpid());
+}
+
+static void tear_down(void)
+{
+        close(manager);
+        folder_remove(&folder);
+}
+
+TestSuite(serve, .init = set_up, .fini = tear_down, .timeout = 120);
+
+static struct process start(const char *label, char *const *argv)
+{
+        struct process process;
+
+        snprintf(process.output, sizeof(process.output), "%s/%s.log", folder.path, label);
+        process.pid = fork();
+        if (process.pid == 0) {
+                int fd = open(process.output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+                dup2(fd, STDOUT_FILENO);
+                dup2(fd, STDERR_FILENO);
+                if (fds_of_child)
+                        setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = fds_of_child, .rlim_max = fds_of_child});
+                execv(STARLING, argv);
+                _exit(127);
+        }
+        return process;
+}
+
+static const char *output_of(const struct process *process)
+{
+        static char text[16384];
+        FILE *file = fopen(process->output, "r");
+        size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+        text[n] = 0;
+        if (file)
+                fclose(file);
+        return text;
+}
+
+/* The exit status; what does not end is killed and fails the test. */
+static int end_of(const struct process *process)
+{
+        int status = 0;
+
+        for (int i = 0; i < SECONDS_MAX * 100; i++) {
+                if (waitpid(process->pid, &status, WNOHANG) == process->pid)
+                        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                usleep(10000);
+        }
+        kill(process->pid, SIGKILL);
+        waitpid(process->pid, &status, 0);
+        cr_assert_fail("the process did not end: %s", output_of(process));
+        return -1;
+}
+
+static int run(const char *label, char *const *argv)
+{
+        struct process process = start(label, argv);
+
+        return end_of(&process);
+}
+
+/* What the service manager hears next. */
+static const char *heard(void)
+{
+        static char text[256];
+        struct pollfd poll_manager = {.fd = manager, .events = POLLIN};
+        ssize_t n = poll(&poll_manager, 1, SECONDS_MAX * 1000) == 1 ? recv(manager, text, sizeof(text) - 1, 0) : 0;
+
+        text[n > 0 ? n : 0] = 0;
+        return text;
+}
+
+static struct process serve(const char *label)
+{
+        char repository[128];
+
+        snprintf(repository, sizeof(repository), "%s/models/.keep", folder.path);
+        folder_write(&folder, "models/.keep", "");
+        *strrchr(repository, '/') = 0;
+        return start(label, (char *[]){"starling", "serve", "--name", name, repository, NULL});
+}
+
+static bool stats_page_exists(void)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "/dev/shm/starling.%s", name);
+        return access(path, F_OK) == 0;
+}
+
+Test(serve, ready_means_that_a_command_is_answered)
+{
+        struct process runtime = serve("runtime");
+
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        cr_assert_eq(run("models", (char *[]){"starling", "models", "--name", name, NULL}), 0);
+        cr_assert_eq(run("stats", (char *[]){"starling", "stats", "--json", name, NULL}), 0);
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0, "%s", output_of(&runtime));
+}
+
+Test(serve, a_term_signal_ends_it_in_order_and_leaves_nothing)
+{
+        struct process runtime = serve("runtime");
+        char path[128];
+
+        cr_assert_str_eq(heard(), "READY=1");
+        cr_assert(stats_page_exists());
+        kill(runtime.pid, SIGTERM);
+        cr_assert_str_eq(heard(), "STOPPING=1");
+        cr_assert_eq(end_of(&runtime), 0);
+        snprintf(path, sizeof(path), "%s/%s.sock", folder.path, name);
+        cr_assert_not(stats_page_exists());
+        cr_assert_neq(access(path, F_OK), 0);
+        cr_assert(strstr(output_of(&runtime), "event=stopped"));
+}
+
+Test(serve, an_interrupt_ends_it_too_and_a_broken_pipe_does_not)
+{
+        struct process runtime = serve("runtime");
+
+        cr_assert_str_eq(heard(), "READY=1");
+        kill(runtime.pid, SIGPIPE);
+        cr_assert_eq(run("models", (char *[]){"starling", "models", "--name", name, NULL}), 0);
+        kill(runtime.pid, SIGINT);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, a_hangup_signal_reads_the_repository_again)
+{
+        struct process runtime = serve("runtime");
+
+        cr_assert_str_eq(heard(), "READY=1");
+        folder_write(&folder, "models/new/config.yaml", "no: such key\n");
+        kill(runtime.pid, SIGHUP);
+        cr_assert_eq(strncmp(heard(), "RELOADING=1", 11), 0);
+        cr_assert_str_eq(heard(), "READY=1");
+        cr_assert(strstr(output_of(&runtime), "new/config.yaml:1: no: unknown key"), "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, a_second_runtime_of_the_name_is_refused)
+{
+        struct process runtime = serve("runtime"), second;
+
+        cr_assert_str_eq(heard(), "READY=1");
+        second = serve("second");
+        cr_assert_eq(end_of(&second), 1, "%s", output_of(&second));
+        cr_assert(strstr(output_of(&second), name), "%s", output_of(&second));
+        cr_assert_eq(run("models", (char *[]){"starling", "models", "--name", name, NULL}), 0);
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, after_a_kill_the_name_is_free_again)
+{
+        struct process runtime = serve("runtime");
+
+        cr_assert_str_eq(heard(), "READY=1");
+        kill(runtime.pid, SIGKILL);
+        cr_assert_eq(end_of(&runtime), 128 + SIGKILL);
+        cr_assert(stats_page_exists(), "the stats page is the flight recorder");
+        cr_assert_eq(run("stats", (char *[]){"starling", "stats", name, NULL}), 0);
+        runtime = serve("again");
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, a_wrong_configuration_ends_with_status_2_and_one_line)
+{
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s", folder_write(&folder, "starling.yaml", "name: a\nlimits: {client: 3}\n"));
+        struct process process = start("bad", (char *[]){"starling", "serve", "--config", path, NULL});
+        cr_assert_eq(end_of(&process), 2);
+        const char *said = output_of(&process);
+        cr_assert(strstr(said, "starling.yaml:2: limits.client: "), "%s", said);
+        cr_assert_eq(strchr(said, '\n'), said + strlen(said) - 1, "more than one line: %s", said);
+}
+
+Test(serve, a_repository_that_is_not_there_ends_with_status_1)
+{
+        struct process process = start("lost", (char *[]){"starling", "serve", "--name", name, "/nowhere/models", NULL});
+
+        cr_assert_eq(end_of(&process), 1, "%s", output_of(&process));
+        cr_assert(strstr(output_of(&process), "starling serve: model repository \"/nowhere/models\""), "%s", output_of(&process));
+        cr_assert_not(stats_page_exists());
+}
+
+Test(serve, commands_without_a_runtime_end_with_status_3)
+{
+        cr_assert_eq(run("models", (char *[]){"starling", "models", "--name", name, NULL}), 3);
+        cr_assert_eq(run("load", (char *[]){"starling", "load", "--name", name, "x", NULL}), 3);
+        cr_assert_eq(run("stats", (char *[]){"starling", "stats", name, NULL}), 3);
+}
+
+Test(serve, wrong_usage_ends_with_status_2)
+{
+        cr_assert_eq(run("a", (char *[]){"starling", NULL}), 2);
+        cr_assert_eq(run("b", (char *[]){"starling", "dance", NULL}), 2);
+        cr_assert_eq(run("c", (char *[]){"starling", "serve", "--what", NULL}), 2);
+        cr_assert_eq(run("d", (char *[]){"starling", "load", NULL}), 2);
+        cr_assert_eq(run("e", (char *[]){"starling", "serve", "--wait", "select", NULL}), 2);
+        cr_assert_eq(run("f", (char *[]){"starling", "help", NULL}), 0);
+        cr_assert_eq(run("g", (char *[]){"starling", "version", NULL}), 0);
+}
+
+Test(serve, too_few_fds_are_one_clear_error)
+{
+        fds_of_child = 12;
+        struct process process = serve("few");
+
+        cr_assert_eq(end_of(&process), 1, "%s", output_of(&process));
+        const char *said = strstr(output_of(&process), "starling serve: ");
+        cr_assert(said && strchr(said, '\n') == said + strlen(said) - 1, "%s", output_of(&process));
+        cr_assert_not(stats_page_exists());
+}
