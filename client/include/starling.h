@@ -187,7 +187,8 @@ STARLING_API int starling_connect(
  * stay open with empty rings. Models are looked up again by name; one whose inputs or outputs differ now answers -ESTALE, one that
  * is missing answers -ENOENT, until it is closed and opened again. When it fails, all stays as it was and it may be called again.
  *
- * One thread, while no other thread is in a call of this client. Calling it while the runtime lives ends the old connection first.
+ * One thread, while no other thread is in a call of this client but starling_free(). Calling it while the runtime lives ends the
+ * old connection first.
  *
  * Return: as starling_connect(); -EPROTO also when the runtime grants other limits than before; -ECHILD
  */

@@ -1,4 +1,4 @@
-# The symbols that the library shows are those of its version map, and those that the header declares.
+# The symbols that the library shows are those of its version map, those that the header declares, and those that have a man page.
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${MAP} map)
 file(READ ${HEADER} header)
@@ -19,4 +19,15 @@ if(NOT "${shown}" STREQUAL "${listed}")
 endif()
 if(NOT "${declared}" STREQUAL "${listed}")
     message(FATAL_ERROR "the header declares\n  ${declared}\nthe map lists\n  ${listed}")
+endif()
+
+file(GLOB pages ${MAN}/*.3)
+foreach(page ${pages})
+    file(STRINGS ${page} names REGEX "^\\.Nm starling_")
+    list(APPEND described ${names})
+endforeach()
+list(TRANSFORM described REPLACE "^\\.Nm ([a-z_]+).*" "\\1")
+list(SORT described)
+if(NOT "${described}" STREQUAL "${listed}")
+    message(FATAL_ERROR "the man pages describe\n  ${described}\nthe map lists\n  ${listed}")
 endif()
