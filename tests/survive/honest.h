@@ -1,0 +1,23 @@
+/*
+ * An honest client that works all the time in a thread of its own, and checks everything: each request is accepted, completes once,
+ * with status 0, and its predictions are right to 1e-5. What others suffer must not show here.
+ *
+ * The thread never fails the test itself: the first thing that is wrong is kept as a text, and honest_stop() fails.
+ */
+#pragma once
+
+#include "world.h"
+
+struct honest;
+
+/* Connects to @world, with @model's expected predictions; fails the test when it cannot. */
+struct honest *honest_start(const struct world *world, const char *model);
+
+/* Requests that came back right so far. Any thread. */
+uint64_t honest_done(const struct honest *honest);
+
+/* Waits for @n more requests; fails after 60 s. */
+void honest_expect_progress(const struct honest *honest, uint64_t n);
+
+/* Ends and frees; fails when anything was wrong, or nothing was done. */
+void honest_stop(struct honest *honest);

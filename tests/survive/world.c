@@ -1,0 +1,380 @@
+#include "world.h"
+
+#include "stats.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES 3000 /* of 10 ms: for what must come, so that a test that would hang fails */
+
+static const char *const networks[] = {"lenet", "resnet", "densenet", "mobilenet", "mlp", "digits"};
+
+void world_pause_us(uint64_t us)
+{
+        struct timespec pause = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000};
+
+        while (nanosleep(&pause, &pause) < 0 && errno == EINTR)
+                ;
+}
+
+uint32_t world_rounds(const char *variable, uint32_t normal)
+{
+        const char *value = getenv(variable);
+        uint32_t fewer = normal / 10 ? normal / 10 : 1;
+
+        return value ? (uint32_t)strtoul(value, NULL, 10) : WORLD_SLOW ? fewer : normal;
+}
+
+/* ---- the folder ---- */
+
+static void join(char *ret_path, size_t bytes, const char *folder, const char *name)
+{
+        cr_assert_lt(snprintf(ret_path, bytes, "%s/%s", folder, name), (int)bytes);
+}
+
+static void link_networks(const struct world *world)
+{
+        for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+                char from[512], to[512];
+
+                join(from, sizeof(from), DIGITS "/models", networks[i]);
+                join(to, sizeof(to), world->repository, networks[i]);
+                cr_assert_eq(symlink(from, to), 0, "%s: %s", to, strerror(errno));
+        }
+}
+
+void world_init(struct world *world)
+{
+        memset(world, 0, sizeof(*world));
+        strcpy(world->folder, "/tmp/starling-survive-XXXXXX");
+        cr_assert_not_null(mkdtemp(world->folder));
+        chmod(world->folder, 0777); /* runtimes and clients of other users */
+        snprintf(world->name, sizeof(world->name), "%s", world->folder + strlen("/tmp/starling-"));
+        snprintf(world->socket_path, sizeof(world->socket_path), "%.40s/%.40s.sock", world->folder, world->name);
+        join(world->config_path, sizeof(world->config_path), world->folder, "config.yaml");
+        join(world->log_path, sizeof(world->log_path), world->folder, "log");
+        join(world->repository, sizeof(world->repository), world->folder, "models");
+        cr_assert_eq(mkdir(world->repository, 0755), 0);
+        link_networks(world);
+        snprintf(world->config, sizeof(world->config), "name: %s\nsocket_dir: %s\nmodel_repositories: [%s]\n", world->name,
+                world->folder, world->repository);
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what the runtime leaves behind becomes a child of this process */
+}
+
+void world_configure(struct world *world, const char *yaml)
+{
+        cr_assert_lt(strlen(world->config) + strlen(yaml), sizeof(world->config));
+        strcat(world->config, yaml);
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+        (void)status, (void)kind, (void)where;
+        return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+        FILE *file = fopen(path, "wb");
+
+        cr_assert_not_null(file, "%s: %s", path, strerror(errno));
+        cr_assert_eq(fwrite(bytes, 1, size, file), size);
+        fclose(file);
+}
+
+void world_add_model(const struct world *world, const char *name, const void *bytes, size_t size)
+{
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s", world->repository, name);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/%s/1", world->repository, name);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/%s/1/model.onnx", world->repository, name);
+        write_file(path, bytes, size);
+}
+
+void world_add_model_config(const struct world *world, const char *name, const char *yaml)
+{
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s", world->repository, name);
+        mkdir(path, 0755);
+        snprintf(path, sizeof(path), "%s/%s/config.yaml", world->repository, name);
+        write_file(path, yaml, strlen(yaml));
+}
+
+void world_remove_model(const struct world *world, const char *name)
+{
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s", world->repository, name);
+        if (unlink(path) < 0)
+                remove_tree(path);
+}
+
+void world_free(struct world *world)
+{
+        char page[128];
+
+        if (world->pid)
+                world_kill(world);
+        snprintf(page, sizeof(page), "/dev/shm/starling.%s", world->name);
+        unlink(page);
+        remove_tree(world->folder);
+}
+
+/* ---- the process ---- */
+
+/* In the child: only what is safe there. */
+static void become_runtime(const struct world *world)
+{
+        const char *argv[16] = {"starling", "serve", "--config", world->config_path};
+        int log = open(world->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        int n = 4;
+
+        for (int i = 0; world->arguments[i]; i++)
+                argv[n++] = world->arguments[i];
+        dup2(log, STDOUT_FILENO);
+        dup2(log, STDERR_FILENO);
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (world->before_exec)
+                world->before_exec(world->context);
+        if (world->uid && (setresgid(world->uid, world->uid, world->uid) < 0 || setresuid(world->uid, world->uid, world->uid) < 0))
+                _exit(126);
+        execv(STARLING, (char *const *)argv);
+        _exit(127);
+}
+
+void world_launch(struct world *world)
+{
+        struct stat status;
+
+        write_file(world->config_path, world->config, strlen(world->config));
+        world->log_offset = stat(world->log_path, &status) == 0 ? (uint64_t)status.st_size : 0;
+        world->pid = fork();
+        cr_assert_geq(world->pid, 0);
+        if (world->pid == 0)
+                become_runtime(world);
+}
+
+static bool has_ended(const struct world *world)
+{
+        siginfo_t info = {0};
+
+        return waitid(P_PID, (id_t)world->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+void world_expect_ready(struct world *world)
+{
+        for (int i = 0; i < 4 * TRIES; i++) {
+                if (strstr(world_log(world), "event=ready "))
+                        return;
+                cr_assert(!has_ended(world), "the runtime ended:\n%s", world_log(world));
+                world_pause_us(5000);
+        }
+        cr_assert_fail("the runtime does not become ready:\n%s", world_log(world));
+}
+
+void world_start(struct world *world)
+{
+        world_launch(world);
+        world_expect_ready(world);
+}
+
+int world_wait(struct world *world)
+{
+        int status = 0;
+
+        for (int i = 0; i < 2 * TRIES; i++) {
+                pid_t pid = waitpid(world->pid, &status, WNOHANG);
+
+                cr_assert_geq(pid, 0);
+                if (pid > 0) {
+                        world->pid = 0;
+                        return status;
+                }
+                world_pause_us(10000);
+        }
+        cr_assert_fail("the runtime does not end:\n%s", world_log(world));
+        return -1;
+}
+
+void world_stop(struct world *world)
+{
+        kill(world->pid, SIGTERM);
+        int status = world_wait(world);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "wait status %#x:\n%s", status, world_log(world));
+        world_expect_nothing_left(world, false);
+}
+
+void world_kill(struct world *world)
+{
+        kill(world->pid, SIGKILL);
+        waitpid(world->pid, NULL, 0);
+        world->pid = 0;
+}
+
+/* Orphans of the runtime became children of this process. */
+static bool orphan_left(void)
+{
+        siginfo_t info = {0};
+
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+                ;
+        return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void world_expect_nothing_left(struct world *world, bool crashed)
+{
+        char page[128];
+        int tries = 500;
+
+        snprintf(page, sizeof(page), "/dev/shm/starling.%s", world->name);
+        if (!crashed) {
+                cr_assert_neq(access(page, F_OK), 0, "%s is left behind", page);
+                cr_assert_neq(access(world->socket_path, F_OK), 0, "%s is left behind", world->socket_path);
+        }
+        while (orphan_left() && --tries)
+                world_pause_us(10000);
+        cr_assert_gt(tries, 0, "a child of the runtime is left behind");
+}
+
+const char *world_log(struct world *world)
+{
+        static char text[1 << 20];
+        int fd = open(world->log_path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof(text) - 1, (off_t)world->log_offset);
+
+        text[n > 0 ? n : 0] = 0;
+        if (fd >= 0)
+                close(fd);
+        return text;
+}
+
+void world_expect_log(struct world *world, const char *wanted)
+{
+        for (int i = 0; i < TRIES; i++) {
+                if (strstr(world_log(world), wanted))
+                        return;
+                world_pause_us(10000);
+        }
+        cr_assert_fail("no \"%s\" in the log:\n%s", wanted, world_log(world));
+}
+
+uint32_t world_count_log(struct world *world, const char *wanted)
+{
+        uint32_t n = 0;
+
+        for (const char *at = world_log(world); (at = strstr(at, wanted)); at += strlen(wanted))
+                n++;
+        return n;
+}
+
+pid_t world_spawn(const char *const *argv)
+{
+        extern char **environ;
+        pid_t pid;
+        int r = posix_spawn(&pid, argv[0], NULL, NULL, (char *const *)argv, environ);
+
+        cr_assert_eq(r, 0, "%s: %s", argv[0], strerror(r));
+        return pid;
+}
+
+/* ---- the footprint ---- */
+
+static uint32_t count_fds(pid_t pid)
+{
+        char path[64];
+        uint32_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+        DIR *folder = opendir(path);
+        cr_assert_not_null(folder, "%s: %s", path, strerror(errno));
+        while (readdir(folder))
+                n++;
+        closedir(folder);
+        return n;
+}
+
+/* Those of clients: mappings of memfds that the runtime made or was handed. Its heap and stacks come and go as they like. */
+static uint32_t count_mappings(pid_t pid)
+{
+        char path[64], *line = NULL;
+        size_t bytes = 0;
+        uint32_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+        FILE *file = fopen(path, "r");
+        cr_assert_not_null(file, "%s: %s", path, strerror(errno));
+        while (getline(&line, &bytes, file) > 0)
+                n += strstr(line, "memfd:starling-") != NULL;
+        free(line);
+        fclose(file);
+        return n;
+}
+
+struct footprint world_footprint(const struct world *world)
+{
+        struct footprint footprint = {.fds = count_fds(world->pid), .mappings = count_mappings(world->pid)};
+        struct sl_stats_view *view;
+
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_CLIENTS); i++) {
+                struct sl_client_stats client;
+
+                if (sl_stats_read_client(view, i, &client) < 0)
+                        continue;
+                footprint.clients++;
+                footprint.in_flight += (uint32_t)client.in_flight;
+        }
+        sl_stats_close(view);
+        return footprint;
+}
+
+static bool holds_more(const struct footprint *now, const struct footprint *before)
+{
+        return now->fds > before->fds || now->mappings > before->mappings || now->clients > before->clients;
+}
+
+void world_expect_footprint(const struct world *world, const struct footprint *before)
+{
+        struct footprint now;
+
+        for (int i = 0; i < 2000; i++) {
+                now = world_footprint(world);
+                if (!holds_more(&now, before))
+                        return;
+                world_pause_us(10000);
+        }
+        cr_assert_fail("fds %u, mappings %u, clients %u, in flight %u; before %u, %u, %u", now.fds, now.mappings, now.clients,
+                now.in_flight, before->fds, before->mappings, before->clients);
+}
+
+struct starling_client *world_connect(const struct world *world, enum starling_role role)
+{
+        struct starling_options options = {.runtime = world->socket_path, .role = role, .timeout_ns = 20000000000ull};
+        struct starling_client *client;
+        struct starling_error error;
+
+        cr_assert_eq(starling_connect(&options, &client, &error), 0, "%s", error.text);
+        return client;
+}
