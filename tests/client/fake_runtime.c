@@ -21,11 +21,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX  8
-#define HELD_MAX     256
-#define IDLE_ROUNDS  2000
-#define SLEEP_MS     20
-#define ECHO_SAMPLES 1024
+#define CLIENTS_MAX   8
+#define HELD_MAX      256
+#define IDLE_ROUNDS   4096
+#define SOCKET_ROUNDS 32 /* rings come first */
+#define SLEEP_MS      20
+#define ECHO_SAMPLES  1024
 
 struct held {
         struct sl_entry entry;
@@ -557,9 +558,11 @@ static void *run(void *context)
                         idle = 0;
                         continue;
                 }
+                if (++idle % SOCKET_ROUNDS)
+                        continue;
                 serve_sockets(f);
                 tell_lies(f);
-                if (++idle < IDLE_ROUNDS)
+                if (idle < IDLE_ROUNDS)
                         continue;
                 sleep_until_rung(f);
                 idle = IDLE_ROUNDS / 2;
