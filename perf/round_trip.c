@@ -24,6 +24,7 @@ static int poll_some(struct starling_queue *queue, struct starling_completion *c
 
                 if (n)
                         return n;
+                sl_relax();
                 if (polls % PATIENCE)
                         continue;
                 if (until_ns == 0)
