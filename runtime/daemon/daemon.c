@@ -261,7 +261,7 @@ static int find_socket(const struct daemon *daemon, const char *name, char *ret_
 static int new_runtime(struct daemon *daemon, struct sl_error *error)
 {
         struct sl_runtime_options options;
-        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
 
         fill_options(daemon, path, &options);
         int result = find_socket(daemon, options.name, path, sizeof(path), error);

@@ -272,16 +272,23 @@ static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
                 sl_sessions_happened(rt->sessions, event->token, event->what);
 }
 
-/* The bell says "asleep" all the time but while the loop is busy, so that whoever rings after the look is heard. */
-static void turn(struct sl_runtime *rt, uint64_t limit_ns)
+/*
+ * A turn of the loop is a look and a rest. Whoever waits for something asks for it between the two: what the look has heard nobody
+ * rings for again. The bell says "asleep" all the time but while the loop is busy, so that whoever rings after the look is heard.
+ */
+static void look(struct sl_runtime *rt)
 {
-        struct sl_wait_event events[16];
-
         sl_bell_sleep(&rt->bell);
         hear_dispatcher(rt);
         sl_registry_advance(rt->registry);
+}
+
+static void rest(struct sl_runtime *rt, uint64_t limit_ns)
+{
+        struct sl_wait_event events[16];
         uint64_t timeout = sl_sessions_populate(rt->sessions) ? 0 : limit_ns;
         int n = sl_wait_for(rt->wait, events, 16, timeout);
+
         for (int i = 0; i < n; i++)
                 happened(rt, &events[i]);
 }
@@ -292,8 +299,8 @@ int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_e
 
         if (r < 0)
                 return r;
-        while (sl_registry_busy(rt->registry, ret_failed) && !rt->stops)
-                turn(rt, SLEEP_LIMIT_NS);
+        for (look(rt); sl_registry_busy(rt->registry, ret_failed) && !rt->stops; look(rt))
+                rest(rt, SLEEP_LIMIT_NS);
         return 0;
 }
 
@@ -347,12 +354,12 @@ static void turn_until_drained(struct sl_runtime *rt, uint64_t limit_ns, uint32_
 {
         uint64_t end = sl_clock_ns() + limit_ns;
 
-        while (!rt->drained && rt->stops <= stops) {
+        for (look(rt); !rt->drained && rt->stops <= stops; look(rt)) {
                 uint64_t now = sl_clock_ns();
 
                 if (now >= end)
                         return;
-                turn(rt, end - now);
+                rest(rt, end - now);
         }
 }
 
@@ -381,8 +388,8 @@ int sl_runtime_listen(struct sl_runtime *rt, struct sl_error *error)
 
 int sl_runtime_run(struct sl_runtime *rt)
 {
-        while (!rt->stops)
-                turn(rt, SLEEP_LIMIT_NS);
+        for (look(rt); !rt->stops; look(rt))
+                rest(rt, SLEEP_LIMIT_NS);
         drain(rt);
         sl_stats_set_state(rt->stats, SL_RUNTIME_STOPPED);
         return 0;
