@@ -290,7 +290,7 @@ static int run(struct noop *noop)
         if (r < 0)
                 return r;
         r = run_phases(noop);
-        if (r < 0)
+        if (r < 0 && r != -EINTR)
                 sl_server_show_log(&noop->server);
         if (sl_server_stop(&noop->server) < 0 && r == 0) {
                 fprintf(stderr, "starling bench noop: the runtime did not end in order\n");
