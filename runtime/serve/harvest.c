@@ -26,10 +26,8 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
         request->finished++;
         if (request->finished < (verdict ? request->broadcast : request->n_segments))
                 return;
-        bool read = !queue->channel->leaving; /* else the last completion gives the channel away */
         sl_complete(d, request, verdict);
-        if (read)
-                sl_completions_publish(d, queue);
+        sl_completions_publish(d, queue);
 }
 
 static void receive(struct sl_dispatcher *d, struct sl_worker *worker, const struct sl_prediction *message)
