@@ -31,7 +31,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 printf 'demo: starting the runtime\n'
-"$bin/starling" serve --name "$name" "$digits/models" &
+"$bin/starling" serve --name "$name" --log-level warning "$digits/models" &
 runtime=$!
 
 # Ready means ready: whoever can attach can infer.
@@ -41,4 +41,5 @@ until "$bin/starling" models --name "$name" >/dev/null 2>&1; do
 done
 "$bin/starling" models --name "$name"
 
+printf 'demo: sending the test split\n'
 "$bin/digits-demo" --name "$name" "$digits"

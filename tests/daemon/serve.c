@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ struct process {
 static struct folder folder;
 static int manager; /* what $NOTIFY_SOCKET leads to */
 static char name[32];
-static rlim_t fds_of_child; /* 0: as many as this process */
+static rlim_t fds_of_child;       /* 0: as many as this process */
+static bool child_lacks_io_uring; /* as under a container's seccomp profile */
 
 static void set_up(void)
 {
@@ -51,6 +53,14 @@ static void tear_down(void)
 
 TestSuite(serve, .init = set_up, .fini = tear_down, .timeout = 120);
 
+static void deny_io_uring(void)
+{
+        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+        if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(io_uring_setup), 0) < 0 || seccomp_load(filter) < 0)
+                _exit(126);
+}
+
 static struct process start(const char *label, char *const *argv)
 {
         struct process process;
@@ -64,6 +74,8 @@ static struct process start(const char *label, char *const *argv)
                 dup2(fd, STDERR_FILENO);
                 if (fds_of_child)
                         setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = fds_of_child, .rlim_max = fds_of_child});
+                if (child_lacks_io_uring)
+                        deny_io_uring();
                 execv(STARLING, argv);
                 _exit(127);
         }
@@ -184,6 +196,29 @@ Test(serve, a_hangup_signal_reads_the_repository_again)
         cr_assert(strstr(output_of(&runtime), "new/config.yaml:1: no: unknown key"), "%s", output_of(&runtime));
         kill(runtime.pid, SIGTERM);
         cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, without_io_uring_it_waits_on_epoll_and_says_so)
+{
+        child_lacks_io_uring = true;
+        struct process runtime = serve("runtime");
+
+        child_lacks_io_uring = false;
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        struct process stats = start("stats", (char *[]){"starling", "stats", name, NULL});
+        cr_assert_eq(end_of(&stats), 0);
+        cr_assert(strstr(output_of(&stats), "wait epoll"), "%s", output_of(&stats));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, io_uring_that_was_asked_for_and_is_denied_is_an_error)
+{
+        child_lacks_io_uring = true;
+        struct process process = start("denied", (char *[]){"starling", "serve", "--name", name, "--wait", "io_uring", NULL});
+
+        cr_assert_eq(end_of(&process), 1, "%s", output_of(&process));
+        cr_assert(strstr(output_of(&process), "starling serve: io_uring: denied"), "%s", output_of(&process));
 }
 
 Test(serve, a_second_runtime_of_the_name_is_refused)
