@@ -201,6 +201,25 @@ BOTH(an_edge_from_another_thread_ends_the_sleep)
         close(ticker.fd);
 }
 
+BOTH(a_watch_is_heard_although_others_never_fall_silent)
+{
+        struct sl_wait *wait = make(kind);
+        int busy = eventfd(0, EFD_NONBLOCK), late = eventfd(1, EFD_NONBLOCK);
+        bool seen = false;
+
+        sl_wait_watch(wait, busy, 1);
+        expect_silence(wait);
+        sl_wait_watch(wait, late, 2);
+        for (int i = 0; i < 100 && !seen; i++) {
+                tick(busy);
+                seen = next(wait).token == 2;
+        }
+        cr_assert(seen);
+        sl_wait_free(wait);
+        close(busy);
+        close(late);
+}
+
 BOTH(end_of_file_is_a_hangup)
 {
         struct sl_wait *wait = make(kind);
