@@ -111,10 +111,13 @@ static int dial_once(const struct sockaddr_un *address, uint64_t timeout_ns, int
         return 0;
 }
 
-/* A socket that is not there, or that a dead runtime left behind, may become one that listens. */
+/*
+ * A socket that is not there, or that a dead runtime left behind, may become one that listens. So may one that takes the connection
+ * and ends it without an answer: after a kill the kernel keeps what io_uring held open for a moment longer than the process.
+ */
 static bool may_come(int result)
 {
-        return result == -ENOENT || result == -ECONNREFUSED || result == -EINTR;
+        return result == -ENOENT || result == -ECONNREFUSED || result == -EINTR || result == -EPIPE;
 }
 
 static void pause_ns(uint64_t duration_ns)
@@ -124,23 +127,12 @@ static void pause_ns(uint64_t duration_ns)
         nanosleep(&pause, NULL);
 }
 
-static int dial(const struct sl_attachment *want, int *ret_socket, struct sl_error *error)
+static int dial(const struct sl_attachment *want, const struct sockaddr_un *address, int *ret_socket, struct sl_error *error)
 {
-        struct sockaddr_un address;
-        int r = address_of(want->runtime, &address, error);
-        uint64_t start_ns = sl_clock_ns(), retry_ns = RETRY_NS;
+        int r = dial_once(address, want->timeout_ns, ret_socket);
 
         if (r < 0)
-                return r;
-        for (;;) {
-                r = dial_once(&address, want->timeout_ns, ret_socket);
-                if (!may_come(r) || sl_clock_ns() - start_ns >= want->timeout_ns)
-                        break;
-                pause_ns(retry_ns);
-                retry_ns = retry_ns * 2 < RETRY_MAX_NS ? retry_ns * 2 : RETRY_MAX_NS;
-        }
-        if (r < 0)
-                sl_error_set(error, -r, "runtime \"%s\" at %s: %s", want->runtime, address.sun_path, strerror(-r));
+                sl_error_set(error, -r, "runtime \"%s\" at %s: %s", want->runtime, address->sun_path, strerror(-r));
         return r;
 }
 
@@ -170,6 +162,9 @@ static int take_received(struct fd_set_received *received, uint32_t index)
 static int refusal(const struct sl_message *answer, struct sl_error *error)
 {
         int code = answer->status < 0 && answer->status >= -4095 ? -answer->status : EPROTO;
+
+        if (code == EPROTONOSUPPORT) /* no version in common */
+                code = EPROTO;
 
         return sl_error_set(error, code, "%s", answer->text[0] ? answer->text : strerror(code));
 }
@@ -373,8 +368,8 @@ static int hand_back_rest(struct sl_connection *connection, const struct sl_atta
         return 0;
 }
 
-int sl_connection_open(const struct sl_attachment *want, struct sl_connection *ret_connection, struct sl_fresh_region *ret_fresh,
-        struct sl_error *error)
+static int open_once(const struct sl_attachment *want, const struct sockaddr_un *address, struct sl_connection *ret_connection,
+        struct sl_fresh_region *ret_fresh, struct sl_error *error)
 {
         SL_CLEANUP(sl_connection_close) struct sl_connection connection;
         struct sl_fresh_region fresh = {.fd = -1};
@@ -382,21 +377,39 @@ int sl_connection_open(const struct sl_attachment *want, struct sl_connection *r
         sl_connection_empty(&connection);
         connection.role = want->role;
 
-        int r = dial(want, &connection.socket, error);
+        int r = dial(want, address, &connection.socket, error);
 
-        if (r == 0) {
-                r = attach(&connection, want, &fresh, error);
-                if (r == 0)
-                        r = hand_back_rest(&connection, want, error);
-                if (r < 0)
-                        return sl_error_prefix(error, r, "runtime \"%s\"", want->runtime);
-        }
         if (r < 0)
                 return r;
+        r = attach(&connection, want, &fresh, error);
+        if (r == 0)
+                r = hand_back_rest(&connection, want, error);
+        if (r < 0) {
+                sl_cleanup_fd(&fresh.fd);
+                return sl_error_prefix(error, r, "runtime \"%s\"", want->runtime);
+        }
         /* What an administrator asks for may take minutes; everything else is answered at once or not at all. */
         set_timeouts(connection.socket, want->role == SL_ROLE_ADMIN ? 0 : ANSWER_NS);
         *ret_connection = connection;
         *ret_fresh = fresh;
         sl_connection_empty(&connection);
         return 0;
+}
+
+int sl_connection_open(const struct sl_attachment *want, struct sl_connection *ret_connection, struct sl_fresh_region *ret_fresh,
+        struct sl_error *error)
+{
+        struct sockaddr_un address;
+        uint64_t start_ns = sl_clock_ns(), retry_ns = RETRY_NS;
+        int r = address_of(want->runtime, &address, error);
+
+        if (r < 0)
+                return r;
+        for (;;) {
+                r = open_once(want, &address, ret_connection, ret_fresh, error);
+                if (r == 0 || !may_come(r) || sl_clock_ns() - start_ns >= want->timeout_ns)
+                        return r;
+                pause_ns(retry_ns);
+                retry_ns = retry_ns * 2 < RETRY_MAX_NS ? retry_ns * 2 : RETRY_MAX_NS;
+        }
 }
