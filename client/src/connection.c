@@ -165,7 +165,6 @@ static int refusal(const struct sl_message *answer, struct sl_error *error)
 
         if (code == EPROTONOSUPPORT) /* no version in common */
                 code = EPROTO;
-
         return sl_error_set(error, code, "%s", answer->text[0] ? answer->text : strerror(code));
 }
 

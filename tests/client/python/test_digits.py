@@ -1,0 +1,67 @@
+"""The Python client against the real runtime and the models of client/examples/digits. Skipped where `starling` is not built."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import starling
+
+DIGITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "client", "examples", "digits")
+
+
+def load(name, *shape):
+    return np.fromfile(os.path.join(DIGITS, name), np.float32).reshape(shape)
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class Digits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="starling-digits-")
+        environment = dict(os.environ, STARLING_SOCKET_DIR=cls.folder)
+        cls.log = open(os.path.join(cls.folder, "log"), "w+")
+        cls.runtime = subprocess.Popen(
+            [os.environ["STARLING_COMMAND"], "serve", os.path.join(DIGITS, "models")], env=environment, stderr=cls.log
+        )
+        cls.client = starling.Client(os.path.join(cls.folder, "starling.sock"), timeout=120)
+        cls.images = cls.client.array(load("test-images.f32", -1, 1, 8, 8))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.runtime.terminate()
+        cls.runtime.wait()
+        cls.log.close()
+        shutil.rmtree(cls.folder)
+
+    def test_ensemble_agrees_with_onnx_runtime(self):
+        probabilities = self.client.infer("digits", self.images)
+        np.testing.assert_allclose(probabilities, load("expected/digits.f32", -1, 10), atol=1e-5)
+
+    def test_requests_of_any_size_give_the_same_answers(self):
+        expected = load("expected/lenet.f32", -1, 10)
+        futures, start = [], 0
+        for size in [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * 2:
+            part = slice(start, start + size)
+            futures.append((part, self.client.submit("lenet", self.images[part])))
+            start = (start + size) % 400
+        for part, future in futures:
+            np.testing.assert_allclose(future.result(60), expected[part], atol=1e-5)
+
+    def test_event_loop(self):
+        async def main():
+            parts = [slice(i, i + 7) for i in range(0, 560, 7)]
+            results = await asyncio.gather(*(self.client.infer_async("mlp", self.images[part]) for part in parts))
+            expected = load("expected/mlp.f32", -1, 10)
+            for part, result in zip(parts, results):
+                np.testing.assert_allclose(result, expected[part], atol=1e-5)
+
+        asyncio.run(main())
+
+
+if __name__ == "__main__":
+    unittest.main()
