@@ -346,7 +346,7 @@ static int make_channel(struct guest *g, int *ret_request_fd, int *ret_response_
         for (uint32_t i = 0; i < g->shape.n_queues; i++)
                 sl_queue_map(&g->queues[i].map, &g->shape, &g->offsets, i, g->request.base, g->response.base);
         g->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        g->completion = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        g->completion = sl_completion_bell_new();
         return 0;
 }
 

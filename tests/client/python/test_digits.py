@@ -22,13 +22,26 @@ class Digits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="starling-digits-")
-        environment = dict(os.environ, STARLING_SOCKET_DIR=cls.folder)
         cls.log = open(os.path.join(cls.folder, "log"), "w+")
+        name = f"python-{os.getpid()}"
         cls.runtime = subprocess.Popen(
-            [os.environ["STARLING_COMMAND"], "serve", os.path.join(DIGITS, "models")], env=environment, stderr=cls.log
+            [os.environ["STARLING_COMMAND"], "serve", "--name", name, os.path.join(DIGITS, "models")],
+            env=dict(os.environ, STARLING_SOCKET_DIR=cls.folder),
+            stderr=cls.log,
         )
-        cls.client = starling.Client(os.path.join(cls.folder, "starling.sock"), timeout=120)
+        cls.client = cls.connect(os.path.join(cls.folder, name + ".sock"))
         cls.images = cls.client.array(load("test-images.f32", -1, 1, 8, 8))
+
+    @classmethod
+    def connect(cls, socket):
+        """Waits for models to load, but not for a runtime that has ended."""
+        while True:
+            try:
+                return starling.Client(socket, timeout=1)
+            except starling.NotFound:
+                if cls.runtime.poll() is not None:
+                    cls.log.seek(0)
+                    raise RuntimeError(f"the runtime has ended: {cls.log.read()}")
 
     @classmethod
     def tearDownClass(cls):
