@@ -6,7 +6,7 @@
  *     client                                       runtime
  *     HELLO {versions, features, role, shape} -->  check the peer (SO_PEERCRED), quotas, seals of returned regions
  *                                             <--  WELCOME {version, features, id, shape} + request, response, catalogue fds,
- *                                                  doorbell and completion eventfds, arena regions
+ *                                                  doorbell and completion bell, arena regions
  *     REGION {bytes}                          -->
  *                                             <--  REGION {index, bytes} + fd
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -101,6 +102,20 @@ int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t ti
         return r;
 }
 
+int sl_completion_bell_new(void)
+{
+        int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+        return fd < 0 ? -errno : fd;
+}
+
+static void ring_completion_bell(int fd)
+{
+        const struct itimerspec passed = {.it_value.tv_nsec = 1};
+
+        timerfd_settime(fd, TFD_TIMER_ABSTIME, &passed, NULL);
+}
+
 bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
 {
         full_fence(); /* K1 */
@@ -110,6 +125,6 @@ bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
         if (sleep == SL_ASLEEP_FUTEX)
                 syscall(SYS_futex, &queue->response->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
         else if (sleep == SL_ASLEEP_FD && completion_fd >= 0)
-                sl_doorbell_ring(completion_fd);
+                ring_completion_bell(completion_fd);
         return sleep == SL_ASLEEP_FUTEX || sleep == SL_ASLEEP_FD;
 }

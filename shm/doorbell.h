@@ -10,7 +10,7 @@
  * tests/shm/doorbell.pml is the exhaustive proof.
  *
  * The words: a client's is sl_queue_request.sleep (client writes), a dispatcher's is sl_dispatcher_line.sleeping in the
- * catalogue (dispatcher writes). A client is woken by a futex on completion tail, or by its completion eventfd; a dispatcher by the
+ * catalogue (dispatcher writes). A client is woken by a futex on completion tail, or by its completion bell; a dispatcher by the
  * client's doorbell eventfd, on which its wait (runtime/serve/wait.h) watches.
  */
 #pragma once
@@ -32,6 +32,13 @@ int sl_doorbell_ring(int fd);
 
 /* Empties an eventfd or a pipe after a wake-up. Never blocks, whatever the other side did to the flags. */
 void sl_doorbell_clear(int fd);
+
+/*
+ * A completion bell: what the event loop of a client watches, by edge. It is a timer (timerfd) that the dispatcher sets to a time
+ * that has passed: unlike a write to an eventfd or a pipe, this neither blocks nor fills up, whatever the client, who holds the
+ * same open file, has done to its flags or left unread. Return: the fd; -EMFILE, -ENOMEM.
+ */
+int sl_completion_bell_new(void);
 
 /* W1. Dispatcher. */
 void sl_dispatcher_sleep(struct sl_dispatcher_line *line);

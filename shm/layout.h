@@ -122,7 +122,7 @@ static_assert(offsetof(struct sl_descriptor, reserved1) == 56, "");
 enum {
         SL_AWAKE = 0,
         SL_ASLEEP_FUTEX = 1, /* waits on completion tail: wake it with a futex */
-        SL_ASLEEP_FD = 2,    /* its event loop waits: write its completion eventfd */
+        SL_ASLEEP_FD = 2,    /* its event loop waits: ring its completion bell */
 };
 
 /* Start of a queue pair's part of the request memfd; cancels, entries and descriptors follow at computed offsets. */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 struct sl_connection {
-        int socket, doorbell, completion; /* fds; -1: none. @completion: the eventfd for event loops */
+        int socket, doorbell, completion; /* fds; -1: none. @completion: the bell for event loops */
         _Atomic bool gone;                /* the runtime is not there any more, or not to be believed any more */
         uint32_t role;                    /* enum sl_role */
         struct sl_mapping catalogue, request, response;

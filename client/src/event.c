@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 
 /*
- * The descriptor is an epoll instance of the queue pair's own, which watches two things: the connection's completion eventfd and
- * the end of file on the socket. The eventfd is one for all queue pairs and is never read: watched by edge, each write of the
+ * The descriptor is an epoll instance of the queue pair's own, which watches two things: the connection's completion bell and
+ * the end of file on the socket. The bell is one for all queue pairs and is never read: watched by edge, each ring of the
  * runtime makes every instance readable once, so that no loop takes a wake-up away from another.
  */
 static int watch(int epoll, int fd, uint32_t events)

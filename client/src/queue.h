@@ -40,7 +40,7 @@ void sl_queue_bind(struct starling_queue *queue);
  */
 void sl_queue_bury(struct starling_queue *queue);
 
-/* Watches the eventfd and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
+/* Watches the completion bell and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
 int sl_queue_watch(struct starling_queue *queue);
 
 /* Rings the dispatcher's doorbell if it sleeps: the fence and the look of doorbell.h, after something was published. */

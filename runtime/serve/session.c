@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "doorbell.h"
 #include "registry.h"
 #include "stats.h"
 
@@ -315,9 +316,9 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
                         *c = '?';
         session->channel = channel;
         channel->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        channel->completion_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        channel->completion_fd = sl_completion_bell_new();
         if (channel->doorbell_fd < 0 || channel->completion_fd < 0)
-                return sl_error_set(error, errno, "no eventfd: %s", strerror(errno));
+                return sl_error_set(error, errno, "no doorbell: %s", strerror(errno));
         sl_stats_client_add(s->options.stats, channel->id, channel->uid, (uint32_t)channel->pid, channel->label, &channel->stats);
         return 0;
 }

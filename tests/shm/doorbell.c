@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -132,7 +133,7 @@ Test(doorbell, two_that_sleep_at_every_turn_never_hang)
 
 Test(doorbell, a_client_in_its_event_loop_is_woken_through_its_fd)
 {
-        int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        int fd = sl_completion_bell_new();
 
         play(fd);
         close(fd);
@@ -159,7 +160,7 @@ Test(doorbell, who_has_work_already_does_not_sleep)
 Test(doorbell, nobody_rings_for_those_who_are_awake)
 {
         struct game game = new_game(-1);
-        int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        int fd = sl_completion_bell_new();
         uint64_t rings;
 
         cr_expect_not(sl_dispatcher_sleeps(&game.line));
@@ -204,4 +205,23 @@ Test(doorbell, a_pipe_serves_as_well_and_its_reader_cannot_make_the_ringer_block
                 cr_assert_eq(sl_doorbell_ring(ends[1]), 0);
         close(ends[0]);
         close(ends[1]);
+}
+
+/* The client shares the open file: it may make it blocking, and it never has to read it. */
+Test(doorbell, a_completion_bell_rings_every_time_and_never_blocks)
+{
+        struct game game = new_game(-1);
+        int fd = sl_completion_bell_new(), epoll = epoll_create1(EPOLL_CLOEXEC);
+        struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+
+        cr_assert_eq(fcntl(fd, F_SETFL, 0), 0);
+        cr_assert_eq(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+        atomic_store(&game.pair.map.request->sleep, SL_ASLEEP_FD);
+        for (int i = 0; i < 1000; i++) {
+                cr_assert(sl_client_wake(&game.pair.map, fd));
+                cr_assert_eq(epoll_wait(epoll, &event, 1, LIMIT_MS), 1);
+        }
+        close(epoll);
+        close(fd);
+        end_game(&game);
 }
