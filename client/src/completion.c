@@ -87,10 +87,8 @@ static inline uint32_t reap(struct starling_queue *queue, struct starling_comple
 {
         uint32_t ready = sl_reaper_ready(&queue->reaper, &queue->map), n;
 
-        if (ready == 0) {
-                if (PFC & 1) __builtin_prefetch(&queue->map.entries[queue->submitter.tail & queue->map.mask], 1);
+        if (ready == 0)
                 return 0;
-        }
         for (n = 0; n < ready && n < max; n++) {
                 const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
 
