@@ -22,14 +22,18 @@ class Digits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="starling-digits-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.log = open(os.path.join(cls.folder, "log"), "w+")
+        cls.addClassCleanup(cls.log.close)
         name = f"python-{os.getpid()}"
         cls.runtime = subprocess.Popen(
             [os.environ["STARLING_COMMAND"], "serve", "--name", name, os.path.join(DIGITS, "models")],
             env=dict(os.environ, STARLING_SOCKET_DIR=cls.folder),
             stderr=cls.log,
         )
+        cls.addClassCleanup(cls.stop)
         cls.client = cls.connect(os.path.join(cls.folder, name + ".sock"))
+        cls.addClassCleanup(cls.client.close)
         cls.images = cls.client.array(load("test-images.f32", -1, 1, 8, 8))
 
     @classmethod
@@ -44,12 +48,9 @@ class Digits(unittest.TestCase):
                     raise RuntimeError(f"the runtime has ended: {cls.log.read()}")
 
     @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
+    def stop(cls):
         cls.runtime.terminate()
         cls.runtime.wait()
-        cls.log.close()
-        shutil.rmtree(cls.folder)
 
     def test_ensemble_agrees_with_onnx_runtime(self):
         probabilities = self.client.infer("digits", self.images)
