@@ -20,71 +20,88 @@
 #define WARM_UP      200u /* blocks */
 #define THE_END      UINT32_MAX
 
-/* Odd: the child's turn; even: the parent's. */
-struct line {
-        alignas(128) _Atomic uint32_t turn;
+/* Odd values go there, even ones come back: in one word, or in a word of each direction. */
+struct lines {
+        alignas(128) _Atomic uint32_t there;
+        alignas(128) _Atomic uint32_t back;
 };
+
+static _Atomic uint32_t *back_of(struct lines *lines, bool apart)
+{
+        return apart ? &lines->back : &lines->there;
+}
 
 static int answer(void *memory, void *argument)
 {
-        struct line *line = memory;
+        struct lines *lines = memory;
+        _Atomic uint32_t *back = back_of(lines, *(const bool *)argument);
         uint32_t expected = 1, seen;
 
-        (void)argument;
         for (;;) {
-                while ((seen = atomic_load_explicit(&line->turn, memory_order_acquire)) != expected) {
+                while ((seen = atomic_load_explicit(&lines->there, memory_order_acquire)) != expected) {
                         if (seen == THE_END)
                                 return 0;
                         sl_relax();
                 }
-                atomic_store_explicit(&line->turn, expected + 1, memory_order_release);
+                atomic_store_explicit(back, expected + 1, memory_order_release);
                 expected += 2;
         }
 }
 
-static uint32_t play_block(struct line *line, uint32_t turn)
+static uint32_t play_block(_Atomic uint32_t *there, _Atomic uint32_t *back, uint32_t turn)
 {
         for (uint32_t i = 0; i < BLOCK_ROUNDS; i++) {
-                atomic_store_explicit(&line->turn, turn + 1, memory_order_release);
+                atomic_store_explicit(there, turn + 1, memory_order_release);
                 turn += 2;
-                while (atomic_load_explicit(&line->turn, memory_order_acquire) != turn)
+                while (atomic_load_explicit(back, memory_order_acquire) != turn)
                         sl_relax();
         }
         return turn;
 }
 
-static int play(struct sl_pair *pair, struct sl_samples *samples)
+static int play(struct sl_pair *pair, bool apart, struct sl_samples *samples)
 {
-        struct line *line = pair->memory;
+        struct lines *lines = pair->memory;
+        _Atomic uint32_t *back = back_of(lines, apart);
         uint32_t turn = 0;
 
         for (uint32_t block = 0; block < WARM_UP + BLOCKS; block++) {
                 uint64_t start = sl_ticks();
 
-                turn = play_block(line, turn);
+                turn = play_block(&lines->there, back, turn);
                 if (block >= WARM_UP)
                         sl_samples_add(samples, sl_ticks() - start);
         }
-        atomic_store_explicit(&line->turn, THE_END, memory_order_release);
+        atomic_store_explicit(&lines->there, THE_END, memory_order_release);
         return sl_pair_end(pair);
 }
 
-int sl_floor_measure(const int cpus[2], double *ret_floor_ns)
+static int measure(const int cpus[2], bool apart, double *ret_ns)
 {
         struct sl_samples samples;
         struct sl_pair pair;
         int r = sl_samples_init(&samples, BLOCKS);
 
         if (r == 0)
-                r = sl_pair_start(&pair, cpus, sizeof(struct line), answer, NULL);
+                r = sl_pair_start(&pair, cpus, sizeof(struct lines), answer, &apart);
         if (r == 0)
-                r = play(&pair, &samples);
+                r = play(&pair, apart, &samples);
         if (r == 0) {
                 sl_samples_sort(&samples);
-                *ret_floor_ns = sl_samples_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
+                *ret_ns = sl_samples_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
         }
         sl_samples_deinit(&samples);
         return r;
+}
+
+int sl_floor_measure(const int cpus[2], double *ret_floor_ns)
+{
+        return measure(cpus, false, ret_floor_ns);
+}
+
+int sl_floor_measure_two_lines(const int cpus[2], double *ret_ns)
+{
+        return measure(cpus, true, ret_ns);
 }
 
 static int floor_options(int argc, char **argv, int cpus[2], bool *ret_json)
@@ -105,7 +122,7 @@ int sl_bench_floor(int argc, char **argv)
 {
         int cpus[2] = {-1, -1};
         bool json = false;
-        double floor_ns;
+        double floor_ns, two_lines_ns;
         int code = floor_options(argc, argv, cpus, &json);
 
         if (code)
@@ -113,6 +130,8 @@ int sl_bench_floor(int argc, char **argv)
         int r = cpus[0] < 0 ? sl_cores_pick(cpus) : 0;
         if (r == 0)
                 r = sl_floor_measure(cpus, &floor_ns);
+        if (r == 0)
+                r = sl_floor_measure_two_lines(cpus, &two_lines_ns);
         if (r < 0) {
                 fprintf(stderr, "starling bench floor: %s\n", r == -ENOTSUP ? "it needs two CPUs" : strerror(-r));
                 return 1;
@@ -122,6 +141,7 @@ int sl_bench_floor(int argc, char **argv)
 
         sl_report_init(&report, "floor", argc, argv);
         sl_report_number(&report, "floor_ns", SL_UNIT_NS, floor_ns, NULL, 0);
+        sl_report_number(&report, "floor_two_lines_ns", SL_UNIT_NS, two_lines_ns, NULL, 0);
         sl_report_print(&report, json, floor_ns);
         return 0;
 }

@@ -10,3 +10,9 @@
  * each, of the mean round of a block: no clock is read inside of a block. Return: 0, or as sl_pair_start().
  */
 int sl_floor_measure(const int cpus[2], double *ret_floor_ns);
+
+/*
+ * The same with a line for each direction, as two one-way rings must have it: here each line is only ever written by one side and
+ * polled by the other, and every transfer first has to take it from the poller. What no pair of rings can be faster than.
+ */
+int sl_floor_measure_two_lines(const int cpus[2], double *ret_ns);

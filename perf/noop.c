@@ -57,7 +57,7 @@ struct noop {
         struct starling_queue *queue;
         struct sl_samples samples;
 
-        double floor_ns, floor_after_ns;
+        double floor_ns, two_lines_ns, floor_after_ns;
         double rtt_mean, rtt_p50, rtt_p99, rtt_p999, rtt_worst;
         double rtt_32_p50;
         double per_second;
@@ -286,6 +286,8 @@ static int run(struct noop *noop)
         noop->scale = sl_ticks_scale();
         r = sl_floor_measure(noop->cpus, &noop->floor_ns);
         if (r == 0)
+                r = sl_floor_measure_two_lines(noop->cpus, &noop->two_lines_ns);
+        if (r == 0)
                 r = sl_server_start(&noop->server, &options);
         if (r < 0)
                 return r;
@@ -305,12 +307,14 @@ static void report_round_trips(const struct noop *n, struct sl_report *to)
 
         sl_report_number(to, "floor_ns", SL_UNIT_NS, n->floor_ns, NULL, 0);
         sl_report_number(to, "floor_after_ns", SL_UNIT_NS, n->floor_after_ns, NULL, 0);
+        sl_report_number(to, "floor_two_lines_ns", SL_UNIT_NS, n->two_lines_ns, NULL, 0);
         sl_report_number(to, "rtt_p50_ns", SL_UNIT_NS, n->rtt_p50, NULL, 0);
         sl_report_number(to, "rtt_p99_ns", SL_UNIT_NS, n->rtt_p99, NULL, 0);
         sl_report_number(to, "rtt_p999_ns", SL_UNIT_NS, n->rtt_p999, "<= 10 x p50", n->rtt_p999 <= 10 * n->rtt_p50);
         sl_report_number(to, "rtt_worst_ns", SL_UNIT_NS, n->rtt_worst, NULL, 0);
         sl_report_number(to, "rtt_mean_ns", SL_UNIT_NS, n->rtt_mean, NULL, 0);
         sl_report_number(to, "rtt_over_floor", SL_UNIT_TIMES, times, "<= 1.8 x floor", times <= 1.8);
+        sl_report_number(to, "rtt_over_floor_two_lines", SL_UNIT_TIMES, n->rtt_p50 / n->two_lines_ns, NULL, 0);
         sl_report_number(to, "rtt_p50_32_clients_ns", SL_UNIT_NS, n->rtt_32_p50, NULL, 0);
         sl_report_number(to, "rtt_over_floor_32_clients", SL_UNIT_TIMES, times_32, "<= 2.5 x floor", times_32 <= 2.5);
         sl_report_number(

@@ -303,6 +303,10 @@ static int measure(struct sl_report *report, const int cpus[2], double *ret_floo
 
         if (r == 0)
                 sl_report_number(report, "floor_ns", SL_UNIT_NS, *ret_floor_ns, NULL, 0);
+        if (r == 0)
+                r = sl_floor_measure_two_lines(cpus, &value);
+        if (r == 0)
+                sl_report_number(report, "floor_two_lines_ns", SL_UNIT_NS, value, NULL, 0);
         for (int i = 0; r == 0 && i < SCHEME_COUNT; i++) {
                 r = round_trip(&schemes[i], cpus, &value);
                 if (r == 0)
