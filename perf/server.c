@@ -131,7 +131,8 @@ int sl_server_start(struct sl_server *server, const struct sl_server_options *op
                 r = server->pid < 0 ? -errno : await_ready(server);
         }
         if (r < 0) {
-                sl_server_show_log(server);
+                if (r != -EINTR)
+                        sl_server_show_log(server);
                 sl_server_stop(server);
         }
         return r;
