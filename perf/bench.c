@@ -1,5 +1,7 @@
 #include "bench.h"
 
+#include "cores.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -49,6 +51,11 @@ int sl_bench_cpus(const char *text, int ret_cpus[2])
 
         if (sscanf(text, "%d,%d%n", &a, &b, &end) != 2 || text[end] || a < 0 || b < 0 || a == b) {
                 fprintf(stderr, "starling bench: --cpus wants two different CPUs, as in 0,1; got \"%s\"\n", text);
+                return -EINVAL;
+        }
+        if (!sl_cores_allowed(a) || !sl_cores_allowed(b)) {
+                fprintf(stderr, "starling bench: --cpus %d,%d: this process may not run on CPU %d\n", a, b,
+                        sl_cores_allowed(a) ? b : a);
                 return -EINVAL;
         }
         ret_cpus[0] = a;

@@ -3,6 +3,15 @@
 #include <errno.h>
 #include <sched.h>
 
+bool sl_cores_allowed(int cpu)
+{
+        cpu_set_t allowed;
+
+        if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+                return false;
+        return CPU_ISSET(cpu, &allowed);
+}
+
 int sl_cores_pick(int ret_cpus[2])
 {
         cpu_set_t allowed;

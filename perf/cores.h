@@ -3,6 +3,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+/* May this process run on @cpu? */
+bool sl_cores_allowed(int cpu);
+
 /* Two different CPUs that this process may use, neighbours in number. Return: 0; -ENOTSUP there is only one. */
 int sl_cores_pick(int ret_cpus[2]);
 

@@ -122,7 +122,7 @@ static int number(const char *name, const char *text, double least, double most,
         *ret_value = strtod(text, &end);
         if (end != text && !*end && *ret_value >= least && *ret_value <= most)
                 return 0;
-        fprintf(stderr, "starling bench model: --%s wants %g to %g, got \"%s\"\n", name, least, most, text);
+        fprintf(stderr, "starling bench model: --%s wants %.10g to %.10g, got \"%s\"\n", name, least, most, text);
         return -EINVAL;
 }
 
