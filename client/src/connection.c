@@ -173,6 +173,8 @@ static int receive_answer(
 {
         int r = sl_message_receive(socket, ret_answer, received->fds, SL_MESSAGE_FDS_MAX, &received->n, 0);
 
+        if (r == -EPIPE) /* a connection that was reset says so first, and gives its last message after that */
+                r = sl_message_receive(socket, ret_answer, received->fds, SL_MESSAGE_FDS_MAX, &received->n, 0);
         if (r == -EAGAIN)
                 return sl_error_set(error, ETIMEDOUT, "the runtime listens, but does not answer");
         if (r == -EPIPE)

@@ -12,6 +12,8 @@
 #include "stats.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,7 @@ struct sl_runtime {
         struct sl_runtime_options options;
         char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
         int listen_fd;
+        int spare_fd; /* given up for a moment to refuse a connection when no other fd is left */
         bool bound;
         struct sl_wait *wait;
         struct sl_bell bell;
@@ -212,7 +215,7 @@ int sl_runtime_new(const struct sl_runtime_options *options, struct sl_runtime *
                 return sl_error_set(error, ENOMEM, "no memory for the runtime");
         memset(rt, 0, sizeof(*rt));
         rt->options = *options;
-        rt->listen_fd = rt->catalogue_fd = -1;
+        rt->listen_fd = rt->spare_fd = rt->catalogue_fd = -1;
         r = find_socket_path(rt, error);
         if (r == 0)
                 r = make_parts(rt, error);
@@ -243,6 +246,7 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
         if (rt->bound)
                 unlink(rt->socket_path);
         sl_cleanup_fd(&rt->listen_fd);
+        sl_cleanup_fd(&rt->spare_fd);
         sl_dispatcher_stop(rt->dispatcher);
         if (rt->sessions)
                 hear_dispatcher(rt);
@@ -260,9 +264,34 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
 
 /* ---- the loop ---- */
 
+static void open_spare(struct sl_runtime *rt)
+{
+        rt->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Without a fd for a connection it would hang until its time is up: it gets the spare one, and an answer. */
+static void turn_away(struct sl_runtime *rt, int code)
+{
+        struct pollfd waiting = {.fd = rt->listen_fd, .events = POLLIN};
+        struct sl_error error;
+
+        sl_error_set(&error, code, "the runtime can take no connection: %s", strerror(code));
+        sl_cleanup_fd(&rt->spare_fd);
+        while (poll(&waiting, 1, 0) == 1) {
+                int fd = accept4(rt->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+                if (fd < 0)
+                        break;
+                sl_sessions_turn_away(rt->sessions, fd, -code, error.text);
+        }
+        open_spare(rt);
+}
+
 static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
 {
-        if (event->token == TOKEN_LISTEN && (event->what & SL_WAIT_ACCEPTED))
+        if (event->token == TOKEN_LISTEN && (event->what & SL_WAIT_ACCEPTED) && event->value < 0)
+                turn_away(rt, -event->value);
+        else if (event->token == TOKEN_LISTEN && (event->what & SL_WAIT_ACCEPTED))
                 sl_sessions_accept(rt->sessions, event->value);
         else if (event->token >= TOKEN_WATCH && event->token < TOKEN_WATCH + rt->n_watches)
                 rt->watches[event->token - TOKEN_WATCH].handle(rt->watches[event->token - TOKEN_WATCH].context);
@@ -286,7 +315,7 @@ static void look(struct sl_runtime *rt)
 static void rest(struct sl_runtime *rt, uint64_t limit_ns)
 {
         struct sl_wait_event events[16];
-        uint64_t timeout = sl_sessions_populate(rt->sessions) ? 0 : limit_ns;
+        uint64_t timeout = sl_sessions_continue(rt->sessions) ? 0 : limit_ns;
         int n = sl_wait_for(rt->wait, events, 16, timeout);
 
         for (int i = 0; i < n; i++)
@@ -346,6 +375,7 @@ static int listen_on_socket(struct sl_runtime *rt, struct sl_error *error)
         chmod(rt->socket_path, 0666);
         if (listen(rt->listen_fd, 128) < 0)
                 return sl_error_set(error, errno, "cannot listen on \"%s\": %s", rt->socket_path, strerror(errno));
+        open_spare(rt);
         int r = sl_wait_accept(rt->wait, rt->listen_fd, TOKEN_LISTEN);
         return r < 0 ? sl_error_set(error, -r, "cannot accept on \"%s\": %s", rt->socket_path, strerror(-r)) : 0;
 }

@@ -19,8 +19,12 @@
 /* Connections beyond the clients: readers, administrators, and those that have not said HELLO. */
 #define EXTRA_SESSIONS 64u
 
-/* Faulted in between two looks at the socket: about 100 us. */
-#define POPULATE_BYTES (512u * 1024u)
+/* Messages of one session, and bytes faulted in, between two looks at everything else: about 100 us each. */
+#define MESSAGES_AT_ONCE 16u
+#define POPULATE_BYTES   (512u * 1024u)
+
+/* Refusals of one session that are worth a line each. */
+#define REFUSALS_LOGGED 16u
 
 enum session_state { SESSION_FREE, SESSION_NEW, SESSION_CLIENT, SESSION_READER, SESSION_ADMIN, SESSION_LEAVING };
 
@@ -33,6 +37,8 @@ struct sl_session {
         struct sl_channel *channel;
         uint32_t populating; /* region */
         uint64_t populated;  /* bytes of it */
+        uint32_t refusals;
+        bool unread; /* it had more messages than its turn allowed */
 };
 
 struct sl_sessions {
@@ -97,11 +103,17 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         *session = (struct sl_session){.number = session->number, .socket = -1, .pidfd = -1};
 }
 
+/* With a part of the id: a late event of a session that is gone must not be taken for one of the next that has its number. */
+static uint64_t token_of(const struct sl_session *session)
+{
+        return SESSION_TOKEN | (session->id & 0xffff) << 32 | session->number;
+}
+
 static void unwatch(struct sl_sessions *s, const struct sl_session *session)
 {
-        sl_wait_unwatch(s->options.wait, SESSION_TOKEN | session->number);
+        sl_wait_unwatch(s->options.wait, token_of(session));
         if (session->pidfd >= 0)
-                sl_wait_unwatch(s->options.wait, SESSION_TOKEN | PIDFD_TOKEN | session->number);
+                sl_wait_unwatch(s->options.wait, PIDFD_TOKEN | token_of(session));
 }
 
 /* The end of the lease: the dispatcher ends what is in flight, and says when nothing of the client is in use any more. */
@@ -150,13 +162,19 @@ static int send_message(struct sl_session *session, struct sl_message *message, 
         return sl_message_send(session->socket, message, fds, n_fds);
 }
 
-static void refuse(struct sl_sessions *s, struct sl_session *session, enum sl_message_type type, int status, const char *text)
+static void send_refusal(struct sl_session *session, enum sl_message_type type, int status, const char *text)
 {
         struct sl_message message = {.type = type, .status = status};
 
-        report(s, 1, "request-refused", session, text);
         snprintf(message.text, sizeof(message.text), "%s", text);
         send_message(session, &message, NULL, 0);
+}
+
+static void refuse(struct sl_sessions *s, struct sl_session *session, enum sl_message_type type, int status, const char *text)
+{
+        if (session->refusals++ < REFUSALS_LOGGED)
+                report(s, 1, "request-refused", session, text);
+        send_refusal(session, type, status, text);
 }
 
 void sl_sessions_answer(struct sl_sessions *s, uint64_t asker, int status, const char *text)
@@ -236,7 +254,7 @@ static int adopt_region(struct sl_sessions *s, struct sl_channel *channel, int f
         return r < 0 ? r : attach_region(channel, &mapping, error);
 }
 
-bool sl_sessions_populate(struct sl_sessions *s)
+static bool populate(struct sl_sessions *s)
 {
         for (uint32_t i = 0; i < s->n_sessions; i++) {
                 struct sl_session *session = &s->sessions[i];
@@ -413,6 +431,8 @@ static int admit_hello(struct sl_sessions *s, struct sl_session *session, const 
         if (hello->hello.version_min > SL_WIRE_VERSION || hello->hello.version_max < SL_WIRE_VERSION)
                 return sl_error_set(error, EPROTONOSUPPORT, "the client speaks wire versions %u to %u, this runtime %u",
                         hello->hello.version_min, hello->hello.version_max, SL_WIRE_VERSION);
+        if (hello->hello.role < SL_ROLE_READER || hello->hello.role > SL_ROLE_ADMIN)
+                return sl_error_set(error, EINVAL, "role %u is not known", hello->hello.role);
         r = sl_peer_check(&session->peer, &s->options.runtime->access, hello->hello.role, error);
         if (r < 0)
                 return r;
@@ -428,7 +448,7 @@ static void handle_hello(
         int r = admit_hello(s, session, hello, fds, n_fds, &error);
 
         if (r < 0) {
-                refuse(s, session, SL_MESSAGE_WELCOME, r, error.text);
+                send_refusal(session, SL_MESSAGE_WELCOME, r, error.text);
                 leave(s, session, "attach-refused", error.text);
                 return;
         }
@@ -508,6 +528,35 @@ static bool receive(struct sl_sessions *s, struct sl_session *session)
         return session->state != SESSION_FREE && session->state != SESSION_LEAVING;
 }
 
+static void read_turn(struct sl_sessions *s, struct sl_session *session)
+{
+        uint32_t n = 0;
+
+        while (n < MESSAGES_AT_ONCE && receive(s, session))
+                n++;
+        session->unread = n == MESSAGES_AT_ONCE;
+}
+
+/* Those who have sent more than their turn allowed go on, each with one more turn. Return: true when there were such. */
+static bool read_on(struct sl_sessions *s)
+{
+        bool more = false;
+
+        for (uint32_t i = 0; i < s->n_sessions; i++)
+                if (s->sessions[i].unread) {
+                        read_turn(s, &s->sessions[i]);
+                        more = true;
+                }
+        return more;
+}
+
+bool sl_sessions_continue(struct sl_sessions *s)
+{
+        bool more = read_on(s);
+
+        return populate(s) || more;
+}
+
 bool sl_sessions_owns(const struct sl_sessions *s, uint64_t token)
 {
         return (token & SESSION_TOKEN) && (uint32_t)token < s->n_sessions;
@@ -517,14 +566,13 @@ void sl_sessions_happened(struct sl_sessions *s, uint64_t token, uint32_t what)
 {
         struct sl_session *session = &s->sessions[(uint32_t)token];
 
-        if (session->state == SESSION_FREE || session->state == SESSION_LEAVING)
+        if (session->state == SESSION_FREE || session->state == SESSION_LEAVING || (token & ~PIDFD_TOKEN) != token_of(session))
                 return;
         if (token & PIDFD_TOKEN) {
                 leave(s, session, "client-died", NULL);
                 return;
         }
-        while (receive(s, session))
-                ;
+        read_turn(s, session);
         if ((what & SL_WAIT_HANGUP) && session->state != SESSION_FREE && session->state != SESSION_LEAVING)
                 leave(s, session, "client-detached", NULL);
 }
@@ -537,29 +585,60 @@ static struct sl_session *find_free(struct sl_sessions *s)
         return NULL;
 }
 
+/* Who has connected and said nothing for longest makes room for others. */
+static struct sl_session *evict_silent(struct sl_sessions *s)
+{
+        struct sl_session *oldest = NULL;
+
+        for (uint32_t i = 0; i < s->n_sessions; i++)
+                if (s->sessions[i].state == SESSION_NEW && (!oldest || s->sessions[i].id < oldest->id))
+                        oldest = &s->sessions[i];
+        if (oldest)
+                leave(s, oldest, "client-ejected", "no hello, and others want to connect");
+        return oldest;
+}
+
+void sl_sessions_turn_away(struct sl_sessions *s, int fd, int status, const char *text)
+{
+        struct sl_session session = {.socket = fd, .pidfd = -1};
+        struct sl_message hello;
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n_fds = 0;
+
+        sl_peer_of(fd, &session.peer);
+        report(s, 1, "attach-refused", &session, text);
+        /* What lies there unread would end the connection as reset, before the answer. */
+        if (sl_message_receive(fd, &hello, fds, SL_MESSAGE_FDS_MAX, &n_fds, MSG_DONTWAIT) == 0)
+                while (n_fds > 0)
+                        close(fds[--n_fds]);
+        send_refusal(&session, SL_MESSAGE_WELCOME, status, text);
+        close(fd);
+}
+
 void sl_sessions_accept(struct sl_sessions *s, int fd)
 {
         struct sl_session *session = find_free(s);
 
+        if (!session)
+                session = evict_silent(s);
         if (!session) {
-                close(fd);
+                sl_sessions_turn_away(s, fd, -EDQUOT, "all connections are taken, by clients, readers and administrators");
                 return;
         }
         session->socket = fd;
         session->id = s->next_id++;
         session->state = SESSION_NEW;
-        if (sl_peer_of(fd, &session->peer) < 0 || sl_wait_watch(s->options.wait, fd, SESSION_TOKEN | session->number) < 0) {
+        if (sl_peer_of(fd, &session->peer) < 0 || sl_wait_watch(s->options.wait, fd, token_of(session)) < 0) {
                 free_session(s, session);
                 return;
         }
         session->pidfd = sl_peer_pidfd(fd, &session->peer);
-        if (session->pidfd >= 0 &&
-                sl_wait_watch(s->options.wait, session->pidfd, SESSION_TOKEN | PIDFD_TOKEN | session->number) < 0) {
+        if (session->pidfd >= 0 && sl_wait_watch(s->options.wait, session->pidfd, PIDFD_TOKEN | token_of(session)) < 0) {
                 close(session->pidfd);
                 session->pidfd = -1;
         }
         /* A HELLO that came with the connection may have been there before the watch. */
-        sl_sessions_happened(s, SESSION_TOKEN | session->number, 0);
+        sl_sessions_happened(s, token_of(session), 0);
 }
 
 struct sl_sessions *sl_sessions_free(struct sl_sessions *s)

@@ -35,6 +35,9 @@ struct sl_sessions *sl_sessions_free(struct sl_sessions *sessions);
 /* A connection was accepted; the fd is the sessions' from here on. */
 void sl_sessions_accept(struct sl_sessions *sessions, int fd);
 
+/* Answers a connection that cannot be taken with @status (-errno) and the cause, and closes it. */
+void sl_sessions_turn_away(struct sl_sessions *sessions, int fd, int status, const char *text);
+
 /* Something happened on a watched fd: @token is one of ours when sl_sessions_owns() says so. */
 bool sl_sessions_owns(const struct sl_sessions *sessions, uint64_t token);
 void sl_sessions_happened(struct sl_sessions *sessions, uint64_t token, uint32_t what);
@@ -45,5 +48,6 @@ void sl_sessions_event(struct sl_sessions *sessions, const struct sl_event *even
 /* The answer to an administrator's message; nothing if that one has left. */
 void sl_sessions_answer(struct sl_sessions *sessions, uint64_t asker, int status, const char *text);
 
-/* Faults in a piece of some arena region. Return: true when there is more to do. */
-bool sl_sessions_populate(struct sl_sessions *sessions);
+/* A piece of what is put off so that nobody waits long: messages of those who send many, pages of arena regions to be faulted in.
+ * Return: true when there may be more to do. */
+bool sl_sessions_continue(struct sl_sessions *sessions);
