@@ -69,6 +69,8 @@ void world_init(struct world *world)
         join(world->repository, sizeof(world->repository), world->folder, "models");
         cr_assert_eq(mkdir(world->repository, 0755), 0);
         link_networks(world);
+        cr_assert_lt(strlen(STARLING), sizeof(world->program));
+        strcpy(world->program, STARLING);
         snprintf(world->config, sizeof(world->config), "name: %s\nsocket_dir: %s\nmodel_repositories: [%s]\n", world->name,
                 world->folder, world->repository);
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what the runtime leaves behind becomes a child of this process */
@@ -89,6 +91,17 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 static void remove_tree(const char *path)
 {
         nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void world_move_to_user(struct world *world, uid_t uid, const char *model)
+{
+        char command[1024];
+
+        snprintf(command, sizeof(command), "cp %s %s/starling && rm %s/%s && cp -rL " DIGITS "/models/%s %s/", STARLING,
+                world->folder, world->repository, model, model, world->repository);
+        cr_assert_eq(system(command), 0, "%s", command);
+        join(world->program, sizeof(world->program), world->folder, "starling");
+        world->uid = uid;
 }
 
 static void write_file(const char *path, const void *bytes, size_t size)
@@ -160,7 +173,7 @@ static void become_runtime(const struct world *world)
                 world->before_exec(world->context);
         if (world->uid && (setresgid(world->uid, world->uid, world->uid) < 0 || setresuid(world->uid, world->uid, world->uid) < 0))
                 _exit(126);
-        execv(STARLING, (char *const *)argv);
+        execv(world->program, (char *const *)argv);
         _exit(127);
 }
 

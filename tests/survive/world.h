@@ -32,6 +32,7 @@ struct world {
         const char *arguments[8]; /* more of the command line, NULL-terminated */
         uint64_t log_offset;      /* where the log of the running process begins */
         uid_t uid;                /* of the runtime; 0: the test's own */
+        char program[256];        /* the starling command */
         void (*before_exec)(void *context);
         void *context;
         pid_t pid; /* 0: not running */
@@ -39,6 +40,9 @@ struct world {
 
 /* Makes the folder and the repository. Fails the test when it cannot. */
 void world_init(struct world *world);
+
+/* The runtime will run as @uid: it gets copies of the program and of @model, as it may not be able to read the source tree. */
+void world_move_to_user(struct world *world, uid_t uid, const char *model);
 
 /* Lines for the configuration. */
 void world_configure(struct world *world, const char *yaml);
