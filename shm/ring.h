@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/relax.h"
 #include "layout.h"
 
 #include <string.h>
@@ -86,6 +87,13 @@ static inline struct sl_completion *sl_completer_slot(struct sl_completer *c, co
         return &q->response->completions[c->next++ & q->mask];
 }
 
+/* Asks for the lines of the next completion, see base/relax.h. */
+static inline void sl_completer_prepare(const struct sl_completer *c, const struct sl_queue_map *q)
+{
+        sl_own(&q->response->completions[c->next & q->mask]);
+        sl_own(&q->response->tail);
+}
+
 /* Publishes all that was written; true if there was anything. */
 static inline int sl_completer_publish(struct sl_completer *c, const struct sl_queue_map *q)
 {
@@ -111,11 +119,22 @@ struct sl_reaper {
         uint32_t tail; /* cached copy of the dispatcher's index */
 };
 
-/* Completions that wait; looks at the shared index only when the cached one says none. */
+/* Completions that wait as far as the cached index knows. */
+static inline uint32_t sl_reaper_cached(const struct sl_reaper *r)
+{
+        return r->tail - r->head;
+}
+
+/*
+ * Completions that wait; looks at the shared index only when the cached one says none. The slot is fetched beside the index, so
+ * that the two lines cross from core to core at the same time and not one after the other.
+ */
 static inline uint32_t sl_reaper_ready(struct sl_reaper *r, const struct sl_queue_map *q)
 {
-        if (r->tail == r->head)
+        if (r->tail == r->head) {
+                __builtin_prefetch(&q->response->completions[r->head & q->mask]);
                 r->tail = atomic_load_explicit(&q->response->tail, memory_order_acquire); /* C2 */
+        }
         return r->tail - r->head;
 }
 

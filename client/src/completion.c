@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "base/clock.h"
+#include "base/relax.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,13 +14,10 @@
 
 static_assert(STARLING_FOREVER == UINT64_MAX, "limits below are never reached by it");
 
-static inline void relax(void)
+static inline void relax(uint32_t n)
 {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("isb" ::: "memory");
-#endif
+        while (n-- > 0)
+                sl_relax();
 }
 
 /* ---- from the ring ---- */
@@ -82,13 +80,26 @@ static inline void translate(struct starling_queue *queue, const struct sl_compl
         }
 }
 
-/* Takes up to @max; slots go back to the dispatcher once, at the end. */
+/* The first look after a submit waits until an answer is possible, see base/relax.h. */
+static inline uint32_t look(struct starling_queue *queue)
+{
+        if (queue->fresh && sl_reaper_cached(&queue->reaper) == 0) {
+                queue->fresh = false;
+                relax(queue->rest);
+        }
+        return sl_reaper_ready(&queue->reaper, &queue->map);
+}
+
+/* Takes up to @max; slots go back to the dispatcher once, at the end. The next entry's line is asked for meanwhile. */
 static inline uint32_t reap(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
 {
-        uint32_t ready = sl_reaper_ready(&queue->reaper, &queue->map), n;
+        uint32_t ready = look(queue), n;
 
-        if (ready == 0)
+        if (ready == 0) {
+                relax(queue->step);
                 return 0;
+        }
+        sl_own(sl_submitter_slot(&queue->submitter, &queue->map));
         for (n = 0; n < ready && n < max; n++) {
                 const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
 
@@ -202,7 +213,7 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
                                 queue->spin_ns = spin_ns * 2 < SPIN_MAX_NS ? spin_ns * 2 : SPIN_MAX_NS;
                                 return true;
                         }
-                        relax();
+                        relax(queue->step);
                 }
                 if (start_ns == 0)
                         start_ns = sl_clock_ns();

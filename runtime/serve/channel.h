@@ -26,6 +26,7 @@ struct sl_queue {
         uint32_t in_flight;          /* requests not FREE */
         uint32_t with_deadline;      /* of these */
         uint32_t cancellations;      /* as last seen */
+        uint32_t rest;               /* passes until the next entry is possible */
         uint32_t idle_passes;        /* since the last entry */
         struct sl_request *requests; /* [depth], by tag */
         bool hot;                    /* polled in every pass */
