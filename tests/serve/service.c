@@ -120,9 +120,14 @@ static void ring(int fd)
         cr_assert_eq(write(fd, &one, sizeof(one)), sizeof(one));
 }
 
-void service_stop(struct service *service)
+void service_ask_to_stop(struct service *service)
 {
         ring(service->stop_fd);
+}
+
+void service_stop(struct service *service)
+{
+        service_ask_to_stop(service);
         pthread_join(service->thread, NULL);
         close(service->stop_fd);
         close(service->reload_fd);

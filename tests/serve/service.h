@@ -29,7 +29,10 @@ struct service {
 void service_init(struct service *service);
 void service_start(struct service *service);
 
-/* As SIGTERM, then waits for the end; a second call of service_hurry() between them is a second SIGTERM. */
+/* As SIGTERM. */
+void service_ask_to_stop(struct service *service);
+
+/* The same (a second one: without grace), and waits for the end. */
 void service_stop(struct service *service);
 
 /* As SIGHUP, with the specs as they are now. */

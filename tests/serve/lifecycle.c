@@ -1,0 +1,574 @@
+/*
+ * What happens to requests that do not simply run: refused, late, cancelled, overtaken, and caught by a change of what is served or
+ * by the end of the runtime. A runtime in this process with the digits networks. "Slow" requests are long ones: nothing here
+ * depends on how long they take, only on their taking longer than a few entries take to be read.
+ */
+#include "service.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLOW_SAMPLES 16384u
+#define REQUESTS_MAX 64u
+#define FOREVER_NS   60000000000ull
+
+/* A client with one queue pair, and one input and output that all of its slow requests share: nobody looks at their results. */
+struct guest {
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct starling_tensor input, output;
+        struct starling_request requests[REQUESTS_MAX];
+        int32_t status[REQUESTS_MAX];
+        uint32_t seen[REQUESTS_MAX]; /* completions of each */
+        uint32_t order[REQUESTS_MAX];
+        uint32_t n_seen;
+};
+
+static void enter(struct guest *guest, struct service *service, const char *model)
+{
+        memset(guest, 0, sizeof(*guest));
+        guest->client = service_connect(service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(guest->client, &guest->queue, NULL), 0);
+        cr_assert_eq(starling_model_open(guest->client, model, &guest->model, NULL), 0);
+        cr_assert_eq(starling_tensor_alloc(guest->client, STARLING_F32, 4, (uint32_t[]){SLOW_SAMPLES, 1, 8, 8}, &guest->input), 0);
+        cr_assert_eq(
+                starling_tensor_alloc(guest->client, STARLING_F32, 2, (uint32_t[]){SLOW_SAMPLES, DIGITS_CLASSES}, &guest->output),
+                0);
+        memset(guest->input.data, 0, guest->input.bytes);
+}
+
+static struct starling_request slow(struct guest *guest, uint64_t number)
+{
+        return (struct starling_request){.model = guest->model,
+                .inputs = &guest->input,
+                .n_inputs = 1,
+                .outputs = &guest->output,
+                .n_outputs = 1,
+                .user_data = number};
+}
+
+/* Published as one, so that the dispatcher finds them all at once. */
+static void submit(struct guest *guest, uint32_t n, uint64_t *ret_ids)
+{
+        int r = starling_submit_many(guest->queue, guest->requests, n, ret_ids);
+
+        cr_assert_eq(r, (int)n, "%s", starling_queue_error(guest->queue));
+}
+
+static void submit_slow(struct guest *guest, uint32_t n, uint64_t *ret_ids)
+{
+        for (uint32_t i = 0; i < n; i++)
+                guest->requests[i] = slow(guest, i);
+        submit(guest, n, ret_ids);
+}
+
+static void take(struct guest *guest, const struct starling_completion *completions, int n)
+{
+        for (int i = 0; i < n; i++) {
+                uint64_t number = completions[i].user_data;
+
+                cr_assert_lt(number, REQUESTS_MAX);
+                cr_assert_eq(guest->seen[number]++, 0, "request %u completed twice", (unsigned)number);
+                guest->status[number] = completions[i].status;
+                guest->order[guest->n_seen++] = (uint32_t)number;
+        }
+}
+
+static void reap(struct guest *guest, uint32_t until)
+{
+        struct starling_completion completions[REQUESTS_MAX];
+
+        while (guest->n_seen < until) {
+                int n = starling_wait(guest->queue, completions, REQUESTS_MAX, FOREVER_NS);
+
+                cr_assert_gt(n, 0, "%u of %u completions: %s", guest->n_seen, until, starling_strerror(n));
+                take(guest, completions, n);
+        }
+        cr_assert_eq(starling_queue_in_flight(guest->queue), 0);
+}
+
+static void cancel_all(struct guest *guest, const uint64_t *ids, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                starling_cancel(guest->queue, ids[i]);
+}
+
+static uint32_t count(const struct guest *guest, uint32_t n, int32_t status)
+{
+        uint32_t found = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                found += guest->seen[i] == 1 && guest->status[i] == status;
+        return found;
+}
+
+/* ---- refusals ---- */
+
+Test(lifecycle, a_full_queue_refuses_exactly_what_goes_beyond_it, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+        uint64_t ids[16];
+
+        service_init(&service);
+        service.specs[5].queue_requests = 4;
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 16, ids);
+        cancel_all(&guest, ids, 16);
+        reap(&guest, 16);
+        cr_expect_eq(count(&guest, 16, -EBUSY), 12);
+        for (uint32_t i = 0; i < 4; i++)
+                cr_expect(guest.status[i] == 0 || guest.status[i] == -ECANCELED, "request %u: %d", i, guest.status[i]);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+        uint64_t ids[16];
+
+        service_init(&service);
+        service.options.client_quota.in_flight = 5;
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 16, ids);
+        cancel_all(&guest, ids, 16);
+        reap(&guest, 16);
+        cr_expect_eq(count(&guest, 16, -EDQUOT), 11);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 120)
+{
+        struct service service;
+        struct guest first, second;
+        struct starling_completion completion;
+        uint64_t ids[8], more[8];
+
+        service_init(&service);
+        service.options.uid_quota.in_flight = 6;
+        service_start(&service);
+        enter(&first, &service, "digits");
+        enter(&second, &service, "digits");
+        submit_slow(&first, 4, ids);
+        /* Answered only when the dispatcher has been round: the four of the first client are counted then. */
+        cr_assert_eq(starling_infer(first.queue, &(struct starling_request){.flags = STARLING_NOOP}, &completion), 0);
+        submit_slow(&second, 8, more);
+        cancel_all(&second, more, 8);
+        reap(&second, 8);
+        cancel_all(&first, ids, 4);
+        reap(&first, 4);
+        cr_expect_eq(count(&first, 4, -EDQUOT), 0);
+        cr_expect_geq(count(&second, 8, -EDQUOT), 2);
+        cr_expect_leq(count(&second, 8, -EDQUOT), 6);
+        starling_close(first.client);
+        starling_close(second.client);
+        service_stop(&service);
+}
+
+Test(lifecycle, an_arena_grows_to_its_quota_and_no_further, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *client;
+        void *block;
+
+        service_init(&service);
+        service.options.client_quota.arena_bytes = 20u << 20;
+        service_start(&service);
+        client = service_connect(&service, STARLING_ROLE_CLIENT); /* 16 MiB */
+        block = starling_alloc(client, 12u << 20);
+        cr_assert_not_null(block);
+        errno = 0;
+        cr_expect_null(starling_alloc(client, 12u << 20));
+        cr_expect_eq(errno, EDQUOT, "%s", strerror(errno));
+        cr_expect_not_null(starling_alloc(client, 1u << 20), "what is there can still be used");
+        starling_close(client);
+        service_stop(&service);
+}
+
+Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *clients[2], *third;
+        struct starling_error error;
+
+        service_init(&service);
+        service.options.clients_max = 2;
+        service_start(&service);
+        clients[0] = service_connect(&service, STARLING_ROLE_CLIENT);
+        clients[1] = service_connect(&service, STARLING_ROLE_CLIENT);
+        struct starling_options options = {.runtime = service.socket_path};
+        cr_assert_eq(starling_connect(&options, &third, &error), -EDQUOT);
+        cr_expect_not_null(strstr(error.text, "clients_max is 2"), "%s", error.text);
+        starling_close(clients[0]);
+        int r = -EDQUOT;
+        for (int i = 0; i < 5000 && r == -EDQUOT; i++) {
+                r = starling_connect(&options, &third, &error);
+                usleep(1000);
+        }
+        cr_assert_eq(r, 0, "%s", error.text);
+        starling_close(third);
+        starling_close(clients[1]);
+        service_stop(&service);
+}
+
+/* ---- deadlines ---- */
+
+Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+        uint64_t ids[4];
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        for (uint32_t i = 0; i < 4; i++)
+                guest.requests[i] = slow(&guest, i);
+        guest.requests[0].deadline_ns = 1;                                /* at admission */
+        guest.requests[1].deadline_ns = starling_clock_ns() + 2000000;    /* while it computes, or before it is combined */
+        guest.requests[2].deadline_ns = starling_clock_ns() + 2000000;    /* in the queue, behind the one before */
+        guest.requests[3].deadline_ns = starling_clock_ns() + FOREVER_NS; /* not at all */
+        submit(&guest, 4, ids);
+        reap(&guest, 4);
+        cr_expect_eq(guest.order[0], 0);
+        cr_expect_eq(guest.status[0], -ETIME);
+        cr_expect_eq(guest.status[1], -ETIME);
+        cr_expect_eq(guest.status[2], -ETIME);
+        cr_expect_eq(guest.status[3], 0);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+/* ---- cancellation ---- */
+
+static void cancel_after(struct guest *guest, struct digits *digits, uint32_t turns)
+{
+        struct starling_tensor input, output;
+        struct starling_request request = digits_request(digits, guest->model, 0, 300, &input, &output);
+        struct starling_completion completion;
+        uint64_t id;
+
+        cr_assert_eq(starling_submit(guest->queue, &request, &id), 0);
+        for (volatile uint32_t i = 0; i < turns; i++)
+                ;
+        int r = starling_cancel(guest->queue, id);
+        cr_assert(r == 0 || r == -ENOENT, "%s", starling_strerror(r));
+        cr_assert_eq(starling_wait(guest->queue, &completion, 1, FOREVER_NS), 1);
+        cr_assert_eq(completion.id, id);
+        cr_assert(completion.status == 0 || completion.status == -ECANCELED, "%s", starling_strerror(completion.status));
+        cr_assert_eq(starling_queue_in_flight(guest->queue), 0);
+        cr_assert_leq(starling_poll(guest->queue, &completion, 1), 0);
+}
+
+/* From before the entry is read to after the result is there. */
+Test(lifecycle, a_cancelled_request_completes_once_at_every_stage, .timeout = 120)
+{
+        struct service service;
+        struct digits digits;
+        struct guest guest;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        digits_load(&digits, guest.client, "digits");
+        for (uint32_t i = 0; i < 200; i++)
+                cancel_after(&guest, &digits, i * i * 100);
+        digits_check(&digits, guest.queue, guest.model, 0, 300);
+        digits_free(&digits);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+/* ---- turns ---- */
+
+Test(lifecycle, the_more_urgent_request_overtakes_those_that_wait, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        for (uint32_t i = 0; i < 6; i++) {
+                guest.requests[i] = slow(&guest, i);
+                guest.requests[i].priority = i == 5 ? 0 : 3;
+        }
+        submit(&guest, 6, NULL);
+        reap(&guest, 6);
+        cr_expect(
+                guest.order[0] == 5 || guest.order[1] == 5, "the urgent one came after %u and %u", guest.order[0], guest.order[1]);
+        cr_expect_eq(count(&guest, 6, 0), 6);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+Test(lifecycle, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 120)
+{
+        struct service service;
+        struct guest busy, modest;
+        struct starling_completion completions[8];
+
+        service_init(&service);
+        service_start(&service);
+        enter(&busy, &service, "digits");
+        enter(&modest, &service, "digits");
+        submit_slow(&busy, 8, NULL);
+        submit_slow(&modest, 1, NULL);
+        reap(&modest, 1);
+        int n = starling_poll(busy.queue, completions, 8);
+        cr_expect_leq(n, 4, "%d of the busy client's requests came before the only one of the other", n);
+        take(&busy, completions, n > 0 ? n : 0);
+        reap(&busy, 8);
+        cr_expect_eq(count(&busy, 8, 0), 8);
+        starling_close(busy.client);
+        starling_close(modest.client);
+        service_stop(&service);
+}
+
+/* ---- fork ---- */
+
+Test(lifecycle, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout = 120)
+{
+        struct service service;
+        struct digits digits;
+        struct guest guest;
+        int status;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        digits_load(&digits, guest.client, "digits");
+        submit_slow(&guest, 4, NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+                struct starling_completion completion;
+                struct starling_request request = slow(&guest, 9);
+                bool refused = starling_submit(guest.queue, &request, NULL) == -ECHILD &&
+                               starling_poll(guest.queue, &completion, 1) == -ECHILD;
+
+                _exit(refused ? 0 : 1);
+        }
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        reap(&guest, 4);
+        cr_expect_eq(count(&guest, 4, 0), 4);
+        digits_check(&digits, guest.queue, guest.model, 0, 32);
+        digits_free(&digits);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+/* ---- change ---- */
+
+static uint32_t lines(struct service *service, const char *text)
+{
+        uint32_t n = 0;
+
+        pthread_mutex_lock(&service->log_lock);
+        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
+                n++;
+        pthread_mutex_unlock(&service->log_lock);
+        return n;
+}
+
+/* Five models are replaced under a client that never waits for them: nothing is lost, nothing refused, every answer right. */
+Test(lifecycle, a_reload_replaces_models_without_losing_or_refusing_a_request, .timeout = 200)
+{
+        struct service service;
+        struct digits digits;
+        struct guest guest;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        digits_load(&digits, guest.client, "digits");
+        for (uint32_t round = 1; round <= 3; round++) {
+                for (int i = 0; i < 5; i++)
+                        service.specs[i].stamp++;
+                service_reload(&service);
+                for (uint32_t i = 0; lines(&service, "model-replaced") < 5 * round; i++)
+                        digits_check(&digits, guest.queue, guest.model, i % 8 * 8, 1 + i % 200);
+        }
+        digits_check(&digits, guest.queue, guest.model, 0, 599);
+        cr_expect_eq(lines(&service, "model-not-replaced"), 0, "%s", service.log);
+        digits_free(&digits);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+Test(lifecycle, an_end_in_the_middle_of_a_reload_leaves_nothing, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+
+        service_init(&service);
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 2, NULL);
+        for (int i = 0; i < 5; i++)
+                service.specs[i].stamp++;
+        service_reload(&service);
+        service_expect_log(&service, "model-replaced");
+        service_stop(&service);
+        reap(&guest, 2);
+        starling_close(guest.client);
+}
+
+struct administration {
+        struct service *service;
+        int first_wrong;
+        atomic_bool done;
+};
+
+static void *administer(void *argument)
+{
+        struct administration *a = argument;
+        struct starling_options options = {.runtime = a->service->socket_path, .role = STARLING_ROLE_ADMIN};
+        struct starling_client *admin;
+        int r = starling_connect(&options, &admin, NULL);
+
+        for (int i = 0; i < 10 && r == 0; i++) {
+                r = starling_admin_unload(admin, "mlp", NULL);
+                if (r == 0)
+                        r = starling_admin_load(admin, "mlp", NULL);
+                if (r == 0)
+                        r = starling_admin_reload(admin, "mlp", NULL);
+        }
+        if (r == 0 && starling_admin_load(admin, "mlp", NULL) != -EEXIST)
+                r = -EEXIST;
+        if (r == 0 && starling_admin_unload(admin, "nobody", NULL) != -ENOENT)
+                r = -ENOENT;
+        if (r == 0)
+                starling_close(admin);
+        a->first_wrong = r;
+        atomic_store(&a->done, true);
+        return NULL;
+}
+
+Test(lifecycle, an_administrator_loads_and_unloads_while_others_are_served, .timeout = 200)
+{
+        struct service service;
+        struct administration administration = {.service = &service};
+        struct digits digits;
+        struct guest guest;
+        pthread_t thread;
+
+        service_init(&service);
+        service.n_specs = 5; /* without the ensemble, which would hold its members */
+        service_start(&service);
+        enter(&guest, &service, "lenet");
+        digits_load(&digits, guest.client, "lenet");
+        pthread_create(&thread, NULL, administer, &administration);
+        for (uint32_t i = 0; !atomic_load(&administration.done); i++)
+                digits_check(&digits, guest.queue, guest.model, i % 8 * 8, 1 + i % 200);
+        pthread_join(thread, NULL);
+        cr_expect_eq(administration.first_wrong, 0, "%s\n%s", starling_strerror(administration.first_wrong), service.log);
+        digits_free(&digits);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+/* What was unloaded is gone for those who had it open, and its handle says so. */
+Test(lifecycle, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *admin;
+        struct guest guest;
+
+        service_init(&service);
+        service.n_specs = 5;
+        service_start(&service);
+        enter(&guest, &service, "mlp");
+        submit_slow(&guest, 3, NULL);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        cr_assert_eq(starling_admin_unload(admin, "mlp", NULL), 0);
+        reap(&guest, 3);
+        cr_expect_eq(count(&guest, 3, 0) + count(&guest, 3, -ESTALE), 3);
+        struct starling_request request = slow(&guest, 0);
+        cr_expect_eq(starling_infer(guest.queue, &request, NULL), -ESTALE);
+        starling_close(admin);
+        starling_close(guest.client);
+        service_stop(&service);
+}
+
+/* ---- the end ---- */
+
+Test(lifecycle, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+
+        service_init(&service);
+        service.options.grace_ns = FOREVER_NS;
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 8, NULL);
+        cr_assert_eq(starling_infer(guest.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0);
+        service_stop(&service);
+        reap(&guest, 8);
+        cr_expect_eq(count(&guest, 8, 0), 8);
+        struct starling_request request = slow(&guest, 0);
+        cr_expect_eq(starling_infer(guest.queue, &request, NULL), -EPIPE);
+        starling_close(guest.client);
+}
+
+Test(lifecycle, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+        char page[128];
+
+        service_init(&service);
+        service.options.grace_ns = 1;
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 32, NULL);
+        cr_assert_eq(starling_infer(guest.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0);
+        snprintf(page, sizeof(page), "/dev/shm/starling.%s", service.options.name);
+        cr_expect_eq(access(page, F_OK), 0);
+        service_stop(&service);
+        cr_expect_neq(access(page, F_OK), 0, "the stats page is left behind");
+        reap(&guest, 32);
+        cr_expect_eq(count(&guest, 32, 0) + count(&guest, 32, -ECANCELED), 32);
+        cr_expect_geq(count(&guest, 32, -ECANCELED), 1);
+        starling_close(guest.client);
+}
+
+Test(lifecycle, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 120)
+{
+        struct service service;
+        struct guest guest;
+        int32_t status = 0;
+
+        service_init(&service);
+        service.options.grace_ns = FOREVER_NS;
+        service_start(&service);
+        enter(&guest, &service, "digits");
+        submit_slow(&guest, 24, NULL);
+        service_ask_to_stop(&service);
+        for (uint32_t i = 24; status != -ECANCELED && i < REQUESTS_MAX; i++) {
+                struct starling_completion completion;
+
+                guest.requests[i] = slow(&guest, i);
+                guest.requests[i].deadline_ns = 1; /* refused at once one way or the other */
+                status = starling_infer(guest.queue, &guest.requests[i], &completion);
+                cr_assert(status == -ETIME || status == -ECANCELED || status == -EPIPE, "%s", starling_strerror(status));
+                usleep(1000);
+        }
+        cr_expect_eq(status, -ECANCELED);
+        reap(&guest, 24);
+        cr_expect_eq(count(&guest, 24, 0), 24);
+        service_stop(&service);
+        starling_close(guest.client);
+}
