@@ -1,0 +1,431 @@
+/*
+ * A runtime in bad surroundings: files that are broken, a system that is full or denies things. Each time there is one clear error
+ * or the stated fallback, the exit status says it, and nothing is left.
+ */
+#include "builder.h"
+#include "honest.h"
+#include "stats.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- models ---- */
+
+static void add_truncated(const struct world *world)
+{
+        static unsigned char bytes[1 << 20];
+        FILE *file = fopen(DIGITS "/models/lenet/1/model.onnx", "rb");
+
+        cr_assert_not_null(file);
+        size_t n = fread(bytes, 1, sizeof(bytes), file);
+        fclose(file);
+        world_add_model(world, "bad-truncated", bytes, n / 2);
+}
+
+/* Ten gigabytes of a constant, in a file of a few bytes. */
+static void add_claim(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        builder_ints(b, "shape", DIMS(3), (int64_t[]){2500, 1000, 1000});
+        builder_node(b, "ConstantOfShape", "shape", "huge");
+        builder_node(b, "ReduceSum", "huge", "sum");
+        builder_node(b, "Add", "x,sum", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "bad-claim", file, bytes);
+        builder_free(b);
+}
+
+static void add_unknown(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        builder_node(b, "Frobnicate", "x", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "bad-operator", file, bytes);
+        builder_free(b);
+}
+
+/* Weights in a file outside of the model's folder. */
+static void add_traversal(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        Onnx__TensorProto *weights;
+        Onnx__StringStringEntryProto *entry = builder_alloc(b, sizeof(*entry));
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        weights = builder_random(b, "w", DIMS(4, 4));
+        onnx__string_string_entry_proto__init(entry);
+        entry->key = (char *)"location";
+        entry->value = (char *)"../../../../../../etc/passwd";
+        weights->raw_data.len = 0;
+        weights->has_raw_data = 0;
+        weights->external_data = builder_alloc(b, sizeof(entry));
+        weights->external_data[0] = entry;
+        weights->n_external_data = 1;
+        weights->has_data_location = 1;
+        weights->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+        builder_node(b, "MatMul", "x,w", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "bad-path", file, bytes);
+        builder_free(b);
+}
+
+static void add_bad_models(const struct world *world)
+{
+        char noise[5000];
+
+        for (size_t i = 0; i < sizeof(noise); i++)
+                noise[i] = (char)(i * 2654435761u >> 13);
+        world_add_model(world, "bad-noise", noise, sizeof(noise));
+        world_add_model(world, "bad-empty", noise, 0);
+        add_truncated(world);
+        add_claim(world);
+        add_unknown(world);
+        add_traversal(world);
+}
+
+static void expect_one_line_each(struct world *world)
+{
+        static const char *const names[] = {"noise", "empty", "truncated", "claim", "operator", "path"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "event=model-failed model=bad-%s version=1 cause=", names[i]);
+                world_expect_log(world, text);
+                cr_expect_eq(world_count_log(world, text), 1, "%s", text);
+        }
+        cr_expect_eq(world_count_log(world, " error event="), 6, "%s", world_log(world));
+}
+
+Test(surroundings, bad_models_cost_one_line_each_at_the_start, .timeout = 120)
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        add_bad_models(&world);
+        world_start(&world);
+        expect_one_line_each(&world);
+        cr_expect_not_null(strstr(world_log(&world), "event=ready failed_models=6"), "%s", world_log(&world));
+        honest = honest_start(&world, "digits");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(surroundings, bad_models_that_come_later_leave_those_that_serve_alone, .timeout = 120)
+{
+        struct honest *honest;
+        struct world world;
+        struct footprint before;
+
+        world_init(&world);
+        world_start(&world);
+        honest = honest_start(&world, "digits");
+        honest_expect_progress(honest, 1);
+        before = world_footprint(&world);
+        add_bad_models(&world);
+        kill(world.pid, SIGHUP);
+        expect_one_line_each(&world);
+        honest_expect_progress(honest, 20);
+        world_expect_footprint(&world, &before);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(surroundings, a_compiler_without_memory_costs_one_line, .timeout = 120)
+{
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\ncompile: {memory_bytes: 64 MiB}\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-failed model=lenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- configuration ---- */
+
+static void expect_usage_error(const char *yaml, const char *text)
+{
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, yaml);
+        world_launch(&world);
+        int status = world_wait(&world);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 2, "wait status %#x: %s", status, world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), text), "no \"%s\" in: %s", text, world_log(&world));
+        cr_expect_eq(world_count_log(&world, "\n"), 1, "more than one line: %s", world_log(&world));
+        world_expect_nothing_left(&world, false);
+        world_free(&world);
+}
+
+Test(surroundings, a_wrong_configuration_is_named_by_file_line_and_key, .timeout = 60)
+{
+        expect_usage_error("limits: {clients: many}\n", "config.yaml:4");
+        expect_usage_error("nonsense: 1\n", "nonsense");
+        expect_usage_error("limits: [1, 2\n", "config.yaml:");
+        expect_usage_error("wait: sometimes\n", "wait");
+}
+
+/* ---- a system that is full ---- */
+
+static void fill_shared_memory(void *context)
+{
+        (void)context;
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+                mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=64k") < 0)
+                _exit(125);
+}
+
+Test(surroundings, a_full_shared_memory_ends_the_start_with_one_error, .timeout = 60)
+{
+        struct world world;
+
+        if (geteuid() != 0)
+                cr_skip_test("only root can mount a small /dev/shm");
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\n");
+        world.before_exec = fill_shared_memory;
+        world_launch(&world);
+        int status = world_wait(&world);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 125) {
+                world_free(&world);
+                cr_skip_test("mount namespaces are denied here");
+        }
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "/dev/shm/starling."), "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "No space left"), "%s", world_log(&world));
+        world_expect_nothing_left(&world, false);
+        world_free(&world);
+}
+
+#define FDS 64u
+
+static void limit_fds(void *context)
+{
+        const struct rlimit limit = {FDS, FDS};
+
+        (void)context;
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Test(surroundings, without_fds_an_attach_is_refused_with_a_cause_and_others_go_on, .timeout = 120)
+{
+        struct starling_client *clients[FDS];
+        struct starling_error error = {""};
+        struct footprint before;
+        struct honest *honest;
+        struct world world;
+        uint32_t n = 0;
+        int r = 0;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\n");
+        world.before_exec = limit_fds;
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        honest_expect_progress(honest, 1);
+        before = world_footprint(&world);
+        struct starling_options options = {.runtime = world.socket_path};
+        for (n = 0; n < FDS && r == 0; n += r == 0)
+                r = starling_connect(&options, &clients[n], &error);
+        cr_assert_lt(n, FDS);
+        cr_expect_eq(r, -EMFILE, "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "Too many open files"), "%s", error.text);
+        for (int i = 0; i < 20; i++) {
+                struct starling_client *another;
+
+                cr_expect_lt(starling_connect(&options, &another, &error), 0);
+                cr_expect_not_null(strstr(error.text, "Too many open files"), "%s", error.text);
+        }
+        honest_expect_progress(honest, 20);
+        while (n > 0)
+                starling_close(clients[--n]);
+        world_expect_footprint(&world, &before);
+        starling_close(world_connect(&world, STARLING_ROLE_CLIENT));
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- a system that denies io_uring ---- */
+
+static void deny_uring(void *context)
+{
+        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+        (void)context;
+        if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(io_uring_setup), 0) < 0 || seccomp_load(filter) < 0)
+                _exit(125);
+        seccomp_release(filter);
+}
+
+static void expect_wait_name(const struct world *world, const char *name)
+{
+        struct sl_stats_header header;
+        struct sl_stats_view *view;
+
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        sl_stats_read_header(view, &header);
+        cr_expect_str_eq(header.wait_name, name);
+        sl_stats_close(view);
+}
+
+static void kill_some_clients(const struct world *world)
+{
+        for (uint32_t i = 0; i < 20; i++) {
+                char seed[16];
+
+                snprintf(seed, sizeof(seed), "%u", i);
+                pid_t pid = world_spawn((const char *const[]){DOOMED_CLIENT, world->socket_path, seed, NULL});
+                world_pause_us(i * 1000);
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+        }
+}
+
+static void live_on_epoll(struct world *world)
+{
+        struct honest *honest;
+        struct footprint before;
+
+        world_start(world);
+        expect_wait_name(world, "epoll");
+        honest = honest_start(world, "digits");
+        honest_expect_progress(honest, 20);
+        before = world_footprint(world);
+        kill_some_clients(world);
+        world_expect_footprint(world, &before);
+        kill(world->pid, SIGHUP);
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_stop(world);
+        world_free(world);
+}
+
+Test(surroundings, where_io_uring_is_denied_everything_works_on_epoll, .timeout = 120)
+{
+        struct world world;
+
+        world_init(&world);
+        world.before_exec = deny_uring;
+        live_on_epoll(&world);
+}
+
+Test(surroundings, epoll_can_be_asked_for, .timeout = 120)
+{
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "wait: epoll\n");
+        live_on_epoll(&world);
+}
+
+Test(surroundings, io_uring_that_is_asked_for_and_denied_is_an_error, .timeout = 60)
+{
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "wait: io_uring\n");
+        world.before_exec = deny_uring;
+        world_launch(&world);
+        int status = world_wait(&world);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "io_uring"), "%s", world_log(&world));
+        world_expect_nothing_left(&world, false);
+        world_free(&world);
+}
+
+/* ---- two of one name ---- */
+
+Test(surroundings, a_second_runtime_of_a_name_is_refused_and_the_first_lives_on, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world, second;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\n");
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        second = world;
+        strcat(second.log_path, "2");
+        world_launch(&second);
+        int status = world_wait(&second);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "wait status %#x: %s", status, world_log(&second));
+        cr_expect_not_null(strstr(world_log(&second), "a runtime of this name is running"), "%s", world_log(&second));
+        honest_expect_progress(honest, 20);
+        starling_close(world_connect(&world, STARLING_ROLE_CLIENT));
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- signals ---- */
+
+Test(surroundings, a_hangup_signal_replaces_what_changed_under_those_who_use_it, .timeout = 120)
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        honest = honest_start(&world, "lenet");
+        for (uint32_t i = 1; i <= 5; i++) {
+                char yaml[64];
+
+                snprintf(yaml, sizeof(yaml), "batch_max: %u\n", i);
+                world_remove_model(&world, "lenet");
+                world_add_model(&world, "lenet", "", 0);
+                char command[512];
+                snprintf(command, sizeof(command), "cp " DIGITS "/models/lenet/1/model.onnx %s/lenet/1/", world.repository);
+                cr_assert_eq(system(command), 0);
+                world_add_model_config(&world, "lenet", yaml);
+                kill(world.pid, SIGHUP);
+                for (int tries = 0; tries < 3000 && world_count_log(&world, "event=model-replaced model=lenet") < i; tries++)
+                        world_pause_us(10000);
+                cr_assert_eq(world_count_log(&world, "event=model-replaced model=lenet"), i, "%s", world_log(&world));
+        }
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(surroundings, a_term_signal_ends_a_runtime_that_compiles, .timeout = 60)
+{
+        struct world world;
+
+        world_init(&world);
+        world_launch(&world);
+        world_expect_log(&world, "event=placed");
+        world_stop(&world);
+        world_free(&world);
+}
