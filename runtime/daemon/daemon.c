@@ -2,6 +2,7 @@
 #include "attach.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "config.h"
 #include "log.h"
 #include "notify.h"
@@ -44,7 +45,7 @@ static void on_report(void *context, const char *text)
         const struct daemon *daemon = context;
         char quoted[QUOTED_BYTES];
 
-        sl_log_eventf(&daemon->log, SL_LOG_WARNING, "model-left-out", "cause=%s", sl_log_quote(text, quoted, sizeof(quoted)));
+        sl_log_eventf(&daemon->log, SL_LOG_WARNING, "model-left-out", "cause=%s", sl_quote(text, quoted, sizeof(quoted)));
 }
 
 static void on_log(void *context, int level, const char *event, const char *fields)

@@ -20,15 +20,9 @@ struct sl_log {
         enum sl_log_level level; /* what is less important is not written */
 };
 
-/* @fields: pairs that are written as they are ("client=3 uid=1000", see sl_log_quote()), or "". */
+/* @fields: pairs that are written as they are ("client=3 uid=1000", see sl_quote()), or "". */
 void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields);
 
 /* The same with a format. */
 void sl_log_eventf(const struct sl_log *log, enum sl_log_level level, const char *event, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
-
-/*
- * A value that anybody can have chosen, safe for a line: as it is when it is a plain word, else in double quotes with \" \\ \n \t
- * and \xHH. It is cut when @bytes do not suffice. Returns @ret_text.
- */
-const char *sl_log_quote(const char *value, char *ret_text, size_t bytes);

@@ -36,7 +36,7 @@ static void receive(struct sl_dispatcher *d, struct sl_worker *worker, const str
         struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
         struct sl_request *request = segment->request;
 
-        worker->outstanding--;
+        sl_worker_answered(worker);
         sl_meter_prediction(request, message);
         request->started_ns = earlier(request->started_ns, message->started_ns);
         request->staged_ns = later(request->staged_ns, message->staged_ns);

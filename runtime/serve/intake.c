@@ -85,6 +85,21 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
         };
 }
 
+/* True when the client has asked for the end of just this request. */
+static bool is_cancelled(const struct sl_request *request)
+{
+        const _Atomic uint32_t *word = &request->queue->map.cancels[request->tag];
+
+        return atomic_load_explicit(word, memory_order_acquire) == request->index + 1;
+}
+
+/* A cancellation may have been counted while its entry was still in the ring. */
+static void give_up_if_cancelled(struct sl_dispatcher *d, struct sl_request *request)
+{
+        if (is_cancelled(request))
+                sl_give_up(d, request, -ECANCELED);
+}
+
 /* Return: 0: the request waits; -errno: refused, @ret_bytes_needed with -EMSGSIZE. */
 static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, uint64_t *ret_bytes_needed)
 {
@@ -115,6 +130,7 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
         account(d, &queue->requests[entry->tag]);
         sl_meter_accepted(&queue->requests[entry->tag]);
         sl_broadcaster_enqueue(ensemble, &queue->requests[entry->tag]);
+        give_up_if_cancelled(d, &queue->requests[entry->tag]);
         return 0;
 }
 
@@ -167,9 +183,7 @@ uint32_t sl_intake_cancellations(struct sl_dispatcher *d, struct sl_queue *queue
         for (uint32_t tag = 0; tag < queue->map.depth; tag++) {
                 struct sl_request *request = &queue->requests[tag];
 
-                if (request->state == SL_REQUEST_FREE)
-                        continue;
-                if (atomic_load_explicit(&queue->map.cancels[tag], memory_order_acquire) != request->index + 1)
+                if (request->state == SL_REQUEST_FREE || !is_cancelled(request))
                         continue;
                 sl_give_up(d, request, -ECANCELED);
                 n++;

@@ -3,6 +3,7 @@
 #include "accumulator.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "catalogue.h"
 #include "ensemble.h"
 #include "loader.h"
@@ -64,12 +65,24 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
 
 static void report(struct sl_registry *r, int level, const char *event, const struct entry *entry, const char *text)
 {
-        char fields[SL_ERROR_TEXT_BYTES + 128];
+        char fields[SL_ERROR_TEXT_BYTES + 256], name[128], cause[SL_ERROR_TEXT_BYTES] = "";
 
-        snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s%s", entry->own.name, (long long)entry->own.spec.version,
-                text ? " cause=\"" : "", text ? text : "", text ? "\"" : "");
+        if (text)
+                sl_quote(text, cause, sizeof(cause));
+        snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s", sl_quote(entry->own.name, name, sizeof(name)),
+                (long long)entry->own.spec.version, text ? " cause=" : "", cause);
         if (r->options.runtime->log)
                 r->options.runtime->log(r->options.runtime->context, level, event, fields);
+}
+
+/* A name for which there is no entry. */
+static void report_unwanted(struct sl_registry *r, const char *text)
+{
+        char fields[SL_ERROR_TEXT_BYTES + 16], cause[SL_ERROR_TEXT_BYTES];
+
+        snprintf(fields, sizeof(fields), "cause=%s", sl_quote(text, cause, sizeof(cause)));
+        if (r->options.runtime->log)
+                r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields);
 }
 
 static void answer(struct sl_registry *r, struct entry *entry, int status, const char *text)
@@ -602,8 +615,8 @@ int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
         for (uint32_t i = 0; i < n; i++) {
                 struct sl_error cause;
 
-                if (want(r, &specs[i], false, &entry, &cause) < 0 && r->options.runtime->log)
-                        r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", cause.text);
+                if (want(r, &specs[i], false, &entry, &cause) < 0)
+                        report_unwanted(r, cause.text);
         }
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 entry = &r->entries[i];

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "dispatcher.h"
 #include "registry.h"
 #include "segment.h"
@@ -354,8 +355,12 @@ void sl_runtime_reload(struct sl_runtime *rt)
 {
         struct sl_error error;
 
-        if (sl_registry_sync(rt->registry, &error) < 0)
-                say(rt, 0, "reload-failed", error.text);
+        char fields[SL_ERROR_TEXT_BYTES + 16], cause[SL_ERROR_TEXT_BYTES];
+
+        if (sl_registry_sync(rt->registry, &error) == 0)
+                return;
+        snprintf(fields, sizeof(fields), "cause=%s", sl_quote(error.text, cause, sizeof(cause)));
+        say(rt, 0, "reload-failed", fields);
 }
 
 /* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */

@@ -42,7 +42,7 @@ static uint32_t count_idle(const struct sl_model *model)
         uint32_t idle = 0;
 
         for (uint32_t i = 0; i < model->n_workers; i++)
-                idle += model->workers[i]->outstanding == 0;
+                idle += sl_worker_jobs(model->workers[i]) == 0;
         return idle;
 }
 
@@ -73,6 +73,43 @@ static void fill_job(
         }
 }
 
+static void give(struct sl_model *model, struct sl_worker *worker, struct sl_accumulator *accumulator, uint32_t share,
+        struct sl_wait *from, uint64_t now_ns)
+{
+        struct sl_job job;
+
+        fill_job(model, accumulator, share, now_ns, &job);
+        sl_worker_give(worker, &job, from);
+}
+
+/* Enough waits to fill a batch: what comes later could not have been gathered with it. */
+static bool batch_waits(const struct sl_model *model, struct sl_accumulator *accumulator)
+{
+        const struct sl_scheduler *scheduler = &model->scheduler;
+        uint32_t samples = 0;
+
+        for (uint32_t i = scheduler->head; i != scheduler->tail; i++) {
+                samples += sl_accumulator_segment(accumulator, scheduler->tasks[i & scheduler->mask].segment)->samples;
+                if (samples >= model->workers[0]->batch_max)
+                        return true;
+        }
+        return false;
+}
+
+/*
+ * An only worker gets its next job while it computes, so that it need not wait for the dispatcher. Of several workers each gets
+ * work when it is idle: which of them will be idle first is not known before.
+ */
+static uint32_t give_ahead(struct sl_model *model, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+{
+        struct sl_worker *worker = model->workers[0];
+
+        if (model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || !batch_waits(model, accumulator))
+                return 0;
+        give(model, worker, accumulator, UINT32_MAX, from, now_ns);
+        return 1;
+}
+
 uint32_t sl_scheduler_run(struct sl_model *model, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
 {
         uint32_t idle, jobs = 0;
@@ -81,17 +118,11 @@ uint32_t sl_scheduler_run(struct sl_model *model, struct sl_accumulator *accumul
                 return 0;
         idle = count_idle(model);
         for (uint32_t i = 0; i < model->n_workers && idle && waiting(&model->scheduler); i++) {
-                struct sl_worker *worker = model->workers[i];
-                struct sl_job job;
-
-                if (worker->outstanding)
+                if (sl_worker_jobs(model->workers[i]))
                         continue;
-                fill_job(model, accumulator, (waiting(&model->scheduler) + idle - 1) / idle, now_ns, &job);
-                worker->outstanding = job.n_segments;
-                sl_mailbox_put(worker->inbox, &job);
-                sl_bell_ring(&worker->bell, from);
+                give(model, model->workers[i], accumulator, (waiting(&model->scheduler) + idle - 1) / idle, from, now_ns);
                 idle--;
                 jobs++;
         }
-        return jobs;
+        return jobs + give_ahead(model, accumulator, from, now_ns);
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "doorbell.h"
 #include "registry.h"
 #include "stats.h"
@@ -75,13 +76,15 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
 static void report(struct sl_sessions *s, int level, const char *event, const struct sl_session *session, const char *text)
 {
         const struct sl_runtime_options *runtime = s->options.runtime;
-        char fields[SL_ERROR_TEXT_BYTES + 160];
+        char fields[SL_ERROR_TEXT_BYTES + 256], label[160], cause[SL_ERROR_TEXT_BYTES] = "";
 
         if (!runtime->log)
                 return;
-        snprintf(fields, sizeof(fields), "client=%llu uid=%u pid=%d label=\"%s\"%s%s%s", (unsigned long long)session->id,
-                session->peer.uid, session->peer.pid, session->channel ? session->channel->label : "", text ? " cause=\"" : "",
-                text ? text : "", text ? "\"" : "");
+        if (text)
+                sl_quote(text, cause, sizeof(cause));
+        snprintf(fields, sizeof(fields), "client=%llu uid=%u pid=%d label=%s%s%s", (unsigned long long)session->id,
+                session->peer.uid, session->peer.pid,
+                sl_quote(session->channel ? session->channel->label : "", label, sizeof(label)), text ? " cause=" : "", cause);
         runtime->log(runtime->context, level, event, fields);
 }
 

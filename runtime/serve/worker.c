@@ -222,10 +222,10 @@ int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **re
         memset(worker, 0, sizeof(*worker));
         worker->options = *options;
         worker->batch_max = ladder_top(sl_plan_info(options->plan), options->batch_max);
-        /* One job is out at a time, then the shut-down message; each segment of a job is answered once, and "ready" once. */
-        int r = sl_mailbox_new(2, sizeof(struct sl_job), &worker->inbox);
+        /* Jobs and the shut-down message; an answer to each segment, and "ready". */
+        int r = sl_mailbox_new(SL_WORKER_JOBS_MAX + 1, sizeof(struct sl_job), &worker->inbox);
         if (r == 0)
-                r = sl_mailbox_new(SL_JOB_SEGMENTS_MAX + 1, sizeof(struct sl_prediction), &worker->outbox);
+                r = sl_mailbox_new(SL_WORKER_JOBS_MAX * SL_JOB_SEGMENTS_MAX + 1, sizeof(struct sl_prediction), &worker->outbox);
         if (r == 0)
                 r = start_thread(worker);
         if (r < 0) {
@@ -252,4 +252,25 @@ struct sl_worker *sl_worker_free(struct sl_worker *worker)
         sl_mailbox_free(worker->outbox);
         free(worker);
         return NULL;
+}
+
+uint32_t sl_worker_jobs(const struct sl_worker *worker)
+{
+        return (worker->outstanding[0] > 0) + (worker->outstanding[1] > 0);
+}
+
+void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from)
+{
+        worker->outstanding[sl_worker_jobs(worker)] = job->n_segments;
+        sl_mailbox_put(worker->inbox, job);
+        sl_bell_ring(&worker->bell, from);
+}
+
+/* Jobs are done in the order in which they were given. */
+void sl_worker_answered(struct sl_worker *worker)
+{
+        if (--worker->outstanding[0])
+                return;
+        worker->outstanding[0] = worker->outstanding[1];
+        worker->outstanding[1] = 0;
 }

@@ -27,6 +27,9 @@ struct sl_batcher;
 struct sl_error;
 struct sl_worker_stats;
 
+/* Jobs that a worker can have: the next one lies ready when one ends. */
+#define SL_WORKER_JOBS_MAX 2
+
 struct sl_worker_options {
         const struct sl_plan *plan;
         struct sl_accumulator *accumulator;
@@ -52,8 +55,14 @@ struct sl_worker {
         pthread_t thread;
         bool running;
 
-        uint32_t outstanding; /* dispatcher: segments given and not answered */
+        /* dispatcher: segments given and not answered, of the job that runs and of the one that waits behind it */
+        uint32_t outstanding[SL_WORKER_JOBS_MAX];
 };
+
+/* Dispatcher: jobs that the worker has; one more; one segment of the oldest was answered. */
+uint32_t sl_worker_jobs(const struct sl_worker *worker);
+void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from);
+void sl_worker_answered(struct sl_worker *worker);
 
 /* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE. The thread answers through its outbox. */
 int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **ret_worker, struct sl_error *error);

@@ -1,6 +1,8 @@
 /* The log: one line per event, whatever the values hold. */
 #include "log.h"
 
+#include "base/quote.h"
+
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,10 +70,10 @@ Test(log, values_are_quoted_when_they_are_no_plain_words)
 {
         char text[64], small[8];
 
-        cr_assert_str_eq(sl_log_quote("plain-1.0:/x", text, sizeof(text)), "plain-1.0:/x");
-        cr_assert_str_eq(sl_log_quote("", text, sizeof(text)), "\"\"");
-        cr_assert_str_eq(sl_log_quote("a b", text, sizeof(text)), "\"a b\"");
-        cr_assert_str_eq(sl_log_quote("x\" level=error", text, sizeof(text)), "\"x\\\" level=error\"");
-        cr_assert_str_eq(sl_log_quote("a\nb\tc\x01\\", text, sizeof(text)), "\"a\\nb\\tc\\x01\\\\\"");
-        cr_assert_str_eq(sl_log_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"");
+        cr_assert_str_eq(sl_quote("plain-1.0:/x", text, sizeof(text)), "plain-1.0:/x");
+        cr_assert_str_eq(sl_quote("", text, sizeof(text)), "\"\"");
+        cr_assert_str_eq(sl_quote("a b", text, sizeof(text)), "\"a b\"");
+        cr_assert_str_eq(sl_quote("x\" level=error", text, sizeof(text)), "\"x\\\" level=error\"");
+        cr_assert_str_eq(sl_quote("a\nb\tc\x01\\", text, sizeof(text)), "\"a\\nb\\tc\\x01\\\\\"");
+        cr_assert_str_eq(sl_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"");
 }

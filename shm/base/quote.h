@@ -1,0 +1,12 @@
+/*
+ * Values in lines of key=value. Pure; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * A value that anybody can have chosen, safe for a line: as it is when it is a plain word, else in double quotes with \" \\ \n \t
+ * and \xHH. It is cut when @bytes do not suffice. Returns @ret_text.
+ */
+const char *sl_quote(const char *value, char *ret_text, size_t bytes);
