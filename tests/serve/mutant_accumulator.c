@@ -1,0 +1,6 @@
+/* The accumulator whose last sender does not acquire what the others staged: ThreadSanitizer must report it. Tests only. */
+#include "accumulator.h"
+#include "request.h"
+
+#define memory_order_acq_rel memory_order_relaxed
+#include "../../runtime/serve/accumulator.c"
