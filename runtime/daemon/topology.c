@@ -106,11 +106,12 @@ static void choose_dispatcher(const struct sl_placement_wish *wish, const cpu_se
         keep_first(ret_cores, 1);
 }
 
+/* One core beside the dispatcher's is not enough to leave the dispatcher's idle: it sleeps whenever nothing comes in. */
 static void choose_workers(const cpu_set_t *dispatcher, const cpu_set_t *usable, cpu_set_t *ret_cores)
 {
         *ret_cores = *usable;
         without(ret_cores, dispatcher);
-        if (CPU_COUNT(ret_cores) == 0)
+        if (CPU_COUNT(ret_cores) <= 1)
                 *ret_cores = *usable;
 }
 

@@ -5,7 +5,8 @@
  *              cpu.max of the control group grants
  *
  *     1 usable    all threads share it; nobody spins
- *     2 usable    the dispatcher is pinned to the first, workers to the second, so that neither waits for the other
+ *     2 usable    the dispatcher is pinned to the first; workers have both, as the dispatcher sleeps whenever nothing comes in.
+ *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere (serve/dispatcher.c)
  *     more        the dispatcher has the first to itself, the workers have the others
  *
  * Cores that the configuration names are taken as they are; they have to be in the affinity mask.

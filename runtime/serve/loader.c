@@ -145,6 +145,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 .dispatcher = load->options.dispatcher,
         };
 
+        if (!load->options.pin)
+                options.spin_ns = 0;
         snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
         if (load->options.pin && CPU_COUNT(&runtime->worker_cpus))
                 pick_core(&runtime->worker_cpus, load->options.first_core + number, &options.cpus);
