@@ -145,11 +145,11 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 .dispatcher = load->options.dispatcher,
         };
 
-        if (!load->options.pin)
-                options.spin_ns = 0;
         snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
-        if (load->options.pin && CPU_COUNT(&runtime->worker_cpus))
-                pick_core(&runtime->worker_cpus, load->options.first_core + number, &options.cpus);
+        if (CPU_COUNT(&load->options.own_cores))
+                pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
+        else
+                options.spin_ns = 0;
         sl_stats_worker_add(load->options.stats, load->model->name, first_core(&options.cpus), load->batch_max, &options.stats);
         int r = sl_worker_new(&options, &load->model->workers[number], error);
         if (r < 0)

@@ -23,8 +23,8 @@ struct sl_load_options {
         struct sl_stats *stats;
         uint32_t segments; /* of the accumulator */
         struct sl_bell *control, *dispatcher;
-        bool pin;            /* each worker on a core of its own: there are enough */
-        uint32_t first_core; /* with pin: counts through worker_cpus */
+        cpu_set_t own_cores; /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
+        uint32_t first_core; /* counts through own_cores */
 };
 
 /* Starts the compilation. @spec is read during the call only. Return: 0; -errno with text. */

@@ -42,9 +42,9 @@ struct entry {
 struct sl_registry {
         struct sl_registry_options options;
         struct entry entries[SL_CATALOGUE_MODELS];
-        uint32_t loads; /* under way */
-        uint32_t cores; /* given to workers, when they are pinned one by one */
-        bool pin;
+        uint32_t loads;          /* under way */
+        uint32_t cores;          /* given to workers, when they are pinned one by one */
+        cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
         struct sl_model *loaded; /* all models that have workers */
 };
 
@@ -492,7 +492,7 @@ static void start_load(struct sl_registry *r, struct entry *entry)
                 .segments = r->options.segments,
                 .control = r->options.control,
                 .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
-                .pin = r->pin,
+                .own_cores = r->own_cores,
                 .first_core = r->cores,
         };
         struct sl_error error;
@@ -582,6 +582,18 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 
 /* ---- what is asked for ---- */
 
+/* A core that the dispatcher has too is nobody's own. */
+static void choose_own_cores(struct sl_registry *r, uint32_t workers)
+{
+        const struct sl_runtime_options *runtime = r->options.runtime;
+        cpu_set_t shared;
+
+        CPU_AND(&shared, &runtime->worker_cpus, &runtime->dispatcher_cpus);
+        CPU_XOR(&r->own_cores, &runtime->worker_cpus, &shared);
+        if (workers > (uint32_t)CPU_COUNT(&r->own_cores))
+                CPU_ZERO(&r->own_cores);
+}
+
 static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
 {
         int result = r->options.runtime->scan(r->options.runtime->context, ret_specs, ret_n, error);
@@ -591,7 +603,7 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
                 return result;
         for (uint32_t i = 0; i < *ret_n; i++)
                 workers += (*ret_specs)[i].path ? (*ret_specs)[i].workers : 0;
-        r->pin = workers <= (uint32_t)CPU_COUNT(&r->options.runtime->worker_cpus);
+        choose_own_cores(r, workers);
         return 0;
 }
 
