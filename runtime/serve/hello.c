@@ -1,0 +1,170 @@
+#include "session_state.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "doorbell.h"
+#include "stats.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+
+static int take_slot(struct sl_sessions *s, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < s->options.runtime->clients_max; i++)
+                if (!s->slots[i]) {
+                        s->slots[i] = true;
+                        return (int)i;
+                }
+        return sl_error_set(error, EDQUOT, "%u clients are attached, clients_max is %u", s->options.runtime->clients_max,
+                s->options.runtime->clients_max);
+}
+
+static struct sl_account *take_account(struct sl_sessions *s, uid_t uid)
+{
+        struct sl_account *spare = NULL;
+
+        for (uint32_t i = 0; i < s->n_sessions; i++) {
+                struct sl_account *account = &s->accounts[i];
+
+                if (account->refs && account->uid == uid) {
+                        account->refs++;
+                        return account;
+                }
+                if (!account->refs && !spare)
+                        spare = account;
+        }
+        *spare = (struct sl_account){.uid = uid, .refs = 1};
+        return spare;
+}
+
+static int make_channel(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, int *ret_request_fd,
+        int *ret_response_fd, struct sl_error *error)
+{
+        struct sl_channel *channel;
+        int slot = take_slot(s, error);
+        int r;
+
+        if (slot < 0)
+                return slot;
+        r = sl_channel_new(&hello->hello.shape, &channel, ret_request_fd, ret_response_fd, error);
+        if (r < 0) {
+                s->slots[slot] = false;
+                return r;
+        }
+        channel->id = session->id;
+        channel->slot = (uint32_t)slot;
+        channel->uid = session->peer.uid;
+        channel->pid = session->peer.pid;
+        channel->account = take_account(s, session->peer.uid);
+        memcpy(channel->label, hello->hello.label, sizeof(channel->label) - 1);
+        for (char *c = channel->label; *c; c++)
+                if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+                        *c = '?';
+        session->channel = channel;
+        channel->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        channel->completion_fd = sl_completion_bell_new();
+        if (channel->doorbell_fd < 0 || channel->completion_fd < 0)
+                return sl_error_set(error, errno, "no doorbell: %s", strerror(errno));
+        sl_stats_client_add(s->options.stats, channel->id, channel->uid, (uint32_t)channel->pid, channel->label, &channel->stats);
+        return 0;
+}
+
+struct welcome {
+        struct sl_message message;
+        int fds[SL_MESSAGE_FDS_MAX];
+        uint32_t n_fds;
+        bool owns_region; /* the last fd was made here and is closed after it was sent */
+};
+
+static int add_regions(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
+        uint32_t n_fds, struct welcome *welcome, struct sl_error *error)
+{
+        int r = 0;
+
+        if (hello->hello.n_kept_regions != n_fds || n_fds > SL_KEPT_REGIONS_MAX)
+                return sl_error_set(error, EBADMSG, "%u regions announced, %u handed back, %u at most", hello->hello.n_kept_regions,
+                        n_fds, SL_KEPT_REGIONS_MAX);
+        for (uint32_t i = 0; i < n_fds && r >= 0; i++)
+                r = sl_region_adopt(s, session->channel, fds[i], error);
+        if (r >= 0 && n_fds == 0 && hello->hello.arena_bytes) {
+                r = sl_region_create(s, session->channel, hello->hello.arena_bytes, &welcome->fds[welcome->n_fds], error);
+                if (r >= 0) {
+                        welcome->n_fds++;
+                        welcome->owns_region = true;
+                }
+        }
+        return r < 0 ? r : 0;
+}
+
+static void fill_welcome(
+        const struct sl_sessions *s, const struct sl_session *session, const struct sl_message *hello, struct sl_message *m)
+{
+        const struct sl_channel *channel = session->channel;
+
+        m->welcome.version = SL_WIRE_VERSION;
+        m->welcome.features = hello->hello.features & SL_FEATURES;
+        m->welcome.client_id = session->id;
+        m->welcome.catalogue_bytes = s->options.catalogue_bytes;
+        if (!channel)
+                return;
+        m->welcome.shape = channel->shape;
+        m->welcome.arena_limit_bytes = s->options.runtime->client_quota.arena_bytes;
+        m->welcome.n_regions = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
+        for (uint32_t i = 0; i < m->welcome.n_regions; i++)
+                m->welcome.region_bytes[i] = channel->regions[i].bytes;
+}
+
+static int welcome_client(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
+        uint32_t n_fds, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int request_fd = -1;
+        SL_CLEANUP(sl_cleanup_fd) int response_fd = -1;
+        struct welcome welcome = {.message = {.type = SL_MESSAGE_WELCOME}, .n_fds = SL_FD_REGIONS};
+        int r = make_channel(s, session, hello, &request_fd, &response_fd, error);
+
+        if (r == 0)
+                r = add_regions(s, session, hello, fds, n_fds, &welcome, error);
+        if (r < 0)
+                return r;
+        welcome.fds[SL_FD_CATALOGUE] = s->options.catalogue_fd;
+        welcome.fds[SL_FD_REQUEST] = request_fd;
+        welcome.fds[SL_FD_RESPONSE] = response_fd;
+        welcome.fds[SL_FD_DOORBELL] = session->channel->doorbell_fd;
+        welcome.fds[SL_FD_COMPLETION] = session->channel->completion_fd;
+        fill_welcome(s, session, hello, &welcome.message);
+        sl_dispatcher_command(
+                s->options.dispatcher, &(struct sl_command){.kind = SL_COMMAND_ADD_CHANNEL, .pointer = session->channel});
+        session->state = SESSION_CLIENT;
+        sl_session_send(session, &welcome.message, welcome.fds, welcome.n_fds);
+        if (welcome.owns_region)
+                close(welcome.fds[welcome.n_fds - 1]);
+        return 0;
+}
+
+static int welcome_observer(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello)
+{
+        struct sl_message message = {.type = SL_MESSAGE_WELCOME};
+
+        fill_welcome(s, session, hello, &message);
+        session->state = hello->hello.role == SL_ROLE_ADMIN ? SESSION_ADMIN : SESSION_READER;
+        sl_session_send(session, &message, &s->options.catalogue_fd, 1);
+        return 0;
+}
+
+int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
+        uint32_t n_fds, struct sl_error *error)
+{
+        int r;
+
+        if (hello->hello.version_min > SL_WIRE_VERSION || hello->hello.version_max < SL_WIRE_VERSION)
+                return sl_error_set(error, EPROTONOSUPPORT, "the client speaks wire versions %u to %u, this runtime %u",
+                        hello->hello.version_min, hello->hello.version_max, SL_WIRE_VERSION);
+        if (hello->hello.role < SL_ROLE_READER || hello->hello.role > SL_ROLE_ADMIN)
+                return sl_error_set(error, EINVAL, "role %u is not known", hello->hello.role);
+        r = sl_peer_check(&session->peer, &s->options.runtime->access, hello->hello.role, error);
+        if (r < 0)
+                return r;
+        if (hello->hello.role == SL_ROLE_CLIENT)
+                return welcome_client(s, session, hello, fds, n_fds, error);
+        return welcome_observer(s, session, hello);
+}

@@ -1,0 +1,50 @@
+/*
+ * The sessions' own state, shared by session.c (from accept to the end), hello.c (from HELLO to WELCOME) and region.c (arena
+ * memory). Control thread only.
+ */
+#pragma once
+
+#include "session.h"
+
+enum session_state { SESSION_FREE, SESSION_NEW, SESSION_CLIENT, SESSION_READER, SESSION_ADMIN, SESSION_LEAVING };
+
+struct sl_session {
+        enum session_state state;
+        uint32_t number;
+        uint64_t id; /* as in the log; never used twice */
+        int socket, pidfd;
+        struct sl_peer peer;
+        struct sl_channel *channel;
+        uint32_t populating; /* region */
+        uint64_t populated;  /* bytes of it */
+        uint32_t refusals;
+        bool unread; /* it had more messages than its turn allowed */
+};
+
+struct sl_sessions {
+        struct sl_sessions_options options;
+        struct sl_account *accounts; /* [n_sessions]; refs 0: free */
+        bool *slots;                 /* [clients_max]: taken */
+        uint64_t next_id;
+        uint32_t n_sessions;
+        struct sl_session sessions[];
+};
+
+/* session.c: one message to the other end; the fds stay the caller's. Return: 0, -errno. */
+int sl_session_send(struct sl_session *session, struct sl_message *message, const int *fds, uint32_t n_fds);
+
+/*
+ * hello.c: who is it, what may it, what does it get. On success the session has its role and has been answered. Return: 0, or
+ * -errno with the text of the refusal; a channel that was made so far stays with the session, and goes with it.
+ */
+int sl_hello_admit(struct sl_sessions *sessions, struct sl_session *session, const struct sl_message *hello, const int *fds,
+        uint32_t n_fds, struct sl_error *error);
+
+/* region.c: new memory for the arena. Return: its index and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM, -EMFILE. */
+int sl_region_create(struct sl_sessions *sessions, struct sl_channel *channel, uint64_t bytes, int *ret_fd, struct sl_error *error);
+
+/* region.c: memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
+int sl_region_adopt(struct sl_sessions *sessions, struct sl_channel *channel, int fd, struct sl_error *error);
+
+/* region.c: faults in a piece of some region. Return: true when there is more to do. */
+bool sl_region_populate(struct sl_sessions *sessions);
