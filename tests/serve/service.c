@@ -17,8 +17,11 @@ static int scan(void *context, const struct sl_model_spec **ret_specs, uint32_t 
         struct service *service = context;
 
         (void)error;
-        *ret_specs = service->specs;
+        pthread_mutex_lock(&service->specs_lock);
+        memcpy(service->served, service->specs, sizeof(service->served));
+        *ret_specs = service->served;
         *ret_n = service->n_specs;
+        pthread_mutex_unlock(&service->specs_lock);
         return 0;
 }
 
@@ -47,6 +50,7 @@ void service_init(struct service *service)
 
         memset(service, 0, sizeof(*service));
         pthread_mutex_init(&service->log_lock, NULL);
+        pthread_mutex_init(&service->specs_lock, NULL);
         strcpy(service->directory, "/tmp/starling-test-XXXXXX");
         cr_assert_not_null(mkdtemp(service->directory));
         snprintf(service->socket_path, sizeof(service->socket_path), "%s/s.sock", service->directory);
@@ -133,6 +137,15 @@ void service_stop(struct service *service)
         close(service->reload_fd);
         cr_assert_neq(access(service->socket_path, F_OK), 0, "the socket is left behind");
         cr_assert_eq(rmdir(service->directory), 0);
+}
+
+void service_touch(struct service *service)
+{
+        pthread_mutex_lock(&service->specs_lock);
+        for (uint32_t i = 0; i < service->n_specs; i++)
+                if (service->specs[i].path)
+                        service->specs[i].stamp++;
+        pthread_mutex_unlock(&service->specs_lock);
 }
 
 void service_reload(struct service *service)

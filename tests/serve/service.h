@@ -16,7 +16,9 @@
 struct service {
         struct sl_runtime *runtime;
         struct sl_runtime_options options;
-        struct sl_model_spec specs[SERVICE_MODELS_MAX];
+        struct sl_model_spec specs[SERVICE_MODELS_MAX];  /* the test's; changed with service_touch() once it runs */
+        struct sl_model_spec served[SERVICE_MODELS_MAX]; /* the runtime's: as of the last scan */
+        pthread_mutex_t specs_lock;
         uint32_t n_specs;
         char directory[64], socket_path[96];
         int stop_fd, reload_fd;
@@ -34,6 +36,9 @@ void service_ask_to_stop(struct service *service);
 
 /* The same (a second one: without grace), and waits for the end. */
 void service_stop(struct service *service);
+
+/* Every model's file has changed, though not what is in it. */
+void service_touch(struct service *service);
 
 /* As SIGHUP, with the specs as they are now. */
 void service_reload(struct service *service);
