@@ -4,44 +4,19 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/quote.h"
-#include "catalogue.h"
 #include "ensemble.h"
 #include "loader.h"
+#include "served.h"
 #include "stats.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum entry_state { ENTRY_NONE, ENTRY_WAITING, ENTRY_LOADING, ENTRY_READY, ENTRY_FAILED, ENTRY_DRAINING };
-
-/* A spec with its own copies of what it points to. */
-struct own_spec {
-        struct sl_model_spec spec;
-        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX], backend[16];
-        char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES];
-        const char *member_names[SL_MEMBERS_MAX];
-        float weights[SL_MEMBERS_MAX];
-};
-
-struct entry {
-        enum entry_state state;
-        uint32_t index;
-        uint32_t generation;
-        struct own_spec own;
-        struct sl_model *model;       /* of a model that serves */
-        struct sl_ensemble *ensemble; /* what serves */
-        bool replace;                 /* while READY: load again */
-        struct sl_load *load;         /* under way, for the first time or as a replacement */
-        bool compiled;                /* of the load: its fd is no longer watched */
-        uint64_t asker;
-};
-
 struct sl_registry {
         struct sl_registry_options options;
-        struct entry entries[SL_CATALOGUE_MODELS];
+        struct sl_served entries[SL_CATALOGUE_MODELS];
         uint32_t loads;          /* under way */
         uint32_t cores;          /* given to workers, when they are pinned one by one */
         cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
@@ -63,7 +38,7 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
 
 /* ---- talking ---- */
 
-static void report(struct sl_registry *r, int level, const char *event, const struct entry *entry, const char *text)
+static void report(struct sl_registry *r, int level, const char *event, const struct sl_served *entry, const char *text)
 {
         char fields[SL_ERROR_TEXT_BYTES + 256], name[128], cause[SL_ERROR_TEXT_BYTES] = "";
 
@@ -85,7 +60,7 @@ static void report_unwanted(struct sl_registry *r, const char *text)
                 r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields);
 }
 
-static void answer(struct sl_registry *r, struct entry *entry, int status, const char *text)
+static void answer(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
 {
         if (entry->asker)
                 r->options.answer(r->options.context, entry->asker, status, text);
@@ -97,138 +72,58 @@ static void command(struct sl_registry *r, enum sl_command_kind kind, void *poin
         sl_dispatcher_command(r->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = pointer, .index = index});
 }
 
-static enum sl_model_state catalogue_state(const struct entry *entry)
-{
-        switch (entry->state) {
-        case ENTRY_NONE:
-                return SL_MODEL_ABSENT;
-        case ENTRY_WAITING:
-        case ENTRY_LOADING:
-                return SL_MODEL_LOADING;
-        case ENTRY_READY:
-                return SL_MODEL_READY;
-        case ENTRY_FAILED:
-                return SL_MODEL_FAILED;
-        case ENTRY_DRAINING:
-                return SL_MODEL_DRAINING;
-        }
-        return SL_MODEL_ABSENT;
-}
-
-static void publish_port(struct sl_catalogue_port *to, const struct sl_served_port *from)
-{
-        snprintf(to->name, sizeof(to->name), "%s", from->port.name);
-        to->dtype = (uint8_t)from->port.dtype;
-        to->rank = (uint8_t)from->port.shape.rank;
-        to->batch_axis = (uint8_t)from->port.batch_axis;
-        for (uint32_t i = 0; i < from->port.shape.rank; i++)
-                to->dims[i] = i == from->port.batch_axis ? -1 : (int32_t)from->port.shape.dims[i];
-}
-
-static void publish(struct sl_registry *r, const struct entry *entry)
-{
-        struct sl_catalogue_model model = {
-                .state = catalogue_state(entry),
-                .generation = entry->generation,
-                .version = entry->own.spec.version,
-        };
-        const struct sl_ensemble *ensemble = entry->ensemble;
-
-        snprintf(model.name, sizeof(model.name), "%s", entry->own.name);
-        if (!entry->own.spec.path)
-                model.flags |= SL_MODEL_ENSEMBLE;
-        if (ensemble) {
-                model.flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
-                model.segment_samples = ensemble->segment_samples;
-                model.samples_max = ensemble->samples_max;
-                model.n_inputs = ensemble->n_inputs;
-                model.n_outputs = ensemble->n_outputs;
-                for (uint32_t i = 0; i < ensemble->n_inputs; i++)
-                        publish_port(&model.inputs[i], &ensemble->inputs[i]);
-                for (uint32_t i = 0; i < ensemble->n_outputs; i++)
-                        publish_port(&model.outputs[i], &ensemble->outputs[i]);
-        }
-        sl_catalogue_write(r->options.catalogue, entry->index, &model);
-}
-
 /* ---- the table ---- */
 
-static struct entry *find(struct sl_registry *r, const char *name)
+static struct sl_served *find(struct sl_registry *r, const char *name)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].state != ENTRY_NONE && strcmp(r->entries[i].own.name, name) == 0)
+                if (r->entries[i].state != SL_SERVED_NONE && strcmp(r->entries[i].own.name, name) == 0)
                         return &r->entries[i];
         return NULL;
 }
 
-static struct entry *find_free(struct sl_registry *r)
+static struct sl_served *find_free(struct sl_registry *r)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].state == ENTRY_NONE)
+                if (r->entries[i].state == SL_SERVED_NONE)
                         return &r->entries[i];
         return NULL;
-}
-
-static void copy_spec(struct own_spec *own, const struct sl_model_spec *spec)
-{
-        own->spec = *spec;
-        snprintf(own->name, sizeof(own->name), "%s", spec->name);
-        own->spec.name = own->name;
-        if (spec->path) {
-                snprintf(own->path, sizeof(own->path), "%s", spec->path);
-                snprintf(own->backend, sizeof(own->backend), "%s", spec->backend);
-                own->spec.path = own->path;
-                own->spec.backend = own->backend;
-        }
-        for (uint32_t i = 0; i < spec->n_members; i++) {
-                snprintf(own->members[i], sizeof(own->members[i]), "%s", spec->members[i]);
-                own->member_names[i] = own->members[i];
-        }
-        own->spec.members = own->member_names;
-        if (spec->weights)
-                memcpy(own->weights, spec->weights, spec->n_members * sizeof(float));
-        own->spec.weights = spec->weights ? own->weights : NULL;
-}
-
-static bool same_spec(const struct sl_model_spec *a, const struct sl_model_spec *b)
-{
-        return a->stamp == b->stamp && a->version == b->version && !a->path == !b->path;
 }
 
 /* What is to be served under one name: a new entry, a replacement, or what is there already. */
 static int want(
-        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct entry **ret_entry, struct sl_error *error)
+        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry, struct sl_error *error)
 {
-        struct entry *entry = find(r, spec->name);
+        struct sl_served *entry = find(r, spec->name);
 
         if (!entry) {
                 entry = find_free(r);
                 if (!entry)
                         return sl_error_set(
                                 error, ENOSPC, "no room for \"%s\": %u models are the limit", spec->name, SL_CATALOGUE_MODELS);
-                entry->state = ENTRY_WAITING;
-        } else if (entry->state == ENTRY_FAILED) {
-                entry->state = ENTRY_WAITING;
-        } else if (entry->state != ENTRY_READY || entry->load) {
+                entry->state = SL_SERVED_WAITING;
+        } else if (entry->state == SL_SERVED_FAILED) {
+                entry->state = SL_SERVED_WAITING;
+        } else if (entry->state != SL_SERVED_READY || entry->load) {
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
-        } else if (again || !same_spec(&entry->own.spec, spec)) {
+        } else if (again || !sl_spec_same(&entry->own.spec, spec)) {
                 entry->replace = true;
         } else {
                 *ret_entry = entry;
                 return 0;
         }
-        copy_spec(&entry->own, spec);
-        publish(r, entry);
+        sl_own_spec_copy(&entry->own, spec);
+        sl_served_publish(r->options.catalogue, entry);
         *ret_entry = entry;
         return 0;
 }
 
-static const struct entry *ensemble_with(const struct sl_registry *r, const char *member)
+static const struct sl_served *ensemble_with(const struct sl_registry *r, const char *member)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct entry *entry = &r->entries[i];
+                const struct sl_served *entry = &r->entries[i];
 
-                if (entry->state == ENTRY_NONE || entry->state == ENTRY_DRAINING || entry->state == ENTRY_FAILED)
+                if (entry->state == SL_SERVED_NONE || entry->state == SL_SERVED_DRAINING || entry->state == SL_SERVED_FAILED)
                         continue;
                 for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
                         if (strcmp(entry->own.members[m], member) == 0)
@@ -245,27 +140,27 @@ static void drop_model(struct sl_registry *r, struct sl_model *model)
                 command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
 }
 
-static void clear_entry(struct sl_registry *r, struct entry *entry)
+static void clear_entry(struct sl_registry *r, struct sl_served *entry)
 {
-        entry->state = ENTRY_NONE;
-        publish(r, entry);
+        entry->state = SL_SERVED_NONE;
+        sl_served_publish(r->options.catalogue, entry);
         report(r, 2, "model-unloaded", entry, NULL);
         answer(r, entry, 0, "unloaded");
         uint32_t index = entry->index, generation = entry->generation + 1;
-        *entry = (struct entry){.index = index, .generation = generation};
+        *entry = (struct sl_served){.index = index, .generation = generation};
 }
 
-static void withdraw(struct sl_registry *r, struct entry *entry)
+static void withdraw(struct sl_registry *r, struct sl_served *entry)
 {
-        entry->state = ENTRY_DRAINING;
-        publish(r, entry);
+        entry->state = SL_SERVED_DRAINING;
+        sl_served_publish(r->options.catalogue, entry);
         command(r, SL_COMMAND_WITHDRAW, NULL, entry->index);
 }
 
 /* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
 static void ensemble_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
 {
-        struct entry *entry = &r->entries[ensemble->index];
+        struct sl_served *entry = &r->entries[ensemble->index];
 
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 drop_model(r, ensemble->members[m]);
@@ -297,16 +192,16 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
 
 /* ---- coming up ---- */
 
-static void fail(struct sl_registry *r, struct entry *entry, int status, const char *text)
+static void fail(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
 {
         report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
         entry->load = sl_load_free(entry->load);
         entry->replace = false;
         if (!entry->ensemble)
-                entry->state = ENTRY_FAILED;
+                entry->state = SL_SERVED_FAILED;
         else
                 entry->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
-        publish(r, entry);
+        sl_served_publish(r->options.catalogue, entry);
         answer(r, entry, status, text);
 }
 
@@ -322,7 +217,7 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
 }
 
 /* Hands an ensemble to the dispatcher, in the place of what the entry had. */
-static void serve(struct sl_registry *r, struct entry *entry, struct sl_ensemble *ensemble)
+static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ensemble *ensemble)
 {
         struct sl_error error;
 
@@ -335,13 +230,13 @@ static void serve(struct sl_registry *r, struct entry *entry, struct sl_ensemble
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 ensemble->members[m]->refs++;
         entry->ensemble = ensemble;
-        entry->state = ENTRY_READY;
+        entry->state = SL_SERVED_READY;
         entry->replace = false;
         command(r, SL_COMMAND_SERVE, ensemble, 0);
-        publish(r, entry);
+        sl_served_publish(r->options.catalogue, entry);
 }
 
-static int build(struct sl_registry *r, const struct own_spec *own, struct sl_model *const *members, uint32_t n,
+static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
         struct sl_ensemble **ret_ensemble, struct sl_error *error)
 {
         struct sl_ensemble *ensemble;
@@ -359,12 +254,12 @@ static int build(struct sl_registry *r, const struct own_spec *own, struct sl_mo
 }
 
 /* Return: 0: all members are there; -EAGAIN: some are still loading; -ENOENT: one is missing or has failed. */
-static int find_members(struct sl_registry *r, const struct entry *entry, struct sl_model **ret_members, struct sl_error *error)
+static int find_members(struct sl_registry *r, const struct sl_served *entry, struct sl_model **ret_members, struct sl_error *error)
 {
         for (uint32_t m = 0; m < entry->own.spec.n_members; m++) {
-                const struct entry *member = find(r, entry->own.members[m]);
+                const struct sl_served *member = find(r, entry->own.members[m]);
 
-                if (!member || member->state == ENTRY_FAILED || member->state == ENTRY_DRAINING || !member->own.spec.path)
+                if (!member || member->state == SL_SERVED_FAILED || member->state == SL_SERVED_DRAINING || !member->own.spec.path)
                         return sl_error_set(error, ENOENT, "member \"%s\" %s", entry->own.members[m],
                                 !member                         ? "is not in the repository"
                                 : member->own.spec.path == NULL ? "is an ensemble itself"
@@ -376,7 +271,7 @@ static int find_members(struct sl_registry *r, const struct entry *entry, struct
         return 0;
 }
 
-static void advance_ensemble(struct sl_registry *r, struct entry *entry)
+static void advance_ensemble(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_model *members[SL_MEMBERS_MAX];
         struct sl_ensemble *ensemble;
@@ -400,9 +295,9 @@ static void advance_ensemble(struct sl_registry *r, struct entry *entry)
 static void rebuild_ensembles(struct sl_registry *r, const char *member)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct entry *entry = &r->entries[i];
+                struct sl_served *entry = &r->entries[i];
 
-                if (entry->state != ENTRY_READY)
+                if (entry->state != SL_SERVED_READY)
                         continue;
                 for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
                         if (strcmp(entry->own.members[m], member) == 0) {
@@ -413,21 +308,21 @@ static void rebuild_ensembles(struct sl_registry *r, const char *member)
 }
 
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
-static const struct entry *find_twin(const struct sl_registry *r, const struct entry *entry)
+static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *entry)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct entry *other = &r->entries[i];
+                const struct sl_served *other = &r->entries[i];
 
                 if (other == entry || !other->own.spec.path || strcmp(other->own.path, entry->own.path) != 0 ||
                         other->own.spec.stamp != entry->own.spec.stamp)
                         continue;
-                if (other->load || (other->state == ENTRY_READY && !other->replace))
+                if (other->load || (other->state == SL_SERVED_READY && !other->replace))
                         return other;
         }
         return NULL;
 }
 
-static int serve_model(struct sl_registry *r, struct entry *entry, struct sl_model *model, struct sl_error *error)
+static int serve_model(struct sl_registry *r, struct sl_served *entry, struct sl_model *model, struct sl_error *error)
 {
         bool replaced = entry->model != NULL;
         struct sl_ensemble *ensemble;
@@ -450,7 +345,7 @@ static int serve_model(struct sl_registry *r, struct entry *entry, struct sl_mod
         return 0;
 }
 
-static void model_ready(struct sl_registry *r, struct entry *entry)
+static void model_ready(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_model *model = sl_load_take(entry->load);
         struct sl_error error;
@@ -463,9 +358,9 @@ static void model_ready(struct sl_registry *r, struct entry *entry)
 }
 
 /* Return: false when there is none, and the model has to be loaded. */
-static bool follow_twin(struct sl_registry *r, struct entry *entry)
+static bool follow_twin(struct sl_registry *r, struct sl_served *entry)
 {
-        const struct entry *twin = find_twin(r, entry);
+        const struct sl_served *twin = find_twin(r, entry);
         struct sl_error error;
         int result = 0;
 
@@ -478,12 +373,12 @@ static bool follow_twin(struct sl_registry *r, struct entry *entry)
         return true;
 }
 
-static uint64_t token_of(const struct entry *entry)
+static uint64_t token_of(const struct sl_served *entry)
 {
         return SL_REGISTRY_TOKEN | entry->index;
 }
 
-static void start_load(struct sl_registry *r, struct entry *entry)
+static void start_load(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_load_options options = {
                 .runtime = r->options.runtime,
@@ -507,11 +402,11 @@ static void start_load(struct sl_registry *r, struct entry *entry)
         entry->compiled = false;
         r->cores += entry->own.spec.workers;
         r->loads++;
-        if (entry->state == ENTRY_WAITING)
-                entry->state = ENTRY_LOADING;
+        if (entry->state == SL_SERVED_WAITING)
+                entry->state = SL_SERVED_LOADING;
 }
 
-static void advance_load(struct sl_registry *r, struct entry *entry)
+static void advance_load(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_error error;
 
@@ -532,7 +427,7 @@ static void advance_load(struct sl_registry *r, struct entry *entry)
 
 void sl_registry_compiled(struct sl_registry *r, uint64_t token)
 {
-        struct entry *entry = &r->entries[token & ~SL_REGISTRY_TOKEN];
+        struct sl_served *entry = &r->entries[token & ~SL_REGISTRY_TOKEN];
 
         if (!entry->load)
                 return;
@@ -542,15 +437,15 @@ void sl_registry_compiled(struct sl_registry *r, uint64_t token)
         sl_registry_advance(r);
 }
 
-static bool needs_load(const struct entry *entry)
+static bool needs_load(const struct sl_served *entry)
 {
         return entry->own.spec.path && !entry->load &&
-               (entry->state == ENTRY_WAITING || (entry->state == ENTRY_READY && entry->replace));
+               (entry->state == SL_SERVED_WAITING || (entry->state == SL_SERVED_READY && entry->replace));
 }
 
-static bool needs_build(const struct entry *entry)
+static bool needs_build(const struct sl_served *entry)
 {
-        return !entry->own.spec.path && (entry->state == ENTRY_WAITING || (entry->state == ENTRY_READY && entry->replace));
+        return !entry->own.spec.path && (entry->state == SL_SERVED_WAITING || (entry->state == SL_SERVED_READY && entry->replace));
 }
 
 void sl_registry_advance(struct sl_registry *r)
@@ -572,10 +467,10 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 
         *ret_failed = 0;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct entry *entry = &r->entries[i];
+                const struct sl_served *entry = &r->entries[i];
 
-                busy |= entry->load || entry->state == ENTRY_WAITING || entry->state == ENTRY_LOADING;
-                *ret_failed += entry->state == ENTRY_FAILED;
+                busy |= entry->load || entry->state == SL_SERVED_WAITING || entry->state == SL_SERVED_LOADING;
+                *ret_failed += entry->state == SL_SERVED_FAILED;
         }
         return busy;
 }
@@ -618,7 +513,7 @@ static const struct sl_model_spec *find_spec(const struct sl_model_spec *specs, 
 int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
 {
         const struct sl_model_spec *specs;
-        struct entry *entry;
+        struct sl_served *entry;
         uint32_t n;
         int result = scan(r, &specs, &n, error);
 
@@ -632,9 +527,9 @@ int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
         }
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 entry = &r->entries[i];
-                if (entry->state == ENTRY_READY && !entry->load && !find_spec(specs, n, entry->own.name))
+                if (entry->state == SL_SERVED_READY && !entry->load && !find_spec(specs, n, entry->own.name))
                         withdraw(r, entry);
-                else if (entry->state == ENTRY_FAILED && !find_spec(specs, n, entry->own.name))
+                else if (entry->state == SL_SERVED_FAILED && !find_spec(specs, n, entry->own.name))
                         clear_entry(r, entry);
         }
         sl_registry_advance(r);
@@ -646,14 +541,14 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 {
         for (uint32_t m = 0; m < spec->n_members; m++) {
                 const struct sl_model_spec *member = find_spec(specs, n, spec->members[m]);
-                const struct entry *there = find(r, spec->members[m]);
-                struct entry *entry;
+                const struct sl_served *there = find(r, spec->members[m]);
+                struct sl_served *entry;
                 int result = 0;
 
                 if (!member)
                         return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
                                 spec->members[m]);
-                if (!there || there->state == ENTRY_FAILED)
+                if (!there || there->state == SL_SERVED_FAILED)
                         result = want(r, member, false, &entry, error);
                 if (result < 0)
                         return result;
@@ -664,7 +559,7 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
 {
         const struct sl_model_spec *specs, *spec;
-        struct entry *entry;
+        struct sl_served *entry;
         uint32_t n;
         int result = scan(r, &specs, &n, error);
 
@@ -678,7 +573,7 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 result = want(r, spec, again, &entry, error);
         if (result < 0)
                 return result;
-        if (entry->state == ENTRY_READY && !entry->replace)
+        if (entry->state == SL_SERVED_READY && !entry->replace)
                 return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
         entry->asker = asker;
         sl_registry_advance(r);
@@ -687,18 +582,18 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
 
 int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
 {
-        struct entry *entry = find(r, name);
-        const struct entry *user;
+        struct sl_served *entry = find(r, name);
+        const struct sl_served *user;
 
         if (!entry)
                 return sl_error_set(error, ENOENT, "no model \"%s\" is loaded", name);
         user = ensemble_with(r, name);
         if (user)
                 return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->own.name);
-        if (entry->state != ENTRY_FAILED && (entry->state != ENTRY_READY || entry->load))
+        if (entry->state != SL_SERVED_FAILED && (entry->state != SL_SERVED_READY || entry->load))
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
         entry->asker = asker;
-        if (entry->state == ENTRY_FAILED)
+        if (entry->state == SL_SERVED_FAILED)
                 clear_entry(r, entry);
         else
                 withdraw(r, entry);
@@ -712,7 +607,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
         if (!r)
                 return NULL;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct entry *entry = &r->entries[i];
+                struct sl_served *entry = &r->entries[i];
 
                 if (entry->load && !entry->compiled)
                         sl_wait_unwatch(r->options.wait, token_of(entry));

@@ -1,0 +1,55 @@
+/*
+ * One name that is served, or is to be: what the repository says of it, how far it is, and what clients see of it in the
+ * catalogue. Control thread only; see registry.h for the states.
+ */
+#pragma once
+
+#include "layout.h"
+#include "spec.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct sl_ensemble;
+struct sl_load;
+struct sl_model;
+
+enum sl_served_state {
+        SL_SERVED_NONE,
+        SL_SERVED_WAITING,
+        SL_SERVED_LOADING,
+        SL_SERVED_READY,
+        SL_SERVED_FAILED,
+        SL_SERVED_DRAINING
+};
+
+/* A spec with its own copies of what it points to. */
+struct sl_own_spec {
+        struct sl_model_spec spec;
+        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX], backend[16];
+        char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES];
+        const char *member_names[SL_MEMBERS_MAX];
+        float weights[SL_MEMBERS_MAX];
+};
+
+struct sl_served {
+        enum sl_served_state state;
+        uint32_t index;
+        uint32_t generation;
+        struct sl_own_spec own;
+        struct sl_model *model;       /* of a model that serves */
+        struct sl_ensemble *ensemble; /* what serves */
+        bool replace;                 /* while READY: load again */
+        struct sl_load *load;         /* under way, for the first time or as a replacement */
+        bool compiled;                /* of the load: its fd is no longer watched */
+        uint64_t asker;
+};
+
+/* Copies a spec with everything that it points to. */
+void sl_own_spec_copy(struct sl_own_spec *own, const struct sl_model_spec *spec);
+
+/* True when there is nothing to load again. */
+bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b);
+
+/* Writes the catalogue's entry. */
+void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *entry);
