@@ -23,6 +23,8 @@ starling_require_pkg(xxhash libxxhash libxxhash-dev)
 starling_require_pkg(seccomp libseccomp libseccomp-dev)
 starling_require_pkg(criterion criterion libcriterion-dev)
 
+# The distribution's oneDNN links OpenCL's loader, and only recommends the package that it is linked with.
+starling_require_pkg(ocl-icd OpenCL ocl-icd-opencl-dev)
 find_package(dnnl CONFIG QUIET)
 if(NOT dnnl_FOUND)
     message(FATAL_ERROR "oneDNN is missing: apt-get install libdnnl-dev")

@@ -24,11 +24,11 @@
 static const char *const kinds[] = {"node", "pytorch-converted", "pytorch-operator", "simple"};
 
 static const char *const required[] = {
-#include "conformance_operators.h"
+#include "conformance_operators.inc"
 };
 
 static const char *const except[] = {
-#include "conformance_exceptions.h"
+#include "conformance_exceptions.inc"
 };
 
 enum outcome { PASSED, REFUSED, FAILED };
