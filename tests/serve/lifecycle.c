@@ -17,7 +17,7 @@
 #define SLOW_SAMPLES 1024u
 #define CANCELS      40u
 #else
-#define SLOW_SAMPLES 16384u
+#define SLOW_SAMPLES 8192u
 #define CANCELS      200u
 #endif
 #define REQUESTS_MAX 64u
