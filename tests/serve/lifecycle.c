@@ -561,9 +561,9 @@ Test(lifecycle, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 1
         service.options.grace_ns = 20 * FOREVER_NS;
         service_start(&service);
         enter(&guest, &service, "digits");
-        submit_slow(&guest, 24, NULL);
+        submit_slow(&guest, 8, NULL);
         service_ask_to_stop(&service);
-        for (uint32_t i = 24; status != -ECANCELED && i < REQUESTS_MAX; i++) {
+        for (uint32_t i = 8; status != -ECANCELED && i < REQUESTS_MAX; i++) {
                 struct starling_completion completion;
 
                 guest.requests[i] = slow(&guest, i);
@@ -573,8 +573,8 @@ Test(lifecycle, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 1
                 usleep(1000);
         }
         cr_expect_eq(status, -ECANCELED);
-        reap(&guest, 24);
-        cr_expect_eq(count(&guest, 24, 0), 24);
+        reap(&guest, 8);
+        cr_expect_eq(count(&guest, 8, 0), 8);
         service_stop(&service);
         starling_close(guest.client);
 }
