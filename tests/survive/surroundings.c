@@ -171,6 +171,67 @@ Test(surroundings, a_compiler_without_memory_costs_one_line, .timeout = 120)
         world_free(&world);
 }
 
+/* A child of the runtime: its compiler. Return: 0 when there is none now. */
+static pid_t find_compiler(const struct world *world)
+{
+        char path[64], text[32] = "";
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 0;
+        (void)!read(fd, text, sizeof(text) - 1);
+        close(fd);
+        return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Return: false when it was done before it could be killed. */
+static bool kill_compiler(struct world *world, uint32_t round)
+{
+        char yaml[64];
+
+        snprintf(yaml, sizeof(yaml), "batch_max: %u\n", 1 + round % 32);
+        world_add_model_config(world, "mlp", yaml);
+        kill(world->pid, SIGHUP);
+        for (uint64_t until = starling_clock_ns() + 1000000000ull; starling_clock_ns() < until;) {
+                pid_t pid = find_compiler(world);
+
+                if (pid > 0)
+                        return kill(pid, SIGKILL) == 0;
+        }
+        return false;
+}
+
+/* A model whose compiler dies is not replaced, and what it was serves on. */
+Test(surroundings, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeout = 120)
+{
+        struct footprint before;
+        struct honest *honest;
+        struct world world;
+        uint32_t killed = 0;
+        char command[512];
+
+        world_init(&world);
+        world_remove_model(&world, "mlp");
+        snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
+        cr_assert_eq(system(command), 0);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        honest = honest_start(&world, "mlp");
+        honest_expect_progress(honest, 1);
+        before = world_footprint(&world);
+        for (uint32_t round = 0; killed < 5 && round < 100; round++)
+                killed += kill_compiler(&world, round);
+        if (killed == 0)
+                cr_skip_test("compilers are too fast to be caught here, or /proc does not list children");
+        world_expect_log(&world, "event=model-not-replaced model=mlp version=1 cause=");
+        honest_expect_progress(honest, 20);
+        world_expect_footprint(&world, &before);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
 /* ---- configuration ---- */
 
 static void expect_usage_error(const char *yaml, const char *text)
