@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+/* So many of the connections beyond the clients may be readers': administrators and those who come find room beside them. */
+#define READERS_MAX 32u
+
 static int take_slot(struct sl_sessions *s, struct sl_error *error)
 {
         for (uint32_t i = 0; i < s->options.runtime->clients_max; i++)
@@ -141,10 +144,22 @@ static int welcome_client(struct sl_sessions *s, struct sl_session *session, con
         return 0;
 }
 
-static int welcome_observer(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello)
+static uint32_t count_readers(const struct sl_sessions *s)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < s->n_sessions; i++)
+                n += s->sessions[i].state == SESSION_READER;
+        return n;
+}
+
+static int welcome_observer(
+        struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct sl_error *error)
 {
         struct sl_message message = {.type = SL_MESSAGE_WELCOME};
 
+        if (hello->hello.role == SL_ROLE_READER && count_readers(s) >= READERS_MAX)
+                return sl_error_set(error, EDQUOT, "%u readers are attached, the limit", READERS_MAX);
         fill_welcome(s, session, hello, &message);
         session->state = hello->hello.role == SL_ROLE_ADMIN ? SESSION_ADMIN : SESSION_READER;
         sl_session_send(session, &message, &s->options.catalogue_fd, 1);
@@ -166,5 +181,5 @@ int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const stru
                 return r;
         if (hello->hello.role == SL_ROLE_CLIENT)
                 return welcome_client(s, session, hello, fds, n_fds, error);
-        return welcome_observer(s, session, hello);
+        return welcome_observer(s, session, hello, error);
 }

@@ -1,13 +1,16 @@
 #include "builder.h"
 #include "honest.h"
+#include "raw.h"
 #include "stats.h"
 #include "world.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* int64 [N, 4] picks rows of a table: what a client writes there must be checked at use. */
 static void add_lookup(struct world *world)
@@ -116,4 +119,38 @@ Test(hostile, garbage_on_the_socket_is_refused_with_a_cause, .timeout = 200)
 Test(hostile, floods_of_connections_leave_those_who_are_attached_alone, .timeout = 200)
 {
         withstand("seats", "clients_max");
+}
+
+/* Silent connections make room for those who speak, and readers have a limit of their own. */
+Test(hostile, connections_that_others_hold_keep_no_client_out, .timeout = 60)
+{
+        const struct sl_channel_shape shape = {.n_queues = 1, .depth = 2, .tensors = 1};
+        int silent[200], readers[40], fds[SL_MESSAGE_FDS_MAX];
+        struct sl_message hello = raw_hello(SL_ROLE_READER, &shape, 0), answer;
+        struct world world;
+        uint32_t n_fds = 0, refused = 0;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\nlimits: {clients: 4}\n");
+        world_start(&world);
+        for (int i = 0; i < 40; i++) {
+                readers[i] = raw_dial(world.socket_path);
+                refused += raw_ask(readers[i], &hello, NULL, 0, &answer, fds, &n_fds) == -EDQUOT;
+                while (n_fds > 0)
+                        close(fds[--n_fds]);
+        }
+        cr_expect_eq(refused, 8);
+        for (int i = 0; i < 200; i++) {
+                silent[i] = raw_dial(world.socket_path);
+                cr_assert_geq(silent[i], 0);
+        }
+        starling_close(world_connect(&world, STARLING_ROLE_CLIENT));
+        starling_close(world_connect(&world, STARLING_ROLE_ADMIN));
+        cr_expect_geq(world_count_log(&world, "no hello, and others want to connect"), 1);
+        for (int i = 0; i < 40; i++)
+                close(readers[i]);
+        for (int i = 0; i < 200; i++)
+                close(silent[i]);
+        world_stop(&world);
+        world_free(&world);
 }
