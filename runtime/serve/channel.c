@@ -41,7 +41,7 @@ static void init_queues(struct sl_channel *channel, const struct sl_channel_offs
         }
 }
 
-static void write_header(void *base, const struct sl_channel_shape *shape, uint64_t bytes, uint64_t id)
+static void write_header(void *base, const struct sl_channel_shape *shape, uint64_t bytes)
 {
         *(struct sl_channel_header *)base = (struct sl_channel_header){
                 .magic = SL_WIRE_MAGIC,
@@ -50,7 +50,6 @@ static void write_header(void *base, const struct sl_channel_shape *shape, uint6
                 .depth = shape->depth,
                 .tensors = shape->tensors,
                 .bytes = bytes,
-                .client_id = id,
         };
 }
 
@@ -70,8 +69,8 @@ static int make_segments(struct sl_channel *channel, const struct sl_channel_off
                 return r;
         sl_mapping_populate(&channel->request_map, 0, offsets->request_bytes);
         sl_mapping_populate(&channel->response_map, 0, offsets->response_bytes);
-        write_header(channel->request_map.base, &channel->shape, offsets->request_bytes, channel->id);
-        write_header(channel->response_map.base, &channel->shape, offsets->response_bytes, channel->id);
+        write_header(channel->request_map.base, &channel->shape, offsets->request_bytes);
+        write_header(channel->response_map.base, &channel->shape, offsets->response_bytes);
         *ret_request_fd = sl_take_fd(&request_fd);
         *ret_response_fd = response_fd;
         return 0;
@@ -128,6 +127,13 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
         free(channel->queues);
         free(channel);
         return NULL;
+}
+
+void sl_channel_identify(struct sl_channel *channel, uint64_t id)
+{
+        channel->id = id;
+        ((struct sl_channel_header *)channel->request_map.base)->client_id = id;
+        ((struct sl_channel_header *)channel->response_map.base)->client_id = id;
 }
 
 int sl_channel_add_region(struct sl_channel *channel, const struct sl_mapping *mapping)

@@ -84,6 +84,9 @@ struct sl_channel {
 int sl_channel_new(const struct sl_channel_shape *shape, struct sl_channel **ret_channel, int *ret_request_fd, int *ret_response_fd,
         struct sl_error *error);
 
+/* Before the client has the fds: who it is, in its headers too. */
+void sl_channel_identify(struct sl_channel *channel, uint64_t id);
+
 /* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
 struct sl_channel *sl_channel_free(struct sl_channel *channel);
 

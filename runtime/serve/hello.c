@@ -54,7 +54,7 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
                 s->slots[slot] = false;
                 return r;
         }
-        channel->id = session->id;
+        sl_channel_identify(channel, session->id);
         channel->slot = (uint32_t)slot;
         channel->uid = session->peer.uid;
         channel->pid = session->peer.pid;

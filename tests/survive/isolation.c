@@ -251,6 +251,10 @@ static int try_own_segments(const struct world *world)
 
         if (raw_attach(&raw, world->socket_path, &shape, 1 << 16) < 0)
                 return BROKEN;
+        const struct sl_channel_header *headers[2] = {raw.request.base, raw.response.base};
+        for (int i = 0; i < 2; i++)
+                if (headers[i]->client_id != raw.welcome.welcome.client_id)
+                        result |= crossed("a header of client %llu", (unsigned long long)headers[i]->client_id);
         for (uint32_t i = 0; i < raw.n_fds; i++) {
                 if (i == SL_FD_DOORBELL || i == SL_FD_COMPLETION)
                         continue;
