@@ -218,7 +218,7 @@ int sl_channel_offsets(const struct sl_channel_shape *shape, struct sl_channel_o
 /* Pointers into one queue pair's part of the two mappings. */
 struct sl_queue_map {
         struct sl_queue_request *request;
-        _Atomic uint32_t *cancels; /* [depth]: submission index + 1 of the request with this tag that is to be cancelled */
+        _Atomic uint32_t *cancels; /* [depth]: submission index + 1 of the request with this tag that is to be cancelled; 0: none */
         struct sl_entry *entries;
         struct sl_descriptor *descriptors; /* [depth][tensors] */
         struct sl_queue_response *response;

@@ -89,7 +89,7 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_request *request, ui
                 request->samples - start < ensemble->segment_samples ? request->samples - start : ensemble->segment_samples;
         uint64_t bytes = sl_accumulator_staging_bytes(ensemble, samples);
         if (bytes && sl_arena_take(a->arena, bytes, &offset) < 0)
-                return -EAGAIN;
+                return -ENOMEM;
 
         a->free = segment->next_free;
         segment->request = request;
@@ -149,7 +149,8 @@ static void combine_output(const struct sl_segment *segment, uint32_t output)
         const struct sl_shape *shape = &port->port.shape;
         const float *predictions[SL_MEMBERS_MAX];
         size_t elements = sl_served_port_bytes(port, segment->samples) / sizeof(float);
-        size_t classes = shape->rank > 1 ? (size_t)shape->dims[shape->rank - 1] : 1;
+        bool has_classes = shape->rank > (port->port.batch_axis == SL_PORT_NO_BATCH ? 0 : 1);
+        size_t classes = has_classes ? (size_t)shape->dims[shape->rank - 1] : 1;
 
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 predictions[m] = staged_place(segment, m, output);

@@ -36,13 +36,13 @@ struct sl_segment {
 struct sl_accumulator;
 
 /*
- * @segments: how many may be in flight. @staging_bytes: memory for predictions, mapped and faulted now.
+ * @segments: how many may be in flight. @staging_bytes: memory for predictions, mapped now, faulted in by its first use.
  * Return: 0, -ENOMEM.
  */
 int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator);
 struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
 
-/* Dispatcher: a segment of @request with its staging. Return: its id; -EAGAIN: no record or no staging is free now. */
+/* Dispatcher: a segment of @request with its staging. Return: its id; for now -EAGAIN: no record is free; -ENOMEM: no staging. */
 int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_request *request, uint32_t number);
 
 /* Dispatcher: all messages of the segment are back. */

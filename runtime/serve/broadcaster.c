@@ -5,6 +5,8 @@
 #include "ensemble.h"
 #include "model.h"
 
+#include <errno.h>
+
 static uint32_t client_of(const struct sl_request *request)
 {
         return request->queue->channel->slot;
@@ -43,10 +45,10 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
                 sl_broadcaster_withdraw(request);
 }
 
-uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator)
+/* Return: 0, or why it had to stop short of the window, as sl_accumulator_open() says. */
+static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator, uint32_t *ret_segments)
 {
-        uint32_t segments = 0;
-
+        *ret_segments = 0;
         while (ensemble->samples_out < ensemble->window_samples) {
                 struct sl_request *request = sl_fair_peek(ensemble->waiting, next_samples);
                 int segment;
@@ -55,9 +57,40 @@ uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator 
                         break;
                 segment = sl_accumulator_open(accumulator, request, request->broadcast);
                 if (segment < 0)
-                        break;
+                        return segment;
                 broadcast(ensemble, request, (uint32_t)segment);
-                segments++;
+                ++*ret_segments;
+        }
+        return 0;
+}
+
+uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator)
+{
+        uint32_t segments;
+
+        fill_window(ensemble, accumulator, &segments);
+        return segments;
+}
+
+uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator)
+{
+        struct sl_ensemble *first = *turn ? *turn : ensembles, *ensemble = first;
+        bool no_staging = false, claimed = false;
+        uint32_t segments = 0;
+
+        while (ensemble) {
+                struct sl_ensemble *next = ensemble->next ? ensemble->next : ensembles;
+                uint32_t n = 0;
+                int r = no_staging && !ensemble->direct ? 0 : fill_window(ensemble, accumulator, &n);
+
+                segments += n;
+                no_staging |= r == -ENOMEM;
+                if (r < 0 && !claimed)
+                        *turn = n ? next : ensemble;
+                claimed |= r < 0;
+                if (r == -EAGAIN || next == first)
+                        break;
+                ensemble = next;
         }
         return segments;
 }

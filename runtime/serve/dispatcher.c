@@ -119,10 +119,8 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
 /* Broadcast and schedule until neither finds more to do: what one makes room for, the other fills. */
 static uint32_t advance(struct sl_dispatcher *d)
 {
-        uint32_t done = 0;
+        uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator);
 
-        for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
-                done += sl_broadcaster_run(ensemble, d->options.accumulator);
         if (done == 0 && d->in_flight == 0)
                 return 0;
         uint64_t now = sl_clock_ns();
@@ -160,18 +158,6 @@ static uint32_t pass(struct sl_dispatcher *d)
         return found;
 }
 
-static bool queue_waiting(struct sl_queue *queue)
-{
-        const struct sl_entry *slot = &queue->map.entries[queue->head & queue->map.mask];
-
-        if (queue->channel->broken || !sl_intake_room(queue))
-                return false;
-        if (atomic_load_explicit(&slot->seq, memory_order_seq_cst) == queue->head + 1)
-                return true;
-        return queue->in_flight &&
-               atomic_load_explicit(&queue->map.request->cancellations, memory_order_seq_cst) != queue->cancellations;
-}
-
 static bool outbox_waiting(const struct sl_model *model)
 {
         for (uint32_t i = 0; i < model->n_workers; i++)
@@ -184,10 +170,10 @@ static bool outbox_waiting(const struct sl_model *model)
 static bool anything_waiting(const struct sl_dispatcher *d)
 {
         for (uint32_t i = 0; i < d->n_hot; i++)
-                if (queue_waiting(d->hot[i]))
+                if (sl_intake_waiting(d->hot[i]))
                         return true;
         for (uint32_t i = 0; i < d->n_cold; i++)
-                if (queue_waiting(d->cold[i]))
+                if (sl_intake_waiting(d->cold[i]))
                         return true;
         for (const struct sl_model *model = d->models; model; model = model->next)
                 if (outbox_waiting(model))

@@ -27,6 +27,7 @@ struct sl_dispatcher {
         uint32_t n_hot, n_cold, cold_turn;
         struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
+        struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
         uint32_t in_flight; /* requests of all clients */
         uint32_t with_deadline;
@@ -45,6 +46,9 @@ uint32_t sl_intake(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
  * ring can never be full. A client of this library never runs out: it keeps at most `depth` requests in flight.
  */
 bool sl_intake_room(struct sl_queue *queue);
+
+/* intake.c: is there anything that the client rings for, an entry or a cancellation? seq_cst: W2 of the doorbell protocol. */
+bool sl_intake_waiting(struct sl_queue *queue);
 
 /* intake.c: cancellations that the client asked for. Return: requests given up. */
 uint32_t sl_intake_cancellations(struct sl_dispatcher *dispatcher, struct sl_queue *queue);

@@ -16,6 +16,19 @@ bool sl_intake_room(struct sl_queue *queue)
         return queue->completer.next - queue->taken + queue->in_flight < queue->map.depth;
 }
 
+bool sl_intake_waiting(struct sl_queue *queue)
+{
+        const struct sl_entry *slot = &queue->map.entries[queue->head & queue->map.mask];
+
+        if (queue->channel->broken)
+                return false;
+        /* First: a client that has filled its queue pair has no room left, and may still cancel. */
+        if (queue->in_flight &&
+                atomic_load_explicit(&queue->map.request->cancellations, memory_order_seq_cst) != queue->cancellations)
+                return true;
+        return sl_intake_room(queue) && atomic_load_explicit(&slot->seq, memory_order_seq_cst) == queue->head + 1;
+}
+
 static void break_channel(struct sl_dispatcher *d, struct sl_channel *channel, const char *text)
 {
         channel->broken = true;
@@ -85,12 +98,14 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
         };
 }
 
-/* True when the client has asked for the end of just this request. */
+/* True when the client has asked for the end of just this request. A word of 0 asks for nothing, also when the index wraps. */
 static bool is_cancelled(const struct sl_request *request)
 {
         const _Atomic uint32_t *word = &request->queue->map.cancels[request->tag];
 
-        return atomic_load_explicit(word, memory_order_acquire) == request->index + 1;
+        uint32_t wanted = atomic_load_explicit(word, memory_order_acquire);
+
+        return wanted && wanted == request->index + 1;
 }
 
 /* A cancellation may have been counted while its entry was still in the ring. */

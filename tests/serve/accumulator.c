@@ -93,6 +93,27 @@ Test(accumulator, looks_at_deadline_and_verdict_once_more_before_it_combines)
         fixture_free(f);
 }
 
+/* [10] without a batch are ten classes of one sample, and not ten samples of one class. */
+Test(accumulator, a_vote_runs_over_the_classes_of_an_output_without_a_batch)
+{
+        struct fixture *f = fixture_new(3, SL_RULE_MAJORITY_VOTE, 4, CLASSES, 1);
+
+        f->ensemble->outputs[0].port.batch_axis = SL_PORT_NO_BATCH;
+        f->ensemble->outputs[0].port.shape = (struct sl_shape){.rank = 1, .dims = {CLASSES}};
+        int id = sl_accumulator_open(f->accumulator, fixture_request(f, 0, 1), 0);
+        struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
+        for (uint32_t m = 0; m < 3; m++) {
+                float *place = sl_accumulator_place(segment, m, 0);
+
+                memset(place, 0, CLASSES * sizeof(float));
+                place[m == 0 ? 1 : 7] = 1;
+                sl_accumulator_deliver(segment, 0);
+        }
+        for (uint32_t i = 0; i < CLASSES; i++)
+                cr_expect_float_eq(f->outputs[i], i == 7 ? 2 / 3.0f : i == 1 ? 1 / 3.0f : 0, 1e-6, "class %u", i);
+        fixture_free(f);
+}
+
 Test(accumulator, lets_members_of_rule_none_write_side_by_side_into_the_clients_outputs)
 {
         struct fixture *f = fixture_new(2, SL_RULE_NONE, 4, CLASSES, 16);
