@@ -86,15 +86,31 @@ static int grow(struct starling_client *client, uint64_t bytes)
         return r;
 }
 
-static int take_growing(struct starling_client *client, uint32_t n_seen, uint64_t bytes, void **ret_data)
+/* Makes room where @n_seen regions had none for @bytes. Another thread that was faster has done so already. */
+static int make_room(struct starling_client *client, uint32_t n_seen, uint64_t bytes)
 {
         int r = 0;
 
         pthread_mutex_lock(&client->lock);
-        if (n_seen == atomic_load_explicit(&client->n_regions, memory_order_relaxed)) /* else another thread was faster */
+        if (n_seen == atomic_load_explicit(&client->n_regions, memory_order_relaxed))
                 r = grow(client, bytes);
         pthread_mutex_unlock(&client->lock);
-        return r < 0 ? r : take(client, atomic_load_explicit(&client->n_regions, memory_order_acquire), bytes, ret_data);
+        return r;
+}
+
+/* Other threads may take all of a new region, so look again: there is an end of regions. */
+static int take_growing(struct starling_client *client, uint64_t bytes, void **ret_data)
+{
+        uint32_t n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
+        int r;
+
+        while ((r = take(client, n_regions, bytes, ret_data)) < 0) {
+                r = make_room(client, n_regions, bytes);
+                if (r < 0)
+                        return r;
+                n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
+        }
+        return 0;
 }
 
 static int allocate(struct starling_client *client, uint64_t bytes, void **ret_data)
@@ -103,13 +119,7 @@ static int allocate(struct starling_client *client, uint64_t bytes, void **ret_d
                 return -ECHILD;
         if (client->connection.role != SL_ROLE_CLIENT)
                 return -EPERM;
-        if (bytes == 0)
-                return -EINVAL;
-
-        uint32_t n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
-        int r = take(client, n_regions, bytes, ret_data);
-
-        return r < 0 ? take_growing(client, n_regions, bytes, ret_data) : r;
+        return bytes == 0 ? -EINVAL : take_growing(client, bytes, ret_data);
 }
 
 void *starling_alloc(struct starling_client *client, uint64_t bytes)
