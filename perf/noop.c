@@ -3,7 +3,7 @@
  *
  * The client is this thread, bound to one CPU; the runtime is a child of this process (server.h) whose dispatcher is bound to
  * another. One run measures everything, the floor before and after, so that figures can be compared as ratios of one machine at
- * one time. No round is left out: a stamp is taken per round and each sample is the time since the last stamp.
+ * one time. No round is left out; a sample goes from before the submit to after the poll that reaps.
  */
 #include "base/clock.h"
 #include "bench.h"

@@ -24,7 +24,6 @@ static int poll_some(struct starling_queue *queue, struct starling_completion *c
 
                 if (n)
                         return n;
-                sl_relax();
                 if (polls % PATIENCE)
                         continue;
                 if (until_ns == 0)
@@ -48,22 +47,18 @@ static int spin_once(struct starling_queue *queue)
 int sl_round_trip_spin(
         struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_samples *samples)
 {
-        uint64_t until_ns = limit_ns ? sl_clock_ns() + limit_ns : UINT64_MAX, last, now;
+        uint64_t until_ns = limit_ns ? sl_clock_ns() + limit_ns : UINT64_MAX;
         int r = 0;
 
         for (uint32_t i = 0; i < warm_up && r == 0; i++)
                 r = spin_once(queue);
-        last = sl_ticks();
         for (uint32_t i = 0; i < rounds && r == 0; i++) {
+                uint64_t start = sl_ticks();
+
                 r = spin_once(queue);
-                now = sl_ticks();
-                sl_samples_add(samples, now - last);
-                last = now;
-                if (i % CLOCK_ROUNDS == 0 && limit_ns) {
-                        if (sl_clock_ns() > until_ns)
-                                break;
-                        last = sl_ticks();
-                }
+                sl_samples_add(samples, sl_ticks() - start);
+                if (i % CLOCK_ROUNDS == 0 && limit_ns && sl_clock_ns() > until_ns)
+                        break;
         }
         return r;
 }

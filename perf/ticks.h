@@ -1,10 +1,10 @@
 /*
  * Cheap time stamps for round trips of a few hundred cycles, where clock_gettime() would be a good part of what it measures.
- * Loops take one stamp per round and record the difference to the last one: nothing between two stamps escapes.
  */
 #pragma once
 
 #include "base/clock.h"
+#include "base/relax.h"
 
 #include <stdint.h>
 
@@ -15,11 +15,6 @@ static inline uint64_t sl_ticks(void)
 {
         return __rdtsc();
 }
-
-static inline void sl_relax(void)
-{
-        _mm_pause();
-}
 #elif defined(__aarch64__)
 static inline uint64_t sl_ticks(void)
 {
@@ -28,20 +23,10 @@ static inline uint64_t sl_ticks(void)
         __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
         return value;
 }
-
-static inline void sl_relax(void)
-{
-        __asm__ volatile("yield" ::: "memory");
-}
 #else
 static inline uint64_t sl_ticks(void)
 {
         return sl_clock_ns();
-}
-
-static inline void sl_relax(void)
-{
-        __asm__ volatile("" ::: "memory");
 }
 #endif
 
