@@ -90,7 +90,7 @@ static struct sl_served *find_free(struct sl_registry *r)
         return NULL;
 }
 
-/* What is to be served under one name: a new entry, a replacement, or what is there already. */
+/* What is to be served under one name: a new entry, a replacement, or what is there already or on its way. */
 static int want(
         struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry, struct sl_error *error)
 {
@@ -104,13 +104,13 @@ static int want(
                 entry->state = SL_SERVED_WAITING;
         } else if (entry->state == SL_SERVED_FAILED) {
                 entry->state = SL_SERVED_WAITING;
-        } else if (entry->state != SL_SERVED_READY || entry->load) {
-                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
-        } else if (again || !sl_spec_same(&entry->own.spec, spec)) {
-                entry->replace = true;
-        } else {
+        } else if (!again && entry->state != SL_SERVED_DRAINING && sl_spec_same(&entry->own.spec, spec)) {
                 *ret_entry = entry;
                 return 0;
+        } else if (entry->state != SL_SERVED_READY || entry->load) {
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
+        } else {
+                entry->replace = true;
         }
         sl_own_spec_copy(&entry->own, spec);
         sl_served_publish(r->options.catalogue, entry);
@@ -286,25 +286,31 @@ static void advance_ensemble(struct sl_registry *r, struct sl_served *entry)
                 fail(r, entry, result, error.text);
                 return;
         }
+        entry->model = NULL; /* of a model that had this name before */
         serve(r, entry, ensemble);
         report(r, 2, "ensemble-ready", entry, NULL);
         answer(r, entry, 0, "ready");
 }
 
-/* A new model takes the place of the old one in its own entry and in every ensemble. */
+/* The ensemble serves, and goes over to a new member; or it has failed, and nothing that it needs is missing any more. */
+static bool wants_new_member(struct sl_registry *r, const struct sl_served *entry, const char *member)
+{
+        struct sl_model *members[SL_MEMBERS_MAX];
+
+        if (entry->state != SL_SERVED_READY && entry->state != SL_SERVED_FAILED)
+                return false;
+        for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
+                if (strcmp(entry->own.members[m], member) == 0)
+                        return entry->state == SL_SERVED_READY || find_members(r, entry, members, NULL) == 0;
+        return false;
+}
+
+/* A new model takes its place, or that of the old one, in every ensemble. */
 static void rebuild_ensembles(struct sl_registry *r, const char *member)
 {
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
-
-                if (entry->state != SL_SERVED_READY)
-                        continue;
-                for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
-                        if (strcmp(entry->own.members[m], member) == 0) {
-                                advance_ensemble(r, entry);
-                                break;
-                        }
-        }
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (wants_new_member(r, &r->entries[i], member))
+                        advance_ensemble(r, &r->entries[i]);
 }
 
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
@@ -339,8 +345,7 @@ static int serve_model(struct sl_registry *r, struct sl_served *entry, struct sl
         entry->model = model;
         serve(r, entry, ensemble);
         report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
-        if (replaced)
-                rebuild_ensembles(r, entry->own.name);
+        rebuild_ensembles(r, entry->own.name);
         answer(r, entry, 0, replaced ? "replaced" : "ready");
         return 0;
 }
@@ -357,14 +362,14 @@ static void model_ready(struct sl_registry *r, struct sl_served *entry)
         fail(r, entry, result, error.text);
 }
 
-/* Return: false when there is none, and the model has to be loaded. */
+/* Return: false when there is none but one that serves just what is to be replaced: the model has to be loaded. */
 static bool follow_twin(struct sl_registry *r, struct sl_served *entry)
 {
         const struct sl_served *twin = find_twin(r, entry);
         struct sl_error error;
         int result = 0;
 
-        if (!twin)
+        if (!twin || (!twin->load && twin->model == entry->model))
                 return false;
         if (!twin->load)
                 result = serve_model(r, entry, twin->model, &error);
@@ -556,6 +561,14 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
         return 0;
 }
 
+/* Everybody who asks gets an answer: one at a time may wait for it. */
+static int check_asker(struct sl_registry *r, const char *name, struct sl_error *error)
+{
+        const struct sl_served *entry = find(r, name);
+
+        return entry && entry->asker ? sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name) : 0;
+}
+
 int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
 {
         const struct sl_model_spec *specs, *spec;
@@ -568,6 +581,9 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
         spec = find_spec(specs, n, name);
         if (!spec)
                 return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", name);
+        result = check_asker(r, name, error);
+        if (result < 0)
+                return result;
         result = want_members(r, spec, specs, n, error);
         if (result == 0)
                 result = want(r, spec, again, &entry, error);
@@ -590,7 +606,7 @@ int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, 
         user = ensemble_with(r, name);
         if (user)
                 return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->own.name);
-        if (entry->state != SL_SERVED_FAILED && (entry->state != SL_SERVED_READY || entry->load))
+        if (entry->asker || (entry->state != SL_SERVED_FAILED && (entry->state != SL_SERVED_READY || entry->load)))
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
         entry->asker = asker;
         if (entry->state == SL_SERVED_FAILED)

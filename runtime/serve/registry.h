@@ -53,7 +53,7 @@ int sl_registry_sync(struct sl_registry *registry, struct sl_error *error);
 /*
  * One name, on behalf of @asker (0: nobody), who is answered later through options.answer. RELOAD loads again whatever the stamp
  * says. Return: 0: an answer comes or has come; -errno with text: none comes. -ENOENT no such name, -EBUSY a member of a loaded
- * ensemble (UNLOAD), or something is under way, -ENOSPC the catalogue is full
+ * ensemble (UNLOAD), or something else is under way, or somebody waits for it, -ENOSPC the catalogue is full
  */
 int sl_registry_load(struct sl_registry *registry, const char *name, bool again, uint64_t asker, struct sl_error *error);
 int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t asker, struct sl_error *error);

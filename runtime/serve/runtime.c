@@ -239,7 +239,10 @@ static void hear_dispatcher(struct sl_runtime *rt)
         }
 }
 
-/* Workers ring the dispatcher's bell until they are joined: it is stopped first and freed after them. */
+/*
+ * Workers ring the dispatcher's bell until they are joined, and read the clients' arenas: it is stopped first and freed after them,
+ * as the sessions are.
+ */
 struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
 {
         if (!rt)
@@ -251,8 +254,8 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
         sl_dispatcher_stop(rt->dispatcher);
         if (rt->sessions)
                 hear_dispatcher(rt);
-        sl_sessions_free(rt->sessions);
         sl_registry_free(rt->registry);
+        sl_sessions_free(rt->sessions);
         sl_dispatcher_free(rt->dispatcher);
         sl_accumulator_free(rt->accumulator);
         sl_mapping_free(&rt->catalogue_map);

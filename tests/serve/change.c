@@ -1,0 +1,173 @@
+/*
+ * What is served changes while it is served: members that come back, askers who meet, hangups one after the other. A runtime in
+ * this process with the digits networks.
+ */
+#include "service.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_MODEL DIGITS "/models/none/1/model.onnx"
+
+static uint32_t lines(struct service *service, const char *text)
+{
+        uint32_t n = 0;
+
+        pthread_mutex_lock(&service->log_lock);
+        for (const char *at = service->log; (at = strstr(at, text)); at += strlen(text))
+                n++;
+        pthread_mutex_unlock(&service->log_lock);
+        return n;
+}
+
+static void expect_lines(struct service *service, const char *text, uint32_t n)
+{
+        for (int i = 0; i < 4000 && lines(service, text) < n; i++)
+                usleep(10000);
+        cr_assert_geq(lines(service, text), n, "%s", service->log);
+}
+
+/* The test's specs are read by the runtime at the next scan. */
+static void set_path(struct service *service, uint32_t spec, const char *path)
+{
+        pthread_mutex_lock(&service->specs_lock);
+        service->specs[spec].path = path;
+        pthread_mutex_unlock(&service->specs_lock);
+}
+
+static void set_count(struct service *service, uint32_t n)
+{
+        pthread_mutex_lock(&service->specs_lock);
+        service->n_specs = n;
+        pthread_mutex_unlock(&service->specs_lock);
+}
+
+static void check(struct service *service, const char *model, const char *expected)
+{
+        struct starling_client *client = service_connect(service, STARLING_ROLE_CLIENT);
+        struct starling_queue *queue;
+        struct starling_model *handle;
+        struct digits digits;
+
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        cr_assert_eq(starling_model_open(client, model, &handle, NULL), 0, "%s", service->log);
+        digits_load(&digits, client, expected);
+        digits_check(&digits, queue, handle, 0, DIGITS_SAMPLES);
+        digits_free(&digits);
+        starling_close(client);
+}
+
+Test(change, an_ensemble_that_failed_for_want_of_a_member_comes_up_with_it, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *admin;
+        const char *mlp;
+
+        service_init(&service);
+        mlp = service.specs[4].path;
+        service.n_specs = 4;
+        service_start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        set_path(&service, 4, NO_MODEL);
+        set_count(&service, 6);
+        cr_assert_lt(starling_admin_load(admin, "digits", NULL), 0);
+        set_path(&service, 4, mlp);
+        cr_assert_eq(starling_admin_load(admin, "mlp", NULL), 0, "%s", service.log);
+        service_expect_log(&service, "ensemble-ready");
+        check(&service, "digits", "digits");
+        starling_close(admin);
+        service_stop(&service);
+}
+
+Test(change, a_hangup_while_models_load_has_nothing_to_say_of_those_that_load, .timeout = 120)
+{
+        struct service service;
+
+        service_init(&service);
+        service_start(&service);
+        check(&service, "digits", "digits");
+        service_touch(&service);
+        service_reload(&service);
+        expect_lines(&service, "model-replaced", 1);
+        service_reload(&service);
+        expect_lines(&service, "model-replaced", 5);
+        cr_expect_eq(lines(&service, "model-not-loaded"), 0, "%s", service.log);
+        service_stop(&service);
+}
+
+struct asker {
+        struct service *service;
+        const char *model;
+        int result;
+        pthread_t thread;
+};
+
+static void *ask(void *argument)
+{
+        struct asker *asker = argument;
+        struct starling_client *admin = service_connect(asker->service, STARLING_ROLE_ADMIN);
+
+        asker->result = starling_admin_reload(admin, asker->model, NULL);
+        starling_close(admin);
+        return NULL;
+}
+
+/* One model is compiled at a time: those who ask for the next meet while it waits. */
+Test(change, whoever_asks_for_a_reload_is_answered, .timeout = 120)
+{
+        static const char *const models[6] = {"resnet", "densenet", "mlp", "mlp", "mlp", "mlp"};
+        struct service service;
+        struct asker askers[6];
+
+        service_init(&service);
+        service_start(&service);
+        check(&service, "digits", "digits");
+        for (int i = 0; i < 6; i++) {
+                askers[i] = (struct asker){.service = &service, .model = models[i]};
+                pthread_create(&askers[i].thread, NULL, ask, &askers[i]);
+        }
+        for (int i = 0; i < 6; i++) {
+                pthread_join(askers[i].thread, NULL);
+                cr_expect(askers[i].result == 0 || askers[i].result == -EBUSY, "%s: %d", models[i], askers[i].result);
+        }
+        check(&service, "digits", "digits");
+        service_stop(&service);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+        char command[1024];
+
+        snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
+        cr_assert_eq(system(command), 0);
+}
+
+/* "lenet" and "lenet:1" are one file, loaded once. */
+Test(change, a_forced_reload_loads_again_what_also_serves_under_another_name, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *admin;
+        char path[128];
+
+        service_init(&service);
+        snprintf(path, sizeof(path), "%s/model.onnx", service.directory);
+        copy_file(service.specs[0].path, path);
+        service.specs[0].path = service.specs[1].path = path;
+        service.specs[1].name = "lenet:1";
+        service.n_specs = 2;
+        service_start(&service);
+        check(&service, "lenet", "lenet");
+        check(&service, "lenet:1", "lenet");
+        copy_file(DIGITS "/models/mlp/1/model.onnx", path);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0);
+        check(&service, "lenet", "mlp");
+        check(&service, "lenet:1", "lenet");
+        starling_close(admin);
+        unlink(path);
+        service_stop(&service);
+}
