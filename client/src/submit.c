@@ -30,6 +30,15 @@ static void describe_noop(struct sl_entry *entry)
         entry->n_outputs = 0;
 }
 
+/* Its tag's cancel word may name an earlier request, whose index comes again after 2^32 submissions. */
+static inline void forget_cancellation(struct starling_queue *queue, uint16_t tag)
+{
+        _Atomic uint32_t *word = &queue->map.cancels[tag];
+
+        if (atomic_load_explicit(word, memory_order_relaxed))
+                atomic_store_explicit(word, 0, memory_order_relaxed);
+}
+
 static int describe_work(struct starling_queue *queue, const struct starling_request *request, uint16_t tag, struct sl_entry *entry)
 {
         struct sl_descriptor *descriptors = &queue->map.descriptors[(size_t)tag * queue->map.tensors];
@@ -38,6 +47,7 @@ static int describe_work(struct starling_queue *queue, const struct starling_req
 
         if (r < 0)
                 return r;
+        forget_cancellation(queue, tag);
         entry->model = request->model->index;
         entry->generation = request->model->generation;
         entry->samples = samples;

@@ -58,7 +58,7 @@ struct fake_runtime {
         struct guest *guests[CLIENTS_MAX];
         pthread_t thread;
         _Atomic bool stop, hold, lie;
-        _Atomic uint32_t n_published_at_death, n_held, n_clients, n_regions;
+        _Atomic uint32_t n_published_at_death, n_held, n_named, n_clients, n_regions;
 };
 
 /* ---- catalogue ---- */
@@ -246,6 +246,16 @@ static bool publish(struct guest *g, bool wake)
         return any;
 }
 
+/* Held requests whose tag has a cancel word, whatever request it names. */
+static uint32_t count_named(const struct guest *g)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < g->n_held; i++)
+                n += atomic_load(&g->queues[g->held[i].queue].map.cancels[g->held[i].entry.tag]) != 0;
+        return n;
+}
+
 static bool dispatch(struct fake_runtime *f, struct guest *g)
 {
         bool any = false;
@@ -255,6 +265,7 @@ static bool dispatch(struct fake_runtime *f, struct guest *g)
         for (uint32_t i = 0; i < g->shape.n_queues; i++)
                 any |= take_entries(g, i);
         release(g, !f->hold);
+        atomic_store(&f->n_named, count_named(g));
         atomic_store(&f->n_held, g->n_held);
         return publish(g, true) || any;
 }
@@ -627,6 +638,11 @@ void fake_runtime_hold(struct fake_runtime *f, bool hold)
 uint32_t fake_runtime_held(struct fake_runtime *f)
 {
         return f->n_held;
+}
+
+uint32_t fake_runtime_named(struct fake_runtime *f)
+{
+        return f->n_named;
 }
 
 void fake_runtime_lie(struct fake_runtime *f)

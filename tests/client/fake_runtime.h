@@ -41,6 +41,9 @@ void fake_runtime_hold(struct fake_runtime *runtime, bool hold);
 /* Requests that are held now. */
 uint32_t fake_runtime_held(struct fake_runtime *runtime);
 
+/* Of these, those whose tag's cancel word is not 0. */
+uint32_t fake_runtime_named(struct fake_runtime *runtime);
+
 /* Publishes a completion that nobody asked for on queue pair 0 of every client. */
 void fake_runtime_lie(struct fake_runtime *runtime);
 

@@ -394,6 +394,26 @@ Test(request, a_cancel_does_not_hit_the_next_request_of_the_same_tag)
         world_leave(&w);
 }
 
+/* Submission indices run freely: a word that stays would hit the request that has this index after 2^32 others. */
+Test(request, a_cancel_is_forgotten_when_its_tag_is_used_again)
+{
+        struct world w;
+        struct starling_completion c;
+        struct echo e;
+        uint64_t id;
+
+        world_enter(&w);
+        echo_prepare(&w, 1, &e);
+        fake_runtime_hold(w.runtime, true);
+        cr_assert_eq(starling_submit(w.queue, &e.request, &id), 0);
+        cr_assert_eq(starling_cancel(w.queue, id), 0);
+        cr_assert_eq(starling_wait(w.queue, &c, 1, STARLING_FOREVER), 1);
+        cr_assert_eq(starling_submit(w.queue, &e.request, NULL), 0);
+        eventually(fake_runtime_held(w.runtime) == 1);
+        cr_expect_eq(fake_runtime_named(w.runtime), 0);
+        world_leave(&w);
+}
+
 Test(request, deadlines_travel)
 {
         struct world w;
