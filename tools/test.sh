@@ -19,6 +19,12 @@ fail() {
         printf 'FAILED: %s\n' "$*"
 }
 
+# What was not built counts as a test that failed.
+fail_build() {
+        total=$((total + 1))
+        fail "$1 build"
+}
+
 # build PRESET [TARGET]
 build() {
         local preset=$1 log=build/$1.log
@@ -38,7 +44,7 @@ build() {
 run_tests() {
         local preset=$1 log=build/$1-tests.log summary
         shift
-        ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=ignore "$@" 2>&1 | tee "$log"
+        ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
         local status=${PIPESTATUS[0]}
         summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")
         if [ -n "$summary" ]; then
@@ -49,19 +55,16 @@ run_tests() {
         return "$status"
 }
 
-# Each fuzzer is an executable fuzz-NAME of the build "fuzz" with its seeds in tests/fuzz/corpus/NAME.
+# Each folder NAME of seeds in tests/fuzz/corpus has an executable fuzz-NAME of the build "fuzz".
 run_fuzzers() {
-        local fuzzer name seeds found status=0
-        for fuzzer in build/fuzz/bin/fuzz-*; do
-                [ -x "$fuzzer" ] || continue
-                name=${fuzzer##*/fuzz-}
-                seeds=()
-                [ -d "tests/fuzz/corpus/$name" ] && seeds=("tests/fuzz/corpus/$name")
+        local seeds name found status=0
+        for seeds in tests/fuzz/corpus/*; do
+                name=${seeds##*/}
                 found=$(mktemp -d)
                 printf 'fuzzing %s for %d s\n' "$name" "$fuzz_seconds"
                 total=$((total + 1))
-                if "$fuzzer" -max_total_time="$fuzz_seconds" -rss_limit_mb=4096 -timeout=25 -print_final_stats=1 \
-                        -artifact_prefix="build/fuzz/" "$found" "${seeds[@]}" >"build/fuzz-$name.log" 2>&1; then
+                if "build/fuzz/bin/fuzz-$name" -max_total_time="$fuzz_seconds" -rss_limit_mb=4096 -timeout=25 -print_final_stats=1 \
+                        -artifact_prefix="build/fuzz/" "$found" "$seeds" >"build/fuzz-$name.log" 2>&1; then
                         passed=$((passed + 1))
                         grep -E 'stat::(number_of_executed_units|new_units_added)' "build/fuzz-$name.log"
                 else
@@ -84,10 +87,10 @@ run_tests release || fail "release tests"
 step "asan: build"
 if build asan; then
         step "asan: tests"
-        ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0} UBSAN_OPTIONS=print_stacktrace=1 \
-                run_tests asan -LE long || fail "asan tests"
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 run_tests asan -LE long ||
+                fail "asan tests"
 else
-        fail "asan build"
+        fail_build asan
 fi
 
 step "tsan: build"
@@ -95,16 +98,14 @@ if build tsan; then
         step "tsan: tests"
         TSAN_OPTIONS=halt_on_error=1 run_tests tsan -L tsan || fail "tsan tests"
 else
-        fail "tsan build"
+        fail_build tsan
 fi
 
-if [ -f tests/fuzz/CMakeLists.txt ]; then
-        step "fuzzers"
-        if build fuzz fuzzers; then
-                run_fuzzers || fail "fuzzers"
-        else
-                fail "fuzz build"
-        fi
+step "fuzzers"
+if build fuzz fuzzers; then
+        run_fuzzers || fail "fuzzers"
+else
+        fail_build fuzz
 fi
 
 printf '\n'

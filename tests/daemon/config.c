@@ -190,7 +190,7 @@ ParameterizedTestParameters(config, an_error_names_file_line_and_key)
         return cr_make_param_array(struct bad, bad_configs, sizeof(bad_configs) / sizeof(*bad_configs));
 }
 
-ParameterizedTest(struct bad *bad, config, an_error_names_file_line_and_key, .init = set_up, .fini = tear_down)
+ParameterizedTest(struct bad *bad, config, an_error_names_file_line_and_key)
 {
         struct sl_config *config = NULL;
         struct sl_error error = {""};
@@ -285,7 +285,7 @@ ParameterizedTestParameters(config, an_error_of_a_model_names_file_line_and_key)
         return cr_make_param_array(struct bad, bad_models, sizeof(bad_models) / sizeof(*bad_models));
 }
 
-ParameterizedTest(struct bad *bad, config, an_error_of_a_model_names_file_line_and_key, .init = set_up, .fini = tear_down)
+ParameterizedTest(struct bad *bad, config, an_error_of_a_model_names_file_line_and_key)
 {
         struct sl_model_config base = defaults(), config;
         struct sl_error error = {""};

@@ -38,6 +38,13 @@ static void remove_folder(void)
         cr_expect_eq(rmdir(folder), 0, "nothing is left in %s", folder);
 }
 
+/* A skipped test is not torn down. */
+static void skip(const char *what)
+{
+        remove_folder();
+        cr_skip("%s", what);
+}
+
 TestSuite(stats, .init = make_folder, .fini = remove_folder);
 
 static const char *page_path(void)
@@ -358,7 +365,7 @@ Test(stats, a_file_of_another_user_is_refused)
         struct sl_stats_options o = options();
 
         if (geteuid() != 0)
-                cr_skip("needs root to make a file of another user");
+                skip("needs root to make a file of another user");
         close(open(page_path(), O_CREAT | O_WRONLY, 0666));
         cr_assert_eq(chown(page_path(), 12345, 12345), 0);
         cr_expect_eq(create_result(&o, NULL), -EPERM);
@@ -493,7 +500,7 @@ Test(stats, a_full_dev_shm_is_one_clear_error_and_leaves_nothing)
         int r = in_small_tmpfs("size=128k", create_in_too_little);
 
         if (r == 255)
-                cr_skip("needs the right to mount in a namespace of its own");
+                skip("needs the right to mount in a namespace of its own");
         cr_expect_eq(r, 0, "check in line %% 250 = %d", r - 1);
 }
 
@@ -502,7 +509,7 @@ Test(stats, a_dev_shm_that_fills_up_later_never_kills)
         int r = in_small_tmpfs("size=600k", fill_up);
 
         if (r == 255)
-                cr_skip("needs the right to mount in a namespace of its own");
+                skip("needs the right to mount in a namespace of its own");
         cr_expect_eq(r, 0, "check in line %% 250 = %d", r - 1);
 }
 
