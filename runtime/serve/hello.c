@@ -122,7 +122,7 @@ static int welcome_client(struct sl_sessions *s, struct sl_session *session, con
 {
         SL_CLEANUP(sl_cleanup_fd) int request_fd = -1;
         SL_CLEANUP(sl_cleanup_fd) int response_fd = -1;
-        struct welcome welcome = {.message = {.type = SL_MESSAGE_WELCOME}, .n_fds = SL_FD_REGIONS};
+        struct welcome welcome = {.message = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_WELCOME}, .n_fds = SL_FD_REGIONS};
         int r = make_channel(s, session, hello, &request_fd, &response_fd, error);
 
         if (r == 0)
@@ -138,7 +138,7 @@ static int welcome_client(struct sl_sessions *s, struct sl_session *session, con
         sl_dispatcher_command(
                 s->options.dispatcher, &(struct sl_command){.kind = SL_COMMAND_ADD_CHANNEL, .pointer = session->channel});
         session->state = SESSION_CLIENT;
-        sl_session_send(session, &welcome.message, welcome.fds, welcome.n_fds);
+        sl_message_send(session->socket, &welcome.message, welcome.fds, welcome.n_fds);
         if (welcome.owns_region)
                 close(welcome.fds[welcome.n_fds - 1]);
         return 0;
@@ -156,13 +156,13 @@ static uint32_t count_readers(const struct sl_sessions *s)
 static int welcome_observer(
         struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct sl_error *error)
 {
-        struct sl_message message = {.type = SL_MESSAGE_WELCOME};
+        struct sl_message message = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_WELCOME};
 
         if (hello->hello.role == SL_ROLE_READER && count_readers(s) >= READERS_MAX)
                 return sl_error_set(error, EDQUOT, "%u readers are attached, the limit", READERS_MAX);
         fill_welcome(s, session, hello, &message);
         session->state = hello->hello.role == SL_ROLE_ADMIN ? SESSION_ADMIN : SESSION_READER;
-        sl_session_send(session, &message, &s->options.catalogue_fd, 1);
+        sl_message_send(session->socket, &message, &s->options.catalogue_fd, 1);
         return 0;
 }
 

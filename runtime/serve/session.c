@@ -134,7 +134,7 @@ void sl_sessions_event(struct sl_sessions *s, const struct sl_event *event)
 
 /* ---- answering ---- */
 
-int sl_session_send(struct sl_session *session, struct sl_message *message, const int *fds, uint32_t n_fds)
+static int send_message(struct sl_session *session, struct sl_message *message, const int *fds, uint32_t n_fds)
 {
         message->magic = SL_WIRE_MAGIC;
         return sl_message_send(session->socket, message, fds, n_fds);
@@ -145,7 +145,7 @@ static void send_refusal(struct sl_session *session, enum sl_message_type type, 
         struct sl_message message = {.type = type, .status = status};
 
         snprintf(message.text, sizeof(message.text), "%s", text);
-        sl_session_send(session, &message, NULL, 0);
+        send_message(session, &message, NULL, 0);
 }
 
 static void refuse(struct sl_sessions *s, struct sl_session *session, enum sl_message_type type, int status, const char *text)
@@ -163,7 +163,7 @@ void sl_sessions_answer(struct sl_sessions *s, uint64_t asker, int status, const
                 if (s->sessions[i].state != SESSION_ADMIN || s->sessions[i].id != asker)
                         continue;
                 snprintf(message.text, sizeof(message.text), "%s", text);
-                sl_session_send(&s->sessions[i], &message, NULL, 0);
+                send_message(&s->sessions[i], &message, NULL, 0);
         }
 }
 
@@ -199,7 +199,7 @@ static void handle_region(
         message.region.index = (uint32_t)r;
         message.region.bytes = session->channel->regions[r].bytes;
         sl_counter_set(&session->channel->stats->arena_bytes, session->channel->arena_bytes);
-        sl_session_send(session, &message, &fd, fd >= 0);
+        send_message(session, &message, &fd, fd >= 0);
 }
 
 static void handle_admin(struct sl_sessions *s, struct sl_session *session, struct sl_message *asked)

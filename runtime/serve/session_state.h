@@ -30,9 +30,6 @@ struct sl_sessions {
         struct sl_session sessions[];
 };
 
-/* session.c: one message to the other end; the fds stay the caller's. Return: 0, -errno. */
-int sl_session_send(struct sl_session *session, struct sl_message *message, const int *fds, uint32_t n_fds);
-
 /*
  * hello.c: who is it, what may it, what does it get. On success the session has its role and has been answered. Return: 0, or
  * -errno with the text of the refusal; a channel that was made so far stays with the session, and goes with it.
