@@ -59,6 +59,52 @@ static int check_rule(const struct sl_model_spec *spec, const struct sl_model *f
         return 0;
 }
 
+/* A tensor without elements can be neither staged nor combined, and no client could hand one over. */
+static int check_elements(
+        const struct sl_model *member, const char *kind, const struct sl_port *ports, uint32_t n, struct sl_error *error)
+{
+        char shape[SL_SHAPE_TEXT_BYTES];
+
+        for (uint32_t i = 0; i < n; i++)
+                for (uint32_t k = 0; k < ports[i].shape.rank; k++)
+                        if (ports[i].shape.dims[k] == 0)
+                                return sl_error_set(error, ENOTSUP, "model \"%s\": %s \"%s\" of shape %s has no elements",
+                                        member->name, kind, ports[i].name, sl_shape_print(&ports[i].shape, shape));
+        return 0;
+}
+
+static int check_ports(const struct sl_model *member, struct sl_error *error)
+{
+        int r = check_elements(member, "input", member->info->inputs, member->info->n_inputs, error);
+
+        return r < 0 ? r : check_elements(member, "output", member->info->outputs, member->info->n_outputs, error);
+}
+
+/* A model's queue has room for each segment once. "lenet" and "lenet:2" may be one model. */
+static int check_twice(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t m, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < m; i++)
+                if (members[i] == members[m])
+                        return sl_error_set(error, EINVAL,
+                                "ensemble \"%s\": model \"%s\" is a member twice, under one name or two: give it a weight",
+                                spec->name, members[m]->name);
+        return 0;
+}
+
+static int check_members(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t m = 0; m < n && r == 0; m++) {
+                r = check_ports(members[m], error);
+                if (r == 0 && m > 0)
+                        r = check_member(spec, members[0], members[m], error);
+                if (r == 0)
+                        r = check_twice(spec, members, m, error);
+        }
+        return r;
+}
+
 static int init_weights(struct sl_ensemble *ensemble, const struct sl_model_spec *spec, struct sl_error *error)
 {
         double sum = 0;
@@ -140,12 +186,9 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         ensemble->rule = spec->rule;
         ensemble->n_members = n_members;
         memcpy(ensemble->members, members, n_members * sizeof(*members));
-        for (uint32_t m = 1; m < n_members; m++) {
-                r = check_member(spec, members[0], members[m], error);
-                if (r < 0)
-                        return r;
-        }
-        r = check_rule(spec, members[0], error);
+        r = check_members(spec, members, n_members, error);
+        if (r == 0)
+                r = check_rule(spec, members[0], error);
         if (r == 0)
                 r = init_weights(ensemble, spec, error);
         if (r == 0)

@@ -43,7 +43,7 @@ struct sl_ensemble {
 
 /*
  * Checks that the members fit together and fills everything but index, generation and the dispatcher's part.
- * @clients_max: of the fair queue. Return: 0, -ENOMEM, -EINVAL with a text that names ensemble, member, value.
+ * @clients_max: of the fair queue. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names ensemble, member, value.
  */
 int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
         struct sl_ensemble **ret_ensemble, struct sl_error *error);
