@@ -120,7 +120,8 @@ static struct sl_tensor port_tensor(const struct sl_port *port, uint64_t batch)
         return tensor;
 }
 
-static bool port_is_sound(const struct sl_port *port, uint64_t largest_batch)
+/* Samples are gathered port by port: a model that takes several has a place for them in each. */
+static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info *info)
 {
         struct sl_tensor tensor;
 
@@ -130,24 +131,24 @@ static bool port_is_sound(const struct sl_port *port, uint64_t largest_batch)
                 return false;
         if (port->batch_axis == 0 && (!port->shape.rank || port->shape.dims[0] != SL_DIM_BATCH))
                 return false;
-        tensor = port_tensor(port, largest_batch);
+        if (info->batchable && port->batch_axis != 0)
+                return false;
+        tensor = port_tensor(port, info->batches[info->n_batches - 1]);
         return tensor_is_sound(&tensor);
 }
 
 static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
 {
-        uint64_t largest = info->batches[info->n_batches - 1];
-
         if (info->n_inputs > SL_PLAN_PORTS_MAX)
                 return damaged(error, "number of inputs", info->n_inputs, SL_PLAN_PORTS_MAX);
         if (info->n_outputs > SL_PLAN_PORTS_MAX)
                 return damaged(error, "number of outputs", info->n_outputs, SL_PLAN_PORTS_MAX);
         for (uint32_t i = 0; i < info->n_inputs; i++) {
-                if (!port_is_sound(&info->inputs[i], largest))
+                if (!port_is_sound(&info->inputs[i], info))
                         return sl_error_set(error, EBADMSG, "plan file: input %u is described wrongly", i);
         }
         for (uint32_t i = 0; i < info->n_outputs; i++) {
-                if (!port_is_sound(&info->outputs[i], largest))
+                if (!port_is_sound(&info->outputs[i], info))
                         return sl_error_set(error, EBADMSG, "plan file: output %u is described wrongly", i);
         }
         return 0;
