@@ -44,6 +44,7 @@
  *     -EMSGSIZE   an output's buffer is too small: see bytes_needed
  *     -ESTALE     the model's inputs or outputs have changed since it was opened: close it and open it again
  *     -EIO        the model failed while it computed
+ *     -ERANGE     an index in an input is out of the range that the model has
  *     -ENOMEM     memory ran out
  *     -EDQUOT     a quota of this client or user is used up
  *     -EPIPE      the runtime is gone, or has ended this connection: starling_reconnect() or starling_close()
@@ -487,7 +488,8 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
  * For clients of STARLING_ROLE_ADMIN; each waits until the runtime has done it. Any thread; they run one after the other.
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
- * loaded; -EEXIST it is loaded already; -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ * loaded; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded, or is a member of an ensemble that is loaded;
+ * -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
  */
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);

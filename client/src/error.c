@@ -30,6 +30,8 @@ static const char *own_words(int code)
                 return "the model has changed: open it again";
         case EIO:
                 return "the model failed";
+        case ERANGE:
+                return "an index in an input is out of range";
         case EDQUOT:
                 return "a quota is used up";
         case EPIPE:

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -10,6 +12,21 @@
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
+
+/* A user of a directory service may be in hundreds of groups: the kernel is asked how many first. */
+static int read_groups(int socket, struct sl_peer *peer)
+{
+        socklen_t bytes = 0;
+
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, NULL, &bytes) == 0 || errno != ERANGE)
+                return 0;
+        peer->groups = malloc(bytes);
+        if (!peer->groups)
+                return -ENOMEM;
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &bytes) == 0)
+                peer->n_groups = bytes / (socklen_t)sizeof(peer->groups[0]);
+        return 0;
+}
 
 int sl_peer_of(int socket, struct sl_peer *ret_peer)
 {
@@ -22,11 +39,16 @@ int sl_peer_of(int socket, struct sl_peer *ret_peer)
         peer.pid = credentials.pid;
         peer.uid = credentials.uid;
         peer.gid = credentials.gid;
-        bytes = sizeof(peer.groups);
-        if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups, &bytes) == 0)
-                peer.n_groups = bytes / (socklen_t)sizeof(peer.groups[0]);
-        *ret_peer = peer;
-        return 0;
+        int r = read_groups(socket, &peer);
+        if (r == 0)
+                *ret_peer = peer;
+        return r;
+}
+
+void sl_peer_deinit(struct sl_peer *peer)
+{
+        free(peer->groups);
+        *peer = (struct sl_peer){0};
 }
 
 int sl_peer_pidfd(int socket, const struct sl_peer *peer)

@@ -9,18 +9,19 @@
 
 #include <sys/types.h>
 
-#define SL_PEER_GROUPS_MAX 64
-
 struct sl_peer {
         pid_t pid; /* in the runtime's PID namespace; 0 when it is in another one */
         uid_t uid;
         gid_t gid;
-        gid_t groups[SL_PEER_GROUPS_MAX]; /* supplementary ones, cut at the maximum */
+        gid_t *groups; /* [n_groups] supplementary ones */
         uint32_t n_groups;
 };
 
-/* SO_PEERCRED and SO_PEERGROUPS: as they were at connect(). Return: 0, -errno. */
+/* SO_PEERCRED and SO_PEERGROUPS: as they were at connect(). Return: 0, -ENOMEM, -errno. */
 int sl_peer_of(int socket, struct sl_peer *ret_peer);
+
+/* Frees the groups; one of all zeroes is fine. Leaves it empty. */
+void sl_peer_deinit(struct sl_peer *peer);
 
 /* A pidfd of the peer: SO_PEERPIDFD where the kernel has it, else pidfd_open(). -1 when there is none to be had. */
 int sl_peer_pidfd(int socket, const struct sl_peer *peer);

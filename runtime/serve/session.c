@@ -78,6 +78,7 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         }
         sl_cleanup_fd(&session->socket);
         sl_cleanup_fd(&session->pidfd);
+        sl_peer_deinit(&session->peer);
         *session = (struct sl_session){.number = session->number, .socket = -1, .pidfd = -1};
 }
 
@@ -338,6 +339,7 @@ void sl_sessions_turn_away(struct sl_sessions *s, int fd, int status, const char
                 while (n_fds > 0)
                         close(fds[--n_fds]);
         send_refusal(&session, SL_MESSAGE_WELCOME, status, text);
+        sl_peer_deinit(&session.peer);
         close(fd);
 }
 

@@ -13,6 +13,7 @@ Test(words, every_status_has_a_text)
         cr_assert_str_eq(starling_strerror(-EPIPE), "the runtime is gone");
         cr_assert_str_eq(starling_strerror(EPIPE), "the runtime is gone");
         cr_assert_str_eq(starling_strerror(0), "done");
+        cr_assert_str_eq(starling_strerror(-ERANGE), "an index in an input is out of range");
         for (int code = -200; code <= 200; code++)
                 cr_assert_not_null(starling_strerror(code));
         cr_assert_str_eq(starling_strerror(INT_MIN), "unknown error");

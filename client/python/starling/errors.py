@@ -63,6 +63,7 @@ class Forked(StarlingError):
 _CLASSES = {
     errno.EINVAL: InvalidRequest,
     errno.E2BIG: InvalidRequest,
+    errno.ERANGE: InvalidRequest,
     errno.EAGAIN: Busy,
     errno.EBUSY: Busy,
     errno.EMFILE: Busy,
