@@ -20,6 +20,7 @@ struct sl_model {
         struct sl_worker **workers;
         struct sl_stats *stats;       /* where its workers have their slots */
         uint32_t refs;                /* ensembles; control thread */
+        uint32_t first_core;          /* of its workers, when they have cores of their own; control thread */
         struct sl_model *next_loaded; /* list of the registry */
 
         /* dispatcher */

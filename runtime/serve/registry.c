@@ -18,7 +18,6 @@ struct sl_registry {
         struct sl_registry_options options;
         struct sl_served entries[SL_CATALOGUE_MODELS];
         uint32_t loads;          /* under way */
-        uint32_t cores;          /* given to workers, when they are pinned one by one */
         cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
         struct sl_model *loaded; /* all models that have workers */
 };
@@ -354,6 +353,8 @@ static void model_ready(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_model *model = sl_load_take(entry->load);
         struct sl_error error;
+
+        model->first_core = entry->first_core;
         int result = serve_model(r, entry, model, &error);
 
         if (result == 0)
@@ -383,6 +384,36 @@ static uint64_t token_of(const struct sl_served *entry)
         return SL_REGISTRY_TOKEN | entry->index;
 }
 
+static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
+{
+        for (uint32_t w = 0; w < workers; w++)
+                users[(first + w) % n_cores]++;
+}
+
+/* The own cores with the fewest workers, those that the new model replaces not counted. */
+static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_served *entry)
+{
+        uint32_t n = (uint32_t)CPU_COUNT(&r->own_cores), users[CPU_SETSIZE] = {0}, best = 0, fewest = UINT32_MAX;
+
+        for (const struct sl_model *model = r->loaded; n && model; model = model->next_loaded)
+                if (model != entry->model)
+                        count_workers(users, n, model->first_core, model->n_workers);
+        for (uint32_t i = 0; n && i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].load)
+                        count_workers(users, n, r->entries[i].first_core, r->entries[i].own.spec.workers);
+        for (uint32_t first = 0; first < n; first++) {
+                uint32_t met = 0;
+
+                for (uint32_t w = 0; w < entry->own.spec.workers; w++)
+                        met += users[(first + w) % n];
+                if (met < fewest) {
+                        fewest = met;
+                        best = first;
+                }
+        }
+        return best;
+}
+
 static void start_load(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_load_options options = {
@@ -393,7 +424,7 @@ static void start_load(struct sl_registry *r, struct sl_served *entry)
                 .control = r->options.control,
                 .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
                 .own_cores = r->own_cores,
-                .first_core = r->cores,
+                .first_core = choose_first_core(r, entry),
         };
         struct sl_error error;
         int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);
@@ -405,7 +436,7 @@ static void start_load(struct sl_registry *r, struct sl_served *entry)
                 return;
         }
         entry->compiled = false;
-        r->cores += entry->own.spec.workers;
+        entry->first_core = options.first_core;
         r->loads++;
         if (entry->state == SL_SERVED_WAITING)
                 entry->state = SL_SERVED_LOADING;

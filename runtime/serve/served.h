@@ -42,6 +42,7 @@ struct sl_served {
         bool replace;                 /* while READY: load again */
         struct sl_load *load;         /* under way, for the first time or as a replacement */
         bool compiled;                /* of the load: its fd is no longer watched */
+        uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
 };
 

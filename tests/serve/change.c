@@ -5,7 +5,9 @@
 #include "service.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,5 +171,69 @@ Test(change, a_forced_reload_loads_again_what_also_serves_under_another_name, .t
         check(&service, "lenet:1", "lenet");
         starling_close(admin);
         unlink(path);
+        service_stop(&service);
+}
+
+/* Threads of this process with this name; the CPUs of one of them. */
+static uint32_t find_threads(const char *name, cpu_set_t *ret_cpus)
+{
+        DIR *tasks = opendir("/proc/self/task");
+        uint32_t n = 0;
+
+        cr_assert_not_null(tasks);
+        for (struct dirent *task; (task = readdir(tasks));) {
+                char path[300], comm[32] = "";
+                snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+                FILE *file = fopen(path, "re");
+
+                if (file && fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0)
+                        n += sched_getaffinity(atoi(task->d_name), sizeof(*ret_cpus), ret_cpus) == 0;
+                if (file)
+                        fclose(file);
+        }
+        closedir(tasks);
+        return n;
+}
+
+/* The replaced model's thread ends when nothing of it is in flight. */
+static void find_thread(const char *name, cpu_set_t *ret_cpus)
+{
+        for (int i = 0; i < 2000 && find_threads(name, ret_cpus) != 1; i++)
+                usleep(10000);
+        cr_assert_eq(find_threads(name, ret_cpus), 1, "%s", name);
+}
+
+/* The first two CPUs that this process may use; false when it has but one. */
+static bool two_cpus(cpu_set_t *ret_cpus)
+{
+        cpu_set_t mine;
+
+        CPU_ZERO(ret_cpus);
+        cr_assert_eq(sched_getaffinity(0, sizeof(mine), &mine), 0);
+        for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(ret_cpus) < 2; cpu++)
+                if (CPU_ISSET(cpu, &mine))
+                        CPU_SET(cpu, ret_cpus);
+        return CPU_COUNT(ret_cpus) == 2;
+}
+
+Test(change, a_model_that_is_loaded_again_does_not_move_in_with_another, .timeout = 120)
+{
+        struct service service;
+        struct starling_client *admin;
+        cpu_set_t lenet, resnet, both;
+
+        service_init(&service);
+        bool enough = two_cpus(&service.options.worker_cpus);
+        service.n_specs = 2;
+        service_start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        for (int i = 0; i < 4 && enough; i++) {
+                cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0);
+                find_thread("sl-lenet-0", &lenet);
+                find_thread("sl-resnet-0", &resnet);
+                CPU_AND(&both, &lenet, &resnet);
+                cr_expect_eq(CPU_COUNT(&both), 0, "after reload %d both are on one CPU", i);
+        }
+        starling_close(admin);
         service_stop(&service);
 }
