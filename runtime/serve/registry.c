@@ -18,6 +18,7 @@ struct sl_registry {
         struct sl_registry_options options;
         struct sl_served entries[SL_CATALOGUE_MODELS];
         uint32_t loads;          /* under way */
+        uint32_t load_numbers;   /* given so far */
         cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
         struct sl_model *loaded; /* all models that have workers */
 };
@@ -381,7 +382,7 @@ static bool follow_twin(struct sl_registry *r, struct sl_served *entry)
 
 static uint64_t token_of(const struct sl_served *entry)
 {
-        return SL_REGISTRY_TOKEN | entry->index;
+        return SL_REGISTRY_TOKEN | (uint64_t)entry->load_number << 16 | entry->index;
 }
 
 static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
@@ -429,8 +430,12 @@ static void start_load(struct sl_registry *r, struct sl_served *entry)
         struct sl_error error;
         int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);
 
-        if (result == 0)
+        if (result == 0) {
+                entry->load_number = ++r->load_numbers;
                 result = sl_wait_watch(r->options.wait, sl_load_fd(entry->load), token_of(entry));
+                if (result < 0)
+                        sl_error_set(&error, -result, "its compilation cannot be watched: %s", strerror(-result));
+        }
         if (result < 0) {
                 fail(r, entry, result, error.text);
                 return;
@@ -463,9 +468,9 @@ static void advance_load(struct sl_registry *r, struct sl_served *entry)
 
 void sl_registry_compiled(struct sl_registry *r, uint64_t token)
 {
-        struct sl_served *entry = &r->entries[token & ~SL_REGISTRY_TOKEN];
+        struct sl_served *entry = &r->entries[(uint16_t)token % SL_CATALOGUE_MODELS];
 
-        if (!entry->load)
+        if (!entry->load || token != token_of(entry)) /* an event of an earlier load comes late */
                 return;
         sl_wait_unwatch(r->options.wait, token);
         entry->compiled = true;

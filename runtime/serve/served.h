@@ -41,6 +41,7 @@ struct sl_served {
         struct sl_ensemble *ensemble; /* what serves */
         bool replace;                 /* while READY: load again */
         struct sl_load *load;         /* under way, for the first time or as a replacement */
+        uint32_t load_number;         /* of that load: no two have the same */
         bool compiled;                /* of the load: its fd is no longer watched */
         uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
