@@ -102,10 +102,10 @@ static int make_room(struct starling_client *client, uint32_t n_seen, uint64_t b
 static int take_growing(struct starling_client *client, uint64_t bytes, void **ret_data)
 {
         uint32_t n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
-        int r;
 
-        while ((r = take(client, n_regions, bytes, ret_data)) < 0) {
-                r = make_room(client, n_regions, bytes);
+        while (take(client, n_regions, bytes, ret_data) < 0) {
+                int r = make_room(client, n_regions, bytes);
+
                 if (r < 0)
                         return r;
                 n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
