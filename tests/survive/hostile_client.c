@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -410,6 +411,7 @@ static int attack_seats(struct hostile *h)
         int sockets[256];
 
         while (!over(h)) {
+                struct pollfd spoke = {.fd = -1, .events = POLLIN};
                 uint32_t n = 0;
 
                 for (; n < 256 && !over(h); n++) {
@@ -418,10 +420,10 @@ static int attack_seats(struct hostile *h)
                         sockets[n] = raw_dial(h->socket_path);
                         if (sockets[n] < 0)
                                 break;
-                        if (n % 3)
-                                sl_message_send(sockets[n], &hello, NULL, 0);
+                        if (n % 3 && sl_message_send(sockets[n], &hello, NULL, 0) == 0)
+                                spoke.fd = sockets[n];
                 }
-                usleep(20000);
+                poll(&spoke, 1, spoke.fd < 0 ? 20 : 5000); /* all were there when the last to speak is answered */
                 while (n > 0)
                         close(sockets[--n]);
         }
