@@ -44,6 +44,23 @@ static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         d->served[ensemble->index] = ensemble;
 }
 
+static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
+{
+        cpu_set_t common;
+
+        CPU_AND(&common, a, b);
+        return CPU_COUNT(a) == 0 || CPU_COUNT(b) == 0 || CPU_COUNT(&common) > 0;
+}
+
+static bool workers_share_core(const struct sl_dispatcher *d)
+{
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                for (uint32_t i = 0; i < model->n_workers; i++)
+                        if (overlap(&d->options.cpus, &model->workers[i]->options.cpus))
+                                return true;
+        return false;
+}
+
 static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         struct sl_model **link = &d->models;
@@ -51,6 +68,7 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
+        d->shares_core = workers_share_core(d);
         sl_event_send(d, SL_EVENT_MODEL_GONE, model, 0, NULL);
 }
 
@@ -86,6 +104,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
 
                 model->next = d->models;
                 d->models = model;
+                d->shares_core = workers_share_core(d);
                 break;
         }
         case SL_COMMAND_REMOVE_MODEL:

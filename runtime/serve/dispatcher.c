@@ -196,7 +196,10 @@ static void sleep_until_rung(struct sl_dispatcher *d)
         sl_dispatcher_wake(d->options.line);
 }
 
-/* Looking goes on for spin_ns after the last thing found; the clock is read only now and then. */
+/*
+ * Looking goes on for spin_ns after the last thing found; the clock is read only now and then. While a worker may be computing on
+ * this core it does not go on at all: what comes wakes the dispatcher, and the worker gives way then.
+ */
 struct idle {
         uint32_t passes;
         uint64_t since_ns;
@@ -204,7 +207,7 @@ struct idle {
 
 static bool keep_looking(const struct sl_dispatcher *d, struct idle *idle)
 {
-        if (d->options.spin_ns == 0)
+        if (d->options.spin_ns == 0 || (d->shares_core && d->in_flight))
                 return false;
         if (idle->passes++ % CLOCK_EVERY_PASSES)
                 return true;

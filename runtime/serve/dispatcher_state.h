@@ -29,6 +29,7 @@ struct sl_dispatcher {
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
+        bool shares_core;   /* some worker may run where the dispatcher does */
         uint32_t in_flight; /* requests of all clients */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;
