@@ -65,7 +65,7 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *e
         struct sl_catalogue_model model = {
                 .state = catalogue_state(entry),
                 .generation = entry->generation,
-                .version = entry->own.spec.version,
+                .version = entry->ensemble ? entry->ensemble->version : entry->own.spec.version,
         };
         const struct sl_ensemble *ensemble = entry->ensemble;
 

@@ -415,7 +415,7 @@ static int attack_seats(struct hostile *h)
                 uint32_t n = 0;
 
                 for (; n < 256 && !over(h); n++) {
-                        struct sl_message hello = raw_hello(SL_ROLE_CLIENT + (n % 3 == 1), &shape, 0);
+                        struct sl_message hello = raw_hello(SL_ROLE_CLIENT, &shape, 0);
 
                         sockets[n] = raw_dial(h->socket_path);
                         if (sockets[n] < 0)
