@@ -87,3 +87,17 @@ int sl_bench_main(int argc, char **argv)
         fprintf(stderr, "starling bench: there is no benchmark \"%s\"\n", argv[1]);
         return usage(stderr);
 }
+
+int sl_bench_options(int argc, char **argv, int cpus[2], bool *ret_json)
+{
+        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'}, {0}};
+        int option;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+                if (option == 'j')
+                        *ret_json = true;
+                else if (option != 'c' || sl_bench_cpus(optarg, cpus) < 0)
+                        return 2;
+        }
+        return 0;
+}

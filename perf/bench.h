@@ -22,3 +22,6 @@ bool sl_bench_interrupted(void);
 
 /* "--cpus 0,1": where this process and the other one run. Return: 0, -EINVAL. */
 int sl_bench_cpus(const char *text, int ret_cpus[2]);
+
+/* The options that floor and rings have: --cpus and --json. Return: 0; 2 wrong usage. */
+int sl_bench_options(int argc, char **argv, int ret_cpus[2], bool *ret_json);

@@ -9,7 +9,6 @@
 #include "ticks.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -104,26 +103,12 @@ int sl_floor_measure_two_lines(const int cpus[2], double *ret_ns)
         return measure(cpus, true, ret_ns);
 }
 
-static int floor_options(int argc, char **argv, int cpus[2], bool *ret_json)
-{
-        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'}, {0}};
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'j')
-                        *ret_json = true;
-                else if (option != 'c' || sl_bench_cpus(optarg, cpus) < 0)
-                        return 2;
-        }
-        return 0;
-}
-
 int sl_bench_floor(int argc, char **argv)
 {
         int cpus[2] = {-1, -1};
         bool json = false;
         double floor_ns, two_lines_ns;
-        int code = floor_options(argc, argv, cpus, &json);
+        int code = sl_bench_options(argc, argv, cpus, &json);
 
         if (code)
                 return code;

@@ -24,7 +24,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -333,27 +332,13 @@ static int measure(struct sl_report *report, const int cpus[2], double *ret_floo
         return r;
 }
 
-static int rings_options(int argc, char **argv, int cpus[2], bool *ret_json)
-{
-        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'}, {0}};
-        int option;
-
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'j')
-                        *ret_json = true;
-                else if (option != 'c' || sl_bench_cpus(optarg, cpus) < 0)
-                        return 2;
-        }
-        return 0;
-}
-
 int sl_bench_rings(int argc, char **argv)
 {
         struct sl_report report;
         int cpus[2] = {-1, -1};
         double floor_ns = 0;
         bool json = false;
-        int code = rings_options(argc, argv, cpus, &json);
+        int code = sl_bench_options(argc, argv, cpus, &json);
 
         if (code)
                 return code;

@@ -1,5 +1,6 @@
 /*
- * One table says which input of which operator is a parameter and which attribute it becomes. The node's data stays input 0.
+ * Which inputs are parameters, and which attribute each becomes, is the operator table's to say (sl_op_parameter()). The node's
+ * data stays input 0.
  */
 #include "parameter.h"
 
@@ -10,52 +11,25 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct parameter {
-        uint32_t op, input, attr;
-        enum sl_attr_type type;
-};
-
-#define REDUCES(X)                                                                                                                 \
-        X(REDUCE_MEAN)                                                                                                             \
-        X(REDUCE_SUM)                                                                                                              \
-        X(REDUCE_MAX)                                                                                                              \
-        X(REDUCE_MIN)                                                                                                              \
-        X(REDUCE_PROD)                                                                                                             \
-        X(REDUCE_L1)                                                                                                               \
-        X(REDUCE_L2)                                                                                                               \
-        X(REDUCE_SUM_SQUARE)                                                                                                       \
-        X(REDUCE_LOG_SUM_EXP)
-
-static const struct parameter parameters[] = {
-        {SL_OP_RESHAPE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS}, {SL_OP_EXPAND, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
-        {SL_OP_TILE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS}, {SL_OP_CONSTANT_OF_SHAPE, 0, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
-        {SL_OP_SQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS}, {SL_OP_UNSQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
-        {SL_OP_SPLIT, 1, SL_ATTR_SPLIT, SL_ATTR_TYPE_INTS}, {SL_OP_SLICE, 1, SL_ATTR_STARTS, SL_ATTR_TYPE_INTS},
-        {SL_OP_SLICE, 2, SL_ATTR_ENDS, SL_ATTR_TYPE_INTS}, {SL_OP_SLICE, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
-        {SL_OP_SLICE, 4, SL_ATTR_STEPS, SL_ATTR_TYPE_INTS}, {SL_OP_PAD, 1, SL_ATTR_PADS, SL_ATTR_TYPE_INTS},
-        {SL_OP_PAD, 2, SL_ATTR_VALUE, SL_ATTR_TYPE_FLOAT}, {SL_OP_PAD, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
-        {SL_OP_CLIP, 1, SL_ATTR_MIN, SL_ATTR_TYPE_FLOAT}, {SL_OP_CLIP, 2, SL_ATTR_MAX, SL_ATTR_TYPE_FLOAT},
-#define X(op) {SL_OP_##op, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
-        REDUCES(X)
-#undef X
-};
-
-#define N_PARAMETERS (sizeof(parameters) / sizeof(*parameters))
-
 static bool is_reduce(uint32_t op)
 {
         return op >= SL_OP_REDUCE_MEAN && op <= SL_OP_REDUCE_LOG_SUM_EXP;
 }
 
-static bool stands_as_input(const struct sl_node *node, const struct parameter *parameter)
+static bool is_scalar(uint32_t attr)
 {
-        return parameter->op == node->op && parameter->input < node->n_inputs && node->inputs[parameter->input] != SL_VALUE_NONE;
+        return attr == SL_ATTR_VALUE || attr == SL_ATTR_MIN || attr == SL_ATTR_MAX;
+}
+
+static bool stands_as_input(const struct sl_node *node, uint32_t input)
+{
+        return node->inputs[input] != SL_VALUE_NONE && sl_op_parameter(node->op, input) >= 0;
 }
 
 bool sl_parameters_pending(const struct sl_node *node)
 {
-        for (size_t i = 0; i < N_PARAMETERS; i++)
-                if (stands_as_input(node, &parameters[i]))
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (stands_as_input(node, i))
                         return true;
         return false;
 }
@@ -128,7 +102,7 @@ static int read_scalar(const struct sl_value *value, double *ret_scalar)
         }
 }
 
-static int absorb_ints(struct sl_node *node, const struct parameter *parameter, const struct sl_value *value)
+static int absorb_ints(struct sl_node *node, uint32_t attr, const struct sl_value *value)
 {
         int64_t ints[SL_ATTR_INTS_MAX];
         uint32_t count;
@@ -139,24 +113,24 @@ static int absorb_ints(struct sl_node *node, const struct parameter *parameter, 
         /* Empty axes of a reduction mean what absent ones mean. */
         if (!count && is_reduce(node->op))
                 return 0;
-        return sl_attrs_set_ints(&node->attrs, parameter->attr, ints, count);
+        return sl_attrs_set_ints(&node->attrs, attr, ints, count);
 }
 
-static int absorb_one(struct sl_graph *graph, struct sl_node *node, const struct parameter *parameter)
+static int absorb_one(struct sl_graph *graph, struct sl_node *node, uint32_t input, uint32_t attr)
 {
-        const struct sl_value *value = &graph->values[node->inputs[parameter->input]];
+        const struct sl_value *value = &graph->values[node->inputs[input]];
         double scalar;
         int result;
 
-        if (parameter->type == SL_ATTR_TYPE_INTS) {
-                result = absorb_ints(node, parameter, value);
-        } else {
+        if (is_scalar(attr)) {
                 result = read_scalar(value, &scalar);
                 if (result == 0)
-                        result = sl_attrs_set_float(&node->attrs, parameter->attr, scalar);
+                        result = sl_attrs_set_float(&node->attrs, attr, scalar);
+        } else {
+                result = absorb_ints(node, attr, value);
         }
         if (result == 0)
-                node->inputs[parameter->input] = SL_VALUE_NONE;
+                node->inputs[input] = SL_VALUE_NONE;
         return result;
 }
 
@@ -197,18 +171,16 @@ int sl_parameters_absorb(struct sl_graph *graph, uint32_t index, struct sl_error
         struct sl_node *node = &graph->nodes[index];
         int result = 0;
 
-        for (size_t i = 0; i < N_PARAMETERS; i++) {
-                const struct parameter *parameter = &parameters[i];
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                if (!stands_as_input(node, i) || graph->values[node->inputs[i]].kind != SL_VALUE_CONSTANT)
+                        continue;
+                uint32_t attr = (uint32_t)sl_op_parameter(node->op, i);
 
-                if (!stands_as_input(node, parameter))
-                        continue;
-                if (graph->values[node->inputs[parameter->input]].kind != SL_VALUE_CONSTANT)
-                        continue;
-                result = absorb_one(graph, node, parameter);
+                result = absorb_one(graph, node, i, attr);
                 if (result < 0)
                         return sl_error_set(error, -result,
                                 "node \"%s\" (%s): its %s has a wrong type, rank or length (at most %d)", node->name,
-                                sl_op_name(node->op), sl_attr_name(parameter->attr), SL_ATTR_INTS_MAX);
+                                sl_op_name(node->op), sl_attr_name(attr), SL_ATTR_INTS_MAX);
         }
         trim_inputs(node);
         if (node->op == SL_OP_PAD && !sl_parameters_pending(node))

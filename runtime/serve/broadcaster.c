@@ -64,14 +64,6 @@ static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accu
         return 0;
 }
 
-uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator)
-{
-        uint32_t segments;
-
-        fill_window(ensemble, accumulator, &segments);
-        return segments;
-}
-
 uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator)
 {
         struct sl_ensemble *first = *turn ? *turn : ensembles, *ensemble = first;

@@ -18,13 +18,10 @@ void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *req
 /* WAITING, given up: nothing more of it is broadcast. */
 void sl_broadcaster_withdraw(struct sl_request *request);
 
-/* Broadcasts as many segments as the window and the staging allow. Return: how many. */
-uint32_t sl_broadcaster_run(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator);
-
 /*
- * The same for all ensembles of a list (through `next`), whose common segments and staging may not suffice. Who finds none goes
- * first the next time, and as long as it has got nothing: until then no other takes staging, or records, in its stead, so that an
- * ensemble with large segments does not wait for ever behind those with small ones. @turn: who goes first; NULL: the head of the
- * list. Return: how many segments were broadcast.
+ * Broadcasts as many segments as windows and staging allow, of all ensembles of a list (through `next`), whose common segments and
+ * staging may not suffice. Who finds none goes first the next time, and as long as it has got nothing: until then no other takes
+ * staging, or records, in its stead, so that an ensemble with large segments does not wait for ever behind those with small ones.
+ * @turn: who goes first; NULL: the head of the list. Return: how many segments were broadcast.
  */
 uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator);

@@ -29,7 +29,6 @@ struct sl_queue {
         uint32_t rest;               /* passes until the next entry is possible */
         uint32_t idle_passes;        /* since the last entry */
         struct sl_request *requests; /* [depth], by tag */
-        bool hot;                    /* polled in every pass */
 };
 
 /* Requests and arena bytes of all clients of one user. Arena bytes: control thread. In flight: dispatcher. */
@@ -49,16 +48,13 @@ struct sl_channel {
         uint64_t id;
         uint32_t slot; /* below clients_max: its place in every fair queue and in the stats page */
         uid_t uid;
-        gid_t gid;
         pid_t pid;
-        enum sl_role role;
         char label[32];
         int socket, pidfd, doorbell_fd, completion_fd;
         struct sl_mapping request_map, response_map;
         struct sl_channel_shape shape;
         struct sl_account *account;
-        uint64_t arena_bytes;     /* control thread */
-        uint64_t populated_bytes; /* control thread: how much of the newest regions is faulted in */
+        uint64_t arena_bytes; /* control thread */
 
         /*
          * (R1) control: regions[n] filled, then store-release n_regions = n + 1, then the client is told the index.

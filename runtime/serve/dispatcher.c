@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "broadcaster.h"
+#include "cores.h"
 #include "doorbell.h"
 #include "worker.h"
 
@@ -34,7 +35,6 @@ static void heat(struct sl_dispatcher *d, uint32_t cold_index)
         struct sl_queue *queue = d->cold[cold_index];
 
         d->cold[cold_index] = d->cold[--d->n_cold];
-        queue->hot = true;
         queue->idle_passes = 0;
         d->hot[d->n_hot++] = queue;
 }
@@ -44,7 +44,6 @@ static void cool(struct sl_dispatcher *d, uint32_t hot_index)
         struct sl_queue *queue = d->hot[hot_index];
 
         d->hot[hot_index] = d->hot[--d->n_hot];
-        queue->hot = false;
         d->cold[d->n_cold++] = queue;
 }
 
@@ -320,14 +319,6 @@ static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
         return start.result;
 }
 
-static int first_cpu(const cpu_set_t *cpus)
-{
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (CPU_ISSET(cpu, cpus))
-                        return cpu;
-        return -1;
-}
-
 int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dispatcher **ret_dispatcher, struct sl_error *error)
 {
         struct sl_dispatcher *d = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*d), SL_LINE_PAIR_BYTES));
@@ -339,7 +330,7 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
         d->options = *options;
         d->stats = sl_stats_dispatcher(options->stats, 0);
         if (CPU_COUNT(&options->cpus) == 1)
-                sl_stats_dispatcher_pinned(options->stats, 0, first_cpu(&options->cpus));
+                sl_stats_dispatcher_pinned(options->stats, 0, sl_first_core(&options->cpus));
         r = allocate(d, error);
         if (r == 0)
                 r = start_thread(d, error);
@@ -393,9 +384,4 @@ bool sl_dispatcher_event(struct sl_dispatcher *d, struct sl_event *ret_event)
 struct sl_bell *sl_dispatcher_bell(struct sl_dispatcher *d)
 {
         return &d->bell;
-}
-
-const char *sl_dispatcher_wait_name(const struct sl_dispatcher *d)
-{
-        return sl_wait_name(d->wait);
 }

@@ -51,6 +51,3 @@ bool sl_dispatcher_event(struct sl_dispatcher *dispatcher, struct sl_event *ret_
 
 /* What workers ring. */
 struct sl_bell *sl_dispatcher_bell(struct sl_dispatcher *dispatcher);
-
-/* "io_uring" or "epoll". */
-const char *sl_dispatcher_wait_name(const struct sl_dispatcher *dispatcher);

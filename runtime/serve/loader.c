@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "compile.h"
+#include "cores.h"
 #include "stats.h"
 #include "worker.h"
 
@@ -120,14 +121,6 @@ static void pick_core(const cpu_set_t *set, uint32_t n, cpu_set_t *ret_core)
                 }
 }
 
-static int first_core(const cpu_set_t *set)
-{
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (CPU_ISSET(cpu, set))
-                        return cpu;
-        return -1;
-}
-
 static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = load->options.runtime;
@@ -150,7 +143,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
         else
                 options.spin_ns = 0;
-        sl_stats_worker_add(load->options.stats, load->model->name, first_core(&options.cpus), load->batch_max, &options.stats);
+        sl_stats_worker_add(load->options.stats, load->model->name, sl_first_core(&options.cpus), load->batch_max, &options.stats);
         int r = sl_worker_new(&options, &load->model->workers[number], error);
         if (r < 0)
                 sl_stats_worker_remove(load->options.stats, options.stats);

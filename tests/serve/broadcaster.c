@@ -3,6 +3,14 @@
 
 #include <criterion/criterion.h>
 
+/* A list of one ensemble. */
+static uint32_t run(struct fixture *f)
+{
+        struct sl_ensemble *turn = NULL;
+
+        return sl_broadcaster_turns(f->ensemble, &turn, f->accumulator);
+}
+
 struct expected {
         uint32_t number, start, samples;
 };
@@ -14,7 +22,7 @@ Test(broadcaster, splits_300_samples_into_128_128_and_44_and_sends_six_messages_
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 10, 128);
 
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 300));
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 3);
+        cr_assert_eq(run(f), 3);
         for (uint32_t m = 0; m < 2; m++) {
                 struct sl_scheduler *scheduler = &f->models[m].scheduler;
 
@@ -40,14 +48,14 @@ Test(broadcaster, holds_back_what_exceeds_the_window_and_goes_on_when_segments_c
         uint32_t first;
 
         sl_broadcaster_enqueue(f->ensemble, request);
-        first = sl_broadcaster_run(f->ensemble, f->accumulator);
+        first = run(f);
         cr_assert_lt(first, 100);
         cr_assert_geq((uint64_t)first * 16, f->ensemble->window_samples);
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 0);
+        cr_assert_eq(run(f), 0);
         cr_assert_eq(request->state, SL_REQUEST_WAITING);
 
         f->ensemble->samples_out -= 16;
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 1);
+        cr_assert_eq(run(f), 1);
         fixture_free(f);
 }
 
@@ -57,9 +65,9 @@ Test(broadcaster, waits_when_the_staging_is_full)
 
         f->ensemble->window_samples = UINT64_MAX;
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 4096));
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 1, "1 MiB holds one segment of 2 x 128 x 1000 floats");
+        cr_assert_eq(run(f), 1, "1 MiB holds one segment of 2 x 128 x 1000 floats");
         sl_accumulator_close(f->accumulator, f->models[0].scheduler.tasks[0].segment);
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 1);
+        cr_assert_eq(run(f), 1);
         fixture_free(f);
 }
 
@@ -69,10 +77,10 @@ Test(broadcaster, sends_nothing_more_of_a_request_that_was_withdrawn)
         struct sl_request *request = fixture_request(f, 0, 1600);
 
         sl_broadcaster_enqueue(f->ensemble, request);
-        sl_broadcaster_run(f->ensemble, f->accumulator);
+        run(f);
         sl_broadcaster_withdraw(request);
         f->ensemble->samples_out = 0;
-        cr_assert_eq(sl_broadcaster_run(f->ensemble, f->accumulator), 0);
+        cr_assert_eq(run(f), 0);
         cr_assert_eq(request->state, SL_REQUEST_RUNNING);
         fixture_free(f);
 }

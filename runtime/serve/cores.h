@@ -1,0 +1,15 @@
+/*
+ * Sets of cores. Pure; any thread.
+ */
+#pragma once
+
+#include <sched.h>
+
+/* The lowest core of the set; -1 when it is empty. */
+static inline int sl_first_core(const cpu_set_t *cores)
+{
+        for (int core = 0; core < CPU_SETSIZE; core++)
+                if (CPU_ISSET(core, cores))
+                        return core;
+        return -1;
+}
