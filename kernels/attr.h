@@ -38,7 +38,8 @@
         X(VALUE, "value")                                                                                                          \
         X(ALLOW_ZERO, "allowzero")                                                                                                 \
         X(LAYOUT, "layout")                                                                                                        \
-        X(APPROXIMATE, "approximate")
+        X(APPROXIMATE, "approximate")                                                                                              \
+        X(ALGORITHM, "algorithm")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

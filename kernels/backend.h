@@ -41,6 +41,13 @@ struct sl_backend {
         bool (*supports)(const struct sl_node_desc *node);
 
         /*
+         * The algorithms (enum sl_algorithm, never AUTO) that supports() would accept as the node's ALGORITHM attribute, the one
+         * that should be fastest by the backend's own model first: this order is what counts when nothing is timed. 0: the node
+         * has no choice. Its form of packed weights may depend on it. Pure; any thread.
+         */
+        uint32_t (*algorithms)(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT]);
+
+        /*
          * Compiler's process, may block and allocate. Says in which form constant input @index should be stored for this node
          * (fills @ret_packed; data_bytes 0 if it stays as it is). @form_of: if not NULL, a form chosen earlier by another
          * batch size of the same node, to be kept. Then repack() converts. Return: 0, -ENOMEM, -ENOTSUP.

@@ -33,6 +33,19 @@ struct sl_epilogue {
         uint32_t has_residual; /* the last input is added first; same shape as output 0 */
 };
 
+/*
+ * How a node is computed, where a backend has several ways: its ALGORITHM attribute, which the compiler sets. AUTO (or no
+ * attribute) is the backend's own rule, which never takes an approximate one.
+ */
+enum sl_algorithm {
+        SL_ALGORITHM_AUTO,
+        SL_ALGORITHM_DIRECT,     /* the library's convolution or matrix product */
+        SL_ALGORITHM_BLOCKED,    /* own loops over blocks of channels: grouped, depthwise and small convolutions */
+        SL_ALGORITHM_WINOGRAD_2, /* F(2x2, 3x3): approximate */
+        SL_ALGORITHM_WINOGRAD_4, /* F(4x4, 3x3): approximate */
+        SL_ALGORITHM_COUNT,
+};
+
 /* What a kernel sees: shapes and types are final, layouts are chosen. Absent optional inputs have dtype SL_DTYPE_NONE. */
 struct sl_node_desc {
         uint32_t op; /* enum sl_op */

@@ -325,9 +325,17 @@ static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
 }
 
+static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+{
+        (void)node;
+        (void)ret_algorithms;
+        return 0;
+}
+
 const struct sl_backend sl_backend_cpu = {
         .name = "cpu",
         .supports = cpu_supports,
+        .algorithms = cpu_algorithms,
         .pack = cpu_pack,
         .repack = cpu_repack,
         .compile = cpu_compile,

@@ -143,9 +143,17 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
+static uint32_t algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+{
+        (void)node;
+        (void)ret_algorithms;
+        return 0;
+}
+
 const struct sl_backend sl_backend_ref = {
         .name = "ref",
         .supports = supports,
+        .algorithms = algorithms,
         .pack = pack,
         .repack = repack,
         .compile = compile,
