@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #define OPSET_MIN 7
-#define OPSET_MAX 21
+#define OPSET_MAX 23
 
 /* Messages beside the nodes: attributes, tensors, dimensions. A real model has about ten for each node. */
 #define MESSAGES_PER_NODE 64

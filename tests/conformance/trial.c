@@ -1,0 +1,394 @@
+#include "trial.h"
+
+#include "base/error.h"
+#include "evaluate.h"
+#include "graph.h"
+#include "import.h"
+#include "lower.h"
+#include "onnx/onnx.pb-c.h"
+#include "pass.h"
+#include "plan.h"
+#include "tensor_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PORTS      64
+#define PATH_BYTES 700
+
+/* The cpu backend may add up in another order than the reference. */
+#define CPU_TOLERANCE 1e-5
+
+enum form { AS_IT_IS, PARAMETERS_CONSTANT, N_FORMS };
+
+/* A graph and the files of one data set that belong to its ports. */
+struct trial {
+        const char *folder;
+        Onnx__ModelProto *model;
+        struct sl_graph *graph;
+        uint32_t data_set;
+        int64_t batch;
+        struct tensor_file inputs[PORTS], outputs[PORTS];
+        void *results[N_BACKENDS][PORTS];
+        struct sl_error error;
+};
+
+static Onnx__ModelProto *read_model(const char *folder)
+{
+        char path[PATH_BYTES];
+        size_t n = 0;
+        uint8_t *bytes;
+        Onnx__ModelProto *model;
+
+        snprintf(path, sizeof(path), "%s/model.onnx", folder);
+        bytes = read_whole_file(path, &n);
+        model = bytes ? onnx__model_proto__unpack(NULL, n, bytes) : NULL;
+        free(bytes);
+        return model;
+}
+
+static int64_t opset_of(const Onnx__ModelProto *model)
+{
+        if (model->n_opset_import != 1 || !model->graph)
+                return 0;
+        if (model->opset_import[0]->domain && *model->opset_import[0]->domain && strcmp(model->opset_import[0]->domain, "ai.onnx"))
+                return 0;
+        return model->opset_import[0]->version;
+}
+
+int64_t trial_opset(const char *folder)
+{
+        Onnx__ModelProto *model = read_model(folder);
+        int64_t opset = model ? opset_of(model) : 0;
+
+        if (model)
+                onnx__model_proto__free_unpacked(model, NULL);
+        return opset;
+}
+
+static bool read_port(const struct trial *trial, const char *kind, uint32_t index, struct tensor_file *ret_file)
+{
+        char path[PATH_BYTES];
+
+        snprintf(path, sizeof(path), "%s/test_data_set_%u/%s_%u.pb", trial->folder, trial->data_set, kind, index);
+        return tensor_file_read(path, ret_file);
+}
+
+static bool has_data_set(const char *folder, uint32_t data_set)
+{
+        char path[PATH_BYTES];
+
+        snprintf(path, sizeof(path), "%s/test_data_set_%u", folder, data_set);
+        return access(path, F_OK) == 0;
+}
+
+/* Some operators take nothing but parameters. */
+static bool all_are_parameters(const Onnx__GraphProto *graph)
+{
+        const char *type = graph->n_node ? graph->node[0]->op_type : "";
+
+        return !strcmp(type, "Range") || !strcmp(type, "ConstantOfShape") || strstr(type, "Window");
+}
+
+static void make_constant(Onnx__GraphProto *graph, const char *folder, uint32_t input)
+{
+        char path[PATH_BYTES];
+        size_t n = 0;
+        uint8_t *bytes;
+        Onnx__TensorProto *tensor;
+
+        if (graph->input[input]->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+                return;
+        snprintf(path, sizeof(path), "%s/test_data_set_0/input_%u.pb", folder, input);
+        bytes = read_whole_file(path, &n);
+        tensor = bytes ? onnx__tensor_proto__unpack(NULL, n, bytes) : NULL;
+        free(bytes);
+        if (!tensor)
+                return;
+        free(tensor->name);
+        tensor->name = strdup(graph->input[input]->name);
+        graph->initializer = realloc(graph->initializer, (graph->n_initializer + 1) * sizeof(void *));
+        graph->initializer[graph->n_initializer++] = tensor;
+}
+
+static void bring_into_form(Onnx__ModelProto *model, const char *folder, enum form form)
+{
+        Onnx__GraphProto *graph = model->graph;
+
+        /* Some cases name the oldest opset that has their operator, which is the same in opset 7. */
+        for (size_t i = 0; i < model->n_opset_import; i++)
+                if (model->opset_import[i]->version < 7)
+                        model->opset_import[i]->version = 7;
+        for (uint32_t i = all_are_parameters(graph) ? 0 : 1; i < graph->n_input && form == PARAMETERS_CONSTANT; i++)
+                make_constant(graph, folder, i);
+}
+
+static int import_form(struct trial *trial, enum form form)
+{
+        uint8_t *bytes;
+        size_t n_bytes;
+        int result;
+
+        trial->model = read_model(trial->folder);
+        if (!trial->model || !trial->model->graph)
+                return sl_error_set(&trial->error, EBADMSG, "model.onnx cannot be read");
+        bring_into_form(trial->model, trial->folder, form);
+        bytes = malloc(onnx__model_proto__get_packed_size(trial->model) + 1);
+        n_bytes = onnx__model_proto__pack(trial->model, bytes);
+        result = sl_import_onnx_bytes(bytes, n_bytes, NULL, &trial->graph, &trial->error);
+        free(bytes);
+        return result;
+}
+
+/* The number that the case's files give the graph's input: the place among the inputs of the file. */
+static uint32_t file_index(const struct trial *trial, const char *name)
+{
+        const Onnx__GraphProto *graph = trial->model->graph;
+
+        for (uint32_t i = 0; i < graph->n_input; i++)
+                if (!strncmp(graph->input[i]->name, name, SL_NAME_BYTES - 1))
+                        return i;
+        return UINT32_MAX;
+}
+
+static void find_batch(struct trial *trial, const struct sl_shape *open, const struct sl_shape *actual)
+{
+        for (uint32_t i = 0; i < open->rank && i < actual->rank; i++)
+                if (open->dims[i] == SL_DIM_BATCH)
+                        trial->batch = actual->dims[i];
+}
+
+static int read_ports(struct trial *trial)
+{
+        const struct sl_graph *graph = trial->graph;
+
+        trial->batch = 1;
+        if (graph->n_inputs > PORTS || graph->n_outputs > PORTS)
+                return sl_error_set(&trial->error, ENOTSUP, "%u inputs and %u outputs", graph->n_inputs, graph->n_outputs);
+        for (uint32_t i = 0; i < graph->n_inputs; i++) {
+                const struct sl_value *value = &graph->values[graph->inputs[i]];
+
+                if (!read_port(trial, "input", file_index(trial, value->name), &trial->inputs[i]))
+                        return sl_error_set(&trial->error, ENOTSUP, "the file of input %u cannot be read", i);
+                find_batch(trial, &value->tensor.shape, &trial->inputs[i].tensor.shape);
+        }
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                if (!read_port(trial, "output", i, &trial->outputs[i]))
+                        return sl_error_set(&trial->error, ENOTSUP, "the file of output %u cannot be read", i);
+        return 0;
+}
+
+static void free_ports(struct trial *trial)
+{
+        for (uint32_t i = 0; i < PORTS; i++) {
+                tensor_file_free(&trial->inputs[i]);
+                tensor_file_free(&trial->outputs[i]);
+                for (uint32_t b = 0; b < N_BACKENDS; b++) {
+                        free(trial->results[b][i]);
+                        trial->results[b][i] = NULL;
+                }
+        }
+}
+
+/* What the case feeds must be what the model takes. */
+static int check_inputs(struct trial *trial, const struct sl_graph *graph, const void **ret_inputs)
+{
+        for (uint32_t i = 0; i < graph->n_inputs; i++) {
+                const struct sl_tensor *tensor = &graph->values[graph->inputs[i]].tensor, *file = &trial->inputs[i].tensor;
+
+                if (tensor->dtype != file->dtype || !sl_shape_equal(&tensor->shape, &file->shape))
+                        return sl_error_set(&trial->error, EINVAL, "input %u has another shape than its file", i);
+                ret_inputs[i] = trial->inputs[i].data;
+        }
+        return 0;
+}
+
+static int check_outputs(struct trial *trial, enum backend backend, const struct sl_tensor *tensors[PORTS])
+{
+        char want_text[SL_SHAPE_TEXT_BYTES], got_text[SL_SHAPE_TEXT_BYTES], text[120];
+
+        for (uint32_t i = 0; i < trial->graph->n_outputs; i++) {
+                const struct sl_tensor *want = &trial->outputs[i].tensor, *got = tensors[i];
+
+                if (want->dtype != got->dtype || !sl_shape_equal(&want->shape, &got->shape))
+                        return sl_error_set(&trial->error, EINVAL, "output %u is %s %s, not %s %s", i, sl_dtype_name(got->dtype),
+                                sl_shape_print(&got->shape, got_text), sl_dtype_name(want->dtype),
+                                sl_shape_print(&want->shape, want_text));
+                if (!tensor_agrees(got, trial->results[backend][i], trial->outputs[i].data, tensor_tolerance(got->dtype), text,
+                            sizeof(text)))
+                        return sl_error_set(&trial->error, EINVAL, "output %u: %s", i, text);
+        }
+        return 0;
+}
+
+static void allocate_results(struct trial *trial, enum backend backend, const struct sl_tensor *tensors[PORTS])
+{
+        for (uint32_t i = 0; i < trial->graph->n_outputs; i++) {
+                uint64_t bytes = sl_tensor_bytes(tensors[i]);
+
+                free(trial->results[backend][i]);
+                trial->results[backend][i] = bytes < UINT32_MAX ? aligned_alloc(64, (bytes + 64) & ~63ull) : NULL;
+        }
+}
+
+static int run_on_ref(struct trial *trial)
+{
+        const struct sl_tensor *tensors[PORTS];
+        const void *inputs[PORTS];
+        struct sl_graph *graph;
+        int result = sl_graph_specialise(trial->graph, trial->batch, &graph, &trial->error);
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                tensors[i] = &graph->values[graph->outputs[i]].tensor;
+        result = check_inputs(trial, graph, inputs);
+        allocate_results(trial, BACKEND_REF, tensors);
+        if (result == 0)
+                result = sl_graph_evaluate(graph, inputs, trial->results[BACKEND_REF], &trial->error);
+        if (result == 0)
+                result = check_outputs(trial, BACKEND_REF, tensors);
+        sl_graph_free(graph);
+        return result;
+}
+
+/* The plan of the graph; its file needs no name. */
+static int compile_plan(struct trial *trial, struct sl_plan **ret_plan)
+{
+        struct sl_lowered *lowered = NULL;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+        int result = fd < 0 ? -errno : sl_lowered_new(trial->graph, "cpu", (uint32_t)trial->batch, &lowered, &trial->error);
+
+        if (result == 0)
+                result = sl_lowered_write(lowered, fd, &trial->error);
+        sl_lowered_free(lowered);
+        if (result == 0)
+                result = sl_plan_open(fd, ret_plan, &trial->error);
+        if (fd >= 0)
+                close(fd);
+        return result;
+}
+
+static int run_plan(struct trial *trial, const struct sl_plan *plan)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        struct sl_tensor shapes[PORTS] = {0};
+        const struct sl_tensor *tensors[PORTS];
+        const void *inputs[PORTS];
+        struct sl_instance *instance = NULL;
+        uint32_t batch = (uint32_t)trial->batch;
+        int result;
+
+        if (batch != 1 && !info->batchable)
+                return sl_error_set(&trial->error, ENOTSUP, "the case has batch %u, its plan batch 1 alone", batch);
+        result = sl_instance_new(plan, batch, &instance, &trial->error);
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                shapes[i] = (struct sl_tensor){.dtype = info->outputs[i].dtype, .shape = info->outputs[i].shape};
+                if (info->outputs[i].batch_axis != SL_PORT_NO_BATCH)
+                        shapes[i].shape.dims[info->outputs[i].batch_axis] = batch;
+                tensors[i] = &shapes[i];
+        }
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                inputs[i] = trial->inputs[i].data;
+        allocate_results(trial, BACKEND_CPU, tensors);
+        result = sl_instance_run(instance, batch, inputs, trial->results[BACKEND_CPU]);
+        if (result < 0)
+                sl_error_set(&trial->error, -result, "the plan: %s", strerror(-result));
+        if (result == 0)
+                result = check_outputs(trial, BACKEND_CPU, tensors);
+        sl_instance_free(instance);
+        return result;
+}
+
+/* Beside ONNX's values, which bear more tolerance, those of the reference backend. */
+static int compare_with_ref(struct trial *trial)
+{
+        char text[120];
+
+        for (uint32_t i = 0; i < trial->graph->n_outputs; i++) {
+                const struct sl_tensor *tensor = &trial->outputs[i].tensor;
+                double tolerance = tensor_tolerance(tensor->dtype);
+
+                if (!tensor_agrees(tensor, trial->results[BACKEND_CPU][i], trial->results[BACKEND_REF][i],
+                            tolerance > CPU_TOLERANCE ? tolerance : CPU_TOLERANCE, text, sizeof(text)))
+                        return sl_error_set(&trial->error, EINVAL, "output %u of cpu against ref: %s", i, text);
+        }
+        return 0;
+}
+
+static int run_on_cpu(struct trial *trial)
+{
+        struct sl_plan *plan = NULL;
+        int result = compile_plan(trial, &plan);
+
+        if (result == 0)
+                result = run_plan(trial, plan);
+        if (result == 0)
+                result = compare_with_ref(trial);
+        sl_plan_free(plan);
+        return result < 0 ? sl_error_prefix(&trial->error, result, "cpu") : 0;
+}
+
+static int run_all_sets(struct trial *trial, int (*run)(struct trial *trial))
+{
+        int result = 0;
+
+        for (trial->data_set = 0; result == 0 && has_data_set(trial->folder, trial->data_set); trial->data_set++) {
+                result = read_ports(trial);
+                if (result == 0 && run == run_on_cpu)
+                        result = run_on_ref(trial);
+                if (result == 0)
+                        result = run(trial);
+                free_ports(trial);
+        }
+        return result;
+}
+
+static enum outcome outcome_of(int result, enum form form)
+{
+        if (result == -ENOTSUP)
+                return OUTCOME_REFUSED;
+        if (result < 0)
+                return OUTCOME_DIFFERS;
+        return form == AS_IT_IS ? OUTCOME_PASSED : OUTCOME_CONSTANT;
+}
+
+static void run_form(struct trial *trial, enum form form, struct verdict *verdict)
+{
+        int result = import_form(trial, form);
+
+        if (result == 0)
+                result = run_all_sets(trial, run_on_ref);
+        if (result == 0)
+                result = sl_passes_run(trial->graph, 0, &trial->error);
+        if (result == 0)
+                result = run_all_sets(trial, run_on_ref);
+        verdict->outcomes[BACKEND_REF] = outcome_of(result, form);
+        if (result == 0)
+                result = run_all_sets(trial, run_on_cpu);
+        verdict->outcomes[BACKEND_CPU] = outcome_of(result, form);
+        if (trial->model)
+                onnx__model_proto__free_unpacked(trial->model, NULL);
+        trial->graph = sl_graph_free(trial->graph);
+        trial->model = NULL;
+}
+
+void trial_run(const char *folder, struct verdict *ret_verdict)
+{
+        struct trial *trial = calloc(1, sizeof(*trial));
+
+        trial->folder = folder;
+        for (enum form form = AS_IT_IS; form < N_FORMS; form++) {
+                run_form(trial, form, ret_verdict);
+                if (form == AS_IT_IS || ret_verdict->outcomes[BACKEND_REF] == OUTCOME_CONSTANT)
+                        snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%s", trial->error.text);
+                if (ret_verdict->outcomes[BACKEND_REF] != OUTCOME_REFUSED)
+                        break;
+        }
+        free(trial);
+}

@@ -1,0 +1,34 @@
+/*
+ * One case of ONNX's, tried: the model is imported and evaluated on `ref`, as it is and after all passes, then compiled for
+ * `cpu` and run as a plan. One thread; frees what it takes, whatever the outcome.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum outcome {
+        OUTCOME_NONE,
+        OUTCOME_PASSED,
+        OUTCOME_CONSTANT, /* passes when its parameters are constants of the model, as they are in models that are exported */
+        OUTCOME_REFUSED,  /* with a line that says why */
+        OUTCOME_DIFFERS,
+        OUTCOME_CRASHED,
+        N_OUTCOMES,
+};
+
+enum backend { BACKEND_REF, BACKEND_CPU, N_BACKENDS };
+
+#define VERDICT_TEXT_BYTES 240
+
+struct verdict {
+        uint32_t outcomes[N_BACKENDS]; /* enum outcome */
+        int64_t opset;
+        char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */
+};
+
+/* @folder holds model.onnx and test_data_set_0, _1, ... */
+void trial_run(const char *folder, struct verdict *ret_verdict);
+
+/* The opset of domain ai.onnx that the model imports; 0 without one, or with another domain beside it. */
+int64_t trial_opset(const char *folder);
