@@ -1,0 +1,138 @@
+/*
+ * The own matrix product: every count of rows and columns around its blocks, strides, bias, residual, activations. Each row of c is
+ * followed by a guard, each matrix ends where its memory ends, so that a sanitizer sees a read beyond it.
+ */
+#include "cpu/gemm.h"
+#include "cpu/finish.h"
+#include "cpu/isa.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define GUARD 77.0f
+
+static float *random_floats(int64_t n, uint32_t seed)
+{
+        float *floats = malloc((size_t)n * sizeof(float) + 1);
+
+        for (int64_t i = 0; i < n; i++) {
+                seed = seed * 1664525u + 1013904223u;
+                floats[i] = (float)(seed >> 8) / (float)(1 << 23) - 1.0f;
+        }
+        return floats;
+}
+
+static double activate(const struct sl_finish *finish, double x)
+{
+        double a = (double)finish->act_a;
+
+        x = fmin((double)finish->most, fmax((double)finish->least, x));
+        switch (finish->activation) {
+        case SL_ACT_SIGMOID:
+                return 1 / (1 + exp(-x));
+        case SL_ACT_TANH:
+                return tanh(x);
+        case SL_ACT_LEAKY_RELU:
+                return x < 0 ? a * x : x;
+        case SL_ACT_HARD_SWISH:
+                return x * fmax(0, fmin(1, x / 6 + 0.5));
+        case SL_ACT_SWISH:
+                return x / (1 + exp(-a * x));
+        case SL_ACT_ELU:
+                return x < 0 ? a * expm1(x) : x;
+        default:
+                return x;
+        }
+}
+
+static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, const struct sl_finish *finish)
+{
+        int64_t a_stride = depth + spare, c_stride = columns + spare + 1;
+        float *a = random_floats((rows - 1) * a_stride + depth, 1), *b = random_floats(depth * columns, 2);
+        float *bias = random_floats(columns, 3), *residual = random_floats((rows - 1) * c_stride + columns, 4);
+        float *packed = malloc((size_t)sl_gemm_packed_floats(depth, columns) * sizeof(float));
+        float *c = malloc((size_t)(rows * c_stride) * sizeof(float));
+        struct sl_gemm gemm = {a, packed, c, rows, depth, columns, a_stride, c_stride, finish ? bias : NULL,
+                finish && finish->has_residual ? residual : NULL, c_stride, finish};
+
+        for (int64_t i = 0; i < rows * c_stride; i++)
+                c[i] = GUARD;
+        sl_gemm_pack(b, depth, columns, 1, depth, packed);
+        sl_gemm_run(&gemm);
+        for (int64_t m = 0; m < rows; m++)
+                for (int64_t n = 0; n < c_stride; n++) {
+                        double sum = gemm.bias && n < columns ? (double)bias[n] : 0, got = (double)c[m * c_stride + n];
+
+                        for (int64_t k = 0; k < depth && n < columns; k++)
+                                sum += (double)a[m * a_stride + k] * (double)b[n * depth + k];
+                        if (gemm.residual && n < columns)
+                                sum += (double)residual[m * c_stride + n];
+                        sum = n >= columns ? (double)GUARD : finish ? activate(finish, sum) : sum;
+                        cr_assert_float_eq(got, sum, 1e-6 * (double)(depth + 4), "%d x %d x %d: (%d, %d) is %g, not %g", (int)rows,
+                                (int)depth, (int)columns, (int)m, (int)n, got, sum);
+                }
+        free(a);
+        free(b);
+        free(c);
+        free(bias);
+        free(residual);
+        free(packed);
+}
+
+Test(cpu_gemm, every_count_of_rows_and_columns_gives_the_product)
+{
+        static const int64_t columns[] = {1, 15, 16, 17, 31, 32, 33, 48, 64, 65, 96, 130, 144};
+        static const int64_t depths[] = {1, 3, 4, 7, 24};
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        for (int64_t rows = 1; rows <= 30; rows++)
+                for (size_t n = 0; n < sizeof(columns) / sizeof(columns[0]); n++)
+                        check(rows, depths[(size_t)rows % 5], columns[n], rows % 3, NULL);
+        check(200, 1500, 100, 0, NULL);
+        check(3, 1500, 700, 0, NULL);
+}
+
+Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
+{
+        static const struct sl_finish finishes[] = {{-INFINITY, INFINITY, SL_ACT_NONE, 0, false},
+                {-INFINITY, INFINITY, SL_ACT_NONE, 0, true}, {0, INFINITY, SL_ACT_NONE, 0, true},
+                {-0.5f, 0.25f, SL_ACT_NONE, 0, false}, {-INFINITY, INFINITY, SL_ACT_SIGMOID, 0, true},
+                {-INFINITY, INFINITY, SL_ACT_TANH, 0, false}, {-INFINITY, INFINITY, SL_ACT_LEAKY_RELU, 0.1f, false},
+                {-INFINITY, INFINITY, SL_ACT_HARD_SWISH, 0, true}, {-INFINITY, INFINITY, SL_ACT_SWISH, 1.5f, false},
+                {-INFINITY, INFINITY, SL_ACT_ELU, 0.75f, false}};
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        for (size_t i = 0; i < sizeof(finishes) / sizeof(finishes[0]); i++) {
+                check(17, 9, 53, 2, &finishes[i]);
+                check(5, 30, 80, 0, &finishes[i]);
+        }
+}
+
+Test(cpu_gemm, a_row_has_the_same_bits_among_any_number_of_rows)
+{
+        enum { ROWS = 20, DEPTH = 70, COLUMNS = 150 };
+        float *a, *b, packed[DEPTH * 160], one[COLUMNS], all[ROWS * COLUMNS];
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        a = random_floats(ROWS * DEPTH, 5);
+        b = random_floats(DEPTH * COLUMNS, 6);
+        sl_gemm_pack(b, DEPTH, COLUMNS, COLUMNS, 1, packed);
+        for (int64_t rows = 1; rows <= ROWS; rows++) {
+                struct sl_gemm gemm = {.a = a, .b = packed, .c = all, .rows = rows, .depth = DEPTH, .columns = COLUMNS};
+
+                gemm.a_stride = DEPTH;
+                gemm.c_stride = COLUMNS;
+                sl_gemm_run(&gemm);
+                gemm.rows = 1;
+                gemm.a = a + (rows - 1) * DEPTH;
+                gemm.c = one;
+                sl_gemm_run(&gemm);
+                cr_expect_arr_eq(one, all + (rows - 1) * COLUMNS, sizeof(one), "row %d", (int)rows);
+        }
+        free(a);
+        free(b);
+}
