@@ -44,6 +44,13 @@ int64_t sl_attrs_ints(const struct sl_attrs *attrs, uint32_t id, uint32_t index,
         return attr && attr->type == SL_ATTR_TYPE_INTS && index < attr->count ? attr->ints[index] : fallback;
 }
 
+double sl_attrs_floats(const struct sl_attrs *attrs, uint32_t id, uint32_t index, double fallback)
+{
+        const struct sl_attr *attr = sl_attrs_find(attrs, id);
+
+        return attr && attr->type == SL_ATTR_TYPE_FLOATS && index < attr->count ? attr->floats[index] : fallback;
+}
+
 /* The attribute of that id, emptied; a new one when there is none; NULL when there is no room. */
 static struct sl_attr *claim(struct sl_attrs *attrs, uint32_t id, enum sl_attr_type type)
 {
@@ -89,6 +96,18 @@ int sl_attrs_set_ints(struct sl_attrs *attrs, uint32_t id, const int64_t *values
         attr->count = count;
         for (uint32_t i = 0; i < count; i++)
                 attr->ints[i] = values[i];
+        return 0;
+}
+
+int sl_attrs_set_floats(struct sl_attrs *attrs, uint32_t id, const double *values, uint32_t count)
+{
+        struct sl_attr *attr = count <= SL_ATTR_INTS_MAX ? claim(attrs, id, SL_ATTR_TYPE_FLOATS) : NULL;
+
+        if (!attr)
+                return -E2BIG;
+        attr->count = count;
+        for (uint32_t i = 0; i < count; i++)
+                attr->floats[i] = values[i];
         return 0;
 }
 

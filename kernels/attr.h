@@ -39,7 +39,71 @@
         X(ALLOW_ZERO, "allowzero")                                                                                                 \
         X(LAYOUT, "layout")                                                                                                        \
         X(APPROXIMATE, "approximate")                                                                                              \
-        X(ALGORITHM, "algorithm")
+        X(ALGORITHM, "algorithm")                                                                                                  \
+        X(DIRECTION, "direction")                                                                                                  \
+        X(CLIP, "clip")                                                                                                            \
+        X(ACTIVATIONS, "activations")                                                                                              \
+        X(ACTIVATION_ALPHA, "activation_alpha")                                                                                    \
+        X(ACTIVATION_BETA, "activation_beta")                                                                                      \
+        X(HIDDEN_SIZE, "hidden_size")                                                                                              \
+        X(INPUT_FORGET, "input_forget")                                                                                            \
+        X(LINEAR_BEFORE_RESET, "linear_before_reset")                                                                              \
+        X(BLOCK_SIZE, "block_size")                                                                                                \
+        X(OUTPUT_DTYPE, "output_dtype")                                                                                            \
+        X(SATURATE, "saturate")                                                                                                    \
+        X(TRANSFORM, "coordinate_transformation_mode")                                                                             \
+        X(NEAREST, "nearest_mode")                                                                                                 \
+        X(CUBIC_COEFF, "cubic_coeff_a")                                                                                            \
+        X(EXCLUDE_OUTSIDE, "exclude_outside")                                                                                      \
+        X(EXTRAPOLATION, "extrapolation_value")                                                                                    \
+        X(ANTIALIAS, "antialias")                                                                                                  \
+        X(ASPECT_POLICY, "keep_aspect_ratio_policy")                                                                               \
+        X(SCALES, "scales")                                                                                                        \
+        X(SIZES, "sizes")                                                                                                          \
+        X(ROI, "roi")                                                                                                              \
+        X(CENTER_POINT_BOX, "center_point_box")                                                                                    \
+        X(MAX_BOXES, "max_output_boxes_per_class")                                                                                 \
+        X(K, "k")                                                                                                                  \
+        X(LARGEST, "largest")                                                                                                      \
+        X(SORTED, "sorted")                                                                                                        \
+        X(BATCH_DIMS, "batch_dims")                                                                                                \
+        X(REDUCTION, "reduction")                                                                                                  \
+        X(OUTPUT_HEIGHT, "output_height")                                                                                          \
+        X(OUTPUT_WIDTH, "output_width")                                                                                            \
+        X(SAMPLING_RATIO, "sampling_ratio")                                                                                        \
+        X(SPATIAL_SCALE, "spatial_scale")                                                                                          \
+        X(POOLED_SHAPE, "pooled_shape")                                                                                            \
+        X(OUTPUT_SHAPE, "output_shape")                                                                                            \
+        X(OUTPUT_PADDING, "output_padding")                                                                                        \
+        X(STORAGE_ORDER, "storage_order")                                                                                          \
+        X(P, "p")                                                                                                                  \
+        X(EXCLUSIVE, "exclusive")                                                                                                  \
+        X(REVERSE, "reverse")                                                                                                      \
+        X(UPPER, "upper")                                                                                                          \
+        X(DEPTH, "depth")                                                                                                          \
+        X(BATCH_AXIS, "batch_axis")                                                                                                \
+        X(TIME_AXIS, "time_axis")                                                                                                  \
+        X(EQUATION, "equation")                                                                                                    \
+        X(PADDING_MODE, "padding_mode")                                                                                            \
+        X(ALIGN_CORNERS, "align_corners")                                                                                          \
+        X(OFFSET_GROUP, "offset_group")                                                                                            \
+        X(INVERSE, "inverse")                                                                                                      \
+        X(ONESIDED, "onesided")                                                                                                    \
+        X(LENGTH, "length")                                                                                                        \
+        X(STEP, "step")                                                                                                            \
+        X(PERIODIC, "periodic")                                                                                                    \
+        X(IGNORE_INDEX, "ignore_index")                                                                                            \
+        X(IS_CAUSAL, "is_causal")                                                                                                  \
+        X(Q_NUM_HEADS, "q_num_heads")                                                                                              \
+        X(KV_NUM_HEADS, "kv_num_heads")                                                                                            \
+        X(QK_MODE, "qk_matmul_output_mode")                                                                                        \
+        X(SCALE, "scale")                                                                                                          \
+        X(SOFTCAP, "softcap")                                                                                                      \
+        X(INTERLEAVED, "interleaved")                                                                                              \
+        X(NUM_HEADS, "num_heads")                                                                                                  \
+        X(ROTARY_DIM, "rotary_embedding_dim")                                                                                      \
+        X(NUM_GROUPS, "num_groups")                                                                                                \
+        X(BINS, "num_mel_bins")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,
@@ -48,7 +112,14 @@ enum sl_attr_id {
                 SL_ATTR_COUNT,
 };
 
-enum sl_attr_type { SL_ATTR_TYPE_NONE, SL_ATTR_TYPE_INT, SL_ATTR_TYPE_FLOAT, SL_ATTR_TYPE_INTS };
+enum sl_attr_type {
+        SL_ATTR_TYPE_NONE,
+        SL_ATTR_TYPE_INT,
+        SL_ATTR_TYPE_FLOAT,
+        SL_ATTR_TYPE_INTS,
+        SL_ATTR_TYPE_FLOATS,
+        SL_ATTR_TYPE_LIMIT,
+};
 
 #define SL_ATTR_INTS_MAX  16
 #define SL_NODE_ATTRS_MAX 12
@@ -56,11 +127,12 @@ enum sl_attr_type { SL_ATTR_TYPE_NONE, SL_ATTR_TYPE_INT, SL_ATTR_TYPE_FLOAT, SL_
 struct sl_attr {
         uint16_t id;    /* enum sl_attr_id */
         uint16_t type;  /* enum sl_attr_type */
-        uint32_t count; /* of ints */
+        uint32_t count; /* of ints or floats */
         union {
                 int64_t i;
                 double f;
                 int64_t ints[SL_ATTR_INTS_MAX];
+                double floats[SL_ATTR_INTS_MAX];
         };
 };
 
@@ -78,11 +150,13 @@ const struct sl_attr *sl_attrs_find(const struct sl_attrs *attrs, uint32_t id);
 int64_t sl_attrs_int(const struct sl_attrs *attrs, uint32_t id, int64_t fallback);
 double sl_attrs_float(const struct sl_attrs *attrs, uint32_t id, double fallback);
 
-/* Element @index of an integer list, @fallback when the list is absent or shorter. */
+/* Element @index of a list, @fallback when the list is absent, shorter or of another type. */
 int64_t sl_attrs_ints(const struct sl_attrs *attrs, uint32_t id, uint32_t index, int64_t fallback);
+double sl_attrs_floats(const struct sl_attrs *attrs, uint32_t id, uint32_t index, double fallback);
 
 /* Set or replace. Return: 0, -E2BIG when the node has no room or the list is longer than SL_ATTR_INTS_MAX. */
 int sl_attrs_set_int(struct sl_attrs *attrs, uint32_t id, int64_t value);
 int sl_attrs_set_float(struct sl_attrs *attrs, uint32_t id, double value);
 int sl_attrs_set_ints(struct sl_attrs *attrs, uint32_t id, const int64_t *values, uint32_t count);
+int sl_attrs_set_floats(struct sl_attrs *attrs, uint32_t id, const double *values, uint32_t count);
 void sl_attrs_remove(struct sl_attrs *attrs, uint32_t id);

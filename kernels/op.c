@@ -40,6 +40,11 @@ uint32_t sl_op_traits(uint32_t op)
         return op < SL_OP_COUNT ? ops[op].traits : 0;
 }
 
+uint32_t sl_op_outputs(uint32_t op)
+{
+        return op < SL_OP_COUNT ? ops[op].outputs : 0;
+}
+
 static int check_counts(const struct sl_node_desc *node, struct sl_error *error)
 {
         const struct op_row *row = &ops[node->op];

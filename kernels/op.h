@@ -17,6 +17,9 @@
  *   Shape                STARTS and ENDS (lists of one) are `start` and `end`
  *   ConstantOfShape      VALUE (float) and TO (the element type) are the `value` tensor
  *   Reorder              LAYOUT is the layout of the output
+ *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
+ *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
+ *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
  * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  */
 #pragma once
@@ -32,21 +35,24 @@ enum {
         SL_OP_ELEMENTWISE = 1 << 3, /* any layout, as long as all tensors have the same one */
         SL_OP_SPATIAL = 1 << 4,     /* inputs and outputs of rank 3 to 5 may be CHANNELS_LAST */
         SL_OP_INDEXES = 1 << 5,     /* reads integers as indices: those inputs are copied out of client memory first */
+        SL_OP_DEAR = 1 << 6,        /* its cost is not bounded by the size of its tensors: never folded */
+        SL_OP_LEADING = 1 << 7,     /* computes along every axis but the first */
+        SL_OP_MIXES = 1 << 8,       /* may compute along any axis: its samples are never independent */
 };
 
 /* id, ONNX name, least and most inputs, outputs (at most), shape rule, traits */
 #define SL_OPS(X)                                                                                                                  \
-        X(CONV, "Conv", 2, 4, 1, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL)                                                             \
+        X(CONV, "Conv", 2, 4, 1, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                                \
         X(GEMM, "Gemm", 2, 4, 1, gemm, SL_OP_EPILOGUE)                                                                             \
         X(MATMUL, "MatMul", 2, 4, 1, matmul, SL_OP_EPILOGUE)                                                                       \
-        X(MAX_POOL, "MaxPool", 1, 1, 1, pool, SL_OP_SPATIAL)                                                                       \
-        X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL)                                                               \
+        X(MAX_POOL, "MaxPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                          \
+        X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                  \
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
         X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE)                                    \
         X(LAYER_NORM, "LayerNormalization", 2, 3, 1, layer_norm, SL_OP_INPLACE)                                                    \
         X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, SL_OP_SPATIAL)                                           \
-        X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL)                                                                                 \
+        X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                                    \
         X(SOFTMAX, "Softmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                                     \
         X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                              \
         X(RELU, "Relu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
@@ -119,7 +125,19 @@ enum {
         X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
         X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
         X(RANGE, "Range", 3, 3, 1, range, 0)                                                                                       \
-        X(REORDER, "starling.Reorder", 1, 1, 1, reorder, 0)
+        X(REORDER, "starling.Reorder", 1, 1, 1, reorder, 0)                                                                        \
+        X(LSTM, "LSTM", 3, 8, 3, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                            \
+        X(GRU, "GRU", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
+        X(RNN, "RNN", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
+        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, 0)                                                                 \
+        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, 0)                                                           \
+        X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", 1, 1, 3, dynamic_quantize, SL_OP_MIXES)                                \
+        X(QLINEAR_CONV, "QLinearConv", 8, 9, 1, qlinear_conv, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
+        X(QLINEAR_MATMUL, "QLinearMatMul", 8, 8, 1, qlinear_matmul, SL_OP_DEAR)                                                    \
+        X(MATMUL_INTEGER, "MatMulInteger", 2, 4, 1, matmul_integer, SL_OP_DEAR)                                                    \
+        X(CONV_INTEGER, "ConvInteger", 2, 4, 1, conv_integer, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
+        X(CONV_TRANSPOSE, "ConvTranspose", 2, 3, 1, conv_transpose, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
+        X(DEFORM_CONV, "DeformConv", 3, 5, 1, deform_conv, SL_OP_LEADING | SL_OP_DEAR)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
@@ -136,8 +154,14 @@ int sl_op_find(const char *name);
 
 uint32_t sl_op_traits(uint32_t op);
 
+/* How many outputs it has at most. */
+uint32_t sl_op_outputs(uint32_t op);
+
 /* The attribute that input @input of @op becomes once it is constant; -ENOENT for an input that is data. */
 int sl_op_parameter(uint32_t op, uint32_t input);
+
+/* The type of that attribute. */
+enum sl_attr_type sl_op_parameter_type(uint32_t op, uint32_t input);
 
 /* False while a parameter still stands as an input without its attribute: no kernel can run such a node. */
 bool sl_op_parameters_resolved(const struct sl_node_desc *node);

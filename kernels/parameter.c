@@ -7,33 +7,33 @@
 #include <stddef.h>
 
 static const struct {
-        uint16_t op, input, attr;
+        uint16_t op, input, attr, type;
 } parameters[] = {
-        {SL_OP_CLIP, 1, SL_ATTR_MIN},
-        {SL_OP_CLIP, 2, SL_ATTR_MAX},
-        {SL_OP_SLICE, 1, SL_ATTR_STARTS},
-        {SL_OP_SLICE, 2, SL_ATTR_ENDS},
-        {SL_OP_SLICE, 3, SL_ATTR_AXES},
-        {SL_OP_SLICE, 4, SL_ATTR_STEPS},
-        {SL_OP_SPLIT, 1, SL_ATTR_SPLIT},
-        {SL_OP_RESHAPE, 1, SL_ATTR_SHAPE},
-        {SL_OP_SQUEEZE, 1, SL_ATTR_AXES},
-        {SL_OP_UNSQUEEZE, 1, SL_ATTR_AXES},
-        {SL_OP_PAD, 1, SL_ATTR_PADS},
-        {SL_OP_PAD, 2, SL_ATTR_VALUE},
-        {SL_OP_PAD, 3, SL_ATTR_AXES},
-        {SL_OP_REDUCE_MEAN, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_SUM, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_MAX, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_MIN, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_PROD, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_L1, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_L2, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_SUM_SQUARE, 1, SL_ATTR_AXES},
-        {SL_OP_REDUCE_LOG_SUM_EXP, 1, SL_ATTR_AXES},
-        {SL_OP_EXPAND, 1, SL_ATTR_SHAPE},
-        {SL_OP_TILE, 1, SL_ATTR_SHAPE},
-        {SL_OP_CONSTANT_OF_SHAPE, 0, SL_ATTR_SHAPE},
+        {SL_OP_CLIP, 1, SL_ATTR_MIN, SL_ATTR_TYPE_FLOAT},
+        {SL_OP_CLIP, 2, SL_ATTR_MAX, SL_ATTR_TYPE_FLOAT},
+        {SL_OP_SLICE, 1, SL_ATTR_STARTS, SL_ATTR_TYPE_INTS},
+        {SL_OP_SLICE, 2, SL_ATTR_ENDS, SL_ATTR_TYPE_INTS},
+        {SL_OP_SLICE, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_SLICE, 4, SL_ATTR_STEPS, SL_ATTR_TYPE_INTS},
+        {SL_OP_SPLIT, 1, SL_ATTR_SPLIT, SL_ATTR_TYPE_INTS},
+        {SL_OP_RESHAPE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_SQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_UNSQUEEZE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_PAD, 1, SL_ATTR_PADS, SL_ATTR_TYPE_INTS},
+        {SL_OP_PAD, 2, SL_ATTR_VALUE, SL_ATTR_TYPE_FLOAT},
+        {SL_OP_PAD, 3, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_MEAN, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_SUM, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_MAX, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_MIN, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_PROD, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_L1, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_L2, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_SUM_SQUARE, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_LOG_SUM_EXP, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_EXPAND, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_TILE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_CONSTANT_OF_SHAPE, 0, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
 };
 
 int sl_op_parameter(uint32_t op, uint32_t input)
@@ -42,6 +42,14 @@ int sl_op_parameter(uint32_t op, uint32_t input)
                 if (parameters[i].op == op && parameters[i].input == input)
                         return parameters[i].attr;
         return -ENOENT;
+}
+
+enum sl_attr_type sl_op_parameter_type(uint32_t op, uint32_t input)
+{
+        for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
+                if (parameters[i].op == op && parameters[i].input == input)
+                        return (enum sl_attr_type)parameters[i].type;
+        return SL_ATTR_TYPE_NONE;
 }
 
 bool sl_op_parameters_resolved(const struct sl_node_desc *node)

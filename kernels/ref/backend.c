@@ -1,5 +1,5 @@
 /*
- * The oracle: every operator of the table in plain C, one thread, no packing, no scratch. A kernel is a copy of the node and
+ * The oracle: every operator of the table in plain C, one thread, no packing. A kernel is a copy of the node and
  * a function; immutable once compiled.
  */
 #include "base/error.h"
@@ -19,6 +19,13 @@ static const struct {
 } kernels[SL_OP_COUNT] = {
 #define X(id, function, set) [SL_OP_##id] = {.launch = sl_ref_##function, .types = set},
         SL_REF_KERNELS(X)
+#undef X
+};
+
+/* What a launch needs besides its tensors. */
+static size_t (*const scratches[SL_OP_COUNT])(const struct sl_node_desc *node) = {
+#define X(id, function) [SL_OP_##id] = sl_ref_scratch_##function,
+        SL_REF_SCRATCHES(X)
 #undef X
 };
 
@@ -128,8 +135,7 @@ static int compile(const struct sl_node_desc *node, const struct sl_packed *pack
 
 static size_t scratch_bytes(const struct sl_kernel *kernel)
 {
-        (void)kernel;
-        return 0;
+        return scratches[kernel->node.op] ? scratches[kernel->node.op](&kernel->node) : 0;
 }
 
 static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)

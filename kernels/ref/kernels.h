@@ -101,8 +101,27 @@
         X(SHAPE, shape, SL_REF_ALL)                                                                                                \
         X(CONSTANT_OF_SHAPE, constant_of_shape, SL_REF_ALL)                                                                        \
         X(RANGE, range, SL_REF_NUMBERS)                                                                                            \
-        X(REORDER, reorder, SL_REF_ALL)
+        X(REORDER, reorder, SL_REF_ALL)                                                                                            \
+        X(LSTM, recurrent, SL_REF_FLOATS)                                                                                          \
+        X(GRU, recurrent, SL_REF_FLOATS)                                                                                           \
+        X(RNN, recurrent, SL_REF_FLOATS)                                                                                           \
+        X(QUANTIZE_LINEAR, quantize, SL_REF_FLOATS | SL_REF_BIT(I32))                                                              \
+        X(DEQUANTIZE_LINEAR, dequantize, SL_REF_NUMBERS)                                                                           \
+        X(DYNAMIC_QUANTIZE_LINEAR, dynamic_quantize, SL_REF_BIT(F32))                                                              \
+        X(QLINEAR_CONV, conv_integer, SL_REF_BYTES)                                                                                \
+        X(QLINEAR_MATMUL, matmul_integer, SL_REF_BYTES)                                                                            \
+        X(MATMUL_INTEGER, matmul_integer, SL_REF_BYTES)                                                                            \
+        X(CONV_INTEGER, conv_integer, SL_REF_BYTES)                                                                                \
+        X(CONV_TRANSPOSE, conv_transpose, SL_REF_FLOATS)                                                                           \
+        X(DEFORM_CONV, deform_conv, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
+#undef X
+
+/* id, function: kernels that need scratch say how many bytes; a shape rule has bounded them. */
+#define SL_REF_SCRATCHES(X) X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent)
+
+#define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
+SL_REF_SCRATCHES(X)
 #undef X

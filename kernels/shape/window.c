@@ -23,15 +23,33 @@ static int read_list(const struct sl_node_desc *node, uint32_t id, uint32_t leng
         return 0;
 }
 
+uint32_t sl_window_weights(uint32_t op)
+{
+        switch (op) {
+        case SL_OP_CONV:
+        case SL_OP_CONV_INTEGER:
+        case SL_OP_CONV_TRANSPOSE:
+        case SL_OP_DEFORM_CONV:
+                return 1;
+        case SL_OP_QLINEAR_CONV:
+                return 3;
+        default:
+                return 0;
+        }
+}
+
 static int read_conv_kernel(const struct sl_node_desc *node, struct sl_window *window, struct sl_error *error)
 {
-        const struct sl_shape *weights = &node->inputs[1].shape;
+        const struct sl_shape *weights = &node->inputs[sl_window_weights(node->op)].shape;
         bool given = sl_attrs_find(&node->attrs, SL_ATTR_KERNEL_SHAPE);
         int64_t kernel[SL_SPATIAL_MAX];
         int r = given ? read_list(node, SL_ATTR_KERNEL_SHAPE, window->rank, 1, 1, kernel, error) : 0;
 
         if (r)
                 return r;
+        if (weights->rank != node->inputs[0].shape.rank)
+                return sl_error_set(
+                        error, EINVAL, "the weights have rank %u, input 0 has rank %u", weights->rank, node->inputs[0].shape.rank);
         for (uint32_t i = 0; i < window->rank; i++) {
                 int64_t dim = weights->dims[i + 2];
 
@@ -60,7 +78,7 @@ int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window
 
         if (rank < 3 || rank > 2 + SL_SPATIAL_MAX)
                 return sl_error_set(error, EINVAL, "input 0 has rank %u, outside [3,%d]", rank, 2 + SL_SPATIAL_MAX);
-        r = node->op == SL_OP_CONV ? read_conv_kernel(node, &window, error) : read_pool_kernel(node, &window, error);
+        r = sl_window_weights(node->op) ? read_conv_kernel(node, &window, error) : read_pool_kernel(node, &window, error);
         r = r ? r : read_list(node, SL_ATTR_STRIDES, window.rank, 1, 1, window.stride, error);
         r = r ? r : read_list(node, SL_ATTR_DILATIONS, window.rank, 1, 1, window.dilation, error);
         r = r ? r : read_list(node, SL_ATTR_PADS, 2 * window.rank, 0, 0, pads, error);

@@ -17,8 +17,11 @@ struct sl_window {
         bool ceil;
 };
 
+/* The input that has the weights of a convolution, 0 for other operators. */
+uint32_t sl_window_weights(uint32_t op);
+
 /*
- * Conv: the kernel is that of the weights (input 1), which KERNEL_SHAPE must not contradict; a dimension may stay
+ * Conv: the kernel is that of the weights, which KERNEL_SHAPE must not contradict; a dimension may stay
  * SL_DIM_UNKNOWN. Pools: KERNEL_SHAPE. -EINVAL: rank of input 0 not 3 to 5, a list of another length, a value out of range.
  */
 int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window, struct sl_error *error);

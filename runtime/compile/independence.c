@@ -115,7 +115,15 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
                 return slices_axis(node, in, out, axis);
         case SL_OP_TILE:
                 return in->shape.dims[axis] != out->shape.dims[axis];
+        case SL_OP_LSTM:
+        case SL_OP_GRU:
+        case SL_OP_RNN:
+                return in->shape.rank == 3 && axis != (sl_attrs_int(&node->attrs, SL_ATTR_LAYOUT, 0) ? 0 : 1);
         default:
+                if (sl_op_traits(node->op) & SL_OP_MIXES)
+                        return true;
+                if (sl_op_traits(node->op) & SL_OP_LEADING)
+                        return axis != 0;
                 /* Windows, channels and pixels: everything behind the leading axis may be mixed. */
                 return (sl_op_traits(node->op) & SL_OP_SPATIAL) && node->op != SL_OP_PAD && axis != 0;
         }

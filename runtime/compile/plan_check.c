@@ -216,8 +216,8 @@ static int check_attrs(const struct sl_plan *plan, struct sl_error *error)
 
                 if (attr->id >= SL_ATTR_COUNT)
                         return damaged(error, "number of an attribute", attr->id, SL_ATTR_COUNT);
-                if (attr->type > SL_ATTR_TYPE_INTS)
-                        return damaged(error, "type of an attribute", attr->type, SL_ATTR_TYPE_INTS);
+                if (attr->type >= SL_ATTR_TYPE_LIMIT)
+                        return damaged(error, "type of an attribute", attr->type, SL_ATTR_TYPE_LIMIT);
                 if (attr->count > SL_ATTR_INTS_MAX)
                         return damaged(error, "length of an attribute", attr->count, SL_ATTR_INTS_MAX);
         }

@@ -1,6 +1,6 @@
 /*
- * Folding runs the reference kernels. Windowed operators are left alone: they never are shape arithmetic, and their cost is
- * not bounded by the size of their tensors.
+ * Folding runs the reference kernels. Operators with windows and their like are left alone: they never are shape arithmetic, and
+ * their cost is not bounded by the size of their tensors.
  */
 #include "fold.h"
 
@@ -24,11 +24,6 @@ struct sl_fold_budget sl_fold_budget_of(const struct sl_graph *graph)
                 if (graph->values[i].kind == SL_VALUE_CONSTANT && sl_add_overflows(bytes, graph->values[i].data_bytes, &bytes))
                         break;
         return (struct sl_fold_budget){.bytes = bytes, .work = bytes * WORK_PER_BYTE};
-}
-
-static bool is_windowed(uint32_t op)
-{
-        return op == SL_OP_CONV || op == SL_OP_MAX_POOL || op == SL_OP_AVERAGE_POOL || op == SL_OP_LRN;
 }
 
 static bool inputs_constant(const struct sl_graph *graph, const struct sl_node *node)
@@ -207,7 +202,7 @@ int sl_fold_node(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *
                 return fold_shape(graph, index);
         if (node->op == SL_OP_RANGE)
                 return fold_range(graph, index, budget, error);
-        if (is_windowed(node->op) || sl_parameters_pending(node) || !inputs_constant(graph, node))
+        if ((sl_op_traits(node->op) & SL_OP_DEAR) || sl_parameters_pending(node) || !inputs_constant(graph, node))
                 return 0;
         if (node->op == SL_OP_IDENTITY && sl_graph_is_output(graph, node->outputs[0]))
                 return 0;

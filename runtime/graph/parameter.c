@@ -16,11 +16,6 @@ static bool is_reduce(uint32_t op)
         return op >= SL_OP_REDUCE_MEAN && op <= SL_OP_REDUCE_LOG_SUM_EXP;
 }
 
-static bool is_scalar(uint32_t attr)
-{
-        return attr == SL_ATTR_VALUE || attr == SL_ATTR_MIN || attr == SL_ATTR_MAX;
-}
-
 static bool stands_as_input(const struct sl_node *node, uint32_t input)
 {
         return node->inputs[input] != SL_VALUE_NONE && sl_op_parameter(node->op, input) >= 0;
@@ -62,14 +57,15 @@ static int read_ints(const struct sl_value *value, int64_t ints[SL_ATTR_INTS_MAX
 #define READ_AS(type, convert)                                                                                                     \
         do {                                                                                                                       \
                 type typed;                                                                                                        \
-                memcpy(&typed, value->data, sizeof(typed));                                                                        \
+                memcpy(&typed, (const uint8_t *)value->data + index * sizeof(typed), sizeof(typed));                               \
                 *ret_scalar = (double)convert(typed);                                                                              \
                 return 0;                                                                                                          \
         } while (0)
 
-static int read_scalar(const struct sl_value *value, double *ret_scalar)
+/* Element @index as a number. */
+static int read_scalar(const struct sl_value *value, uint32_t index, double *ret_scalar)
 {
-        if (sl_shape_elements(&value->tensor.shape) != 1)
+        if (index >= sl_shape_elements(&value->tensor.shape))
                 return -EINVAL;
         switch (value->tensor.dtype) {
         case SL_DTYPE_F32:
@@ -116,18 +112,58 @@ static int absorb_ints(struct sl_node *node, uint32_t attr, const struct sl_valu
         return sl_attrs_set_ints(&node->attrs, attr, ints, count);
 }
 
+static int absorb_int(struct sl_node *node, uint32_t attr, const struct sl_value *value)
+{
+        int64_t ints[SL_ATTR_INTS_MAX];
+        uint32_t count;
+        int result = read_ints(value, ints, &count);
+
+        if (result < 0)
+                return result;
+        return count == 1 ? sl_attrs_set_int(&node->attrs, attr, ints[0]) : -EINVAL;
+}
+
+static int absorb_float(struct sl_node *node, uint32_t attr, const struct sl_value *value)
+{
+        double scalar;
+        int result = read_scalar(value, 0, &scalar);
+
+        if (sl_shape_elements(&value->tensor.shape) != 1)
+                return -EINVAL;
+        return result < 0 ? result : sl_attrs_set_float(&node->attrs, attr, scalar);
+}
+
+static int absorb_floats(struct sl_node *node, uint32_t attr, const struct sl_value *value)
+{
+        uint64_t count = sl_shape_elements(&value->tensor.shape);
+        double floats[SL_ATTR_INTS_MAX];
+        int result = 0;
+
+        if (value->tensor.shape.rank > 1 || count > SL_ATTR_INTS_MAX)
+                return -E2BIG;
+        for (uint32_t i = 0; i < count && result == 0; i++)
+                result = read_scalar(value, i, &floats[i]);
+        return result < 0 ? result : sl_attrs_set_floats(&node->attrs, attr, floats, (uint32_t)count);
+}
+
 static int absorb_one(struct sl_graph *graph, struct sl_node *node, uint32_t input, uint32_t attr)
 {
         const struct sl_value *value = &graph->values[node->inputs[input]];
-        double scalar;
         int result;
 
-        if (is_scalar(attr)) {
-                result = read_scalar(value, &scalar);
-                if (result == 0)
-                        result = sl_attrs_set_float(&node->attrs, attr, scalar);
-        } else {
+        switch (sl_op_parameter_type(node->op, input)) {
+        case SL_ATTR_TYPE_INT:
+                result = absorb_int(node, attr, value);
+                break;
+        case SL_ATTR_TYPE_FLOAT:
+                result = absorb_float(node, attr, value);
+                break;
+        case SL_ATTR_TYPE_FLOATS:
+                result = absorb_floats(node, attr, value);
+                break;
+        default:
                 result = absorb_ints(node, attr, value);
+                break;
         }
         if (result == 0)
                 node->inputs[input] = SL_VALUE_NONE;

@@ -40,10 +40,13 @@ static void print_attr(const struct sl_attr *attr, FILE *stream)
                 fprintf(stream, "%" PRId64, attr->i);
         else if (attr->type == SL_ATTR_TYPE_FLOAT)
                 fprintf(stream, "%g", attr->f);
+        else if (attr->type == SL_ATTR_TYPE_FLOATS)
+                for (uint32_t i = 0; i < attr->count; i++)
+                        fprintf(stream, "%s%g%s", i ? "," : "[", attr->floats[i], i + 1 == attr->count ? "]" : "");
         else
                 for (uint32_t i = 0; i < attr->count; i++)
                         fprintf(stream, "%s%" PRId64 "%s", i ? "," : "[", attr->ints[i], i + 1 == attr->count ? "]" : "");
-        if (attr->type == SL_ATTR_TYPE_INTS && !attr->count)
+        if (attr->type >= SL_ATTR_TYPE_INTS && !attr->count)
                 fputs("[]", stream);
 }
 

@@ -51,7 +51,10 @@ int bench_run(struct sl_node_desc *node, const void *const *inputs, void *const 
         cr_assert(ref->supports(node), "ref does not support this %s", sl_op_name(node->op));
         r = ref->compile(node, packed, constants, &kernel, &error);
         cr_assert_eq(r, 0, "%s", error.text);
-        r = ref->launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs});
+        void *scratch = malloc(ref->scratch_bytes(kernel) + 1);
+
+        r = ref->launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = scratch});
+        free(scratch);
         cr_assert_null(ref->kernel_free(kernel));
         free(packed);
         return r;

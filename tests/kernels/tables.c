@@ -74,6 +74,18 @@ Test(attributes, of_another_type_give_the_fallback)
         cr_assert_eq(sl_attrs_int(&attrs, SL_ATTR_AXIS, -9), -9);
 }
 
+Test(attributes, hold_lists_of_floats_as_they_hold_lists_of_integers)
+{
+        struct sl_attrs attrs = {.count = 0};
+        double many[SL_ATTR_INTS_MAX + 1] = {0};
+
+        cr_assert_eq(sl_attrs_set_floats(&attrs, SL_ATTR_SCALES, (double[]){1, 2.5}, 2), 0);
+        cr_assert_eq(sl_attrs_floats(&attrs, SL_ATTR_SCALES, 1, -1), 2.5);
+        cr_assert_eq(sl_attrs_floats(&attrs, SL_ATTR_SCALES, 2, -1), -1);
+        cr_assert_eq(sl_attrs_ints(&attrs, SL_ATTR_SCALES, 0, -1), -1);
+        cr_assert_eq(sl_attrs_set_floats(&attrs, SL_ATTR_SIZES, many, SL_ATTR_INTS_MAX + 1), -E2BIG);
+}
+
 Test(attributes, refuse_more_than_there_is_room_for)
 {
         struct sl_attrs attrs = {.count = 0};

@@ -8,6 +8,11 @@
 
 #define REDUCE(op) [SL_OP_##op] = {.attrs = " keepdims noop_with_empty_axes axes ", .adapt = sl_canonical_axes}
 
+#define WINDOW    " kernel_shape strides pads dilations group "
+#define RECURRENT " activations activation_alpha activation_beta "
+
+static const struct sl_canonical_words direction[] = {{"direction", SL_ATTR_DIRECTION, "forward reverse bidirectional"}, {0}};
+
 static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_CONV] = {.attrs = " kernel_shape strides pads dilations group ",
                 .understood = " auto_pad ",
@@ -57,6 +62,26 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_GATHER] = {.attrs = " axis "},
         [SL_OP_SHAPE] = {.understood = " start end ", .adapt = sl_canonical_shape},
         [SL_OP_CONSTANT_OF_SHAPE] = {.understood = " value ", .adapt = sl_canonical_constant_of_shape},
+        [SL_OP_LSTM] = {.attrs = " clip hidden_size input_forget layout ",
+                .understood = RECURRENT,
+                .words = direction,
+                .adapt = sl_canonical_recurrent},
+        [SL_OP_GRU] = {.attrs = " clip hidden_size linear_before_reset layout ",
+                .understood = RECURRENT,
+                .words = direction,
+                .adapt = sl_canonical_recurrent},
+        [SL_OP_RNN] = {.attrs = " clip hidden_size layout ",
+                .understood = RECURRENT,
+                .words = direction,
+                .adapt = sl_canonical_recurrent},
+        [SL_OP_QUANTIZE_LINEAR] = {.attrs = " axis block_size output_dtype ", .understood = " saturate precision "},
+        [SL_OP_DEQUANTIZE_LINEAR] = {.attrs = " axis block_size output_dtype "},
+        [SL_OP_QLINEAR_CONV] = {.attrs = WINDOW, .understood = " auto_pad ", .adapt = sl_canonical_window},
+        [SL_OP_CONV_INTEGER] = {.attrs = WINDOW, .understood = " auto_pad ", .adapt = sl_canonical_window},
+        [SL_OP_CONV_TRANSPOSE] = {.attrs = WINDOW " output_padding output_shape ",
+                .understood = " auto_pad ",
+                .adapt = sl_canonical_conv_transpose},
+        [SL_OP_DEFORM_CONV] = {.attrs = WINDOW " offset_group "},
 };
 
 /* ONNX operators that are none of ours, and what they become. */
@@ -119,6 +144,14 @@ static uint32_t attr_id(const char *name)
         return id;
 }
 
+static bool is_word(const struct sl_canonical *row, const char *name)
+{
+        for (const struct sl_canonical_words *words = row->words; words && words->name; words++)
+                if (!strcmp(words->name, name))
+                        return true;
+        return false;
+}
+
 static int copy_attrs(
         struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_canonical *row, struct sl_draft *draft)
 {
@@ -131,7 +164,7 @@ static int copy_attrs(
                         return sl_import_refuse(im, node, "an attribute refers to that of a function");
                 if (lists(row->attrs, name))
                         result = sl_onnx_copy_attr(im, node, name, attr_id(name), &draft->attrs);
-                else if (!lists(row->understood, name))
+                else if (!lists(row->understood, name) && !is_word(row, name))
                         result = sl_error_set(im->error, ENOTSUP,
                                 "node \"%s\": attribute %s of operator %s, domain %s, opset %" PRId64 ", is not supported",
                                 node->name, name, node->proto->op_type, domain_of(node), im->graph->opset);
@@ -160,21 +193,38 @@ static int find_inputs(struct sl_importer *im, struct sl_onnx_node *node)
         return 0;
 }
 
-/* How many outputs the operator has here; ONNX's optional further ones are for training. */
-static uint32_t outputs_of(uint32_t op, size_t n_output)
+/* How many outputs the operator has here; ONNX's optional further ones are for training. What has no name at the end is left out.
+ */
+static uint32_t outputs_of(uint32_t op, const Onnx__NodeProto *proto)
 {
-        uint32_t most = op == SL_OP_SPLIT ? SL_NODE_OUTPUTS_MAX : 1;
+        uint32_t most = sl_op_outputs(op), n = proto->n_output < most ? (uint32_t)proto->n_output : most;
 
-        return n_output < most ? (uint32_t)n_output : most;
+        while (n > 1 && !*proto->output[n - 1])
+                n--;
+        return n;
+}
+
+static int copy_words(
+        struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_canonical *row, struct sl_draft *draft)
+{
+        for (const struct sl_canonical_words *words = row->words; words && words->name; words++) {
+                int result = sl_onnx_word(im, node, words->name, words->words, words->id, &draft->attrs);
+
+                if (result < 0)
+                        return result;
+        }
+        return 0;
 }
 
 static int import_known(struct sl_importer *im, struct sl_onnx_node *node, const struct sl_canonical *row, uint32_t op)
 {
-        struct sl_draft draft = {.op = op, .n_outputs = outputs_of(op, node->proto->n_output)};
+        struct sl_draft draft = {.op = op, .n_outputs = outputs_of(op, node->proto)};
         int result = find_inputs(im, node);
 
         if (result == 0)
                 result = copy_attrs(im, node, row, &draft);
+        if (result == 0)
+                result = copy_words(im, node, row, &draft);
         if (result < 0)
                 return result;
         if (!node->proto->n_output)

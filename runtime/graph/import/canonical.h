@@ -12,12 +12,20 @@
  */
 typedef int (*sl_canonical_fn)(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+/* A string attribute of which every value has a number: its place in @words. */
+struct sl_canonical_words {
+        const char *name;
+        uint32_t id;       /* of the attribute that holds the number */
+        const char *words; /* "nearest linear cubic" */
+};
+
 struct sl_canonical {
-        const char *name;       /* ONNX's, when it is no row of SL_OPS */
-        uint32_t op;            /* of the draft */
-        const char *attrs;      /* " axis keepdims ": go over as they are */
-        const char *understood; /* read by the function, or without effect on inference */
-        sl_canonical_fn adapt;  /* NULL: nothing more to do */
+        const char *name;                       /* ONNX's, when it is no row of SL_OPS */
+        uint32_t op;                            /* of the draft */
+        const char *attrs;                      /* " axis keepdims ": go over as they are */
+        const char *understood;                 /* read by the function, or without effect on inference */
+        const struct sl_canonical_words *words; /* ends with one that has no name */
+        sl_canonical_fn adapt;                  /* NULL: nothing more to do */
 };
 
 /* canonical_shape.c */
@@ -43,3 +51,7 @@ int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, s
 int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_arg(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_recurrent.c */
+int sl_canonical_recurrent(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

@@ -3,6 +3,9 @@
  * (UPPER) or before (LOWER). The spatial sizes matter only where the stride is not 1.
  */
 #include "import/canonical.h"
+#include "shape/window.h"
+
+#include <errno.h>
 
 #define SPATIAL_MAX (SL_RANK_MAX - 2)
 
@@ -23,18 +26,21 @@ static bool in_range(int64_t value)
 
 static int64_t kernel_size(const struct sl_importer *im, const struct sl_draft *draft, uint32_t i)
 {
-        if (draft->op != SL_OP_CONV)
+        uint32_t weights = sl_window_weights(draft->op);
+
+        if (!weights)
                 return sl_attrs_ints(&draft->attrs, SL_ATTR_KERNEL_SHAPE, i, 0);
-        return im->graph->values[draft->inputs[1]].tensor.shape.dims[i + 2];
+        return im->graph->values[draft->inputs[weights]].tensor.shape.dims[i + 2];
 }
 
 static int pad_same(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, bool lower)
 {
         const struct sl_shape *shape = &im->graph->values[draft->inputs[0]].tensor.shape;
         uint32_t n = shape->rank < 2 ? 0 : shape->rank - 2;
+        uint32_t weights = sl_window_weights(draft->op);
         int64_t pads[2 * SPATIAL_MAX];
 
-        if (draft->op == SL_OP_CONV && im->graph->values[draft->inputs[1]].tensor.shape.rank != shape->rank)
+        if (weights && im->graph->values[draft->inputs[weights]].tensor.shape.rank != shape->rank)
                 return sl_import_wrong(im, node, "data and weights have different ranks");
         for (uint32_t i = 0; i < n; i++) {
                 int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), kernel = kernel_size(im, draft, i);
@@ -55,6 +61,7 @@ int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node,
 {
         bool explicit = false, valid = false, upper = false, lower = false;
         bool given = sl_onnx_is(node, "auto_pad", "NOTSET", &explicit) == 0;
+        uint32_t weights = sl_window_weights(draft->op);
 
         sl_onnx_is(node, "auto_pad", "VALID", &valid);
         sl_onnx_is(node, "auto_pad", "SAME_UPPER", &upper);
@@ -64,9 +71,79 @@ int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node,
         if (!valid && !upper && !lower)
                 return sl_import_wrong(im, node, "auto_pad is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER");
         sl_attrs_remove(&draft->attrs, SL_ATTR_PADS);
-        if (valid || draft->n_inputs < (draft->op == SL_OP_CONV ? 2u : 1u))
+        if (valid || draft->n_inputs <= weights)
                 return 0;
-        if (draft->inputs[0] == SL_VALUE_NONE || (draft->op == SL_OP_CONV && draft->inputs[1] == SL_VALUE_NONE))
+        if (draft->inputs[0] == SL_VALUE_NONE || draft->inputs[weights] == SL_VALUE_NONE)
                 return sl_import_wrong(im, node, "an input is missing");
         return pad_same(im, node, draft, lower);
+}
+
+/* One spatial dimension of a ConvTranspose that says how large its output is (@wanted): what the window makes too much is cut off.
+ */
+static int cut_to(struct sl_draft *draft, uint32_t i, int64_t size, int64_t kernel, int64_t wanted, bool upper, int64_t *ret_begin,
+        int64_t *ret_end, int64_t *extra)
+{
+        int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), total;
+        int64_t dilation = sl_attrs_ints(&draft->attrs, SL_ATTR_DILATIONS, i, 1);
+
+        if (!in_range(stride) || !in_range(dilation) || !in_range(kernel) || !in_range(size) || *extra < 0 || *extra > INT32_MAX)
+                return -EBADMSG;
+        total = stride * (size - 1) + *extra + (kernel - 1) * dilation + 1;
+        if (wanted < 1 || total - wanted < -(int64_t)INT32_MAX)
+                return -EBADMSG;
+        total -= wanted;
+        if (total < 0) {
+                *extra -= total;
+                total = 0;
+        }
+        *ret_begin = upper ? total / 2 : total - total / 2;
+        *ret_end = total - *ret_begin;
+        return 0;
+}
+
+/* The output's size, where the file says it, becomes pads: those at the end get the odd element for SAME_UPPER. */
+int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        struct sl_attr sizes = {.count = 0};
+        const struct sl_attr *told = sl_attrs_find(&draft->attrs, SL_ATTR_OUTPUT_SHAPE);
+        int64_t pads[2 * SPATIAL_MAX], extra[SPATIAL_MAX];
+        bool upper = false, lower = false, valid = false;
+        const struct sl_shape *x, *w;
+        uint32_t n;
+
+        sl_onnx_is(node, "auto_pad", "SAME_UPPER", &upper);
+        sl_onnx_is(node, "auto_pad", "SAME_LOWER", &lower);
+        sl_onnx_is(node, "auto_pad", "VALID", &valid);
+        if (told)
+                sizes = *told;
+        sl_attrs_remove(&draft->attrs, SL_ATTR_OUTPUT_SHAPE);
+        if (upper || lower || valid)
+                sl_attrs_remove(&draft->attrs, SL_ATTR_PADS);
+        if (!upper && !lower && !told)
+                return 0;
+        if (draft->n_inputs < 2 || draft->inputs[0] == SL_VALUE_NONE || draft->inputs[1] == SL_VALUE_NONE)
+                return sl_import_wrong(im, node, "an input is missing");
+        x = &im->graph->values[draft->inputs[0]].tensor.shape;
+        w = &im->graph->values[draft->inputs[1]].tensor.shape;
+        if (x->rank < 3 || w->rank != x->rank || (told && sizes.count != x->rank - 2 && sizes.count != x->rank))
+                return sl_import_wrong(im, node, "its data, weights and output_shape have different ranks");
+        n = x->rank - 2;
+        for (uint32_t i = 0; i < n; i++) {
+                int64_t stride = sl_attrs_ints(&draft->attrs, SL_ATTR_STRIDES, i, 1), wanted = 0;
+
+                extra[i] = sl_attrs_ints(&draft->attrs, SL_ATTR_OUTPUT_PADDING, i, 0);
+                if (x->dims[i + 2] < 0 || w->dims[i + 2] < 0)
+                        return sl_import_refuse(im, node, "output_shape or auto_pad of a size that is not known");
+                if (told)
+                        wanted = sizes.ints[sizes.count - n + i];
+                else if (!in_range(stride) || !in_range(x->dims[i + 2]))
+                        return sl_import_wrong(im, node, "a size or stride is out of range");
+                else
+                        wanted = stride * x->dims[i + 2];
+                if (cut_to(draft, i, x->dims[i + 2], w->dims[i + 2], wanted, upper, &pads[i], &pads[i + n], &extra[i]) < 0)
+                        return sl_import_wrong(im, node, "a kernel size, stride, dilation or output size is out of range");
+        }
+        if (sl_attrs_set_ints(&draft->attrs, SL_ATTR_OUTPUT_PADDING, extra, n) < 0)
+                return sl_import_wrong(im, node, "too many attributes");
+        return sl_attrs_set_ints(&draft->attrs, SL_ATTR_PADS, pads, 2 * n);
 }

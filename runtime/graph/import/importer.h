@@ -77,6 +77,10 @@ int sl_onnx_is(const struct sl_onnx_node *node, const char *name, const char *te
 int sl_onnx_copy_attr(
         struct sl_importer *im, const struct sl_onnx_node *node, const char *name, uint32_t id, struct sl_attrs *attrs);
 
+/* A string that is one of @words ("nearest linear cubic") becomes its place among them. -ENOTSUP: it is none of them. */
+int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, const char *words, uint32_t id,
+        struct sl_attrs *attrs);
+
 /* -ENOTSUP with what is refused, the operator, its domain, the opset and the node. */
 int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 /* -EBADMSG in the same form. */

@@ -58,6 +58,19 @@ static int copy_ints(struct sl_importer *im, const struct sl_onnx_node *node, co
         return sl_attrs_set_ints(attrs, id, attr->ints, (uint32_t)attr->n_ints);
 }
 
+static int copy_floats(struct sl_importer *im, const struct sl_onnx_node *node, const Onnx__AttributeProto *attr, uint32_t id,
+        struct sl_attrs *attrs)
+{
+        double floats[SL_ATTR_INTS_MAX];
+
+        if (attr->n_floats > SL_ATTR_INTS_MAX)
+                return sl_error_set(im->error, E2BIG, "node \"%s\" (%s): attribute %s has %zu elements, at most %d", node->name,
+                        node->proto->op_type, attr->name, attr->n_floats, SL_ATTR_INTS_MAX);
+        for (size_t i = 0; i < attr->n_floats; i++)
+                floats[i] = (double)attr->floats[i];
+        return sl_attrs_set_floats(attrs, id, floats, (uint32_t)attr->n_floats);
+}
+
 int sl_onnx_copy_attr(
         struct sl_importer *im, const struct sl_onnx_node *node, const char *name, uint32_t id, struct sl_attrs *attrs)
 {
@@ -72,7 +85,29 @@ int sl_onnx_copy_attr(
                 return sl_attrs_set_float(attrs, id, (double)attr->f);
         case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
                 return copy_ints(im, node, attr, id, attrs);
+        case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
+                return copy_floats(im, node, attr, id, attrs);
         default:
                 return wrong_type(im, node, name);
         }
+}
+
+int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, const char *words, uint32_t id,
+        struct sl_attrs *attrs)
+{
+        const Onnx__AttributeProto *attr = sl_onnx_attr(node, name);
+        int64_t place = 0;
+
+        if (!attr)
+                return 0;
+        if (attr->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING || !attr->has_s)
+                return wrong_type(im, node, name);
+        for (size_t length; *words; place++) {
+                length = strcspn(words, " ");
+                if (length == attr->s.len && !memcmp(words, attr->s.data, length))
+                        return sl_attrs_set_int(attrs, id, place);
+                words += length + strspn(words + length, " ");
+        }
+        return sl_error_set(im->error, ENOTSUP, "node \"%s\" (%s): attribute %s has the value \"%.*s\", which is unknown",
+                node->name, node->proto->op_type, name, (int)(attr->s.len < 40 ? attr->s.len : 40), (const char *)attr->s.data);
 }
