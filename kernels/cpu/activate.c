@@ -7,18 +7,19 @@ static inline __attribute__((always_inline)) __m512 activate(uint32_t activation
 
         switch (activation) {
         case SL_ACT_SIGMOID:
-                return sl_vector_sigmoid(x);
+                return sl_sigmoid_16(x);
         case SL_ACT_TANH:
-                return sl_vector_tanh(x);
+                return sl_tanh_16(x);
         case SL_ACT_LEAKY_RELU:
                 return _mm512_mask_mul_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ), x, a);
         case SL_ACT_HARD_SWISH:
-                return _mm512_mul_ps(
-                        x, sl_vector_clip(_mm512_fmadd_ps(x, sl_vector_set(1.0f / 6), sl_vector_set(0.5f)), zero, one));
+                return sl_hard_swish_16(x);
+        case SL_ACT_GELU_ERF:
+                return sl_gelu_16(x);
         case SL_ACT_SWISH:
-                return _mm512_mul_ps(x, sl_vector_sigmoid(_mm512_mul_ps(a, x)));
+                return sl_swish_16(x, a);
         case SL_ACT_ELU:
-                return _mm512_mask_mul_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ), a, _mm512_sub_ps(sl_vector_exp(x), one));
+                return _mm512_mask_mul_ps(x, _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ), a, _mm512_sub_ps(sl_exp_16(x), one));
         default:
                 return x;
         }
@@ -47,6 +48,7 @@ void sl_finish_activate(const struct sl_finish *finish, float *data, int64_t str
                 CASE(SL_ACT_SIGMOID);
                 CASE(SL_ACT_TANH);
                 CASE(SL_ACT_LEAKY_RELU);
+                CASE(SL_ACT_GELU_ERF);
                 CASE(SL_ACT_HARD_SWISH);
                 CASE(SL_ACT_SWISH);
                 CASE(SL_ACT_ELU);

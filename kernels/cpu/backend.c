@@ -40,11 +40,7 @@ static sl_cpu_describe *const calls[SL_OP_COUNT] = {
         [SL_OP_SOFTMAX] = sl_cpu_describe_softmax,
         [SL_OP_LOG_SOFTMAX] = sl_cpu_describe_softmax,
         [SL_OP_ELU] = sl_cpu_describe_function,
-        [SL_OP_SIGMOID] = sl_cpu_describe_function,
-        [SL_OP_TANH] = sl_cpu_describe_function,
         [SL_OP_SOFTPLUS] = sl_cpu_describe_function,
-        [SL_OP_GELU] = sl_cpu_describe_function,
-        [SL_OP_EXP] = sl_cpu_describe_function,
         [SL_OP_LOG] = sl_cpu_describe_function,
 };
 
@@ -58,7 +54,11 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_LEAKY_RELU] = &sl_cpu_unary,
         [SL_OP_HARD_SIGMOID] = &sl_cpu_unary,
         [SL_OP_HARD_SWISH] = &sl_cpu_unary,
+        [SL_OP_SIGMOID] = &sl_cpu_unary,
+        [SL_OP_TANH] = &sl_cpu_unary,
+        [SL_OP_GELU] = &sl_cpu_unary,
         [SL_OP_ERF] = &sl_cpu_unary,
+        [SL_OP_EXP] = &sl_cpu_unary,
         [SL_OP_SQRT] = &sl_cpu_unary,
         [SL_OP_RECIPROCAL] = &sl_cpu_unary,
         [SL_OP_NEG] = &sl_cpu_unary,

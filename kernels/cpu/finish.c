@@ -19,6 +19,7 @@ static bool set_activation(const struct sl_epilogue *e, struct sl_finish *finish
         case SL_ACT_SIGMOID:
         case SL_ACT_TANH:
         case SL_ACT_LEAKY_RELU:
+        case SL_ACT_GELU_ERF:
         case SL_ACT_HARD_SWISH:
         case SL_ACT_SWISH:
         case SL_ACT_ELU:

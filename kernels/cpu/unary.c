@@ -1,8 +1,9 @@
 /*
- * Functions of one element that a compiler vectorises by itself, and a few rare ones that call the C library. Input and output have
+ * Functions of one element that a compiler vectorises by itself, and two rare ones that call the C library. Input and output have
  * one shape and layout, so both are seen flat; the output may lie exactly on the input.
  */
 #include "cpu/operator.h"
+#include "cpu/vector_math.h"
 
 #include <math.h>
 
@@ -44,7 +45,12 @@ DEFINE_FLAT(rounds, float, rintf(x))
 DEFINE_FLAT(sign, float, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x)
 DEFINE_FLAT(square_root, float, sqrtf(x))
 DEFINE_FLAT(reciprocal, float, 1.0f / x)
-DEFINE_FLAT(error_function, float, erff(x))
+DEFINE_FLAT(error_function, float, sl_erf(x))
+DEFINE_FLAT(power_of_e, float, sl_exp(x))
+DEFINE_FLAT(tangent, float, sl_tanh(x))
+DEFINE_FLAT(sigmoid, float, sl_sigmoid(x))
+DEFINE_FLAT(gelu, float, sl_gelu(x))
+DEFINE_FLAT(gelu_by_tanh, float, sl_gelu_tanh(x))
 DEFINE_FLAT(sine, float, sinf(x))
 DEFINE_FLAT(cosine, float, cosf(x))
 DEFINE_FLAT(invert, uint8_t, !x)
@@ -64,6 +70,10 @@ static flat_function *const functions[SL_OP_COUNT] = {
         [SL_OP_SQRT] = square_root,
         [SL_OP_RECIPROCAL] = reciprocal,
         [SL_OP_ERF] = error_function,
+        [SL_OP_EXP] = power_of_e,
+        [SL_OP_TANH] = tangent,
+        [SL_OP_SIGMOID] = sigmoid,
+        [SL_OP_GELU] = gelu,
         [SL_OP_SIN] = sine,
         [SL_OP_COS] = cosine,
         [SL_OP_NOT] = invert,
@@ -103,6 +113,8 @@ static bool unary_plan(const struct sl_node_desc *node, void *state, struct sl_c
         if (x->dtype != (node->op == SL_OP_NOT ? SL_DTYPE_BOOL : SL_DTYPE_F32) || y->dtype != x->dtype || !sl_cpu_same_place(x, y))
                 return false;
         unary->function = functions[node->op];
+        if (node->op == SL_OP_GELU && sl_attrs_int(&node->attrs, SL_ATTR_APPROXIMATE, 0))
+                unary->function = gelu_by_tanh;
         unary->elements = (int64_t)sl_shape_elements(&x->shape);
         read_parameters(node, unary);
         return unary->function != NULL;
