@@ -11,6 +11,7 @@
 #include "import.h"
 #include "last_words.h"
 #include "lower.h"
+#include "lower_options.h"
 #include "pass.h"
 #include "sandbox.h"
 
@@ -26,10 +27,12 @@ static const struct option options[] = {
 #define X(id, name) {name, required_argument, NULL, SL_CHILD_ARG_##id},
         SL_CHILD_ARGS(X)
 #undef X
-                {0},
+                {SL_CHILD_OPTION, required_argument, NULL, SL_CHILD_ARG_COUNT},
+        {0},
 };
 
 struct arguments {
+        struct sl_lower_options lowering;
         const char *texts[SL_CHILD_ARG_COUNT];
         uint64_t numbers[SL_CHILD_ARG_COUNT];
 };
@@ -53,33 +56,34 @@ static int parse_number(struct arguments *arguments, uint32_t arg, struct sl_err
         return 0;
 }
 
-static int read_arguments(int argc, char **argv, struct arguments *arguments)
+static int read_arguments(int argc, char **argv, struct arguments *arguments, struct sl_error *error)
 {
         int arg;
 
+        sl_lower_options_init(&arguments->lowering);
         opterr = 0;
         optind = 1;
         while ((arg = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (arg < 0 || arg >= SL_CHILD_ARG_COUNT)
+                if (arg == SL_CHILD_ARG_COUNT && sl_lower_options_parse(&arguments->lowering, optarg, error) < 0)
                         return -EINVAL;
-                arguments->texts[arg] = optarg;
+                if (arg < 0 || arg > SL_CHILD_ARG_COUNT)
+                        return sl_error_set(error, EINVAL, "an argument that is not known");
+                if (arg < SL_CHILD_ARG_COUNT)
+                        arguments->texts[arg] = optarg;
         }
         return 0;
 }
 
 static int check_arguments(struct arguments *arguments, struct sl_error *error)
 {
-        if (!arguments->texts[SL_CHILD_ARG_MODEL] || !arguments->texts[SL_CHILD_ARG_BACKEND])
-                return sl_error_set(error, EINVAL, "--model and --backend are wanted");
-        for (uint32_t arg = SL_CHILD_ARG_BATCH_MAX; arg < SL_CHILD_ARG_COUNT; arg++) {
+        if (!arguments->texts[SL_CHILD_ARG_MODEL])
+                return sl_error_set(error, EINVAL, "--model is missing");
+        for (uint32_t arg = SL_CHILD_ARG_MODEL + 1; arg < SL_CHILD_ARG_COUNT; arg++) {
                 int r = parse_number(arguments, arg, error);
 
                 if (r < 0)
                         return r;
         }
-        if (arguments->numbers[SL_CHILD_ARG_BATCH_MAX] > UINT32_MAX)
-                return sl_error_set(error, EINVAL, "--batch-max is %llu, the limit is %u",
-                        (unsigned long long)arguments->numbers[SL_CHILD_ARG_BATCH_MAX], UINT32_MAX);
         return 0;
 }
 
@@ -97,20 +101,18 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
         return sl_sandbox_enter(&limits, error);
 }
 
-static int compile_model(const struct arguments *arguments, struct sl_error *error)
+int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        int r = sl_import_onnx(arguments->texts[SL_CHILD_ARG_MODEL], &sl_graph_limits_default, &graph, error);
+        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
+        int r = sl_import_onnx(model_path, &limits, &graph, error);
 
         if (r == 0)
-                r = sl_passes_run(graph, (uint32_t)arguments->numbers[SL_CHILD_ARG_WITHOUT], error);
+                r = sl_passes_run(graph, lowering->without_passes, error);
         if (r == 0)
-                r = sl_lowered_new(graph, arguments->texts[SL_CHILD_ARG_BACKEND],
-                        (uint32_t)arguments->numbers[SL_CHILD_ARG_BATCH_MAX], &lowered, error);
-        if (r < 0)
-                return r;
-        return sl_lowered_write(lowered, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
+                r = sl_lowered_new(graph, lowering, &lowered, error);
+        return r < 0 ? r : sl_lowered_write(lowered, fd, error);
 }
 
 static int run(struct arguments *arguments, struct sl_error *error)
@@ -123,7 +125,8 @@ static int run(struct arguments *arguments, struct sl_error *error)
         if (r < 0)
                 return r;
         sl_cpu_use_one_thread();
-        r = compile_model(arguments, error);
+        r = sl_compile_here(
+                arguments->texts[SL_CHILD_ARG_MODEL], &arguments->lowering, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
         if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
                 return r;
         return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);
@@ -142,11 +145,9 @@ int sl_compile_child_main(int argc, char **argv)
 {
         struct arguments arguments = {0};
         struct sl_error error = {0};
-        int r = read_arguments(argc, argv, &arguments);
+        int r = read_arguments(argc, argv, &arguments, &error);
 
-        if (r < 0)
-                sl_error_set(&error, EINVAL, "an option that is not known");
-        else
+        if (r == 0)
                 r = run(&arguments, &error);
         if (r == 0)
                 return 0;

@@ -1,18 +1,17 @@
 /*
- * What the two sides of a compilation agree on: the arguments of the child, and the one line that it reports. Private to
+ * What the two sides of a compilation agree on: the arguments of the child, of which the first is the name of the command, and the
+ * one line that it reports. Private to
  * runtime/compile. The line is "ERRNO TEXT\n"; it is written only when the child fails.
  */
 #pragma once
 
+#define SL_CHILD_COMMAND   "compiler"
 #define SL_CHILD_PLAN_FD   3
 #define SL_CHILD_REPORT_FD 4
 
 /* id, long option: each takes one value */
 #define SL_CHILD_ARGS(X)                                                                                                           \
         X(MODEL, "model")               /* path of model.onnx */                                                                   \
-        X(BACKEND, "backend")           /* "cpu" or "ref" */                                                                       \
-        X(BATCH_MAX, "batch-max")       /* top of the ladder */                                                                    \
-        X(WITHOUT, "without")           /* bits of the passes to leave out */                                                      \
         X(MEMORY_BYTES, "memory-bytes") /* address space */                                                                        \
         X(SECONDS, "seconds")           /* processor time */                                                                       \
         X(PARENT, "parent")             /* process id of who starts the child */                                                   \
@@ -26,6 +25,7 @@ enum sl_child_arg {
                 SL_CHILD_ARG_COUNT,
 };
 
-#define SL_CHILD_BATCH_MAX_DEFAULT    32u
 #define SL_CHILD_MEMORY_BYTES_DEFAULT (8ull << 30)
-#define SL_CHILD_SECONDS_DEFAULT      120ull
+
+/* And of each row of lower_options.h: KEY=VALUE. */
+#define SL_CHILD_OPTION "option"

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_args.h"
+#include "lower_options.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +31,8 @@
 
 #define WALL_PER_PROCESSOR_SECOND 2
 #define ARG_TEXT_BYTES            32
-#define FD_FLOOR                  10 /* above the numbers that the child's descriptors get */
+#define OPTION_TEXT_BYTES         (SL_LOWER_OPTION_TEXT_BYTES + 64) /* its name in front */
+#define FD_FLOOR                  10                                /* above the numbers that the child's descriptors get */
 
 extern char **environ;
 
@@ -42,6 +44,16 @@ struct sl_compilation {
 
 SL_DEFINE_CLEANUP(struct sl_compilation *, sl_compile_cancel)
 
+/* The lower of the caller's limit and the model's own; tuning has a bound of its own and comes on top. */
+static uint64_t time_limit(const struct sl_compile_options *options)
+{
+        const struct sl_lower_options *lowering = options->lowering;
+        uint64_t own = lowering->plan_seconds;
+
+        return (options->seconds && options->seconds < own ? options->seconds : own) +
+               (lowering->tune == SL_TUNE_OFF ? 0 : lowering->tune_seconds);
+}
+
 static struct sl_compilation *compilation_new(const struct sl_compile_options *options)
 {
         struct sl_compilation *compilation = calloc(1, sizeof(*compilation));
@@ -51,7 +63,7 @@ static struct sl_compilation *compilation_new(const struct sl_compile_options *o
         compilation->pid_fd = compilation->timer_fd = compilation->epoll_fd = -1;
         compilation->plan_fd = compilation->report_fd = -1;
         compilation->memory_bytes = options->memory_bytes ? options->memory_bytes : SL_CHILD_MEMORY_BYTES_DEFAULT;
-        compilation->seconds = options->seconds ? options->seconds : SL_CHILD_SECONDS_DEFAULT;
+        compilation->seconds = time_limit(options);
         return compilation;
 }
 
@@ -94,13 +106,23 @@ static int make_pipe(struct sl_compilation *compilation, int *ret_write_fd, stru
 
 struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
-        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 1];
+        char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
+        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_LOWER_OPTION_COUNT + 1];
 };
 
 static char *number_text(struct arguments *arguments, enum sl_child_arg arg, uint64_t value)
 {
         snprintf(arguments->numbers[arg], ARG_TEXT_BYTES, "%llu", (unsigned long long)value);
         return arguments->numbers[arg];
+}
+
+static char *option_text(struct arguments *arguments, const struct sl_lower_options *lowering, enum sl_lower_option option)
+{
+        char value[SL_LOWER_OPTION_TEXT_BYTES];
+
+        sl_lower_options_text(lowering, option, value);
+        snprintf(arguments->options[option], OPTION_TEXT_BYTES, "%s=%s", sl_lower_option_name(option), value);
+        return arguments->options[option];
 }
 
 static void fill_arguments(struct arguments *arguments, const char *program, const struct sl_compile_options *options,
@@ -111,12 +133,8 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
                 SL_CHILD_ARGS(X)
 #undef X
         };
-        uint32_t batch_max = options->batch_max ? options->batch_max : SL_CHILD_BATCH_MAX_DEFAULT;
         char *values[SL_CHILD_ARG_COUNT] = {
                 [SL_CHILD_ARG_MODEL] = (char *)options->model_path,
-                [SL_CHILD_ARG_BACKEND] = (char *)(options->backend ? options->backend : "cpu"),
-                [SL_CHILD_ARG_BATCH_MAX] = number_text(arguments, SL_CHILD_ARG_BATCH_MAX, batch_max),
-                [SL_CHILD_ARG_WITHOUT] = number_text(arguments, SL_CHILD_ARG_WITHOUT, options->without_passes),
                 [SL_CHILD_ARG_MEMORY_BYTES] = number_text(arguments, SL_CHILD_ARG_MEMORY_BYTES, compilation->memory_bytes),
                 [SL_CHILD_ARG_SECONDS] = number_text(arguments, SL_CHILD_ARG_SECONDS, compilation->seconds),
                 [SL_CHILD_ARG_PARENT] = number_text(arguments, SL_CHILD_ARG_PARENT, (uint64_t)getpid()),
@@ -126,10 +144,14 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         char **next = arguments->argv;
 
         *next++ = (char *)program;
-        *next++ = (char *)"compile";
+        *next++ = (char *)SL_CHILD_COMMAND;
         for (uint32_t i = 0; i < SL_CHILD_ARG_COUNT; i++) {
                 *next++ = (char *)flags[i];
                 *next++ = values[i];
+        }
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                *next++ = (char *)"--" SL_CHILD_OPTION;
+                *next++ = option_text(arguments, options->lowering, (enum sl_lower_option)i);
         }
         *next = NULL;
 }
@@ -213,7 +235,7 @@ static int watch_child(struct sl_compilation *compilation, struct sl_error *erro
         return 0;
 }
 
-int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
+static int start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *compilation = compilation_new(options);
         SL_CLEANUP(sl_cleanup_fd) int report_fd = -1;
@@ -238,6 +260,17 @@ int sl_compile_start(const struct sl_compile_options *options, struct sl_compila
                 return r;
         *ret_compilation = sl_take(compilation);
         return 0;
+}
+
+int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
+{
+        struct sl_compile_options complete = *options;
+        struct sl_lower_options defaults;
+
+        sl_lower_options_init(&defaults);
+        if (!complete.lowering)
+                complete.lowering = &defaults;
+        return start(&complete, ret_compilation, error);
 }
 
 int sl_compile_fd(const struct sl_compilation *compilation)

@@ -11,15 +11,14 @@
 #include <sys/types.h>
 
 struct sl_error;
+struct sl_lower_options;
 
 struct sl_compile_options {
-        const char *program;     /* the executable to start; NULL: /proc/self/exe */
-        const char *model_path;  /* .../NAME/VERSION/model.onnx */
-        const char *backend;     /* "cpu" or "ref"; NULL: "cpu" */
-        uint32_t batch_max;      /* the ladder is 1, 2, 4, ... batch_max; 0: 32 */
-        uint32_t without_passes; /* bits of enum sl_pass */
-        uint64_t memory_bytes;   /* limit of the child's address space; 0: 8 GiB */
-        uint64_t seconds;        /* limit of the child's processor time and (doubled) of its wall time; 0: 120 */
+        const char *program;                     /* the executable to start; NULL: /proc/self/exe */
+        const char *model_path;                  /* .../NAME/VERSION/model.onnx */
+        const struct sl_lower_options *lowering; /* NULL: the defaults */
+        uint64_t memory_bytes;                   /* limit of the child's address space; 0: 8 GiB */
+        uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
 
 /* A compilation under way. One owner thread, with which the child dies; it also inherits that thread's processor affinity. */
@@ -43,6 +42,12 @@ struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation);
 
 /* Start and finish in one call, for tools and tests. */
 int sl_compile(const struct sl_compile_options *options, int *ret_plan_fd, struct sl_error *error);
+
+/*
+ * The same in this process, without limits other than those of @lowering, for tools: writes the plan file to @fd. Whoever calls it
+ * trusts the model file. Return: 0; -errno with text.
+ */
+int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int fd, struct sl_error *error);
 
 /* The child's side: main() of `starling compile` hands its arguments on. Exit status: 0, or 1 after writing the line. */
 int sl_compile_child_main(int argc, char **argv);

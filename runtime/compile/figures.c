@@ -20,11 +20,11 @@ static void fill_size(const struct sl_program *program, uint32_t i, struct sl_co
         figures->n_reorders[i] = program->placement->n_reorders;
 }
 
-int sl_compile_figures(const struct sl_graph *graph, const char *backend, uint32_t batch_max,
-        struct sl_compile_figures *ret_figures, struct sl_error *error)
+int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_compile_figures *ret_figures,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        int r = sl_lowered_new(graph, backend, batch_max, &lowered, error);
+        int r = sl_lowered_new(graph, options, &lowered, error);
 
         if (r == 0)
                 r = sl_lowered_measure(lowered, error);

@@ -10,6 +10,7 @@
 
 struct sl_error;
 struct sl_graph;
+struct sl_lower_options;
 
 struct sl_compile_figures {
         char backend[16];
@@ -23,5 +24,5 @@ struct sl_compile_figures {
 };
 
 /* @graph: after the passes. Return: 0, or what sl_lowered_new() says. */
-int sl_compile_figures(const struct sl_graph *graph, const char *backend, uint32_t batch_max,
-        struct sl_compile_figures *ret_figures, struct sl_error *error);
+int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_compile_figures *ret_figures,
+        struct sl_error *error);

@@ -68,6 +68,10 @@ static int place_blocks(struct sl_lowered *lowered, struct sl_error *error)
                 if (r < 0)
                         return sl_error_set(error, -r, "batch %u: no memory plan for %u blocks", lowered->programs[i].batch,
                                 schedule->n_blocks);
+                if (schedule->workspace_bytes > lowered->options.workspace_bytes_max)
+                        return sl_error_set(error, E2BIG, "batch %u: a workspace of %llu bytes, workspace_bytes_max is %llu",
+                                lowered->programs[i].batch, (unsigned long long)schedule->workspace_bytes,
+                                (unsigned long long)lowered->options.workspace_bytes_max);
                 lowered->info.workspace_bytes[i] = schedule->workspace_bytes;
         }
         return 0;
@@ -130,27 +134,38 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struc
         return 0;
 }
 
-int sl_lowered_new(const struct sl_graph *graph, const char *backend, uint32_t batch_max, struct sl_lowered **ret_lowered,
+int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
         struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
+        const char *backend = sl_lower_options_backend(options);
         int r;
 
         if (!lowered)
                 return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*lowered));
-        if (!batch_max)
-                return sl_error_set(error, EINVAL, "the largest batch is 0, at least 1 is wanted");
-        r = sl_ladder_choose(graph, batch_max, &lowered->info, error);
+        lowered->options = *options;
+        r = sl_ladder_choose(graph, options->batch_max, &lowered->info, error);
         if (r < 0)
                 return r;
-        if (strlen(backend) >= sizeof(lowered->info.backend))
-                return sl_error_set(error, ENOTSUP, "there is no backend \"%s\"", backend);
         memcpy(lowered->info.backend, backend, strlen(backend));
         r = lower(lowered, graph, error);
         if (r < 0)
                 return r;
         *ret_lowered = sl_take(lowered);
         return 0;
+}
+
+struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options)
+{
+        struct sl_graph_limits limits = sl_graph_limits_default;
+
+        limits.nodes = options->nodes_max;
+        limits.values = 2 * options->nodes_max;
+        limits.constant_bytes = options->model_bytes_max;
+        limits.tensor_bytes = options->tensor_bytes_max;
+        if (limits.file_bytes > options->model_bytes_max)
+                limits.file_bytes = options->model_bytes_max;
+        return limits;
 }
 
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)

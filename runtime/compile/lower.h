@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "graph.h"
+#include "lower_options.h"
 #include "plan.h"
 
 #include <stdint.h>
@@ -23,20 +25,24 @@ struct sl_program {
 };
 
 struct sl_lowered {
+        struct sl_lower_options options;
         struct sl_plan_info info; /* complete but for weights_bytes, which the writer finds out */
         struct sl_program programs[SL_PLAN_BATCHES_MAX];
         struct sl_packing *packing;
 };
 
 /*
- * @graph: imported and rewritten by the passes; must outlive the result. @batch_max: at least 1.
- * Return: 0; -EINVAL, -ENOTSUP, -E2BIG, -EOVERFLOW, -ENOMEM; the text names the batch size and the node.
+ * @graph: imported and rewritten by the passes; must outlive the result.
+ * Return: 0; -EINVAL, -ENOTSUP, -E2BIG, -EOVERFLOW, -ENOMEM; the text names the batch size and the node, or the limit.
  */
-int sl_lowered_new(const struct sl_graph *graph, const char *backend, uint32_t batch_max, struct sl_lowered **ret_lowered,
+int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
         struct sl_error *error);
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
-/* Writes the plan file to @fd, from its start, and completes lowered->info. Return: 0, -ENOMEM, -errno of write. */
+/* What the options let an import take. Pure. */
+struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options);
+
+/* Writes the plan file to @fd, from its start, and completes lowered->info. Return: 0, -ENOMEM, -E2BIG, -errno of write. */
 int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error);
 
 /* Completes lowered->info and writes nothing. Return: 0, -ENOMEM. */

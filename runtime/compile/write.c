@@ -284,7 +284,7 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
         return write_raw(writer, &writer->header, sizeof(writer->header));
 }
 
-static int write_file(struct sl_lowered *lowered, const struct tables *tables, int fd)
+static int write_file(struct sl_lowered *lowered, const struct tables *tables, int fd, struct sl_error *error)
 {
         const uint64_t counts[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = 1,
@@ -300,11 +300,15 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
         int r;
 
         if (!writer.hash)
-                return -ENOMEM;
+                return sl_error_set(error, ENOMEM, "plan file: no memory for its checksum");
         lowered->info.weights_bytes = tables->constants.data_bytes;
         fill_header(&writer);
         plan_sections(&writer, counts);
-        r = write_sections(&writer, lowered, tables);
+        if (writer.header.file_bytes > lowered->options.plan_bytes_max)
+                r = sl_error_set(error, E2BIG, "a plan file of %llu bytes, plan_bytes_max is %llu",
+                        (unsigned long long)writer.header.file_bytes, (unsigned long long)lowered->options.plan_bytes_max);
+        else if ((r = write_sections(&writer, lowered, tables)) < 0)
+                sl_error_set(error, -r, "plan file: %s", strerror(-r));
         XXH3_freeState(writer.hash);
         return r;
 }
@@ -324,8 +328,10 @@ int sl_lowered_write(struct sl_lowered *lowered, int fd, struct sl_error *error)
         struct tables tables = {0};
         int r = fill_tables(lowered, &tables);
 
-        if (r == 0)
-                r = write_file(lowered, &tables, fd);
+        if (r < 0)
+                sl_error_set(error, -r, "plan file: %s", strerror(-r));
+        else
+                r = write_file(lowered, &tables, fd, error);
         tables_deinit(&tables);
-        return r < 0 ? sl_error_set(error, -r, "plan file: %s", strerror(-r)) : 0;
+        return r;
 }

@@ -1,5 +1,5 @@
 #include "access.h"
-#include "value.h"
+#include "base/value.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 #include "config.h"
 #include "base/error.h"
+#include "base/value.h"
 #include "schema.h"
 #include "setting.h"
-#include "value.h"
 #include "yaml_file.h"
 
 #include <stdio.h>

@@ -3,13 +3,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/quote.h"
+#include "base/value.h"
 #include "config.h"
 #include "log.h"
 #include "notify.h"
 #include "repository.h"
 #include "runtime.h"
 #include "topology.h"
-#include "value.h"
 
 #include <errno.h>
 #include <numa.h>
@@ -73,6 +73,23 @@ static int join_repositories(struct daemon *daemon, const struct sl_config *conf
         return 0;
 }
 
+/* The file, and over it what the command line says of all models. */
+static int read_config(const struct daemon *daemon, struct sl_config **ret_config, struct sl_error *error)
+{
+        struct sl_config *config;
+        int result = sl_config_read(daemon->options->config_path, &config, error);
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < daemon->options->n_lowering && result == 0; i++)
+                result = sl_lower_options_parse(&config->model_defaults.lowering, daemon->options->lowering[i], error);
+        if (result < 0)
+                sl_config_free(config);
+        else
+                *ret_config = config;
+        return result;
+}
+
 /* What there is to serve now. The scan before stays valid until this one has succeeded. */
 static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
 {
@@ -80,7 +97,7 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
         struct sl_repository_scan *scan;
         struct sl_config *config;
         uint32_t n_repositories;
-        int result = sl_config_read(daemon->options->config_path, &config, error);
+        int result = read_config(daemon, &config, error);
 
         if (result < 0)
                 return result;
@@ -314,7 +331,7 @@ static int override(struct daemon *daemon, struct sl_error *error)
 
 static int start(struct daemon *daemon, struct sl_error *error)
 {
-        int result = sl_config_read(daemon->options->config_path, &daemon->config, error);
+        int result = read_config(daemon, &daemon->config, error);
 
         if (result == 0)
                 result = override(daemon, error);

@@ -17,10 +17,12 @@ struct sl_error;
 
 /* What the command line says; it wins over the file. */
 struct sl_daemon_options {
-        const char *config_path; /* NULL: defaults */
-        const char *name;        /* NULL: the configuration's */
-        const char *log_level;   /* NULL: the configuration's */
-        const char *wait;        /* NULL: the configuration's */
+        const char *config_path;     /* NULL: defaults */
+        const char *name;            /* NULL: the configuration's */
+        const char *log_level;       /* NULL: the configuration's */
+        const char *wait;            /* NULL: the configuration's */
+        const char *const *lowering; /* KEY=VALUE over model_defaults, as in lower_options.h */
+        uint32_t n_lowering;
         const char *const *repositories;
         uint32_t n_repositories;
 };

@@ -1,27 +1,16 @@
 #include "model_config.h"
 #include "base/error.h"
-#include "pass.h"
+#include "base/value.h"
 #include "schema.h"
 #include "setting.h"
-#include "value.h"
 #include "yaml_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const backends[] = {"cpu", "ref"};
-
-static const char *const passes[] = {
-#define X(id, name, function) name,
-        SL_PASSES(X)
-#undef X
-};
-
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
 
 static const struct sl_setting settings[] = {
-        SETTING(backend, SL_SETTING_CHOICE, .names = backends, .n_names = 2),
-        SETTING(batch_max, SL_SETTING_NUMBER, .min = 1, .max = 1024),
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = 64),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
@@ -45,11 +34,22 @@ static const cyaml_schema_field_t ensemble_fields[] = {
         CYAML_FIELD_END,
 };
 
+#define FIELD_NUMBER    SL_TEXT_FIELD
+#define FIELD_BYTES     SL_TEXT_FIELD
+#define FIELD_REAL      SL_TEXT_FIELD
+#define FIELD_FLAG      SL_TEXT_FIELD
+#define FIELD_BACKEND   SL_TEXT_FIELD
+#define FIELD_TUNE      SL_TEXT_FIELD
+#define FIELD_PRECISION SL_TEXT_FIELD
+#define FIELD_PASSES    SL_LIST_FIELD
+
+#define LOWERING_FIELD(name, kind, text, least, most) FIELD_##kind(struct sl_model_texts, name),
+
 #define MODEL_FIELDS                                                                                                               \
-        SL_TEXT_FIELD(struct sl_model_texts, backend), SL_TEXT_FIELD(struct sl_model_texts, batch_max),                            \
-                SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),            \
+        SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
+        SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
-                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests), SL_LIST_FIELD(struct sl_model_texts, without_passes),       \
+                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests),                                                             \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -62,15 +62,9 @@ static const cyaml_schema_field_t model_fields[] = {
 
 static const cyaml_schema_value_t model_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sl_model_texts, model_fields)};
 
-const char *sl_model_backend_name(uint32_t backend)
-{
-        return backends[backend];
-}
-
 void sl_model_config_init(struct sl_model_config *config)
 {
         *config = (struct sl_model_config){
-                .batch_max = 32,
                 .instances = 1,
                 .segment_samples = 128,
                 .samples_max = 1u << 20,
@@ -79,6 +73,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_MEAN,
         };
+        sl_lower_options_init(&config->lowering);
 }
 
 /* What the functions below share: the file, the place in it, and where an error goes. */
@@ -96,21 +91,49 @@ struct reading {
                 sl_yaml_file_error((reading)->file, (reading)->error, sl_path, __VA_ARGS__);                                       \
         })
 
-static int apply_passes(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+static int apply_option(
+        const struct reading *reading, enum sl_lower_option option, const char *text, struct sl_model_config *config)
 {
         char wish[SL_WISH_BYTES];
-        uint32_t without = 0;
 
-        for (uint32_t i = 0; i < texts->without_passes_count; i++) {
-                uint64_t pass;
+        if (!text || sl_lower_options_set(&config->lowering, option, text, wish) == 0)
+                return 0;
+        return bad(reading, sl_lower_option_name(option), "\"%s\" is %s", text, wish);
+}
 
-                if (sl_value_choice(texts->without_passes[i], passes, SL_PASS_COUNT, &pass, wish) < 0)
-                        return bad(reading, "without_passes", "\"%s\" is %s", texts->without_passes[i], wish);
-                without |= 1u << pass;
+/* A list becomes one text, names with commas between them; what does not fit cannot be names of passes. */
+static int apply_list(const struct reading *reading, enum sl_lower_option option, char *const *entries, uint32_t n,
+        struct sl_model_config *config)
+{
+        char text[SL_LOWER_OPTION_TEXT_BYTES] = "";
+        size_t used = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? "," : "", entries[i]);
+                if (used >= sizeof(text))
+                        return bad(reading, sl_lower_option_name(option), "a list of %u names is too long", n);
         }
-        if (texts->without_passes)
-                config->without_passes = without;
-        return 0;
+        return entries ? apply_option(reading, option, text, config) : 0;
+}
+
+#define APPLY_TEXT(name)   apply_option(reading, SL_LOWER_OPTION_##name, texts->name, config)
+#define APPLY_NUMBER       APPLY_TEXT
+#define APPLY_BYTES        APPLY_TEXT
+#define APPLY_REAL         APPLY_TEXT
+#define APPLY_FLAG         APPLY_TEXT
+#define APPLY_BACKEND      APPLY_TEXT
+#define APPLY_TUNE         APPLY_TEXT
+#define APPLY_PRECISION    APPLY_TEXT
+#define APPLY_PASSES(name) apply_list(reading, SL_LOWER_OPTION_##name, texts->name, texts->name##_count, config)
+
+static int apply_lowering(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        int result = 0;
+
+#define X(name, kind, text, least, most) result = result < 0 ? result : APPLY_##kind(name);
+        SL_LOWER_OPTIONS(X)
+#undef X
+        return result;
 }
 
 static int apply_specific(const struct reading *reading, const struct sl_version_texts *texts, struct sl_version_policy *policy)
@@ -241,14 +264,14 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
         int result = sl_settings_apply(file, prefix, settings, sizeof(settings) / sizeof(*settings), texts, config, error);
 
         if (result == 0)
-                result = apply_passes(&reading, texts, config);
+                result = apply_lowering(&reading, texts, config);
         if (result == 0)
                 result = apply_versions(&reading, texts->version_policy, config);
         if (result == 0)
                 result = apply_ensemble(&reading, texts->ensemble, config);
-        if (result == 0 && !config->is_ensemble && config->segment_samples < config->batch_max)
+        if (result == 0 && !config->is_ensemble && config->segment_samples < config->lowering.batch_max)
                 result = bad(&reading, texts->segment_samples ? "segment_samples" : "batch_max",
-                        "segment_samples is %u, which is below batch_max, %u", config->segment_samples, config->batch_max);
+                        "segment_samples is %u, which is below batch_max, %u", config->segment_samples, config->lowering.batch_max);
         return result;
 }
 

@@ -2,14 +2,13 @@
  * How one model is served: the options of NAME/config.yaml, and under "model_defaults" in the runtime's own file. An ensemble is a
  * config.yaml with members and a rule instead of version folders.
  *
- *     backend: cpu                  # cpu, ref
- *     batch_max: 32                 # largest batch of a worker
+ *     batch_max: 32                 # largest batch of a worker, and every other option of lower_options.h
  *     instances: 1                  # workers of this model; requests are spread over them
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_requests: 3            # runs of each worker before the model is ready
- *     without_passes: [fuse-bias]   # graph passes that are left out
+ *     without_passes: [fuse-bias]   # the one of them that is a list
  *     version_policy: {latest: 1}   # or {all: true}, or {specific: [1, 3]}
  *     ensemble:
  *       members: [lenet, resnet:2]  # names of models: the newest served version, or NAME:VERSION
@@ -20,6 +19,7 @@
  */
 #pragma once
 
+#include "lower_options.h"
 #include "spec.h"
 
 #include <cyaml/cyaml.h>
@@ -44,9 +44,8 @@ struct sl_version_policy {
 };
 
 struct sl_model_config {
-        uint32_t backend; /* index for sl_model_backend_name() */
-        uint32_t batch_max, instances, segment_samples, samples_max, queue_requests, warmup_requests;
-        uint32_t without_passes; /* bits of enum sl_pass */
+        struct sl_lower_options lowering;
+        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_requests;
         struct sl_version_policy version_policy;
 
         bool is_ensemble;
@@ -55,8 +54,6 @@ struct sl_model_config {
         uint32_t n_members;
         float weights[SL_MEMBERS_MAX]; /* for WEIGHTED_MEAN */
 };
-
-const char *sl_model_backend_name(uint32_t backend);
 
 /* The defaults of the comment above. */
 void sl_model_config_init(struct sl_model_config *config);
@@ -83,10 +80,22 @@ struct sl_ensemble_texts {
         uint32_t weights_count;
 };
 
+#define SL_LOWER_OPTION_TEXTS_NUMBER(name)    char *name;
+#define SL_LOWER_OPTION_TEXTS_BYTES(name)     char *name;
+#define SL_LOWER_OPTION_TEXTS_REAL(name)      char *name;
+#define SL_LOWER_OPTION_TEXTS_FLAG(name)      char *name;
+#define SL_LOWER_OPTION_TEXTS_BACKEND(name)   char *name;
+#define SL_LOWER_OPTION_TEXTS_TUNE(name)      char *name;
+#define SL_LOWER_OPTION_TEXTS_PRECISION(name) char *name;
+#define SL_LOWER_OPTION_TEXTS_PASSES(name)                                                                                         \
+        char **name;                                                                                                               \
+        uint32_t name##_count;
+
 struct sl_model_texts {
-        char *backend, *batch_max, *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests;
-        char **without_passes;
-        uint32_t without_passes_count;
+#define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
+        SL_LOWER_OPTIONS(X)
+#undef X
+        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests;
         struct sl_version_texts *version_policy;
         struct sl_ensemble_texts *ensemble; /* not among the defaults */
 };

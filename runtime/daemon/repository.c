@@ -1,7 +1,7 @@
 #include "repository.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "value.h"
+#include "base/value.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -117,13 +117,24 @@ static int append(struct sl_repository_scan *scan, struct served *served)
         return 0;
 }
 
+static uint64_t mix_options(uint64_t stamp, const struct sl_lower_options *options)
+{
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                char text[SL_LOWER_OPTION_TEXT_BYTES];
+
+                sl_lower_options_text(options, (enum sl_lower_option)i, text);
+                stamp = mix(stamp, text, strlen(text) + 1);
+        }
+        return stamp;
+}
+
 /* Of everything that decides how the name is served, so that a reload tells what changed. */
 static uint64_t stamp_of(const struct served *served)
 {
         const struct sl_model_config *config = &served->config;
-        uint32_t numbers[] = {config->backend, config->batch_max, config->instances, config->segment_samples, config->samples_max,
-                config->queue_requests, config->warmup_requests, config->without_passes, config->rule, config->n_members};
-        uint64_t stamp = mix(0xcbf29ce484222325u, numbers, sizeof(numbers));
+        uint32_t numbers[] = {config->instances, config->segment_samples, config->samples_max, config->queue_requests,
+                config->warmup_requests, config->rule, config->n_members};
+        uint64_t stamp = mix_options(mix(0xcbf29ce484222325u, numbers, sizeof(numbers)), &config->lowering);
 
         for (uint32_t i = 0; i < config->n_members; i++) {
                 stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
@@ -143,11 +154,9 @@ static void fill_spec(struct served *served, int64_t version)
                 .version = version,
                 .path = served->path,
                 .stamp = stamp_of(served),
-                .backend = sl_model_backend_name(config->backend),
-                .batch_max = config->batch_max,
+                .lowering = config->lowering,
                 .workers = config->instances,
                 .warmup = config->warmup_requests,
-                .without_passes = config->without_passes,
                 .members = config->is_ensemble ? served->members : NULL,
                 .n_members = config->n_members,
                 .rule = config->rule,

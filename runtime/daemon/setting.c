@@ -1,5 +1,5 @@
 #include "setting.h"
-#include "value.h"
+#include "base/value.h"
 #include "yaml_file.h"
 
 #include <errno.h>

@@ -67,7 +67,7 @@ int sl_load_new(
                 return sl_error_set(error, ENOMEM, "no memory to load \"%s\"", spec->name);
         load->options = *options;
         load->state = SL_LOAD_COMPILING;
-        load->batch_max = spec->batch_max;
+        load->batch_max = spec->lowering.batch_max;
         load->workers = spec->workers;
         load->warmup = spec->warmup;
         r = model_new(spec, options->segments, options->stats, &load->model);
@@ -78,9 +78,7 @@ int sl_load_new(
                         &(struct sl_compile_options){
                                 .program = options->runtime->compile_program,
                                 .model_path = spec->path,
-                                .backend = spec->backend,
-                                .batch_max = spec->batch_max,
-                                .without_passes = spec->without_passes,
+                                .lowering = &spec->lowering,
                                 .memory_bytes = options->runtime->compile_memory_bytes,
                                 .seconds = options->runtime->compile_seconds,
                         },

@@ -13,9 +13,7 @@ void sl_own_spec_copy(struct sl_own_spec *own, const struct sl_model_spec *spec)
         own->spec.name = own->name;
         if (spec->path) {
                 snprintf(own->path, sizeof(own->path), "%s", spec->path);
-                snprintf(own->backend, sizeof(own->backend), "%s", spec->backend);
                 own->spec.path = own->path;
-                own->spec.backend = own->backend;
         }
         for (uint32_t i = 0; i < spec->n_members; i++) {
                 snprintf(own->members[i], sizeof(own->members[i]), "%s", spec->members[i]);

@@ -26,7 +26,7 @@ enum sl_served_state {
 /* A spec with its own copies of what it points to. */
 struct sl_own_spec {
         struct sl_model_spec spec;
-        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX], backend[16];
+        char name[SL_MODEL_NAME_BYTES], path[PATH_MAX];
         char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES];
         const char *member_names[SL_MEMBERS_MAX];
         float weights[SL_MEMBERS_MAX];

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "lower_options.h"
+
 #include <stdint.h>
 
 #define SL_MEMBERS_MAX 32
@@ -29,13 +31,11 @@ struct sl_model_spec {
         int64_t version;  /* 0 for an ensemble */
 
         /* A model: */
-        const char *path;        /* .../lenet/1/model.onnx; NULL for an ensemble */
-        uint64_t stamp;          /* changes when the file or its configuration does: reload compares it */
-        const char *backend;     /* "cpu", "ref" */
-        uint32_t batch_max;      /* largest batch of a worker */
-        uint32_t workers;        /* data-parallel instances */
-        uint32_t warmup;         /* runs per instance before it is ready */
-        uint32_t without_passes; /* bits of enum sl_pass */
+        const char *path; /* .../lenet/1/model.onnx; NULL for an ensemble */
+        uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
+        struct sl_lower_options lowering;
+        uint32_t workers; /* data-parallel instances */
+        uint32_t warmup;  /* runs per instance before it is ready */
 
         /* An ensemble: */
         const char *const *members; /* names of models */

@@ -128,12 +128,16 @@ void network_finish(struct network *network)
 
 int network_plan_fd(struct network *network, const char *backend, uint32_t batch_max)
 {
+        struct sl_lower_options options;
         struct sl_lowered *lowered;
         struct sl_error error = {0};
         int fd = memfd_create("plan", MFD_CLOEXEC);
 
         cr_assert_geq(fd, 0);
-        cr_assert_eq(sl_lowered_new(network->graph, backend, batch_max, &lowered, &error), 0, "%s", error.text);
+        sl_lower_options_init(&options);
+        options.batch_max = batch_max;
+        options.backend = !strcmp(backend, "ref");
+        cr_assert_eq(sl_lowered_new(network->graph, &options, &lowered, &error), 0, "%s", error.text);
         cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
         sl_lowered_free(lowered);
         return fd;

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "compile.h"
+#include "lower_options.h"
 #include "plan.h"
 
 #include <criterion/criterion.h>
@@ -104,11 +105,20 @@ Test(child, a_child_over_its_memory_says_so)
 }
 #endif
 
-Test(child, an_unknown_backend_is_named)
+Test(child, an_option_reaches_the_compiler_and_its_limit_is_named)
 {
-        struct sl_compile_options options = {.backend = "abacus"};
+        struct sl_lower_options lowering;
+        struct sl_compile_options options = {.lowering = &lowering};
 
-        expect_failure(DIGITS "/models/mlp/1/model.onnx", &options, ENOTSUP, "abacus");
+        sl_lower_options_init(&lowering);
+        lowering.plan_bytes_max = 4096;
+        expect_failure(DIGITS "/models/mlp/1/model.onnx", &options, E2BIG, "plan_bytes_max is 4096");
+        sl_lower_options_init(&lowering);
+        lowering.workspace_bytes_max = 64;
+        expect_failure(DIGITS "/models/lenet/1/model.onnx", &options, E2BIG, "workspace_bytes_max is 64");
+        sl_lower_options_init(&lowering);
+        lowering.nodes_max = 2;
+        expect_failure(DIGITS "/models/lenet/1/model.onnx", &options, E2BIG, "2");
 }
 
 Test(child, a_cancelled_compilation_leaves_nothing)
@@ -142,7 +152,7 @@ Test(child, a_plan_is_sealed)
         uint8_t byte = 0;
         int fd, seals;
 
-        cr_assert_eq(compile(DIGITS "/models/mlp/1/model.onnx", &(struct sl_compile_options){.batch_max = 1}, &fd, NULL), 0);
+        cr_assert_eq(compile(DIGITS "/models/mlp/1/model.onnx", &(struct sl_compile_options){0}, &fd, NULL), 0);
         seals = fcntl(fd, F_GET_SEALS);
         cr_assert_eq(seals, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
         cr_assert_eq(pwrite(fd, &byte, 1, 0), -1);
@@ -183,7 +193,8 @@ static double worst_error(struct sl_instance *instance, const float *images, con
 
 static void compare_digits(const char *name, const char *backend)
 {
-        struct sl_compile_options options = {.backend = backend};
+        struct sl_lower_options lowering;
+        struct sl_compile_options options = {.lowering = &lowering};
         uint64_t n_images, n_expected;
         struct sl_instance *instance;
         struct sl_error error = {0};
@@ -192,6 +203,8 @@ static void compare_digits(const char *name, const char *backend)
         char path[4096];
         int fd;
 
+        sl_lower_options_init(&lowering);
+        lowering.backend = !strcmp(backend, "ref");
         snprintf(path, sizeof(path), "%s/models/%s/1/model.onnx", DIGITS, name);
         cr_assert_eq(compile(path, &options, &fd, &error), 0, "%s", error.text);
         cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);

@@ -1,5 +1,6 @@
 #include "backend.h"
 #include "figures.h"
+#include "lower_options.h"
 #include "network.h"
 #include "placement.h"
 #include "schedule.h"
@@ -192,12 +193,15 @@ Test(schedule, figures_say_what_sharing_saves)
 {
         uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8, 16, 16));
         struct sl_compile_figures figures;
+        struct sl_lower_options options;
 
         for (uint32_t i = 0; i < 6; i++)
                 x = network_conv(&net, x, 8, 8, 3, 1, 1);
         network_output(&net, x);
         network_finish(&net);
-        cr_assert_eq(sl_compile_figures(net.graph, "cpu", 4, &figures, NULL), 0);
+        sl_lower_options_init(&options);
+        options.batch_max = 4;
+        cr_assert_eq(sl_compile_figures(net.graph, &options, &figures, NULL), 0);
         cr_assert_eq(figures.n_batches, 3);
         for (uint32_t i = 0; i < 3; i++) {
                 cr_assert_eq(figures.memory[i].batch, 1u << i);

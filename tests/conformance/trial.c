@@ -259,9 +259,13 @@ static int run_on_ref(struct trial *trial)
 static int compile_plan(struct trial *trial, struct sl_plan **ret_plan)
 {
         struct sl_lowered *lowered = NULL;
+        struct sl_lower_options options;
         int fd = memfd_create("plan", MFD_CLOEXEC);
-        int result = fd < 0 ? -errno : sl_lowered_new(trial->graph, "cpu", (uint32_t)trial->batch, &lowered, &trial->error);
+        int result;
 
+        sl_lower_options_init(&options);
+        options.batch_max = (uint32_t)trial->batch;
+        result = fd < 0 ? -errno : sl_lowered_new(trial->graph, &options, &lowered, &trial->error);
         if (result == 0)
                 result = sl_lowered_write(lowered, fd, &trial->error);
         sl_lowered_free(lowered);

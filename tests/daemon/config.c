@@ -45,7 +45,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->grace_seconds, 5);
         cr_assert_eq(config->wait, SL_WAIT_ANY);
         cr_assert_eq(config->model_defaults.segment_samples, 128);
-        cr_assert_eq(config->model_defaults.batch_max, 32);
+        cr_assert_eq(config->model_defaults.lowering.batch_max, 32);
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
         cr_assert_eq(config->model_defaults.warmup_requests, 3);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
@@ -120,10 +120,10 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->n_repositories, 2);
         cr_assert_str_eq(config->repositories[1], "/b");
         cr_assert_eq(config->n_models, 2);
-        cr_assert_str_eq(sl_model_backend_name(config->model_defaults.backend), "ref");
+        cr_assert_str_eq(sl_lower_options_backend(&config->model_defaults.lowering), "ref");
         cr_assert_eq(config->model_defaults.instances, 2);
         cr_assert_eq(config->model_defaults.segment_samples, 64);
-        cr_assert_neq(config->model_defaults.without_passes, 0);
+        cr_assert_neq(config->model_defaults.lowering.without_passes, 0);
         cr_assert_eq(config->model_defaults.version_policy.kind, SL_VERSIONS_SPECIFIC);
         cr_assert_eq(config->model_defaults.version_policy.n_specific, 2);
         cr_assert_eq(config->clients_max, 3);
@@ -242,7 +242,7 @@ Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
         base.instances = 5;
         const char *path = folder_write(&folder, "config.yaml", "batch_max: 8\nversion_policy: {latest: 3}\n");
         cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
-        cr_assert_eq(config.batch_max, 8);
+        cr_assert_eq(config.lowering.batch_max, 8);
         cr_assert_eq(config.instances, 5);
         cr_assert_eq(config.version_policy.latest, 3);
         cr_assert_not(config.is_ensemble);

@@ -86,7 +86,7 @@ Test(repository, a_name_serves_its_newest_version_by_default)
         snprintf(path, sizeof(path), "%s/a/10/model.onnx", folder.path);
         cr_assert_str_eq(specs[0].path, path);
         cr_assert_eq(specs[0].version, 10);
-        cr_assert_eq(specs[0].batch_max, 32);
+        cr_assert_eq(specs[0].lowering.batch_max, 32);
         cr_assert_eq(specs[0].n_members, 0);
         cr_assert_str_eq(reports, "");
         sl_repository_scan_free(result);

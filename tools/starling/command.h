@@ -25,7 +25,8 @@ enum status {
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
-        X("compile", command_compile, "...", "the compiler's process, started by the runtime")                                     \
+        X("compile", command_compile, "MODEL.onnx -o PLAN [OPTIONS]", "compile a model into a plan file")                          \
+        X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("version", command_version, "", "print the version")                                                                     \
         X("help", command_help, "[COMMAND]", "describe a command")
 
@@ -33,6 +34,9 @@ enum status {
 #define X(name, function, arguments, summary) int function(int argc, char **argv);
 COMMANDS(X)
 #undef X
+
+/* What `--option` takes, one line for each row of lower_options.h. On stdout. */
+void print_lower_options(void);
 
 /* Prints "starling COMMAND: text" on stderr; returns @status. */
 int complain(int status, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -1,7 +1,114 @@
+/*
+ * `starling compile`: the same child, with the same limits, as the runtime starts; its plan file goes into a folder of the user.
+ */
 #include "compile.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "command.h"
+#include "lower_options.h"
+
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct option options[] = {
+        {"option", required_argument, NULL, 'O'},
+        {"output", required_argument, NULL, 'o'},
+        {0},
+};
+
+struct wish {
+        const char *model, *output;
+        struct sl_lower_options lowering;
+};
+
+/* -EINVAL without a text: wrong usage. */
+static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
+{
+        for (int option; (option = getopt_long(argc, argv, "o:O:", options, NULL)) != -1;) {
+                if (option == 'o')
+                        wish->output = optarg;
+                else if (option != 'O')
+                        return -EINVAL;
+                else if (sl_lower_options_parse(&wish->lowering, optarg, error) < 0)
+                        return -EINVAL;
+        }
+        if (argc - optind != 1 || !wish->output)
+                return -EINVAL;
+        wish->model = argv[optind];
+        return 0;
+}
+
+static int copy(int from, int to)
+{
+        struct stat status;
+
+        if (fstat(from, &status) < 0)
+                return -errno;
+        for (off_t at = 0; at < status.st_size;) {
+                if (sendfile(to, from, &at, (size_t)(status.st_size - at)) <= 0)
+                        return -EIO;
+        }
+        return 0;
+}
+
+/* Whole or not at all: under another name until it is complete. */
+static int keep(int plan_fd, const char *path, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char under_way[4096];
+        int r;
+
+        if (snprintf(under_way, sizeof(under_way), "%s.XXXXXX", path) >= (int)sizeof(under_way))
+                return sl_error_set(error, ENAMETOOLONG, "\"%s\": longer than %zu bytes", path, sizeof(under_way) - 8);
+        fd = mkstemp(under_way);
+        if (fd < 0)
+                return sl_error_set(error, errno, "\"%s\": %s", under_way, strerror(errno));
+        r = copy(plan_fd, fd);
+        if (r == 0 && rename(under_way, path) < 0)
+                r = -errno;
+        if (r == 0)
+                return 0;
+        unlink(under_way);
+        return sl_error_set(error, -r, "\"%s\": %s", path, strerror(-r));
+}
 
 int command_compile(int argc, char **argv)
 {
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_error error = {""};
+        struct wish wish = {0};
+        int r;
+
+        sl_lower_options_init(&wish.lowering);
+        if (parse(argc, argv, &wish, &error) < 0)
+                return error.text[0] ? complain(STATUS_USAGE, "compile", "%s", error.text) : complain_usage("compile");
+        r = sl_compile(&(struct sl_compile_options){.model_path = wish.model, .lowering = &wish.lowering}, &fd, &error);
+        if (r == 0)
+                r = keep(fd, wish.output, &error);
+        return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);
+}
+
+int command_compiler(int argc, char **argv)
+{
         return sl_compile_child_main(argc, argv);
+}
+
+void print_lower_options(void)
+{
+        struct sl_lower_options defaults;
+
+        sl_lower_options_init(&defaults);
+        printf("\n  --option KEY=VALUE of:");
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                char text[SL_LOWER_OPTION_TEXT_BYTES];
+
+                sl_lower_options_text(&defaults, (enum sl_lower_option)i, text);
+                printf("\n    %s [%s]", sl_lower_option_name((enum sl_lower_option)i), text);
+        }
+        printf("\n");
 }

@@ -5,6 +5,8 @@
 #include "figures.h"
 #include "graph.h"
 #include "import.h"
+#include "lower.h"
+#include "lower_options.h"
 #include "pass.h"
 
 #include <getopt.h>
@@ -14,37 +16,57 @@
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 
-enum { OPTION_JSON = 256, OPTION_BACKEND, OPTION_BATCH_MAX, OPTION_PRINT };
+enum { OPTION_JSON = 256, OPTION_BACKEND, OPTION_BATCH_MAX, OPTION_LOWERING, OPTION_PRINT };
 
 static const struct option options[] = {
         {"json", no_argument, NULL, OPTION_JSON},
         {"backend", required_argument, NULL, OPTION_BACKEND},
         {"batch-max", required_argument, NULL, OPTION_BATCH_MAX},
+        {"option", required_argument, NULL, OPTION_LOWERING},
         {"print", no_argument, NULL, OPTION_PRINT},
         {0},
 };
 
 struct wish {
-        const char *path, *backend;
-        uint32_t batch_max;
+        const char *path;
+        struct sl_lower_options lowering;
         bool json, print;
 };
 
-static int parse(int argc, char **argv, struct wish *wish)
+/* Three options are ways to give a lowering option its value. */
+static int set(struct wish *wish, enum sl_lower_option option, const char *text, struct sl_error *error)
 {
+        char assignment[SL_LOWER_OPTION_TEXT_BYTES];
+
+        if (option < SL_LOWER_OPTION_COUNT)
+                snprintf(assignment, sizeof(assignment), "%s=%s", sl_lower_option_name(option), text);
+        else
+                snprintf(assignment, sizeof(assignment), "%s", text);
+        return sl_lower_options_parse(&wish->lowering, assignment, error);
+}
+
+/* -EINVAL without a text: wrong usage. */
+static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
+{
+        int r = 0;
+
         for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 if (option == OPTION_JSON)
                         wish->json = true;
                 else if (option == OPTION_PRINT)
                         wish->print = true;
                 else if (option == OPTION_BACKEND)
-                        wish->backend = optarg;
+                        r = set(wish, SL_LOWER_OPTION_backend, optarg, error);
                 else if (option == OPTION_BATCH_MAX)
-                        wish->batch_max = (uint32_t)strtoul(optarg, NULL, 10);
+                        r = set(wish, SL_LOWER_OPTION_batch_max, optarg, error);
+                else if (option == OPTION_LOWERING)
+                        r = set(wish, SL_LOWER_OPTION_COUNT, optarg, error);
                 else
                         return -EINVAL;
+                if (r < 0)
+                        return r;
         }
-        if (argc - optind != 1 || wish->batch_max < 1 || wish->batch_max > 1024)
+        if (argc - optind != 1)
                 return -EINVAL;
         wish->path = argv[optind];
         return 0;
@@ -53,7 +75,7 @@ static int parse(int argc, char **argv, struct wish *wish)
 static int print(const struct wish *wish, const struct sl_graph *raw, const struct sl_graph *optimised, struct sl_error *error)
 {
         struct sl_compile_figures figures;
-        int result = sl_compile_figures(optimised, wish->backend, wish->batch_max, &figures, error);
+        int result = sl_compile_figures(optimised, &wish->lowering, &figures, error);
 
         if (result < 0)
                 return result;
@@ -71,23 +93,25 @@ static int inspect(const struct wish *wish, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *optimised = NULL;
-        int result = sl_import_onnx(wish->path, &sl_graph_limits_default, &raw, error);
+        struct sl_graph_limits limits = sl_lower_graph_limits(&wish->lowering);
+        int result = sl_import_onnx(wish->path, &limits, &raw, error);
 
         /* Passes change a graph in place, so it is read twice. */
         if (result == 0)
-                result = sl_import_onnx(wish->path, &sl_graph_limits_default, &optimised, error);
+                result = sl_import_onnx(wish->path, &limits, &optimised, error);
         if (result == 0)
-                result = sl_passes_run(optimised, 0, error);
+                result = sl_passes_run(optimised, wish->lowering.without_passes, error);
         return result == 0 ? print(wish, raw, optimised, error) : result;
 }
 
 int command_inspect(int argc, char **argv)
 {
-        struct wish wish = {.backend = "cpu", .batch_max = 32};
+        struct wish wish = {0};
         struct sl_error error = {""};
 
-        if (parse(argc, argv, &wish) < 0)
-                return complain_usage("inspect");
+        sl_lower_options_init(&wish.lowering);
+        if (parse(argc, argv, &wish, &error) < 0)
+                return error.text[0] ? complain(STATUS_USAGE, "inspect", "%s", error.text) : complain_usage("inspect");
         int result = inspect(&wish, &error);
         if (result == 0)
                 return STATUS_OK;

@@ -73,12 +73,17 @@ int command_help(int argc, char **argv)
                 printf("\n  --config FILE      YAML; every option has a default\n"
                        "  --name NAME        of the socket and of the stats page [starling]\n"
                        "  --wait KIND        auto, io_uring, epoll\n"
+                       "  --option KEY=VALUE of models without another value of their own\n"
                        "  --log-level LEVEL  error, warning, info, debug\n");
         if (strcmp(command->name, "inspect") == 0)
                 printf("\n  --json             one object instead of text\n"
-                       "  --backend NAME     whose memory plan is shown: cpu, ref [cpu]\n"
-                       "  --batch-max N      largest batch of the plan [32]\n"
+                       "  --backend NAME     short for --option backend=NAME\n"
+                       "  --batch-max N      short for --option batch_max=N\n"
                        "  --print            the graph as well, node by node\n");
+        if (strcmp(command->name, "compile") == 0)
+                printf("\n  -o PLAN            where the plan file goes\n");
+        if (strcmp(command->name, "inspect") == 0 || strcmp(command->name, "compile") == 0 || strcmp(command->name, "serve") == 0)
+                print_lower_options();
         return STATUS_OK;
 }
 

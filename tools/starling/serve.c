@@ -6,18 +6,22 @@
 #include <getopt.h>
 #include <stddef.h>
 
-enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL };
+enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL, OPTION_LOWERING };
 
 static const struct option options[] = {
         {"config", required_argument, NULL, OPTION_CONFIG},
         {"name", required_argument, NULL, OPTION_NAME},
         {"wait", required_argument, NULL, OPTION_WAIT},
         {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+        {"option", required_argument, NULL, OPTION_LOWERING},
         {0},
 };
 
-static int parse(int argc, char **argv, struct sl_daemon_options *ret_options)
+#define LOWERING_MAX 64 /* assignments on a command line */
+
+static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_options *ret_options)
 {
+        ret_options->lowering = lowering;
         for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
                 switch (option) {
                 case OPTION_CONFIG:
@@ -32,6 +36,11 @@ static int parse(int argc, char **argv, struct sl_daemon_options *ret_options)
                 case OPTION_LOG_LEVEL:
                         ret_options->log_level = optarg;
                         break;
+                case OPTION_LOWERING:
+                        if (ret_options->n_lowering == LOWERING_MAX)
+                                return -EINVAL;
+                        lowering[ret_options->n_lowering++] = optarg;
+                        break;
                 default:
                         return -EINVAL;
                 }
@@ -43,10 +52,11 @@ static int parse(int argc, char **argv, struct sl_daemon_options *ret_options)
 
 int command_serve(int argc, char **argv)
 {
+        const char *lowering[LOWERING_MAX];
         struct sl_daemon_options daemon = {.config_path = NULL};
         struct sl_error error = {""};
 
-        if (parse(argc, argv, &daemon) < 0)
+        if (parse(argc, argv, lowering, &daemon) < 0)
                 return complain_usage("serve");
         int result = sl_daemon_serve(&daemon, &error);
         if (result == 0)

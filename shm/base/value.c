@@ -1,4 +1,4 @@
-#include "value.h"
+#include "base/value.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -124,5 +124,24 @@ int sl_value_weight(const char *text, float *ret_weight, char *ret_wish)
         if (end == text || *end || !isfinite(weight) || weight < 0 || isspace((unsigned char)text[0]))
                 return wish(ret_wish, "not a finite number of at least 0");
         *ret_weight = weight;
+        return 0;
+}
+
+int sl_value_real(const char *text, double min, double max, double *ret_real, char *ret_wish)
+{
+        char *end;
+        double real = strtod(text, &end);
+
+        if (end == text || *end || !(real >= min && real <= max) || isspace((unsigned char)text[0]))
+                return wish(ret_wish, "not a number from %g to %g", min, max);
+        *ret_real = real;
+        return 0;
+}
+
+int sl_value_flag(const char *text, bool *ret_flag, char *ret_wish)
+{
+        if (strcmp(text, "true") && strcmp(text, "false"))
+                return wish(ret_wish, "neither true nor false");
+        *ret_flag = *text == 't';
         return 0;
 }

@@ -1,10 +1,12 @@
 /*
- * What a string of the configuration means. Each function returns 0, or -EINVAL after writing what it wanted into @ret_wish (at
- * least SL_WISH_BYTES), for the second half of a message: `"many" is not a number from 1 to 64`. Pure; any thread.
+ * What a string of a configuration, or of a command line, means. Each function returns 0, or -EINVAL after writing what it wanted
+ * into @ret_wish (at least SL_WISH_BYTES), for the second half of a message: `"many" is not a number from 1 to 64`. Pure; any
+ * thread.
  */
 #pragma once
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,3 +29,9 @@ int sl_value_name(const char *text, char *ret_wish);
 
 /* A finite number of at least 0. */
 int sl_value_weight(const char *text, float *ret_weight, char *ret_wish);
+
+/* A finite number from @min to @max. */
+int sl_value_real(const char *text, double min, double max, double *ret_real, char *ret_wish);
+
+/* "true" or "false". */
+int sl_value_flag(const char *text, bool *ret_flag, char *ret_wish);

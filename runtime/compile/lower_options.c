@@ -1,0 +1,182 @@
+#include "lower_options.h"
+
+#include "base/error.h"
+#include "base/value.h"
+#include "pass.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, N_KINDS };
+
+struct row {
+        const char *name;
+        enum kind kind;
+        size_t offset;
+        const char *text; /* of the default */
+        uint64_t least, most;
+};
+
+static const struct row rows[SL_LOWER_OPTION_COUNT] = {
+#define X(name, kind, text, least, most) {#name, kind, offsetof(struct sl_lower_options, name), text, least, most},
+        SL_LOWER_OPTIONS(X)
+#undef X
+};
+
+static const char *const backends[] = {"cpu", "ref"};
+static const char *const tunes[] = {[SL_TUNE_OFF] = "off", [SL_TUNE_QUICK] = "quick", [SL_TUNE_FULL] = "full"};
+static const char *const precisions[] = {[SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
+static const char *const passes[] = {
+#define X(id, name, function) name,
+        SL_PASSES(X)
+#undef X
+};
+
+static_assert(SL_PASS_COUNT <= 32, "the passes fit into the bits of one number");
+
+struct names {
+        const char *const *names;
+        uint32_t n;
+};
+
+/* Of the kinds that are choices. */
+static const struct names choices[N_KINDS] = {
+        [BACKEND] = {backends, sizeof(backends) / sizeof(*backends)},
+        [TUNE] = {tunes, sizeof(tunes) / sizeof(*tunes)},
+        [PRECISION] = {precisions, sizeof(precisions) / sizeof(*precisions)},
+};
+
+const char *sl_lower_option_name(enum sl_lower_option option)
+{
+        return rows[option].name;
+}
+
+enum sl_lower_option sl_lower_option_find(const char *name)
+{
+        uint32_t option = 0;
+
+        while (option < SL_LOWER_OPTION_COUNT && strcmp(rows[option].name, name))
+                option++;
+        return (enum sl_lower_option)option;
+}
+
+/* Names with commas between them; the last of two equal ones changes nothing. */
+static int parse_passes(const char *text, uint32_t *ret_bits, char *ret_wish)
+{
+        uint32_t bits = 0;
+
+        for (const char *at = text; *at;) {
+                char name[64];
+                size_t length = strcspn(at, ",");
+                uint64_t pass;
+
+                snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), at);
+                if (sl_value_choice(name, passes, SL_PASS_COUNT, &pass, ret_wish) < 0)
+                        return -EINVAL;
+                bits |= 1u << pass;
+                at += length + (at[length] == ',');
+        }
+        *ret_bits = bits;
+        return 0;
+}
+
+static int parse_small(const struct row *row, const char *text, uint32_t *ret_number, char *ret_wish)
+{
+        uint64_t number;
+        int r = choices[row->kind].names ? sl_value_choice(text, choices[row->kind].names, choices[row->kind].n, &number, ret_wish)
+                                         : sl_value_number(text, row->least, row->most, &number, ret_wish);
+
+        if (r == 0)
+                *ret_number = (uint32_t)number;
+        return r;
+}
+
+int sl_lower_options_set(struct sl_lower_options *options, enum sl_lower_option option, const char *text, char *ret_wish)
+{
+        const struct row *row = &rows[option];
+        void *field = (char *)options + row->offset;
+
+        switch (row->kind) {
+        case BYTES:
+                return sl_value_bytes(text, row->least, row->most, field, ret_wish);
+        case REAL:
+                return sl_value_real(text, (double)row->least, (double)row->most, field, ret_wish);
+        case FLAG:
+                return sl_value_flag(text, field, ret_wish);
+        case PASSES:
+                return parse_passes(text, field, ret_wish);
+        default:
+                return parse_small(row, text, field, ret_wish);
+        }
+}
+
+void sl_lower_options_init(struct sl_lower_options *options)
+{
+        char wish[SL_WISH_BYTES];
+
+        memset(options, 0, sizeof(*options));
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++)
+                sl_lower_options_set(options, (enum sl_lower_option)i, rows[i].text, wish);
+}
+
+int sl_lower_options_parse(struct sl_lower_options *options, const char *assignment, struct sl_error *error)
+{
+        size_t length = strcspn(assignment, "=");
+        char name[64], wish[SL_WISH_BYTES];
+        enum sl_lower_option option;
+
+        snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name) - 1), assignment);
+        option = sl_lower_option_find(name);
+        if (option == SL_LOWER_OPTION_COUNT || assignment[length] != '=')
+                return sl_error_set(error, EINVAL, "\"%s\" is not an option and its value, such as batch_max=8", assignment);
+        if (sl_lower_options_set(options, option, assignment + length + 1, wish) < 0)
+                return sl_error_set(error, EINVAL, "option %s: \"%s\" is %s", name, assignment + length + 1, wish);
+        return 0;
+}
+
+static void print_passes(uint32_t bits, char *ret_text)
+{
+        size_t used = 0;
+
+        ret_text[0] = 0;
+        for (uint32_t pass = 0; pass < SL_PASS_COUNT; pass++) {
+                if (bits >> pass & 1)
+                        used += (size_t)snprintf(
+                                ret_text + used, SL_LOWER_OPTION_TEXT_BYTES - used, "%s%s", used ? "," : "", passes[pass]);
+        }
+}
+
+void sl_lower_options_text(
+        const struct sl_lower_options *options, enum sl_lower_option option, char ret_text[SL_LOWER_OPTION_TEXT_BYTES])
+{
+        const struct row *row = &rows[option];
+        const void *field = (const char *)options + row->offset;
+
+        switch (row->kind) {
+        case BYTES:
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%llu", (unsigned long long)*(const uint64_t *)field);
+                break;
+        case REAL:
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%.17g", *(const double *)field);
+                break;
+        case FLAG:
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", *(const bool *)field ? "true" : "false");
+                break;
+        case PASSES:
+                print_passes(*(const uint32_t *)field, ret_text);
+                break;
+        case NUMBER:
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%u", *(const uint32_t *)field);
+                break;
+        default:
+                snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%s", choices[row->kind].names[*(const uint32_t *)field]);
+                break;
+        }
+}
+
+const char *sl_lower_options_backend(const struct sl_lower_options *options)
+{
+        return backends[options->backend];
+}

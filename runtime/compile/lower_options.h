@@ -1,0 +1,82 @@
+/*
+ * The options that decide what a plan looks like, and what a model may ask of the compiler: one table, from which come the fields
+ * of the struct, the keys of config.yaml, KEY=VALUE of the command line and the arguments of the compiler's process. A new option
+ * is one row. Plain values, no ownership; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_error;
+
+/*
+ * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
+ * BACKEND, TUNE and PRECISION uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
+ * commas between them elsewhere).
+ */
+#define SL_LOWER_OPTIONS(X)                                                                                                        \
+        X(backend, BACKEND, "cpu", 0, 0)                       /* what cpu lacks, ref runs */                                      \
+        X(batch_max, NUMBER, "32", 1, 1024)                    /* the ladder is 1, 2, 4, ... batch_max */                          \
+        X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
+        X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \
+        X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
+        X(tune_seconds, NUMBER, "10", 1, 3600)                 /* most that the timing may take */                                 \
+        X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
+        X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
+        X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch */                       \
+        X(nodes_max, NUMBER, "100000", 1, 10000000)            /* of a model; values: twice as many */                             \
+        X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)      /* of the file, and of all its constants */                         \
+        X(tensor_bytes_max, BYTES, "4 GiB", 1, 1ull << 44)     /* of one tensor */                                                 \
+        X(plan_seconds, NUMBER, "120", 1, 86400)               /* processor time of a compilation; its tuning comes on top */      \
+        X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
+        X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */
+
+enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
+
+enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
+
+#define SL_LOWER_OPTION_TYPE_NUMBER    uint32_t
+#define SL_LOWER_OPTION_TYPE_BYTES     uint64_t
+#define SL_LOWER_OPTION_TYPE_REAL      double
+#define SL_LOWER_OPTION_TYPE_FLAG      bool
+#define SL_LOWER_OPTION_TYPE_BACKEND   uint32_t
+#define SL_LOWER_OPTION_TYPE_TUNE      uint32_t
+#define SL_LOWER_OPTION_TYPE_PRECISION uint32_t
+#define SL_LOWER_OPTION_TYPE_PASSES    uint32_t
+
+struct sl_lower_options {
+#define X(name, kind, text, least, most) SL_LOWER_OPTION_TYPE_##kind name;
+        SL_LOWER_OPTIONS(X)
+#undef X
+};
+
+enum sl_lower_option {
+#define X(name, kind, text, least, most) SL_LOWER_OPTION_##name,
+        SL_LOWER_OPTIONS(X)
+#undef X
+                SL_LOWER_OPTION_COUNT,
+};
+
+#define SL_LOWER_OPTION_TEXT_BYTES 512
+
+/* The defaults of the table. */
+void sl_lower_options_init(struct sl_lower_options *options);
+
+/* "batch_max"; the option of that name, or SL_LOWER_OPTION_COUNT. */
+const char *sl_lower_option_name(enum sl_lower_option option);
+enum sl_lower_option sl_lower_option_find(const char *name);
+
+/* Gives one option its value. Return: 0; -EINVAL after writing what it wanted to @ret_wish (as base/value.h does). */
+int sl_lower_options_set(struct sl_lower_options *options, enum sl_lower_option option, const char *text, char *ret_wish);
+
+/* "KEY=VALUE". Return: 0; -EINVAL, the text names key, value and what was wanted. */
+int sl_lower_options_parse(struct sl_lower_options *options, const char *assignment, struct sl_error *error);
+
+/* The value as sl_lower_options_set() reads it: the same value, always the same text. */
+void sl_lower_options_text(
+        const struct sl_lower_options *options, enum sl_lower_option option, char ret_text[SL_LOWER_OPTION_TEXT_BYTES]);
+
+/* "cpu", "ref". */
+const char *sl_lower_options_backend(const struct sl_lower_options *options);
