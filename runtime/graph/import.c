@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "import/importer.h"
 #include "pass.h"
+#include "signature.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -187,11 +188,12 @@ static int parse(struct sl_importer *im, const void *bytes, size_t n_bytes)
 }
 
 static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const struct sl_graph_limits *limits,
-        struct sl_graph **ret_graph, struct sl_error *error)
+        const struct sl_bindings *bindings, struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_error own = {0};
         struct sl_importer im = {
                 .limits = limits ? limits : &sl_graph_limits_default,
+                .bindings = bindings,
                 .folder_fd = folder_fd,
                 .error = error ? error : &own,
         };
@@ -217,7 +219,13 @@ static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const 
 int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
         struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, -1, limits, ret_graph, error);
+        return import_bytes(bytes, n_bytes, -1, limits, NULL, ret_graph, error);
+}
+
+int sl_import_onnx_bytes_bound(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
+        const struct sl_bindings *bindings, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        return import_bytes(bytes, n_bytes, -1, limits, bindings, ret_graph, error);
 }
 
 static int open_file(const char *path, const struct sl_graph_limits *limits, int *ret_fd, size_t *ret_bytes, struct sl_error *error)
@@ -247,23 +255,83 @@ static int open_folder_of(const char *path)
         return folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error)
+/* The whole file, read-only. */
+static int map_file(const char *path, const struct sl_graph_limits *limits, void **ret_bytes, size_t *ret_n, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
         size_t n_bytes = 0;
         void *bytes;
-        int result;
+        int result = open_file(path, limits, &fd, &n_bytes, error);
 
-        limits = limits ? limits : &sl_graph_limits_default;
-        result = open_file(path, limits, &fd, &n_bytes, error);
         if (result < 0)
                 return result;
-        folder_fd = open_folder_of(path);
         bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
                 return sl_error_set(error, errno == ENOMEM ? ENOMEM : EIO, "%s: cannot map it: %s", path, strerror(errno));
-        result = import_bytes(bytes, n_bytes, folder_fd, limits, ret_graph, error);
+        *ret_bytes = bytes;
+        *ret_n = n_bytes;
+        return 0;
+}
+
+int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_bindings *bindings,
+        struct sl_graph **ret_graph, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
+        size_t n_bytes = 0;
+        void *bytes = NULL;
+        int result;
+
+        limits = limits ? limits : &sl_graph_limits_default;
+        result = map_file(path, limits, &bytes, &n_bytes, error);
+        if (result < 0)
+                return result;
+        folder_fd = open_folder_of(path);
+        result = import_bytes(bytes, n_bytes, folder_fd, limits, bindings, ret_graph, error);
+        munmap(bytes, n_bytes);
+        return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
+}
+
+int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        return sl_import_onnx_bound(path, limits, NULL, ret_graph, error);
+}
+
+/* The head of a file is what its ports say; only they are read, but all of it is checked and parsed. */
+static int signature_of(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_signature *signature,
+        struct sl_error *error)
+{
+        struct sl_importer im = {.limits = limits, .folder_fd = -1, .error = error};
+        int result = parse(&im, bytes, n_bytes);
+
+        if (result == 0)
+                result = sl_import_ports_signature(&im, signature);
+        sl_symbols_deinit(&im.symbols);
+        sl_wire_free_model(im.model);
+        return result;
+}
+
+int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
+        struct sl_signature *ret_signature, struct sl_error *error)
+{
+        struct sl_signature signature = {0};
+        struct sl_error own = {0};
+        int result = signature_of(bytes, n_bytes, limits ? limits : &sl_graph_limits_default, &signature, error ? error : &own);
+
+        if (result == 0)
+                *ret_signature = signature;
+        return result;
+}
+
+int sl_import_signature(
+        const char *path, const struct sl_graph_limits *limits, struct sl_signature *ret_signature, struct sl_error *error)
+{
+        size_t n_bytes = 0;
+        void *bytes = NULL;
+        int result = map_file(path, limits ? limits : &sl_graph_limits_default, &bytes, &n_bytes, error);
+
+        if (result < 0)
+                return result;
+        result = sl_import_signature_bytes(bytes, n_bytes, limits, ret_signature, error);
         munmap(bytes, n_bytes);
         return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
 }

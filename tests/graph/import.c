@@ -3,8 +3,10 @@
  */
 #include "import.h"
 #include "base/error.h"
+#include "binding.h"
 #include "builder.h"
 #include "evaluate.h"
+#include "signature.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -262,20 +264,111 @@ Test(import, every_output_is_computed_by_a_node_of_its_own)
         expect_graph(b, "y = Relu(x [N,2]) -> y [N,2]\nx = Identity(x [N,2]) -> x [N,2]\n");
 }
 
-Test(import, only_the_batch_may_be_dynamic)
+Test(import, an_open_dimension_beside_the_batch_needs_a_size)
 {
         struct builder *b = input_4(13, -1, 3, -2, 4);
 
         builder_node(b, "Relu", "x", "y");
-        builder_expect(b, -ENOTSUP, "input \"x\": dynamic dimension 2 (\"M\")");
+        builder_expect(
+                b, -ENOTSUP, "input \"x\": dimension 2 is open, and only the batch may be: give it a size, as in \"M=SIZE\"");
         builder_free(b);
         b = builder_new(13);
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 3));
         builder_input(b, "z", SL_DTYPE_F32, DIMS(-2, 3));
         builder_node(b, "Add", "x,z", "y");
         builder_output(b, "y");
-        builder_expect(b, -ENOTSUP, "only one batch may be dynamic");
+        builder_expect(b, -ENOTSUP, "input \"z\": dimension 0 is open");
         builder_free(b);
+}
+
+static struct sl_graph *import_bound(struct builder *b, const char *text)
+{
+        struct sl_bindings bindings;
+        struct sl_error error = {""};
+        struct sl_graph *graph = NULL;
+        size_t n_bytes;
+        const uint8_t *bytes = builder_pack(b, &n_bytes);
+
+        cr_assert_eq(sl_bindings_parse(text, &bindings, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_import_onnx_bytes_bound(bytes, n_bytes, NULL, &bindings, &graph, &error), 0, "%s", error.text);
+        return graph;
+}
+
+Test(import, a_size_binds_every_dimension_of_its_name)
+{
+        struct builder *b = builder_new(13);
+        struct sl_graph *graph;
+        char *printed;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_input(b, "z", SL_DTYPE_F32, DIMS(-2, 1));
+        builder_node(b, "Add", "x,z", "y");
+        builder_output(b, "y");
+        graph = import_bound(b, "M=7");
+        printed = print_graph(graph);
+        cr_assert_str_eq(printed, "y = Add(x [N,7,3], z [7,1]) -> y [N,7,3]\n", "%s", printed);
+        free(printed);
+        sl_graph_free(graph);
+        graph = import_bound(b, "M=7,N=2");
+        printed = print_graph(graph);
+        cr_assert_str_eq(printed, "y = Add(x [2,7,3], z [7,1]) -> y [2,7,3]\n", "%s", printed);
+        free(printed);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(import, a_signature_numbers_open_dimensions_by_name)
+{
+        struct builder *b = builder_new(13);
+        struct sl_signature signature;
+        struct sl_error error = {""};
+        size_t n_bytes;
+        const uint8_t *bytes;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_input(b, "z", SL_DTYPE_I64, DIMS(-2, 1));
+        builder_node(b, "Relu", "x", "y");
+        builder_input(b, "w", SL_DTYPE_F32, DIMS(-1, 5));
+        bytes = builder_pack(b, &n_bytes);
+        cr_assert_eq(sl_import_signature_bytes(bytes, n_bytes, NULL, &signature, &error), 0, "%s", error.text);
+        cr_assert_eq(signature.n_inputs, 3);
+        cr_assert_eq(signature.n_symbols, 1);
+        cr_assert_str_eq(signature.symbols[0], "M");
+        cr_assert_eq(signature.inputs[0].tensor.shape.dims[0], SL_DIM_BATCH);
+        cr_assert_eq(signature.inputs[0].tensor.shape.dims[1], SL_DIM_UNKNOWN);
+        cr_assert_eq(signature.inputs[0].symbols[1], 0);
+        cr_assert_eq(signature.inputs[0].symbols[2], SL_SYMBOL_NONE);
+        cr_assert_eq(signature.inputs[1].symbols[0], 0);
+        cr_assert_eq(signature.inputs[2].tensor.shape.dims[0], SL_DIM_BATCH);
+        builder_free(b);
+}
+
+Test(bindings, are_read_and_printed)
+{
+        struct sl_bindings bindings;
+        char text[SL_BINDINGS_TEXT_MAX];
+
+        cr_assert_eq(sl_bindings_parse("sequence=128,images:2=224", &bindings, NULL), 0);
+        cr_assert_eq(sl_bindings_find(&bindings, "images:2"), 224);
+        cr_assert_eq(sl_bindings_find(&bindings, "images"), 0);
+        cr_assert_str_eq(sl_bindings_print(&bindings, text), "sequence=128,images:2=224");
+        cr_assert_eq(sl_bindings_parse("", &bindings, NULL), 0);
+        cr_assert_eq(bindings.n, 0);
+}
+
+Test(bindings, refuse_what_is_no_size)
+{
+        static const char *const wrong[] = {"a", "a=", "=3", "a=0", "a=-1", "a=2147483649", "a=1x", "a=1,a=2", "a=1,,b=2",
+                "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1", "a=99999999999999999999"};
+        struct sl_bindings bindings = {.n = 77};
+
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+                struct sl_error error = {""};
+                int r = sl_bindings_parse(wrong[i], &bindings, &error);
+
+                cr_expect(r == -EINVAL || r == -E2BIG, "%s: %d", wrong[i], r);
+                cr_expect(error.text[0] && bindings.n == 77);
+        }
 }
 
 Test(import, an_unknown_operator_is_named_with_domain_opset_and_node)

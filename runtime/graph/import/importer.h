@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "binding.h"
 #include "fold.h"
 #include "graph.h"
 #include "import/symbols.h"
@@ -14,6 +15,7 @@
 struct sl_importer {
         struct sl_graph *graph;
         const struct sl_graph_limits *limits;
+        const struct sl_bindings *bindings; /* NULL: none */
         Onnx__ModelProto *model;
         int folder_fd; /* -1: no external data */
         struct sl_symbols symbols;
@@ -50,9 +52,17 @@ int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *tensor, const ch
 /* The same from values in memory: @count of them, shape [count], or a scalar for @scalar. */
 int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints, uint32_t count, bool scalar, uint32_t *ret_value);
 
+/* ports.c: a dimension that has no size, and the name of its parameter ("" for none). */
+bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim);
+const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim);
+
 /* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP. */
 int sl_import_inputs(struct sl_importer *im);
 int sl_import_outputs(struct sl_importer *im);
+
+/* signature.c: the ports as the file declares them. -ENOTSUP, -E2BIG, -EBADMSG. */
+struct sl_signature;
+int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature);
 
 /* canonical.c: one node. -ENOTSUP: names operator, domain, opset and node. */
 int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto);

@@ -1,5 +1,6 @@
 /*
- * Inputs and outputs of the graph. Only the leading dimension of an input may be open: it is the batch, and one for all inputs.
+ * Inputs and outputs of the graph. A leading dimension that has no size is the batch, and one for all inputs; every other open
+ * dimension needs one.
  */
 #include "import/importer.h"
 
@@ -7,38 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *parameter_of(const Onnx__TensorShapeProto__Dimension *dim)
+const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim)
 {
         bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param;
 
         return named ? dim->dim_param : "";
 }
 
-static bool is_open(const Onnx__TensorShapeProto__Dimension *dim)
+bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim)
 {
         return dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || dim->dim_value < 0;
+}
+
+/* A dimension beside the batch has to have a size. */
+static int refuse_open(struct sl_importer *im, const char *input, uint32_t index, const char *name)
+{
+        return sl_error_set(im->error, ENOTSUP,
+                "input \"%s\": dimension %u is open, and only the batch may be: give it a size, as in \"%s=SIZE\"", input, index,
+                name);
 }
 
 /* @batch: the name of the parameter that led an earlier input, NULL before the first. */
 static int read_dim(struct sl_importer *im, const char *input, uint32_t index, const Onnx__TensorShapeProto__Dimension *dim,
         const char **batch, int64_t *ret_dim)
 {
-        const char *parameter = parameter_of(dim);
+        const char *parameter = sl_onnx_dim_parameter(dim);
+        char name[SL_SYMBOL_BYTES];
+        int64_t size;
 
-        if (!is_open(dim)) {
+        if (!sl_onnx_dim_is_open(dim)) {
                 *ret_dim = dim->dim_value;
                 return 0;
         }
-        if (index > 0)
-                return sl_error_set(im->error, ENOTSUP,
-                        "input \"%s\": dynamic dimension %u (\"%s\"): only the batch, dimension 0, may be dynamic", input, index,
-                        parameter);
-        if (*batch && strcmp(*batch, parameter))
-                return sl_error_set(im->error, ENOTSUP,
-                        "input \"%s\": dynamic dimension 0 is \"%s\", that of another input \"%s\": only one batch may be dynamic",
-                        input, parameter, *batch);
-        *batch = parameter;
-        *ret_dim = SL_DIM_BATCH;
+        size = sl_bindings_find(im->bindings, sl_symbol_name(parameter, input, index, name));
+        if (!size && (index > 0 || (*batch && strcmp(*batch, parameter))))
+                return refuse_open(im, input, index, name);
+        if (!size)
+                *batch = parameter;
+        *ret_dim = size ? size : SL_DIM_BATCH;
         return 0;
 }
 

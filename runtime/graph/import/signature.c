@@ -1,0 +1,116 @@
+/*
+ * The inputs and outputs that a file declares. Open dimensions beside the batch are numbered by name, so that one name is one size
+ * wherever it stands.
+ */
+#include "signature.h"
+#include "import/importer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int number_of(struct sl_importer *im, struct sl_signature *signature, const char *name, uint8_t *ret_symbol)
+{
+        for (uint32_t i = 0; i < signature->n_symbols; i++) {
+                if (strcmp(signature->symbols[i], name) == 0) {
+                        *ret_symbol = (uint8_t)i;
+                        return 0;
+                }
+        }
+        if (signature->n_symbols == SL_SYMBOLS_MAX)
+                return sl_error_set(im->error, E2BIG, "dimension \"%s\" is open: a model has at most %d such beside the batch",
+                        name, SL_SYMBOLS_MAX);
+        *ret_symbol = (uint8_t)signature->n_symbols;
+        strcpy(signature->symbols[signature->n_symbols++], name);
+        return 0;
+}
+
+/* @batch: as in ports.c; NULL for outputs, whose open dimensions are nobody's to bind. */
+static int read_dim(struct sl_importer *im, struct sl_signature *signature, const Onnx__TensorShapeProto__Dimension *dim,
+        uint32_t axis, const char **batch, struct sl_signature_port *port)
+{
+        char name[SL_SYMBOL_BYTES];
+        int64_t *target = &port->tensor.shape.dims[axis];
+
+        port->symbols[axis] = SL_SYMBOL_NONE;
+        *target = sl_onnx_dim_is_open(dim) ? SL_DIM_UNKNOWN : dim->dim_value;
+        if (!sl_onnx_dim_is_open(dim) || !batch)
+                return 0;
+        if (axis == 0 && (!*batch || strcmp(*batch, sl_onnx_dim_parameter(dim)) == 0)) {
+                *batch = sl_onnx_dim_parameter(dim);
+                *target = SL_DIM_BATCH;
+                return 0;
+        }
+        return number_of(im, signature, sl_symbol_name(sl_onnx_dim_parameter(dim), port->name, axis, name), &port->symbols[axis]);
+}
+
+static int read_port(struct sl_importer *im, struct sl_signature *signature, const Onnx__ValueInfoProto *info, const char **batch,
+        struct sl_signature_port *port)
+{
+        const Onnx__TypeProto__Tensor *type =
+                info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? info->type->tensor_type : NULL;
+        const char *name = info->name ? info->name : "";
+        int result = 0;
+
+        memcpy(port->name, name, strnlen(name, sizeof(port->name) - 1));
+        if (!type || !type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type) || !type->shape)
+                return sl_error_set(im->error, ENOTSUP,
+                        "\"%s\" has no element type or no rank, which a model with open dimensions must say of its ports", name);
+        if (type->shape->n_dim > SL_RANK_MAX)
+                return sl_error_set(im->error, E2BIG, "\"%s\": rank %zu, at most %d", name, type->shape->n_dim, SL_RANK_MAX);
+        port->tensor = (struct sl_tensor){.dtype = (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
+        for (uint32_t i = 0; i < port->tensor.shape.rank && result == 0; i++)
+                result = read_dim(im, signature, type->shape->dim[i], i, batch, port);
+        return result;
+}
+
+/* An input that an initializer gives a value is none. */
+static int collect_initializers(struct sl_importer *im, const Onnx__GraphProto *proto)
+{
+        int result = proto->n_initializer > im->limits->values ? sl_error_set(im->error, E2BIG, "%zu initializers, at most %u",
+                                                                         proto->n_initializer, im->limits->values)
+                                                               : sl_symbols_init(&im->symbols, (uint32_t)proto->n_initializer);
+
+        for (size_t i = 0; i < proto->n_initializer && result == 0; i++)
+                sl_symbols_add(&im->symbols, proto->initializer[i]->name ? proto->initializer[i]->name : "", SL_SYMBOL_NO_NODE);
+        return result < 0 ? result : sl_symbols_sort(&im->symbols, im->error);
+}
+
+static int refuse_count(struct sl_importer *im, const char *what)
+{
+        return sl_error_set(im->error, E2BIG, "more than %d %s", SL_SIGNATURE_PORTS_MAX, what);
+}
+
+static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
+{
+        const char *batch = NULL;
+        int result = 0;
+
+        for (size_t i = 0; i < proto->n_input && result == 0; i++) {
+                if (sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : ""))
+                        continue;
+                if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
+                        return refuse_count(im, "inputs");
+                result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
+        }
+        return result;
+}
+
+int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature)
+{
+        const Onnx__GraphProto *proto = im->model->graph;
+        int result;
+
+        if (!proto)
+                return sl_error_set(im->error, EBADMSG, "the model has no graph");
+        if (proto->name)
+                memcpy(signature->name, proto->name, strnlen(proto->name, sizeof(signature->name) - 1));
+        result = collect_initializers(im, proto);
+        if (result == 0)
+                result = read_inputs(im, proto, signature);
+        for (size_t i = 0; i < proto->n_output && result == 0; i++) {
+                if (signature->n_outputs == SL_SIGNATURE_PORTS_MAX)
+                        return refuse_count(im, "outputs");
+                result = read_port(im, signature, proto->output[i], NULL, &signature->outputs[signature->n_outputs++]);
+        }
+        return result;
+}

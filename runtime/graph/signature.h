@@ -1,0 +1,37 @@
+/*
+ * What a file says of its inputs and outputs, without a look at its nodes: how a model presents itself before its open dimensions
+ * have sizes. Plain values; any thread.
+ */
+#pragma once
+
+#include "binding.h"
+#include "tensor.h"
+
+struct sl_error;
+struct sl_graph_limits;
+
+#define SL_SIGNATURE_PORTS_MAX  16
+#define SL_SIGNATURE_NAME_BYTES 64
+#define SL_SYMBOL_NONE          UINT8_MAX
+
+struct sl_signature_port {
+        char name[SL_SIGNATURE_NAME_BYTES]; /* cut if longer */
+        struct sl_tensor tensor;            /* SL_DIM_BATCH; SL_DIM_UNKNOWN at any other open dimension */
+        uint8_t symbols[SL_RANK_MAX];       /* of an input: which symbol an unknown dimension is, else SL_SYMBOL_NONE */
+};
+
+struct sl_signature {
+        char name[SL_SIGNATURE_NAME_BYTES]; /* of the graph */
+        uint32_t n_symbols, n_inputs, n_outputs;
+        char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES];
+        struct sl_signature_port inputs[SL_SIGNATURE_PORTS_MAX], outputs[SL_SIGNATURE_PORTS_MAX];
+};
+
+/*
+ * Return: 0; -ENOTSUP a port that is no dense tensor of a known type and rank; -E2BIG more ports or symbols than there is room for;
+ * and what sl_import_onnx() says of a damaged file.
+ */
+int sl_import_signature(
+        const char *path, const struct sl_graph_limits *limits, struct sl_signature *ret_signature, struct sl_error *error);
+int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
+        struct sl_signature *ret_signature, struct sl_error *error);
