@@ -103,7 +103,13 @@
         X(NUM_HEADS, "num_heads")                                                                                                  \
         X(ROTARY_DIM, "rotary_embedding_dim")                                                                                      \
         X(NUM_GROUPS, "num_groups")                                                                                                \
-        X(BINS, "num_mel_bins")
+        X(BINS, "num_mel_bins")                                                                                                    \
+        X(GAMMA, "gamma")                                                                                                          \
+        X(LAMBD, "lambd")                                                                                                          \
+        X(BIAS, "bias")                                                                                                            \
+        X(FMOD, "fmod")                                                                                                            \
+        X(DETECT_NEGATIVE, "detect_negative")                                                                                      \
+        X(DETECT_POSITIVE, "detect_positive")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

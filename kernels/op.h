@@ -20,6 +20,8 @@
  *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
  *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
+ *   BitShift             MODE is 0 for left, 1 for right
+ *   CenterCropPad        SHAPE is the input of that name
  * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  */
 #pragma once
@@ -137,7 +139,33 @@ enum {
         X(MATMUL_INTEGER, "MatMulInteger", 2, 4, 1, matmul_integer, SL_OP_DEAR)                                                    \
         X(CONV_INTEGER, "ConvInteger", 2, 4, 1, conv_integer, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
         X(CONV_TRANSPOSE, "ConvTranspose", 2, 3, 1, conv_transpose, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
-        X(DEFORM_CONV, "DeformConv", 3, 5, 1, deform_conv, SL_OP_LEADING | SL_OP_DEAR)
+        X(DEFORM_CONV, "DeformConv", 3, 5, 1, deform_conv, SL_OP_LEADING | SL_OP_DEAR)                                             \
+        X(ACOS, "Acos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(ACOSH, "Acosh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
+        X(ASIN, "Asin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(ASINH, "Asinh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
+        X(ATAN, "Atan", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(ATANH, "Atanh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
+        X(COSH, "Cosh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(SINH, "Sinh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(TAN, "Tan", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
+        X(SELU, "Selu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(CELU, "Celu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(MISH, "Mish", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(THRESHOLDED_RELU, "ThresholdedRelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                   \
+        X(SOFTSIGN, "Softsign", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(SHRINK, "Shrink", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(BITWISE_NOT, "BitwiseNot", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
+        X(IS_NAN, "IsNaN", 1, 1, 1, predicate, SL_OP_ELEMENTWISE)                                                                  \
+        X(IS_INF, "IsInf", 1, 1, 1, predicate, SL_OP_ELEMENTWISE)                                                                  \
+        X(MOD, "Mod", 2, 2, 1, modulo, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
+        X(BIT_SHIFT, "BitShift", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                            \
+        X(BITWISE_AND, "BitwiseAnd", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
+        X(BITWISE_OR, "BitwiseOr", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                          \
+        X(BITWISE_XOR, "BitwiseXor", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
+        X(XOR, "Xor", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                           \
+        X(REDUCE_LOG_SUM, "ReduceLogSum", 1, 2, 1, reduce, 0)                                                                      \
+        X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, 0)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

@@ -34,6 +34,8 @@ static const struct {
         {SL_OP_EXPAND, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
         {SL_OP_TILE, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
         {SL_OP_CONSTANT_OF_SHAPE, 0, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
+        {SL_OP_REDUCE_LOG_SUM, 1, SL_ATTR_AXES, SL_ATTR_TYPE_INTS},
+        {SL_OP_CENTER_CROP_PAD, 1, SL_ATTR_SHAPE, SL_ATTR_TYPE_INTS},
 };
 
 int sl_op_parameter(uint32_t op, uint32_t input)

@@ -58,6 +58,12 @@ static uint64_t fold_bits(uint32_t op, uint64_t a, uint64_t b, bool is_unsigned)
                 return less ? a : b;
         case SL_OP_MAX:
                 return less ? b : a;
+        case SL_OP_BITWISE_AND:
+                return a & b;
+        case SL_OP_BITWISE_OR:
+                return a | b;
+        case SL_OP_BITWISE_XOR:
+                return a ^ b;
         default:
                 return a + b;
         }
@@ -102,6 +108,61 @@ int sl_ref_arithmetic(const struct sl_node_desc *node, const struct sl_binding *
                 arithmetic_floats(node, binding, &walk);
         else
                 arithmetic_integers(node, binding, &walk);
+        return 0;
+}
+
+/* The remainder has the sign of the divisor, or with @truncate, as C's, that of the dividend; of a division by zero it is 0. */
+static uint64_t remainder_of_bits(uint64_t a, uint64_t b, bool is_unsigned, bool truncate)
+{
+        int64_t rest;
+
+        if (!b || (!is_unsigned && b == UINT64_MAX))
+                return 0;
+        if (is_unsigned)
+                return a % b;
+        rest = (int64_t)a % (int64_t)b;
+        if (!truncate && rest && (rest < 0) != ((int64_t)b < 0))
+                rest += (int64_t)b;
+        return (uint64_t)rest;
+}
+
+int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        bool truncate = sl_attrs_int(&node->attrs, SL_ATTR_FMOD, 0), is_unsigned = sl_ref_is_unsigned(node->inputs[0].dtype);
+        const void *a = binding->inputs[0], *b = binding->inputs[1];
+        uint32_t dtype = node->inputs[0].dtype;
+        struct sl_ref_walk walk;
+
+        walk_inputs(&walk, node);
+        for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
+                const int64_t *at = walk.offsets;
+
+                if (sl_dtype_is_float(dtype))
+                        sl_ref_store(
+                                binding->outputs[0], i, dtype, fmod(sl_ref_load(a, at[0], dtype), sl_ref_load(b, at[1], dtype)));
+                else
+                        sl_ref_store_bits(binding->outputs[0], i, dtype,
+                                remainder_of_bits(sl_ref_load_bits(a, at[0], dtype), sl_ref_load_bits(b, at[1], dtype), is_unsigned,
+                                        truncate));
+        }
+        return 0;
+}
+
+/* What is shifted by the width of the type or more is gone. */
+int sl_ref_shift(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        uint32_t dtype = node->inputs[0].dtype;
+        uint64_t mask = UINT64_MAX >> (64 - 8 * sl_dtype_bytes(dtype));
+        bool right = sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0);
+        struct sl_ref_walk walk;
+
+        walk_inputs(&walk, node);
+        for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
+                uint64_t x = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], dtype) & mask;
+                uint64_t by = sl_ref_load_bits(binding->inputs[1], walk.offsets[1], dtype) & mask;
+
+                sl_ref_store_bits(binding->outputs[0], i, dtype, by > 63 ? 0 : right ? x >> by : x << by);
+        }
         return 0;
 }
 
@@ -209,6 +270,8 @@ int sl_ref_compare(const struct sl_node_desc *node, const struct sl_binding *bin
                         *out = sl_ref_load_bits(a, at[0], dtype) && sl_ref_load_bits(b, at[1], dtype);
                 else if (node->op == SL_OP_OR)
                         *out = sl_ref_load_bits(a, at[0], dtype) || sl_ref_load_bits(b, at[1], dtype);
+                else if (node->op == SL_OP_XOR)
+                        *out = sl_ref_load_bits(a, at[0], dtype) != sl_ref_load_bits(b, at[1], dtype);
                 else
                         *out = holds(node->op, order_of(a, at[0], b, at[1], dtype));
         }

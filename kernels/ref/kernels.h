@@ -13,7 +13,8 @@
 #define SL_REF_WIDE       (SL_REF_BIT(I32) | SL_REF_BIT(I64) | SL_REF_BIT(U32) | SL_REF_BIT(U64))
 #define SL_REF_BYTES      (SL_REF_BIT(I8) | SL_REF_BIT(U8))
 #define SL_REF_BOOL       SL_REF_BIT(BOOL)
-#define SL_REF_NUMBERS    (SL_REF_FLOATS | SL_REF_WIDE | SL_REF_BYTES | SL_REF_BIT(I16) | SL_REF_BIT(U16))
+#define SL_REF_INTEGERS   (SL_REF_WIDE | SL_REF_BYTES | SL_REF_BIT(I16) | SL_REF_BIT(U16))
+#define SL_REF_NUMBERS    (SL_REF_FLOATS | SL_REF_INTEGERS)
 #define SL_REF_ALL        (SL_REF_NUMBERS | SL_REF_BOOL)
 
 /* id, function, types of the first tensor (input 0, or output 0 of an operator without inputs) */
@@ -113,7 +114,33 @@
         X(MATMUL_INTEGER, matmul_integer, SL_REF_BYTES)                                                                            \
         X(CONV_INTEGER, conv_integer, SL_REF_BYTES)                                                                                \
         X(CONV_TRANSPOSE, conv_transpose, SL_REF_FLOATS)                                                                           \
-        X(DEFORM_CONV, deform_conv, SL_REF_FLOATS)
+        X(DEFORM_CONV, deform_conv, SL_REF_FLOATS)                                                                                 \
+        X(ACOS, unary, SL_REF_FLOATS)                                                                                              \
+        X(ACOSH, unary, SL_REF_FLOATS)                                                                                             \
+        X(ASIN, unary, SL_REF_FLOATS)                                                                                              \
+        X(ASINH, unary, SL_REF_FLOATS)                                                                                             \
+        X(ATAN, unary, SL_REF_FLOATS)                                                                                              \
+        X(ATANH, unary, SL_REF_FLOATS)                                                                                             \
+        X(COSH, unary, SL_REF_FLOATS)                                                                                              \
+        X(SINH, unary, SL_REF_FLOATS)                                                                                              \
+        X(TAN, unary, SL_REF_FLOATS)                                                                                               \
+        X(SELU, unary, SL_REF_FLOATS)                                                                                              \
+        X(CELU, unary, SL_REF_FLOATS)                                                                                              \
+        X(MISH, unary, SL_REF_FLOATS)                                                                                              \
+        X(THRESHOLDED_RELU, unary, SL_REF_FLOATS)                                                                                  \
+        X(SOFTSIGN, unary, SL_REF_FLOATS)                                                                                          \
+        X(SHRINK, unary, SL_REF_NUMBERS)                                                                                           \
+        X(BITWISE_NOT, unary, SL_REF_INTEGERS)                                                                                     \
+        X(IS_NAN, predicate, SL_REF_FLOATS)                                                                                        \
+        X(IS_INF, predicate, SL_REF_FLOATS)                                                                                        \
+        X(MOD, modulo, SL_REF_NUMBERS)                                                                                             \
+        X(BIT_SHIFT, shift, SL_REF_INTEGERS)                                                                                       \
+        X(BITWISE_AND, arithmetic, SL_REF_INTEGERS)                                                                                \
+        X(BITWISE_OR, arithmetic, SL_REF_INTEGERS)                                                                                 \
+        X(BITWISE_XOR, arithmetic, SL_REF_INTEGERS)                                                                                \
+        X(XOR, compare, SL_REF_BOOL)                                                                                               \
+        X(REDUCE_LOG_SUM, reduce, SL_REF_NUMBERS)                                                                                  \
+        X(CENTER_CROP_PAD, center_crop_pad, SL_REF_ALL)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)

@@ -182,3 +182,24 @@ int sl_ref_pad(const struct sl_node_desc *node, const struct sl_binding *binding
         }
         return r;
 }
+
+/* An odd element more is cut off, or filled in, at the end. */
+int sl_ref_center_crop_pad(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        int64_t out_strides[SL_RANK_MAX], in_strides[SL_RANK_MAX], bytes = plain_strides(&node->inputs[0], in_strides);
+        const char *in = binding->inputs[0];
+        char *out = binding->outputs[0];
+        struct sl_shape common = {.rank = node->inputs[0].shape.rank};
+
+        plain_strides(&node->outputs[0], out_strides);
+        memset(out, 0, sl_tensor_bytes(&node->outputs[0]));
+        for (uint32_t i = 0; i < common.rank; i++) {
+                int64_t from = node->inputs[0].shape.dims[i], to = node->outputs[0].shape.dims[i];
+
+                common.dims[i] = from < to ? from : to;
+                in += (from - common.dims[i]) / 2 * in_strides[i] * bytes;
+                out += (to - common.dims[i]) / 2 * out_strides[i] * bytes;
+        }
+        copy_box(&common, out, out_strides, in, in_strides, (size_t)bytes);
+        return 0;
+}

@@ -14,7 +14,7 @@ struct fold {
 
 static bool computes_in_double(uint32_t op, uint32_t dtype)
 {
-        return sl_dtype_is_float(dtype) || op == SL_OP_REDUCE_L2 || op == SL_OP_REDUCE_LOG_SUM_EXP;
+        return sl_dtype_is_float(dtype) || op == SL_OP_REDUCE_L2 || op == SL_OP_REDUCE_LOG_SUM_EXP || op == SL_OP_REDUCE_LOG_SUM;
 }
 
 static void start_fold(struct fold *fold)
@@ -101,6 +101,8 @@ static void store_float(const struct fold *fold, void *out, int64_t i)
                 result /= (double)fold->count;
         else if (fold->op == SL_OP_REDUCE_L2)
                 result = sqrt(result);
+        else if (fold->op == SL_OP_REDUCE_LOG_SUM)
+                result = log(result);
         else if (fold->op == SL_OP_REDUCE_LOG_SUM_EXP)
                 result = fold->largest + log(result);
         sl_ref_store(out, i, fold->dtype, result);

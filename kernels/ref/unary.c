@@ -4,7 +4,7 @@
 /* Attributes, read once per launch. */
 struct unary {
         uint32_t op, dtype;
-        double alpha, beta, min, max;
+        double alpha, beta, gamma, lambd, bias, min, max;
         bool tanh_gelu;
 };
 
@@ -27,6 +27,57 @@ static double sign(double x)
         return isnan(x) ? x : (double)((x > 0) - (x < 0));
 }
 
+static double softplus(double x)
+{
+        return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+static double shrink(const struct unary *u, double x)
+{
+        if (x < -u->lambd)
+                return x + u->bias;
+        return x > u->lambd ? x - u->bias : isnan(x) ? x : 0;
+}
+
+/* The inverse functions, and those that only activations are made of. */
+static double apply_rarer(const struct unary *u, double x)
+{
+        switch (u->op) {
+        case SL_OP_ACOS:
+                return acos(x);
+        case SL_OP_ACOSH:
+                return acosh(x);
+        case SL_OP_ASIN:
+                return asin(x);
+        case SL_OP_ASINH:
+                return asinh(x);
+        case SL_OP_ATAN:
+                return atan(x);
+        case SL_OP_ATANH:
+                return atanh(x);
+        case SL_OP_COSH:
+                return cosh(x);
+        case SL_OP_SINH:
+                return sinh(x);
+        case SL_OP_TAN:
+                return tan(x);
+        case SL_OP_SELU:
+                return u->gamma * (x > 0 ? x : u->alpha * expm1(x));
+        case SL_OP_CELU:
+                return x > 0 ? x : u->alpha * expm1(x / u->alpha);
+        case SL_OP_MISH:
+                return x * tanh(softplus(x));
+        case SL_OP_THRESHOLDED_RELU:
+                return x > u->alpha || isnan(x) ? x : 0;
+        case SL_OP_SOFTSIGN:
+                return x / (1 + fabs(x));
+        case SL_OP_SHRINK:
+                return shrink(u, x);
+        default:
+                return clip(x, u->min, u->max);
+        }
+}
+
 static double apply_float(const struct unary *u, double x)
 {
         switch (u->op) {
@@ -45,7 +96,7 @@ static double apply_float(const struct unary *u, double x)
         case SL_OP_TANH:
                 return tanh(x);
         case SL_OP_SOFTPLUS:
-                return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+                return softplus(x);
         case SL_OP_GELU:
                 return gelu(x, u->tanh_gelu);
         case SL_OP_ERF:
@@ -75,7 +126,7 @@ static double apply_float(const struct unary *u, double x)
         case SL_OP_COS:
                 return cos(x);
         default:
-                return clip(x, u->min, u->max);
+                return apply_rarer(u, x);
         }
 }
 
@@ -86,6 +137,10 @@ static uint64_t apply_unsigned(const struct unary *u, uint64_t x)
         switch (u->op) {
         case SL_OP_NOT:
                 return !x;
+        case SL_OP_BITWISE_NOT:
+                return ~x;
+        case SL_OP_SHRINK:
+                return sl_ref_saturate(shrink(u, (double)x), u->dtype);
         case SL_OP_NEG:
                 return -x;
         case SL_OP_SIGN:
@@ -112,6 +167,10 @@ static uint64_t apply_signed(const struct unary *u, int64_t x)
                 return x < 0 ? -(uint64_t)x : (uint64_t)x;
         case SL_OP_SIGN:
                 return (uint64_t)((x > 0) - (x < 0));
+        case SL_OP_BITWISE_NOT:
+                return ~(uint64_t)x;
+        case SL_OP_SHRINK:
+                return sl_ref_saturate(shrink(u, (double)x), u->dtype);
         case SL_OP_CLIP:
                 x = x < min ? min : x;
                 return (uint64_t)(x > max ? max : x);
@@ -120,15 +179,31 @@ static uint64_t apply_signed(const struct unary *u, int64_t x)
         }
 }
 
+/* Selu's constants are those of its paper, as near as float32 has them. */
+static double default_alpha(uint32_t op)
+{
+        switch (op) {
+        case SL_OP_LEAKY_RELU:
+                return 0.01;
+        case SL_OP_HARD_SIGMOID:
+                return 0.2;
+        case SL_OP_SELU:
+                return 1.67326319217681884765625;
+        default:
+                return 1;
+        }
+}
+
 static struct unary read_unary(const struct sl_node_desc *node)
 {
-        double alpha = node->op == SL_OP_LEAKY_RELU ? 0.01 : node->op == SL_OP_HARD_SIGMOID ? 0.2 : 1;
-
         return (struct unary){
                 .op = node->op,
                 .dtype = node->inputs[0].dtype,
-                .alpha = sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, alpha),
+                .alpha = sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, default_alpha(node->op)),
                 .beta = sl_attrs_float(&node->attrs, SL_ATTR_BETA, 0.5),
+                .gamma = sl_attrs_float(&node->attrs, SL_ATTR_GAMMA, 1.05070102214813232421875),
+                .lambd = sl_attrs_float(&node->attrs, SL_ATTR_LAMBD, 0.5),
+                .bias = sl_attrs_float(&node->attrs, SL_ATTR_BIAS, 0),
                 .min = sl_attrs_float(&node->attrs, SL_ATTR_MIN, -(double)INFINITY),
                 .max = sl_attrs_float(&node->attrs, SL_ATTR_MAX, (double)INFINITY),
                 .tanh_gelu = sl_attrs_int(&node->attrs, SL_ATTR_APPROXIMATE, 0),
@@ -149,6 +224,23 @@ int sl_ref_unary(const struct sl_node_desc *node, const struct sl_binding *bindi
                         sl_ref_store_bits(out, i, u.dtype, apply_unsigned(&u, sl_ref_load_bits(in, i, u.dtype)));
                 else
                         sl_ref_store_bits(out, i, u.dtype, apply_signed(&u, (int64_t)sl_ref_load_bits(in, i, u.dtype)));
+        }
+        return 0;
+}
+
+int sl_ref_predicate(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        int64_t elements = (int64_t)sl_shape_elements(&node->inputs[0].shape);
+        bool negative = sl_attrs_int(&node->attrs, SL_ATTR_DETECT_NEGATIVE, 1);
+        bool positive = sl_attrs_int(&node->attrs, SL_ATTR_DETECT_POSITIVE, 1);
+        uint8_t *out = binding->outputs[0];
+
+        for (int64_t i = 0; i < elements; i++) {
+                double x = sl_ref_load(binding->inputs[0], i, node->inputs[0].dtype);
+
+                bool is_wanted = node->op == SL_OP_IS_NAN ? isnan(x) : isinf(x) && (x < 0 ? negative : positive);
+
+                out[i] = is_wanted;
         }
         return 0;
 }

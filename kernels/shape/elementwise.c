@@ -93,6 +93,23 @@ int sl_shape_compare(struct sl_node_desc *node, struct sl_error *error)
         return r;
 }
 
+int sl_shape_predicate(struct sl_node_desc *node, struct sl_error *error)
+{
+        (void)error;
+        node->outputs[0].dtype = SL_DTYPE_BOOL;
+        node->outputs[0].shape = node->inputs[0].shape;
+        return 0;
+}
+
+/* The remainder of floats is C's alone. */
+int sl_shape_modulo(struct sl_node_desc *node, struct sl_error *error)
+{
+        if (sl_dtype_is_float(node->inputs[0].dtype) && !sl_attrs_int(&node->attrs, SL_ATTR_FMOD, 0))
+                return sl_error_set(
+                        error, EINVAL, "input 0 is %s, for which attribute fmod must be 1", sl_dtype_name(node->inputs[0].dtype));
+        return sl_shape_broadcast(node, error);
+}
+
 int sl_shape_logic(struct sl_node_desc *node, struct sl_error *error)
 {
         if (node->inputs[0].dtype != SL_DTYPE_BOOL)

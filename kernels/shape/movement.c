@@ -276,3 +276,29 @@ int sl_shape_tile(struct sl_node_desc *node, struct sl_error *error)
         node->outputs[0].shape = out;
         return 0;
 }
+
+/* The axes that SHAPE is about; ONNX's default is all of them. */
+int sl_shape_center_crop_pad(struct sl_node_desc *node, struct sl_error *error)
+{
+        const struct sl_shape *in = &node->inputs[0].shape;
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        struct sl_shape target = {.rank = 0}, out = *in;
+        uint32_t mask, count = axes ? axes->count : in->rank;
+        bool pending;
+        int r = read_target(node, &target, &pending, error);
+
+        if (!r && axes)
+                r = sl_axes_resolve(axes, in->rank, &mask, error);
+        if (!r && target.rank != count)
+                r = sl_error_set(error, EINVAL, "%u sizes are given for %u axes", target.rank, count);
+        if (r)
+                return r;
+        for (uint32_t i = 0; i < count; i++) {
+                int64_t axis = axes ? axes->ints[i] : i;
+
+                out.dims[axis + (axis < 0 ? in->rank : 0)] = target.dims[i];
+        }
+        node->outputs[0].dtype = node->inputs[0].dtype;
+        node->outputs[0].shape = out;
+        return 0;
+}

@@ -13,7 +13,7 @@
 
 static bool is_reduce(uint32_t op)
 {
-        return op >= SL_OP_REDUCE_MEAN && op <= SL_OP_REDUCE_LOG_SUM_EXP;
+        return (op >= SL_OP_REDUCE_MEAN && op <= SL_OP_REDUCE_LOG_SUM_EXP) || op == SL_OP_REDUCE_LOG_SUM;
 }
 
 static bool stands_as_input(const struct sl_node *node, uint32_t input)

@@ -82,11 +82,22 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
                 .understood = " auto_pad ",
                 .adapt = sl_canonical_conv_transpose},
         [SL_OP_DEFORM_CONV] = {.attrs = WINDOW " offset_group "},
+        [SL_OP_SELU] = {.attrs = " alpha gamma "},
+        [SL_OP_CELU] = {.attrs = " alpha "},
+        [SL_OP_THRESHOLDED_RELU] = {.attrs = " alpha "},
+        [SL_OP_SHRINK] = {.attrs = " lambd bias "},
+        [SL_OP_IS_INF] = {.attrs = " detect_negative detect_positive "},
+        [SL_OP_MOD] = {.attrs = " fmod "},
+        [SL_OP_BIT_SHIFT] = {.understood = " direction ", .adapt = sl_canonical_bit_shift},
+        REDUCE(REDUCE_LOG_SUM),
+        [SL_OP_CENTER_CROP_PAD] = {.attrs = " axes "},
 };
 
 /* ONNX operators that are none of ours, and what they become. */
 static const struct sl_canonical others[] = {
         {.name = "Constant", .understood = " value value_float value_floats value_int value_ints ", .adapt = sl_canonical_constant},
+        {.name = "CastLike", .op = SL_OP_CAST, .understood = " saturate ", .adapt = sl_canonical_cast_like},
+        {.name = "Size", .op = SL_OP_SHAPE, .adapt = sl_canonical_size},
         {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed ", .adapt = sl_canonical_dropout},
 };
 

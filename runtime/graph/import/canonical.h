@@ -38,6 +38,8 @@ int sl_canonical_shape(struct sl_importer *im, const struct sl_onnx_node *node, 
 int sl_canonical_constant(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_constant_of_shape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+int sl_canonical_size(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
 /* canonical_window.c */
 int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
@@ -50,6 +52,8 @@ int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, s
 int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_bit_shift(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_cast_like(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_arg(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
 /* canonical_recurrent.c */

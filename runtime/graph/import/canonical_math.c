@@ -3,6 +3,31 @@
 
 #include <string.h>
 
+/* A limit that each request brings: Max and Min, which take tensors, are the same. */
+static int clip_to_values(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        uint32_t limits[2] = {draft->inputs[1], draft->n_inputs > 2 ? draft->inputs[2] : SL_VALUE_NONE};
+        struct sl_draft step = {.op = SL_OP_MAX, .n_inputs = 2, .n_outputs = 1, .inputs = {draft->inputs[0], limits[0]}};
+        uint32_t raised = draft->inputs[0];
+        int result = 0;
+
+        if (limits[0] != SL_VALUE_NONE && limits[1] != SL_VALUE_NONE)
+                result = sl_import_emit_step(im, node, &step, &raised);
+        if (limits[1] != SL_VALUE_NONE)
+                step = (struct sl_draft){.op = SL_OP_MIN, .n_inputs = 2, .n_outputs = 1, .inputs = {raised, limits[1]}};
+        if (result == 0)
+                result = sl_import_emit_last(im, node, &step);
+        return result < 0 ? result : 1;
+}
+
+static bool all_constant(const struct sl_importer *im, const struct sl_draft *draft, uint32_t first)
+{
+        for (uint32_t i = first; i < draft->n_inputs; i++)
+                if (draft->inputs[i] != SL_VALUE_NONE && !sl_graph_constant(im->graph, draft->inputs[i]))
+                        return false;
+        return true;
+}
+
 /* Up to opset 12, Softmax is over everything from `axis` on: a matrix of it, and the old shape again. */
 static int softmax_of_matrix(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t axis)
 {
@@ -62,8 +87,12 @@ int sl_canonical_clip(struct sl_importer *im, const struct sl_onnx_node *node, s
 {
         int result;
 
+        if (im->graph->opset >= 11 && node->proto->n_attribute)
+                return sl_import_wrong(im, node, "attributes of an older opset");
         if (im->graph->opset >= 11)
-                return node->proto->n_attribute ? sl_import_wrong(im, node, "attributes of an older opset") : 0;
+                return all_constant(im, draft, 1) || draft->n_inputs > 3 || draft->inputs[0] == SL_VALUE_NONE
+                               ? 0
+                               : clip_to_values(im, node, draft);
         result = sl_onnx_copy_attr(im, node, "min", SL_ATTR_MIN, &draft->attrs);
         return result < 0 ? result : sl_onnx_copy_attr(im, node, "max", SL_ATTR_MAX, &draft->attrs);
 }
@@ -136,6 +165,47 @@ int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, st
         return result < 0 ? result : sl_import_emit_step(im, node, &cast, &draft->inputs[1]);
 }
 
+/* The type of input 1, whose elements do not matter. */
+int sl_canonical_cast_like(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        if (draft->n_inputs != 2 || draft->inputs[1] == SL_VALUE_NONE)
+                return sl_import_wrong(im, node, "it wants two inputs");
+        draft->n_inputs = 1;
+        return sl_attrs_set_int(&draft->attrs, SL_ATTR_TO, im->graph->values[draft->inputs[1]].tensor.dtype);
+}
+
+int sl_canonical_bit_shift(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        bool left = false, right = false;
+
+        sl_onnx_is(node, "direction", "LEFT", &left);
+        sl_onnx_is(node, "direction", "RIGHT", &right);
+        if (!left && !right)
+                return sl_import_wrong(im, node, "direction is neither LEFT nor RIGHT");
+        return sl_attrs_set_int(&draft->attrs, SL_ATTR_MODE, right);
+}
+
+/* Nothing is dropped, so the mask is true everywhere; before opset 10 it has the type of the data. */
+static int dropout_mask(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t data)
+{
+        struct sl_draft shape = {.op = SL_OP_SHAPE, .n_inputs = 1, .n_outputs = 1, .inputs = {data}};
+        struct sl_draft mask = {.op = SL_OP_CONSTANT_OF_SHAPE, .n_inputs = 1, .n_outputs = 1};
+        struct sl_symbol *symbol = node->proto->n_output > 1 ? sl_symbols_find(&im->symbols, node->proto->output[1]) : NULL;
+        uint32_t dtype = im->graph->opset < 10 ? im->graph->values[data].tensor.dtype : SL_DTYPE_BOOL;
+        struct sl_onnx_node named = *node;
+        int result;
+
+        if (!symbol)
+                return 0;
+        named.name = symbol->name;
+        result = sl_import_emit_step(im, node, &shape, &mask.inputs[0]);
+        if (result == 0)
+                result = sl_attrs_set_int(&mask.attrs, SL_ATTR_TO, dtype);
+        if (result == 0)
+                result = sl_attrs_set_float(&mask.attrs, SL_ATTR_VALUE, 1);
+        return result < 0 ? result : sl_import_emit_step(im, &named, &mask, &symbol->value);
+}
+
 /* Inference drops nothing. The ratio, an input since opset 12, does not matter then, nor does a training mode that is false. */
 int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
@@ -145,8 +215,8 @@ int sl_canonical_dropout(struct sl_importer *im, const struct sl_onnx_node *node
                 if (!training || im->graph->values[draft->inputs[2]].data_bytes != 1 || *training)
                         return sl_import_refuse(im, node, "training mode is not supported");
         }
-        draft->n_inputs = draft->n_inputs ? 1 : 0;
-        return 0;
+        draft->n_inputs = draft->n_inputs && draft->inputs[0] != SL_VALUE_NONE;
+        return draft->n_inputs ? dropout_mask(im, node, draft->inputs[0]) : 0;
 }
 
 /* MODE is the kernel's word for select_last_index. */

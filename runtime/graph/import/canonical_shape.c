@@ -139,6 +139,19 @@ int sl_canonical_shape(struct sl_importer *im, const struct sl_onnx_node *node, 
         return result < 0 ? result : 1;
 }
 
+/* The product of what Shape says. */
+int sl_canonical_size(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        struct sl_draft product = {.op = SL_OP_REDUCE_PROD, .n_inputs = 1, .n_outputs = 1};
+        int result = sl_import_emit_step(im, node, draft, &product.inputs[0]);
+
+        if (result == 0)
+                result = sl_attrs_set_int(&product.attrs, SL_ATTR_KEEPDIMS, 0);
+        if (result == 0)
+                result = sl_import_emit_last(im, node, &product);
+        return result < 0 ? result : 1;
+}
+
 static int constant_of_floats(
         struct sl_importer *im, const struct sl_onnx_node *node, const float *floats, size_t n, bool scalar, uint32_t *ret_value)
 {
