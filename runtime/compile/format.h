@@ -56,7 +56,10 @@ struct sl_plan_operand {
         uint64_t offset;
 };
 
+#define SL_PLAN_NAME_BYTES 64
+
 struct sl_plan_step {
+        char name[SL_PLAN_NAME_BYTES]; /* of the node, terminated, cut if longer; for people only */
         uint32_t op;      /* enum sl_op */
         uint32_t backend; /* enum sl_plan_backend */
         uint32_t n_inputs, n_outputs, n_attrs;

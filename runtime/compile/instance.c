@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "cpu/threads.h"
 #include "op.h"
@@ -258,12 +259,8 @@ static const struct program *find_program(const struct sl_instance *instance, ui
         return NULL;
 }
 
-int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
+static void put_buffers(const struct program *program, const void *const *inputs, void *const *outputs)
 {
-        const struct program *program = find_program(instance, batch);
-
-        if (!program)
-                return -EINVAL;
         /* The thread that runs may not be the one that compiled, and kernels must find the thread count that they were made for. */
         sl_cpu_use_one_thread();
         for (uint32_t i = 0; i < program->n_patches; i++) {
@@ -271,12 +268,44 @@ int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *co
 
                 *patch->slot = patch->place == SL_PLACE_INPUT ? (void *)inputs[patch->port] : outputs[patch->port];
         }
+}
+
+int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
+{
+        const struct program *program = find_program(instance, batch);
+
+        if (!program)
+                return -EINVAL;
+        put_buffers(program, inputs, outputs);
         for (uint32_t i = 0; i < program->n_steps; i++) {
                 const struct step *step = &program->steps[i];
                 int r = step->backend->launch(step->kernel, &step->binding);
 
                 if (r < 0)
                         return r;
+        }
+        return 0;
+}
+
+int sl_instance_run_timed(
+        struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns)
+{
+        const struct program *program = find_program(instance, batch);
+        uint64_t before;
+
+        if (!program)
+                return -EINVAL;
+        put_buffers(program, inputs, outputs);
+        before = sl_clock_ns();
+        for (uint32_t i = 0; i < program->n_steps; i++) {
+                const struct step *step = &program->steps[i];
+                int r = step->backend->launch(step->kernel, &step->binding);
+                uint64_t after = sl_clock_ns();
+
+                if (r < 0)
+                        return r;
+                ret_step_ns[i] = after - before;
+                before = after;
         }
         return 0;
 }

@@ -57,6 +57,24 @@ int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error);
 struct sl_plan *sl_plan_free(struct sl_plan *plan);
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan);
 
+/* One step of a plan at one batch size, for people: what it is and what it has to move and compute. */
+struct sl_step_info {
+        const char *name; /* of the node, "" for a copy; the plan's */
+        const char *operator_name, *backend;
+        const char *algorithm; /* "direct", "winograd-4"; "" where there is no choice */
+        uint64_t multiply_adds;
+        uint64_t bytes;       /* read and written, each operand once; constants as they are stored */
+        struct sl_tensor out; /* output 0 */
+};
+
+/* "" for AUTO and for a number that is none. */
+const char *sl_plan_algorithm_name(uint32_t algorithm);
+
+/* Steps at @batch; 0 when it is no size of the ladder. */
+uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch);
+/* Return: 0; -EINVAL there is no such step; -EBADMSG its shapes contradict each other; -ENOMEM. */
+int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step, struct sl_step_info *ret_info);
+
 /*
  * An executable instance for the ladder's sizes up to @batch_max: kernels compiled, workspace allocated and faulted, nothing
  * more is allocated afterwards. The plan must outlive it. Load time, may take milliseconds per kernel.
@@ -77,6 +95,10 @@ uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
  * Return: 0; -EINVAL a batch that is not in the ladder; -ERANGE an index in the data is out of bounds (outputs undefined).
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
+
+/* The same, with the time that each of the sl_plan_steps() took, for profiles. It allocates nothing either. */
+int sl_instance_run_timed(
+        struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns);
 
 /* The largest size of the ladder (up to batch_max of the instance) that is not above @samples: a tail of 12 runs as 8 + 4. */
 uint32_t sl_instance_step(const struct sl_instance *instance, uint32_t samples);

@@ -287,6 +287,8 @@ static int check_step(
 {
         uint64_t n_operands = sl_plan_count(plan, SL_PLAN_SECTION_OPERANDS);
 
+        if (step->name[SL_PLAN_NAME_BYTES - 1])
+                return damaged(error, "last byte of the name of a step", (uint8_t)step->name[SL_PLAN_NAME_BYTES - 1], 0);
         if (step->op >= SL_OP_COUNT)
                 return damaged(error, "number of an operator", step->op, SL_OP_COUNT);
         if (step->backend >= SL_PLAN_BACKEND_COUNT)

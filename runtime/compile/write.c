@@ -140,6 +140,7 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         uint32_t origin = program->placement->origins[step->node];
         int r = 0;
 
+        memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
         target->op = node->op;
         target->n_inputs = node->n_inputs;
         target->n_outputs = node->n_outputs;

@@ -25,6 +25,7 @@ enum status {
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
+        X("profile", command_profile, "[OPTIONS] MODEL.onnx", "time every node of a model: text, JSON or a Chrome trace")          \
         X("compile", command_compile, "MODEL.onnx -o PLAN [OPTIONS]", "compile a model into a plan file")                          \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("version", command_version, "", "print the version")                                                                     \

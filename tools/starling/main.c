@@ -82,7 +82,14 @@ int command_help(int argc, char **argv)
                        "  --print            the graph as well, node by node\n");
         if (strcmp(command->name, "compile") == 0)
                 printf("\n  -o PLAN            where the plan file goes\n");
-        if (strcmp(command->name, "inspect") == 0 || strcmp(command->name, "compile") == 0 || strcmp(command->name, "serve") == 0)
+        if (strcmp(command->name, "profile") == 0)
+                printf("\n  --nodes            every step, the slowest first; without it only sums by operator\n"
+                       "  --batch N          [1]\n"
+                       "  --seconds S        how long it runs [2]\n"
+                       "  --json             one object, always with the steps\n"
+                       "  --trace FILE       for chrome://tracing\n");
+        if (strcmp(command->name, "profile") == 0 || strcmp(command->name, "inspect") == 0 ||
+                strcmp(command->name, "compile") == 0 || strcmp(command->name, "serve") == 0)
                 print_lower_options();
         return STATUS_OK;
 }

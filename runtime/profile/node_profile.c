@@ -1,0 +1,213 @@
+/*
+ * Runs with and without clocks take turns, so that both see the same machine. Each step's time is the median over the runs.
+ */
+#include "node_profile.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "peak.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNS_MAX     1000
+#define RUNS_MIN     3
+#define WARM_UP      2
+#define PEAK_SECONDS 0.3
+#define ALIGNMENT    64
+
+struct ports {
+        void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
+};
+
+struct measurement {
+        struct sl_node_profile *profile;
+        struct sl_instance *instance;
+        struct ports ports;
+        uint64_t *step_ns; /* of run r: from r * n_steps */
+        uint64_t *run_ns;
+};
+
+static void measurement_deinit(struct measurement *measurement)
+{
+        for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX; i++) {
+                free(measurement->ports.inputs[i]);
+                free(measurement->ports.outputs[i]);
+        }
+        free(measurement->step_ns);
+        free(measurement->run_ns);
+        sl_instance_free(measurement->instance);
+}
+
+static void *port_new(const struct sl_port *port, uint32_t batch, uint64_t *state)
+{
+        struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
+        uint64_t bytes, n;
+        void *data;
+
+        if (port->batch_axis == 0)
+                tensor.shape.dims[0] = batch;
+        bytes = sl_tensor_bytes(&tensor);
+        n = sl_shape_elements(&tensor.shape);
+        data = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+        if (!data)
+                return NULL;
+        memset(data, 0, bytes);
+        for (uint64_t i = 0; i < n && tensor.dtype == SL_DTYPE_F32; i++) {
+                *state = *state * 6364136223846793005u + 1442695040888963407u;
+                ((float *)data)[i] = (float)(*state >> 40) / (float)(1 << 23) - 1.0f;
+        }
+        for (uint64_t i = 0; i < n && !sl_dtype_is_float(tensor.dtype); i++)
+                ((uint8_t *)data)[i * sl_dtype_bytes(tensor.dtype)] = 1;
+        return data;
+}
+
+static int make_ports(const struct sl_plan_info *info, uint32_t batch, struct ports *ports)
+{
+        uint64_t state = 1;
+
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                ports->inputs[i] = port_new(&info->inputs[i], batch, &state);
+                if (!ports->inputs[i])
+                        return -ENOMEM;
+        }
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                ports->outputs[i] = port_new(&info->outputs[i], batch, &state);
+                if (!ports->outputs[i])
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int run_once(const struct measurement *measurement, uint64_t *ret_ns)
+{
+        const struct ports *ports = &measurement->ports;
+        uint64_t before = sl_clock_ns();
+        int r = sl_instance_run(
+                measurement->instance, measurement->profile->batch, (const void *const *)ports->inputs, ports->outputs);
+
+        *ret_ns = sl_clock_ns() - before;
+        return r;
+}
+
+static int run_in_turns(struct measurement *measurement, double seconds)
+{
+        struct sl_node_profile *profile = measurement->profile;
+        const struct ports *ports = &measurement->ports;
+        uint64_t until, ignored;
+        int r = 0;
+
+        for (int i = 0; i < WARM_UP && r == 0; i++)
+                r = run_once(measurement, &ignored);
+        until = sl_clock_ns() + (uint64_t)(seconds * (double)SL_NS_PER_SECOND);
+        while (r == 0 && profile->n_runs < RUNS_MAX && (profile->n_runs < RUNS_MIN || sl_clock_ns() < until)) {
+                r = sl_instance_run_timed(measurement->instance, profile->batch, (const void *const *)ports->inputs, ports->outputs,
+                        measurement->step_ns + profile->n_runs * profile->n_steps);
+                if (r == 0)
+                        r = run_once(measurement, &measurement->run_ns[profile->n_runs]);
+                profile->n_runs++;
+        }
+        return r;
+}
+
+static int by_size(const void *a, const void *b)
+{
+        uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+        return (left > right) - (left < right);
+}
+
+static double median(uint64_t *numbers, uint64_t n)
+{
+        qsort(numbers, n, sizeof(*numbers), by_size);
+        return n % 2 ? (double)numbers[n / 2] : ((double)numbers[n / 2 - 1] + (double)numbers[n / 2]) / 2;
+}
+
+static int take_medians(struct measurement *measurement)
+{
+        struct sl_node_profile *profile = measurement->profile;
+        SL_CLEANUP(sl_cleanup_free) uint64_t *column = calloc(profile->n_runs, sizeof(*column));
+
+        if (!column)
+                return -ENOMEM;
+        for (uint64_t step = 0; step < profile->n_steps; step++) {
+                for (uint64_t run = 0; run < profile->n_runs; run++)
+                        column[run] = measurement->step_ns[run * profile->n_steps + step];
+                profile->step_ns[step] = median(column, profile->n_runs);
+        }
+        profile->run_ns = median(measurement->run_ns, profile->n_runs);
+        return 0;
+}
+
+static int measure(const struct sl_plan *plan, double seconds, struct measurement *measurement, struct sl_error *error)
+{
+        struct sl_node_profile *profile = measurement->profile;
+        int r = sl_instance_new(plan, profile->batch, &measurement->instance, error);
+
+        if (r < 0)
+                return r;
+        measurement->step_ns = calloc(RUNS_MAX * (profile->n_steps + 1), sizeof(uint64_t));
+        measurement->run_ns = calloc(RUNS_MAX, sizeof(uint64_t));
+        if (!measurement->step_ns || !measurement->run_ns ||
+                make_ports(sl_plan_info(plan), profile->batch, &measurement->ports) < 0)
+                return sl_error_set(error, ENOMEM, "no memory to profile %llu steps", (unsigned long long)profile->n_steps);
+        r = run_in_turns(measurement, seconds);
+        if (r == 0)
+                r = take_medians(measurement);
+        return r < 0 ? sl_error_set(error, -r, "a run at batch %u: %s", profile->batch, strerror(-r)) : 0;
+}
+
+static int describe_steps(const struct sl_plan *plan, struct sl_node_profile *profile)
+{
+        int r = 0;
+
+        profile->steps = calloc(profile->n_steps + 1, sizeof(*profile->steps));
+        profile->step_ns = calloc(profile->n_steps + 1, sizeof(*profile->step_ns));
+        if (!profile->steps || !profile->step_ns)
+                return -ENOMEM;
+        for (uint64_t i = 0; i < profile->n_steps && r == 0; i++)
+                r = sl_plan_step_info(plan, profile->batch, i, &profile->steps[i]);
+        return r;
+}
+
+static int fill(const struct sl_plan *plan, double seconds, struct sl_node_profile *profile, struct sl_error *error)
+{
+        struct measurement measurement = {.profile = profile};
+        int r = describe_steps(plan, profile);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "steps at batch %u: %s", profile->batch, strerror(-r));
+        r = measure(plan, seconds, &measurement, error);
+        measurement_deinit(&measurement);
+        return r < 0 ? r : sl_peak_measure(PEAK_SECONDS, &profile->peak_flops, error);
+}
+
+int sl_node_profile_new(
+        const struct sl_plan *plan, uint32_t batch, double seconds, struct sl_node_profile **ret_profile, struct sl_error *error)
+{
+        struct sl_node_profile *profile = calloc(1, sizeof(*profile));
+        int r;
+
+        if (!profile)
+                return sl_error_set(error, ENOMEM, "no memory for a profile");
+        profile->batch = batch;
+        profile->n_steps = sl_plan_steps(plan, batch);
+        r = profile->n_steps ? fill(plan, seconds, profile, error)
+                             : sl_error_set(error, EINVAL, "batch %u is no size of the plan, or has no steps", batch);
+        if (r < 0)
+                sl_node_profile_free(profile);
+        else
+                *ret_profile = profile;
+        return r;
+}
+
+struct sl_node_profile *sl_node_profile_free(struct sl_node_profile *profile)
+{
+        if (!profile)
+                return NULL;
+        free(profile->steps);
+        free(profile->step_ns);
+        free(profile);
+        return NULL;
+}
