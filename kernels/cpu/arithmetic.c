@@ -205,7 +205,7 @@ static int binary_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_binary = {sizeof(struct binary), binary_plan, binary_run};
+const struct sl_cpu_loop sl_cpu_binary = {.state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run};
 
 /* The first step joins inputs 0 and 1; each later one joins the output so far and one more input. */
 struct fold {
@@ -252,4 +252,4 @@ static int fold_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_fold = {sizeof(struct fold), fold_plan, fold_run};
+const struct sl_cpu_loop sl_cpu_fold = {.state_bytes = sizeof(struct fold), .plan = fold_plan, .run = fold_run};

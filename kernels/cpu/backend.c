@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cpu/algorithm.h"
 #include "cpu/describe.h"
 
 #include <stdalign.h>
@@ -152,16 +153,24 @@ static bool describe_call(const struct sl_node_desc *node, struct sl_cpu_call *c
         return calls[node->op](node, call);
 }
 
-/* The one place that decides: a call that oneDNN has (fast) code for, else the loop, else a call that it has any code for. */
+/*
+ * The one place that decides: the algorithm that the node asks for, or the best one by algorithm.c; where that is not an own loop,
+ * a call that oneDNN has (fast) code for, else the loop, else a call that it has any code for.
+ */
 enum way { WAY_NONE, WAY_CALL, WAY_LOOP };
 
-static int plan_loop(const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
+/* The loop of an operator that has no algorithms. */
+static const struct sl_cpu_loop *only_loop(const struct sl_node_desc *node)
 {
-        const struct sl_cpu_loop *loop = node_is_final(node) ? loops[node->op] : NULL;
+        return node_is_final(node) ? loops[node->op] : NULL;
+}
+
+static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
+{
         struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0};
         struct sl_kernel *kernel, *smaller;
 
-        if (!loop || node->epilogue.activation || node->epilogue.has_residual)
+        if (!loop || (!loop->finishes && (node->epilogue.activation || node->epilogue.has_residual)))
                 return -ENOTSUP;
         kernel = calloc(1, sizeof(*kernel) + loop->state_bytes);
         if (!kernel)
@@ -181,13 +190,14 @@ static bool loop_fits(const struct sl_node_desc *node)
 {
         struct sl_kernel *kernel;
 
-        if (plan_loop(node, &kernel))
+        if (plan_loop(only_loop(node), node, &kernel))
                 return false;
         free(kernel);
         return true;
 }
 
-static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *call)
+/* Without own algorithms. */
+static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         bool slow = false, possible = false;
 
@@ -202,20 +212,58 @@ static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *ca
         return possible ? WAY_CALL : WAY_NONE;
 }
 
-static bool cpu_supports(const struct sl_node_desc *node)
+static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
 {
         struct sl_cpu_call call;
 
-        return find_way(node, &call) != WAY_NONE;
+        return node_is_final(node) ? sl_algorithm_list(node, find_library_way(node, &call) != WAY_NONE, ret_algorithms) : 0;
+}
+
+/* AUTO is the best guess that is not approximate. */
+static uint32_t choose_algorithm(const struct sl_node_desc *node)
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT], asked;
+
+        asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        if (asked != SL_ALGORITHM_AUTO || !node_is_final(node))
+                return asked;
+        for (uint32_t i = 0, n = cpu_algorithms(node, algorithms); i < n; i++)
+                if (!sl_algorithm_is_approximate(algorithms[i]))
+                        return algorithms[i];
+        return SL_ALGORITHM_DIRECT;
+}
+
+/* The own loop is NULL but for WAY_LOOP of an operator that has algorithms. */
+static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *call, const struct sl_cpu_loop **ret_own)
+{
+        uint32_t algorithm = choose_algorithm(node);
+
+        *ret_own = NULL;
+        if (algorithm == SL_ALGORITHM_DIRECT)
+                return find_library_way(node, call);
+        if (node_is_final(node))
+                *ret_own = sl_algorithm_loop(node, algorithm);
+        return *ret_own ? WAY_LOOP : WAY_NONE;
+}
+
+static bool cpu_supports(const struct sl_node_desc *node)
+{
+        const struct sl_cpu_loop *own;
+        struct sl_cpu_call call;
+
+        return find_way(node, &call, &own) != WAY_NONE;
 }
 
 static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
+        const struct sl_cpu_loop *own;
         struct sl_cpu_call call;
-        enum way way = find_way(node, &call);
+        enum way way = find_way(node, &call, &own);
 
         if (way == WAY_NONE || index >= node->n_inputs)
                 return -ENOTSUP;
+        if (own && own->form && own->form(node, index, ret_packed))
+                return 0;
         if (way == WAY_LOOP || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index) {
                 *ret_packed = (struct sl_packed){0};
                 return 0;
@@ -226,8 +274,11 @@ static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_p
 static int cpu_repack(
         const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
 {
+        const struct sl_cpu_loop *own = sl_algorithm_is_own_form(packed) ? sl_algorithm_of_form(node, packed) : NULL;
         struct sl_cpu_call call;
 
+        if (own)
+                return own->repack(node, index, plain, ret_data);
         if (!describe_call(node, &call) || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
                 return -ENOTSUP;
         return sl_primitive_pack(&call.spec, packed, plain, ret_data);
@@ -243,7 +294,7 @@ static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_des
         reorder.outputs[0] = call->turned;
         kernel->turned_offset = sl_align_up(kernel->scratch_bytes, SL_LINE_BYTES);
         kernel->scratch_bytes = kernel->turned_offset + sl_tensor_bytes(&call->turned);
-        return plan_loop(&reorder, &kernel->turn);
+        return plan_loop(only_loop(&reorder), &reorder, &kernel->turn);
 }
 
 static int compile_call(const struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
@@ -271,14 +322,42 @@ static int compile_call(const struct sl_cpu_call *call, const struct sl_node_des
         return 0;
 }
 
+/*
+ * Packed weights say how they are computed, whatever AUTO would choose at this batch size; plain ones are for the library, and for
+ * loops that pack nothing.
+ */
+static enum way find_way_of_form(const struct sl_node_desc *node, const struct sl_packed *packed, struct sl_cpu_call *call,
+        const struct sl_cpu_loop **ret_own)
+{
+        uint32_t asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        bool has_weights = packed && node->n_inputs > 1 && packed[1].data_bytes;
+        enum way way;
+
+        *ret_own = NULL;
+        if (!node_is_final(node))
+                return WAY_NONE;
+        if (has_weights && sl_algorithm_is_own_form(&packed[1])) {
+                *ret_own = sl_algorithm_of_form(node, &packed[1]);
+                return *ret_own ? WAY_LOOP : WAY_NONE;
+        }
+        if (has_weights)
+                return asked <= SL_ALGORITHM_DIRECT ? find_library_way(node, call) : WAY_NONE;
+        way = find_way(node, call, ret_own);
+        if (!*ret_own || !(*ret_own)->form)
+                return way;
+        *ret_own = NULL;
+        return find_library_way(node, call);
+}
+
 static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
         struct sl_kernel **ret_kernel, struct sl_error *error)
 {
+        const struct sl_cpu_loop *own;
         struct sl_cpu_call call;
         int result = -ENOTSUP;
 
         (void)constants;
-        switch (find_way(node, &call)) {
+        switch (find_way_of_form(node, packed, &call, &own)) {
         case WAY_CALL:
                 result = compile_call(&call, node, packed, ret_kernel, error);
                 /* Plain weights may lead to another of the library's kernels than its own form does. */
@@ -286,7 +365,7 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
                         result = compile_call(&call, node, packed, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
-                result = plan_loop(node, ret_kernel);
+                result = plan_loop(own ? own : only_loop(node), node, ret_kernel);
                 break;
         case WAY_NONE:
                 break;
@@ -323,13 +402,6 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
 static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
-}
-
-static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
-{
-        (void)node;
-        (void)ret_algorithms;
-        return 0;
 }
 
 const struct sl_backend sl_backend_cpu = {

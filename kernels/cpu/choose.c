@@ -75,7 +75,7 @@ static int where_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_where = {sizeof(struct where), where_plan, where_run};
+const struct sl_cpu_loop sl_cpu_where = {.state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run};
 
 typedef void cast_function(int64_t n, void *result, const void *argument);
 
@@ -179,4 +179,4 @@ static int cast_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_cast = {sizeof(struct cast), cast_plan, cast_run};
+const struct sl_cpu_loop sl_cpu_cast = {.state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run};

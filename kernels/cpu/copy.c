@@ -345,4 +345,4 @@ static bool copy_plan(const struct sl_node_desc *node, void *state, struct sl_cp
         return true;
 }
 
-const struct sl_cpu_loop sl_cpu_copy = {sizeof(struct copy), copy_plan, copy_run};
+const struct sl_cpu_loop sl_cpu_copy = {.state_bytes = sizeof(struct copy), .plan = copy_plan, .run = copy_run};

@@ -69,4 +69,4 @@ static int gather_run(const void *state, const struct sl_binding *binding)
         return result;
 }
 
-const struct sl_cpu_loop sl_cpu_gather = {sizeof(struct gather), gather_plan, gather_run};
+const struct sl_cpu_loop sl_cpu_gather = {.state_bytes = sizeof(struct gather), .plan = gather_plan, .run = gather_run};

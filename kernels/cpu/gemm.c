@@ -133,8 +133,9 @@ typedef void block_function(const struct block *block);
         }
 #define ALL_ROWS(X, vectors)                                                                                                       \
         X(1, vectors)                                                                                                              \
-        X(2, vectors) X(3, vectors) X(4, vectors) X(5, vectors) X(6, vectors) X(7, vectors) X(8, vectors) X(9, vectors)            \
-                X(10, vectors) X(11, vectors) X(12, vectors) X(13, vectors) X(14, vectors)
+        X(2, vectors)                                                                                                              \
+        X(3, vectors) X(4, vectors) X(5, vectors) X(6, vectors) X(7, vectors) X(8, vectors) X(9, vectors) X(10, vectors)           \
+                X(11, vectors) X(12, vectors) X(13, vectors) X(14, vectors)
 
 ALL_ROWS(BLOCK, 1)
 ALL_ROWS(BLOCK, 2)
@@ -201,11 +202,12 @@ static block_function *find_block(int64_t rows, int vectors)
 static void run_columns(const struct sl_gemm *g, int64_t row, int64_t end, int64_t first, int64_t width, int vectors)
 {
         int64_t blocks = (end - row + ROWS_MAX - 1) / ROWS_MAX;
-        struct block k = {.b = g->b + first * g->depth,
+        int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
+        struct block k = {.b = g->b + first / SL_GEMM_PANEL * panel_stride,
                 .bias = g->bias ? g->bias + first : NULL,
                 .depth = g->depth,
                 .a_bytes = g->a_stride * (int64_t)sizeof(float),
-                .b_bytes = g->depth * SL_GEMM_PANEL * (int64_t)sizeof(float),
+                .b_bytes = panel_stride * (int64_t)sizeof(float),
                 .c_stride = g->c_stride,
                 .residual_stride = g->residual_stride,
                 .last = sl_vector_mask(width - (vectors - 1) * SL_VECTOR_FLOATS),

@@ -21,6 +21,7 @@ struct sl_gemm {
         float *c;       /* rows x columns */
         int64_t rows, depth, columns;
         int64_t a_stride, c_stride; /* from row to row, in floats */
+        int64_t panel_stride;       /* from panel to panel, in floats; 0: they follow each other */
         const float *bias;          /* columns, or NULL */
         const float *residual;      /* as c, with a stride of its own, or NULL; need not lie apart from c */
         int64_t residual_stride;

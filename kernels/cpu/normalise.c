@@ -66,7 +66,7 @@ static int scale_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_scale = {sizeof(struct scale), scale_plan, scale_run};
+const struct sl_cpu_loop sl_cpu_scale = {.state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run};
 
 struct normalise {
         float epsilon;
@@ -151,4 +151,4 @@ static int normalise_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_normalise = {sizeof(struct normalise), normalise_plan, normalise_run};
+const struct sl_cpu_loop sl_cpu_normalise = {.state_bytes = sizeof(struct normalise), .plan = normalise_plan, .run = normalise_run};

@@ -29,7 +29,21 @@ struct sl_cpu_loop {
 
         /* As sl_backend.launch. */
         int (*run)(const void *state, const struct sl_binding *binding);
+
+        /*
+         * A loop over constant weights in a form of its own (sl_cpu_form()); both NULL for all others. form() says false for an
+         * input that stays as it is, and must not depend on the batch. It and repack() see only nodes that plan() has taken.
+         */
+        bool (*form)(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed);
+        int (*repack)(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data);
+
+        double (*seconds)(const void *state); /* about, on the scale of cost.h; only of loops that stand in algorithm.c */
+
+        bool finishes; /* takes an epilogue: plan() looks at it */
 };
+
+/* The form of weights of shape @dims (4), which take @floats when packed; @name says how they lie. */
+void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats);
 
 struct sl_cpu_call {
         struct sl_primitive_spec spec;
@@ -61,6 +75,9 @@ extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not th
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
 
+extern const struct sl_cpu_loop sl_cpu_winograd_2; /* Conv, F(2x2, 3x3) */
+extern const struct sl_cpu_loop sl_cpu_winograd_4; /* Conv, F(4x4, 3x3) */
+
 /*
  * Before a function with a hot loop: compiled for AVX-512, AVX2 and the baseline, chosen when the program is loaded. The build
  * defines it as nothing under sanitizers, whose runtime is not up yet when the choice is made.
@@ -72,6 +89,11 @@ extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, Instanc
 static inline bool sl_cpu_is_f32(const struct sl_tensor *tensor)
 {
         return tensor->dtype == SL_DTYPE_F32;
+}
+
+static inline bool sl_cpu_is_nhwc_f32(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_F32 && tensor->layout == SL_LAYOUT_CHANNELS_LAST;
 }
 
 static inline bool sl_cpu_is_empty(const struct sl_tensor *tensor)

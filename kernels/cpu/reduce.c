@@ -141,4 +141,4 @@ static int reduce_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_reduce = {sizeof(struct reduce), reduce_plan, reduce_run};
+const struct sl_cpu_loop sl_cpu_reduce = {.state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run};

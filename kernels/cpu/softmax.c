@@ -113,4 +113,4 @@ static int softmax_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_softmax = {sizeof(struct softmax), softmax_plan, softmax_run};
+const struct sl_cpu_loop sl_cpu_softmax = {.state_bytes = sizeof(struct softmax), .plan = softmax_plan, .run = softmax_run};

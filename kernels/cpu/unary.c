@@ -128,4 +128,4 @@ static int unary_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_unary = {sizeof(struct unary), unary_plan, unary_run};
+const struct sl_cpu_loop sl_cpu_unary = {.state_bytes = sizeof(struct unary), .plan = unary_plan, .run = unary_run};

@@ -18,7 +18,7 @@ static inline __m512 sl_vector_set(float x)
 /* The first @n of sixteen lanes; all of them from 16 on. */
 static inline __mmask16 sl_vector_mask(int64_t n)
 {
-        return n >= SL_VECTOR_FLOATS ? (__mmask16)0xffff : (__mmask16)((1u << n) - 1u);
+        return (__mmask16)(n >= SL_VECTOR_FLOATS ? 0xffffu : (1u << n) - 1u);
 }
 
 /* The second operand of min and max is what comes out when one is NaN. */

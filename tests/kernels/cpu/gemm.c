@@ -53,8 +53,18 @@ static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, c
         float *bias = random_floats(columns, 3), *residual = random_floats((rows - 1) * c_stride + columns, 4);
         float *packed = malloc((size_t)sl_gemm_packed_floats(depth, columns) * sizeof(float));
         float *c = malloc((size_t)(rows * c_stride) * sizeof(float));
-        struct sl_gemm gemm = {a, packed, c, rows, depth, columns, a_stride, c_stride, finish ? bias : NULL,
-                finish && finish->has_residual ? residual : NULL, c_stride, finish};
+        struct sl_gemm gemm = {.a = a,
+                .b = packed,
+                .c = c,
+                .rows = rows,
+                .depth = depth,
+                .columns = columns,
+                .a_stride = a_stride,
+                .c_stride = c_stride,
+                .bias = finish ? bias : NULL,
+                .residual = finish && finish->has_residual ? residual : NULL,
+                .residual_stride = c_stride,
+                .finish = finish};
 
         for (int64_t i = 0; i < rows * c_stride; i++)
                 c[i] = GUARD;

@@ -1,0 +1,105 @@
+#include "cpu/algorithm.h"
+
+#include "cpu/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One row per own loop; several of one algorithm are asked in this order. */
+static const struct {
+        uint32_t op, algorithm;
+        const struct sl_cpu_loop *loop;
+} rows[] = {
+        {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_winograd_2},
+        {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_4, &sl_cpu_winograd_4},
+};
+
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* How a form begins; the library's are descriptors of a fixed size. */
+struct form {
+        char mark[8], name[24];
+        int64_t dims[4];
+};
+
+static const char mark[8] = "own form";
+
+void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats)
+{
+        struct form form = {0};
+
+        memcpy(form.mark, mark, sizeof(mark));
+        strncpy(form.name, name, sizeof(form.name) - 1);
+        memcpy(form.dims, dims, sizeof(form.dims));
+        *ret_packed = (struct sl_packed){.data_bytes = (uint64_t)floats * sizeof(float), .form_bytes = sizeof(form)};
+        memcpy(ret_packed->form, &form, sizeof(form));
+}
+
+bool sl_algorithm_is_own_form(const struct sl_packed *packed)
+{
+        return packed->data_bytes && packed->form_bytes == sizeof(struct form) && !memcmp(packed->form, mark, sizeof(mark));
+}
+
+static bool fits(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, double *ret_seconds)
+{
+        struct sl_cpu_sizes sizes = {.state_bytes = loop->state_bytes};
+        void *state = calloc(1, loop->state_bytes);
+        bool fit = state && loop->plan(node, state, &sizes);
+
+        if (fit && ret_seconds)
+                *ret_seconds = loop->seconds(state);
+        free(state);
+        return fit;
+}
+
+const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm)
+{
+        for (size_t i = 0; i < N_ROWS; i++)
+                if (rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, NULL))
+                        return rows[i].loop;
+        return NULL;
+}
+
+const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, const struct sl_packed *packed)
+{
+        uint32_t wanted = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+        struct sl_packed own;
+
+        for (size_t i = 0; i < N_ROWS; i++) {
+                const struct sl_cpu_loop *loop = rows[i].loop;
+
+                if (rows[i].op != node->op || !loop->form || (wanted != SL_ALGORITHM_AUTO && wanted != rows[i].algorithm) ||
+                        !fits(loop, node, NULL) || !loop->form(node, 1, &own))
+                        continue;
+                if (own.data_bytes == packed->data_bytes && own.form_bytes == packed->form_bytes &&
+                        !memcmp(own.form, packed->form, own.form_bytes))
+                        return loop;
+        }
+        return NULL;
+}
+
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+{
+        double seconds[SL_ALGORITHM_COUNT], own;
+        uint32_t count = 0;
+
+        for (uint32_t algorithm = SL_ALGORITHM_DIRECT; algorithm < SL_ALGORITHM_COUNT; algorithm++) {
+                bool there = algorithm == SL_ALGORITHM_DIRECT && library;
+                uint32_t place = count;
+
+                if (there)
+                        own = sl_cost_library(node);
+                for (size_t i = 0; i < N_ROWS && !there; i++)
+                        there = rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, &own);
+                if (!there)
+                        continue;
+                for (; place > 0 && seconds[place - 1] > own; place--) {
+                        seconds[place] = seconds[place - 1];
+                        ret_algorithms[place] = ret_algorithms[place - 1];
+                }
+                seconds[place] = own;
+                ret_algorithms[place] = algorithm;
+                count++;
+        }
+        return count == 1 && ret_algorithms[0] == SL_ALGORITHM_DIRECT ? 0 : count;
+}

@@ -1,0 +1,24 @@
+/*
+ * The operators that have several ways here: the library's, and own loops by algorithm. Pure; any thread.
+ */
+#pragma once
+
+#include "cpu/operator.h"
+
+/* The own loop that takes the node, computed by @algorithm (not AUTO, not DIRECT); NULL. */
+const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm);
+
+/* The same, by the form of the packed weights; NULL when the form is not one of an own loop that takes the node. */
+const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, const struct sl_packed *packed);
+
+/* Is it a form that sl_cpu_form() made? */
+bool sl_algorithm_is_own_form(const struct sl_packed *packed);
+
+/* As sl_backend.algorithms; @library: can the library run it? */
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT]);
+
+/* Whether its result differs by more than the order of sums. AUTO never takes such a one. */
+static inline bool sl_algorithm_is_approximate(uint32_t algorithm)
+{
+        return algorithm == SL_ALGORITHM_WINOGRAD_2 || algorithm == SL_ALGORITHM_WINOGRAD_4;
+}

@@ -1,0 +1,29 @@
+#include "cpu/cost.h"
+
+#include "op.h"
+
+/* What the library reaches of a core, by channels of a group: depthwise kernels wait for the cache, grouped ones waste most lanes.
+ */
+static double library_share(const struct sl_node_desc *node)
+{
+        const struct sl_shape *weights = &node->inputs[1].shape;
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), least = weights->dims[1];
+
+        if (node->op != SL_OP_CONV)
+                return 0.95;
+        if (groups > 1 && weights->dims[0] / groups < least)
+                least = weights->dims[0] / groups;
+        if (groups == 1)
+                return 0.95;
+        return least == 1 ? 0.28 : least < 32 ? 0.2 : 0.6;
+}
+
+double sl_cost_library(const struct sl_node_desc *node)
+{
+        double flops = 2.0 * (double)sl_op_multiply_adds(node);
+
+        if (node->n_inputs < 2)
+                return SL_COST_LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / SL_COST_NEAR;
+        return SL_COST_LAUNCH + sl_cost_longer(flops / SL_COST_FLOPS / library_share(node),
+                                        (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES);
+}

@@ -1,0 +1,277 @@
+/*
+ * Convolutions of well-known networks, one node at a time, by every algorithm that the `cpu` backend has for them: the library's
+ * and the own ones in turns, best of many short runs, beside the peak of one core measured in the same run. Between two runs of a
+ * node the others pass, so that its weights come from where they come from within a network, as far as the caches say.
+ *
+ * One thread. Not part of `starling bench`: it looks at kernels, not at the runtime.
+ */
+#include "backend.h"
+#include "base/error.h"
+#include "cpu/threads.h"
+#include "op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS     15
+#define RUN_NS     2000000
+#define COLD_BYTES (8u << 20)
+
+struct shape {
+        const char *network;
+        int64_t channels, filters, size, kernel, stride, groups;
+};
+
+static const struct shape shapes[] = {
+        {"resnet, vgg", 64, 64, 56, 3, 1, 1},
+        {"resnet", 128, 128, 28, 3, 1, 1},
+        {"resnet", 256, 256, 14, 3, 1, 1},
+        {"resnet", 512, 512, 7, 3, 1, 1},
+        {"vgg", 64, 64, 224, 3, 1, 1},
+        {"vgg", 256, 256, 56, 3, 1, 1},
+        {"vgg", 512, 512, 28, 3, 1, 1},
+        {"squeezenet", 16, 64, 55, 3, 1, 1},
+        {"densenet", 128, 32, 28, 3, 1, 1},
+        {"yolo", 32, 64, 104, 3, 1, 1},
+        {"resnet", 3, 64, 224, 7, 2, 1},
+        {"mobilenet", 3, 32, 224, 3, 2, 1},
+        {"resnet", 128, 128, 56, 3, 2, 1},
+        {"resnet", 64, 256, 56, 1, 1, 1},
+        {"resnet", 256, 64, 56, 1, 1, 1},
+        {"resnet", 1024, 256, 14, 1, 1, 1},
+        {"resnet", 512, 2048, 7, 1, 1, 1},
+        {"resnet", 512, 1024, 28, 1, 2, 1},
+        {"mobilenet", 16, 96, 112, 1, 1, 1},
+        {"mobilenet", 24, 144, 56, 1, 1, 1},
+        {"mobilenet", 144, 24, 56, 1, 1, 1},
+        {"mobilenet", 960, 160, 7, 1, 1, 1},
+        {"shufflenet", 58, 58, 28, 1, 1, 1},
+        {"lenet", 1, 6, 28, 5, 1, 1},
+        {"lenet", 6, 16, 14, 5, 1, 1},
+        {"resnext", 128, 128, 56, 3, 1, 32},
+        {"resnext", 256, 256, 28, 3, 1, 32},
+        {"resnext", 512, 512, 14, 3, 1, 32},
+        {"resnext", 256, 256, 56, 3, 2, 32},
+        {"regnet", 192, 192, 28, 3, 1, 8},
+        {"mobilenet", 32, 32, 112, 3, 1, 32},
+        {"mobilenet", 96, 96, 112, 3, 2, 96},
+        {"mobilenet", 144, 144, 56, 3, 1, 144},
+        {"mobilenet", 384, 384, 14, 3, 1, 384},
+        {"mobilenet", 960, 960, 7, 3, 1, 960},
+        {"shufflenet", 58, 58, 28, 3, 1, 58},
+        {"efficientnet", 240, 240, 28, 5, 1, 240},
+        {"efficientnet", 672, 672, 14, 5, 2, 672},
+};
+
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static const char *const names[SL_ALGORITHM_COUNT] = {"auto", "library", "own", "F(2x2)", "F(4x4)"};
+
+/* One node, ready to run by one algorithm. */
+struct run {
+        struct sl_kernel *kernel;
+        float *x, *weights, *bias, *y;
+        void *packed, *scratch;
+        double best_ns;
+};
+
+static double now_ns(void)
+{
+        struct timespec t;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void *take(size_t bytes)
+{
+        void *data = aligned_alloc(64, (bytes + 127) / 64 * 64);
+
+        if (!data)
+                exit(1);
+        memset(data, 0, bytes);
+        return data;
+}
+
+static float *take_floats(uint64_t n)
+{
+        float *floats = take(n * sizeof(float));
+        uint32_t seed = 1;
+
+        for (uint64_t i = 0; i < n; i++) {
+                seed = seed * 1664525u + 1013904223u;
+                floats[i] = (float)(seed >> 8) / (float)(1 << 23) - 1.0f;
+        }
+        return floats;
+}
+
+static struct sl_tensor tensor(uint32_t layout, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+        return (struct sl_tensor){SL_DTYPE_F32, layout, {4, {a, b, c, d}}};
+}
+
+static void make_node(const struct shape *s, int64_t batch, struct sl_node_desc *ret_node)
+{
+        int64_t pad = s->kernel / 2, pads[] = {pad, pad, pad, pad}, strides[] = {s->stride, s->stride};
+        struct sl_node_desc node = {.op = SL_OP_CONV, .n_inputs = 3, .n_outputs = 1, .epilogue.activation = SL_ACT_RELU};
+        /* Images of three channels come as the client has them. */
+        uint32_t first = s->channels == 3 ? SL_LAYOUT_PLAIN : SL_LAYOUT_CHANNELS_LAST;
+        struct sl_error error;
+
+        node.inputs[0] = tensor(first, batch, s->channels, s->size, s->size);
+        node.inputs[1] = tensor(SL_LAYOUT_PLAIN, s->filters, s->channels / s->groups, s->kernel, s->kernel);
+        node.inputs[2] = (struct sl_tensor){SL_DTYPE_F32, SL_LAYOUT_PLAIN, {1, {s->filters}}};
+        sl_attrs_set_ints(&node.attrs, SL_ATTR_PADS, pads, 4);
+        sl_attrs_set_ints(&node.attrs, SL_ATTR_STRIDES, strides, 2);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, s->groups);
+        if (sl_op_infer(&node, &error))
+                exit(1);
+        node.inputs[0].layout = first;
+        node.outputs[0].layout = SL_LAYOUT_CHANNELS_LAST;
+        *ret_node = node;
+}
+
+static bool make_run(const struct sl_node_desc *node, struct run *run)
+{
+        const struct sl_backend *cpu = &sl_backend_cpu;
+        struct sl_packed packed[SL_NODE_INPUTS_MAX] = {0};
+        const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        struct sl_error error;
+
+        *run = (struct run){.best_ns = INFINITY};
+        if (cpu->pack(node, 1, &packed[1]))
+                return false;
+        run->x = take_floats(sl_shape_elements(&node->inputs[0].shape));
+        run->weights = take_floats(sl_shape_elements(&node->inputs[1].shape));
+        run->bias = take_floats(sl_shape_elements(&node->inputs[2].shape));
+        run->y = take_floats(sl_shape_elements(&node->outputs[0].shape));
+        run->packed = take(packed[1].data_bytes);
+        if (packed[1].data_bytes && cpu->repack(node, 1, &packed[1], run->weights, run->packed))
+                return false;
+        constants[1] = packed[1].data_bytes ? run->packed : run->weights;
+        if (cpu->compile(node, packed, constants, &run->kernel, &error))
+                return false;
+        if (!packed[1].data_bytes) {
+                free(run->packed);
+                run->packed = NULL;
+        }
+        run->scratch = take(cpu->scratch_bytes(run->kernel));
+        return true;
+}
+
+static void launch(const struct run *run)
+{
+        const void *inputs[] = {run->x, run->packed ? run->packed : run->weights, run->bias};
+        void *outputs[] = {run->y};
+
+        sl_backend_cpu.launch(run->kernel, &(struct sl_binding){inputs, outputs, run->scratch});
+}
+
+static void free_run(struct run *run)
+{
+        sl_backend_cpu.kernel_free(run->kernel);
+        free(run->x);
+        free(run->weights);
+        free(run->bias);
+        free(run->y);
+        free(run->packed);
+        free(run->scratch);
+}
+
+/* Products of registers: what a core can do at most. */
+static __attribute__((target("avx512f"))) double measure_peak(void)
+{
+        typedef float vector __attribute__((vector_size(64)));
+        vector sums[24] = {{0}}, a = {1}, b = {2};
+        double best = INFINITY;
+
+        for (int round = 0; round < 20; round++) {
+                double start = now_ns();
+
+                for (int i = 0; i < 20000; i++)
+#pragma GCC unroll 24
+                        for (int k = 0; k < 24; k++) {
+                                __asm__ volatile("vfmadd231ps %1, %2, %0" : "+v"(sums[k]) : "v"(a), "v"(b));
+                        }
+                best = fmin(best, now_ns() - start);
+        }
+        return 20000 * 24 * 32 / best;
+}
+
+static void sweep(char *cold)
+{
+        for (size_t i = 0; i < COLD_BYTES; i += 64)
+                cold[i]++;
+}
+
+/* Cold: each launch after something as large as the second-level cache was touched. */
+static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorithms, uint32_t n, char *cold)
+{
+        for (int round = 0; round < ROUNDS; round++)
+                for (uint32_t i = 0; i < n; i++) {
+                        struct run *run = &runs[algorithms[i]];
+                        double spent = 0;
+
+                        for (int count = 0; spent < RUN_NS && count < 40; count++) {
+                                double start, ns;
+
+                                if (cold)
+                                        sweep(cold);
+                                start = now_ns();
+                                launch(run);
+                                ns = now_ns() - start;
+                                spent += ns;
+                                run->best_ns = fmin(run->best_ns, ns);
+                        }
+                }
+}
+
+static void bench(const struct shape *s, int64_t batch, char *cold, double peak)
+{
+        struct sl_node_desc node;
+        uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+        struct run runs[SL_ALGORITHM_COUNT] = {0};
+
+        make_node(s, batch, &node);
+        n = sl_backend_cpu.algorithms(&node, algorithms);
+        if (!n)
+                algorithms[n++] = SL_ALGORITHM_DIRECT;
+        for (uint32_t i = 0; i < n; i++) {
+                sl_attrs_set_int(&node.attrs, SL_ATTR_ALGORITHM, algorithms[i]);
+                if (!make_run(&node, &runs[algorithms[i]]))
+                        exit(1);
+        }
+        measure(runs, algorithms, n, cold);
+        printf("%-13s %4d -> %4d  %3dx%-3d k%d s%d g%-3d b%d ", s->network, (int)s->channels, (int)s->filters, (int)s->size,
+                (int)s->size, (int)s->kernel, (int)s->stride, (int)s->groups, (int)batch);
+        for (uint32_t i = 0; i < n; i++) {
+                double gflops = 2.0 * (double)sl_op_multiply_adds(&node) / runs[algorithms[i]].best_ns;
+
+                printf("  %s %.1f us %.0f GF (%.2f)", names[algorithms[i]], runs[algorithms[i]].best_ns / 1e3, gflops,
+                        gflops / peak);
+                free_run(&runs[algorithms[i]]);
+        }
+        printf("\n");
+        fflush(stdout);
+}
+
+/* conv [BATCH [FIRST [LAST]]] [hot] */
+int main(int argc, char **argv)
+{
+        char *cold = argc > 1 && !strcmp(argv[argc - 1], "hot") ? NULL : take(COLD_BYTES);
+        int n_numbers = argc - (cold ? 0 : 1);
+        int64_t batch = n_numbers > 1 ? atoi(argv[1]) : 1;
+        size_t first = n_numbers > 2 ? (size_t)atoi(argv[2]) : 0, last = n_numbers > 3 ? (size_t)atoi(argv[3]) : N_SHAPES - 1;
+        double peak;
+
+        sl_cpu_use_one_thread();
+        peak = measure_peak();
+        printf("peak of one core %.0f GFLOP/s; best guess first\n", peak);
+        for (size_t i = first; i <= last && i < N_SHAPES; i++)
+                bench(&shapes[i], batch, cold, peak);
+        free(cold);
+        return 0;
+}

@@ -1,0 +1,228 @@
+/*
+ * The own convolution kernels against `ref`, each asked for by its algorithm (2 own, 3 and 4 Winograd's): channels and filters
+ * around the width of a vector, borders, batches, epilogues; and what a kernel promises beside the values.
+ */
+#include "case.h"
+
+#include "base/error.h"
+#include "cpu/isa.h"
+#include "cpu/threads.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const winograds[] = {
+        "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1",
+        "Conv 1x1x3x3 1x1x3x3",
+        "Conv 1x1x1x1 1x1x3x3 1 pads=1,1,1,1",
+        "Conv 1x3x9x10 5x3x3x3 pads=0,0,0,0",
+        "Conv 2x17x9x7 33x17x3x3 33 pads=1,1,1,1 +relu",
+        "Conv 3x40x14x14 48x40x3x3 48 pads=1,1,1,1 +residual +relu",
+        "Conv 1x64x7x7 100x64x3x3 100 pads=1,1,1,1 +residual",
+        /* The clip bounds the largest value, but not the error. */
+        "Conv 1x20x5x5 80x20x3x3 80 pads=2,2,2,2 +clip loose:4e-5",
+        "Conv 2x8x4x4 144x8x3x3 144 pads=1,1,1,1 +swish",
+        "Conv 1x8x13x21 24x8x3x3 24 pads=0,1,2,1 +hardswish",
+        "Conv 1x8x13x21 24x8x3x3 pads=2,0,1,2 +residual +tanh",
+        "Conv 1x8x6x6 24x8x3x3 24 pads=1,1,1,1 +sigmoid",
+        "Conv 1x8x6x6 24x8x3x3 24 pads=1,1,1,1 +leaky",
+        "Conv 1x8x6x6 24x8x3x3 24 pads=1,1,1,1 +elu",
+        "Conv 2x256x14x14 64x256x3x3 64 pads=1,1,1,1",
+        "Conv 1x96x30x31 65x96x3x3 65 pads=1,1,1,1 +relu",
+        "Conv 9x64x16x16 32x64x3x3 32 pads=1,1,1,1 +relu",
+};
+
+static void check_all(const char *const *lines, size_t n_lines, uint32_t algorithm)
+{
+        sl_cpu_use_one_thread();
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        for (size_t i = 0; i < n_lines; i++) {
+                char line[256];
+
+                snprintf(line, sizeof(line), "%s nhwc packed algorithm=%u", lines[i], algorithm);
+                case_check(line);
+        }
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+Test(cpu_convolutions, by_tiles_of_two_they_give_what_the_reference_gives)
+{
+        check_all(winograds, COUNT(winograds), SL_ALGORITHM_WINOGRAD_2);
+}
+
+Test(cpu_convolutions, by_tiles_of_four_they_give_what_the_reference_gives)
+{
+        check_all(winograds, COUNT(winograds), SL_ALGORITHM_WINOGRAD_4);
+}
+
+/* What an algorithm declines, and what AUTO never takes. */
+static const char *const not_for_winograd[] = {
+        "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=2,2",
+        "Conv 1x16x8x8 16x16x3x3 16 pads=2,2,2,2 dilations=2,2",
+        "Conv 1x16x8x8 16x8x3x3 16 pads=1,1,1,1 group=2",
+        "Conv 1x16x8x8 16x16x1x1 16",
+        "Conv 1x16x8x8 16x16x5x5 16",
+        "Conv 1x16x8x8 16x16x3x3 16 pads=3,1,1,1",
+        "Conv 1x16x8 16x16x3 16 pads=1,1",
+};
+
+static void parse_for(const char *line, uint32_t algorithm, struct sl_node_desc *ret_node)
+{
+        struct test_case test;
+
+        case_parse(line, &test);
+        test.nhwc_inputs = test.nhwc_outputs = true;
+        *ret_node = case_cpu_node(&test);
+        if (algorithm)
+                sl_attrs_set_int(&ret_node->attrs, SL_ATTR_ALGORITHM, algorithm);
+}
+
+Test(cpu_convolutions, an_algorithm_declines_what_it_cannot_compute)
+{
+        for (size_t i = 0; i < COUNT(not_for_winograd); i++)
+                for (uint32_t algorithm = SL_ALGORITHM_WINOGRAD_2; algorithm <= SL_ALGORITHM_WINOGRAD_4; algorithm++) {
+                        struct sl_node_desc node;
+
+                        parse_for(not_for_winograd[i], algorithm, &node);
+                        cr_expect_not(sl_backend_cpu.supports(&node), "%s", not_for_winograd[i]);
+                }
+}
+
+Test(cpu_convolutions, each_algorithm_that_is_named_is_supported_and_auto_is_exact)
+{
+        static const char *const lines[] = {"Conv 1x64x56x56 64x64x3x3 64 pads=1,1,1,1", "Conv 8x512x7x7 512x512x3x3 pads=1,1,1,1",
+                "Conv 1x32x10x10 32x1x3x3 32 group=32 pads=1,1,1,1", "Conv 1x64x10x10 64x4x3x3 64 group=16 pads=1,1,1,1",
+                "Conv 1x24x56x56 144x24x1x1 144"};
+
+        for (size_t i = 0; i < COUNT(lines); i++) {
+                uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+                struct sl_packed chosen, automatic = {0};
+                struct sl_node_desc node;
+                bool exact = false;
+
+                parse_for(lines[i], 0, &node);
+                n = sl_backend_cpu.algorithms(&node, algorithms);
+                cr_assert_eq(sl_backend_cpu.pack(&node, 1, &automatic), 0);
+                for (uint32_t a = 0; a < n; a++) {
+                        cr_expect(algorithms[a] > SL_ALGORITHM_AUTO && algorithms[a] < SL_ALGORITHM_COUNT);
+                        parse_for(lines[i], algorithms[a], &node);
+                        cr_expect(sl_backend_cpu.supports(&node), "%s, algorithm %u", lines[i], algorithms[a]);
+                        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &chosen), 0);
+                        if (chosen.form_bytes == automatic.form_bytes && !memcmp(chosen.form, automatic.form, chosen.form_bytes))
+                                exact = algorithms[a] < SL_ALGORITHM_WINOGRAD_2;
+                }
+                cr_expect(!n || exact, "%s", lines[i]);
+        }
+}
+
+static int compile_packed(const struct sl_node_desc *node, const struct sl_packed *weights, struct sl_kernel **ret_kernel)
+{
+        const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        struct sl_packed packed[SL_NODE_INPUTS_MAX] = {[1] = *weights};
+        struct sl_error error;
+
+        return sl_backend_cpu.compile(node, packed, constants, ret_kernel, &error);
+}
+
+Test(cpu_convolutions, weights_of_one_algorithm_are_refused_by_another_and_when_damaged)
+{
+        static const char line[] = "Conv 1x64x14x14 64x64x3x3 64 pads=1,1,1,1";
+        struct sl_kernel *kernel = NULL;
+        struct sl_node_desc node;
+        struct sl_packed weights;
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        sl_cpu_use_one_thread();
+        parse_for(line, SL_ALGORITHM_WINOGRAD_4, &node);
+        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+        parse_for(line, SL_ALGORITHM_WINOGRAD_2, &node);
+        cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
+        parse_for(line, SL_ALGORITHM_DIRECT, &node);
+        cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
+        parse_for(line, SL_ALGORITHM_AUTO, &node);
+        cr_assert_eq(compile_packed(&node, &weights, &kernel), 0);
+        sl_backend_cpu.kernel_free(kernel);
+        weights.data_bytes -= 64;
+        cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
+        weights.data_bytes += 64;
+        weights.form[40] ^= 1;
+        cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
+}
+
+/* Output of the last of @batch equal samples. The line has a %d for the batch. */
+static float *last_sample(const char *format, int batch, uint32_t algorithm, const struct sl_packed *weights, size_t *ret_bytes)
+{
+        struct sl_node_desc node;
+        char line[256];
+        float *x, *plain, *bias, *y, *out;
+        void *data, *scratch;
+        struct sl_kernel *kernel = NULL;
+
+        snprintf(line, sizeof(line), format, batch);
+        parse_for(line, algorithm, &node);
+        uint64_t in = sl_tensor_bytes(&node.inputs[0]) / (uint64_t)batch,
+                 result = sl_tensor_bytes(&node.outputs[0]) / (uint64_t)batch;
+
+        x = malloc(in * (uint64_t)batch);
+        for (uint64_t i = 0; i < in / 4 * (uint64_t)batch; i++)
+                x[i] = (float)(i % (in / 4) * 7919 % 1009) / 1009.0f - 0.4f;
+        plain = malloc(sl_tensor_bytes(&node.inputs[1]));
+        for (uint64_t i = 0; i < sl_tensor_bytes(&node.inputs[1]) / 4; i++)
+                plain[i] = (float)(i * 104729 % 2003) / 2003.0f - 0.5f;
+        bias = calloc(1, sl_tensor_bytes(&node.inputs[2]));
+        data = aligned_alloc(64, (weights->data_bytes + 63) / 64 * 64);
+        cr_assert_eq(sl_backend_cpu.repack(&node, 1, weights, plain, data), 0, "%s", line);
+        cr_assert_eq(compile_packed(&node, weights, &kernel), 0, "%s", line);
+        scratch = aligned_alloc(64, (sl_backend_cpu.scratch_bytes(kernel) + 127) / 64 * 64);
+        y = malloc(result * (uint64_t)batch);
+        cr_assert_eq(sl_backend_cpu.launch(
+                             kernel, &(struct sl_binding){(const void *const[]){x, data, bias}, (void *const[]){y}, scratch}),
+                0);
+        out = malloc(result);
+        memcpy(out, (char *)y + result * (uint64_t)(batch - 1), result);
+        sl_backend_cpu.kernel_free(kernel);
+        free(x);
+        free(plain);
+        free(bias);
+        free(data);
+        free(scratch);
+        free(y);
+        *ret_bytes = result;
+        return out;
+}
+
+static void expect_same_bits(const char *format, uint32_t algorithm)
+{
+        struct sl_node_desc node;
+        struct sl_packed weights;
+        char line[256];
+        float *alone, *among;
+        size_t bytes;
+
+        snprintf(line, sizeof(line), format, 8);
+        parse_for(line, algorithm, &node);
+        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0, "%s", line);
+        alone = last_sample(format, 1, algorithm, &weights, &bytes);
+        for (int batch = 2; batch <= 8; batch += 3) {
+                among = last_sample(format, batch, algorithm, &weights, &bytes);
+                cr_expect_arr_eq(alone, among, bytes, "%s, batch %d, algorithm %u", format, batch, algorithm);
+                free(among);
+        }
+        free(alone);
+}
+
+Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
+{
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        sl_cpu_use_one_thread();
+        for (uint32_t algorithm = SL_ALGORITHM_WINOGRAD_2; algorithm <= SL_ALGORITHM_WINOGRAD_4; algorithm++) {
+                expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
+                expect_same_bits("Conv %dx20x4x4 160x20x3x3 160 pads=1,1,1,1 +swish", algorithm);
+        }
+}
