@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define OPSET_MIN 7
+#define OPSET_MIN 1
 #define OPSET_MAX 23
 
 /* Messages beside the nodes: attributes, tensors, dimensions. A real model has about ten for each node. */

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 /* Of the cases in scope, in percent; raise it as coverage grows. */
-#define LEAST_SHARE 52.0
+#define LEAST_SHARE 57.0
 
 #define OPSET_MAX  23
 #define WORKERS    2
@@ -88,7 +88,7 @@ static void run_case(struct one_case *one)
         }
         one->verdict.outcomes[BACKEND_REF] = OUTCOME_CRASHED;
         one->verdict.outcomes[BACKEND_CPU] = OUTCOME_CRASHED;
-        trial_run(path, &one->verdict);
+        trial_run(path, tolerance_find(folders[one->folder].name, one->name), &one->verdict);
 }
 
 static void work(struct suite *suite)

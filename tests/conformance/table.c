@@ -9,6 +9,14 @@ static const struct scope_row scope_rows[] = {
 #include "out_of_scope.inc"
 };
 
+static const struct {
+        const char *pattern;
+        double tolerance;
+        const char *reason;
+} tolerance_rows[] = {
+#include "tolerances.inc"
+};
+
 #define REF BACKEND_REF
 #define CPU BACKEND_CPU
 const struct known_row known_rows[] = {
@@ -34,6 +42,14 @@ const struct scope_row *scope_find(const char *folder, const char *name)
                 if (fits(scope_rows[i].pattern, folder, name))
                         return &scope_rows[i];
         return NULL;
+}
+
+double tolerance_find(const char *folder, const char *name)
+{
+        for (size_t i = 0; i < sizeof(tolerance_rows) / sizeof(*tolerance_rows); i++)
+                if (fits(tolerance_rows[i].pattern, folder, name))
+                        return tolerance_rows[i].tolerance;
+        return 0;
 }
 
 int known_find(enum backend backend, const char *folder, const char *name)

@@ -17,6 +17,9 @@ struct known_row {
         const char *reason;
 };
 
+/* The tolerance that the case needs beyond that of its type; 0 for none. */
+double tolerance_find(const char *folder, const char *name);
+
 /* The row that takes the case out of scope, or NULL. */
 const struct scope_row *scope_find(const char *folder, const char *name);
 

@@ -101,6 +101,12 @@ bool tensor_file_read(const char *path, struct tensor_file *ret_file)
         return whole;
 }
 
+void tensor_file_retype(struct tensor_file *file, uint32_t dtype)
+{
+        if (file->tensor.dtype == SL_DTYPE_U16 && dtype == SL_DTYPE_BF16)
+                file->tensor.dtype = dtype;
+}
+
 void tensor_file_free(struct tensor_file *file)
 {
         free(file->data);

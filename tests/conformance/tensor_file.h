@@ -20,6 +20,9 @@ uint8_t *read_whole_file(const char *path, size_t *ret_bytes);
 
 /* False when there is no such file, or it holds no dense tensor of a type that Starling has. */
 bool tensor_file_read(const char *path, struct tensor_file *ret_file);
+
+/* numpy had no bfloat16, so some files hold its bits as uint16: such a one becomes what the model says, @dtype. */
+void tensor_file_retype(struct tensor_file *file, uint32_t dtype);
 void tensor_file_free(struct tensor_file *file);
 
 /*

@@ -10,6 +10,7 @@
 #include "plan.h"
 #include "tensor_file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct trial {
         struct sl_graph *graph;
         uint32_t data_set;
         int64_t batch;
+        double tolerance;
         struct tensor_file inputs[PORTS], outputs[PORTS];
         void *results[N_BACKENDS][PORTS];
         struct sl_error error;
@@ -118,10 +120,6 @@ static void bring_into_form(Onnx__ModelProto *model, const char *folder, enum fo
 {
         Onnx__GraphProto *graph = model->graph;
 
-        /* Some cases name the oldest opset that has their operator, which is the same in opset 7. */
-        for (size_t i = 0; i < model->n_opset_import; i++)
-                if (model->opset_import[i]->version < 7)
-                        model->opset_import[i]->version = 7;
         for (uint32_t i = all_are_parameters(graph) ? 0 : 1; i < graph->n_input && form == PARAMETERS_CONSTANT; i++)
                 make_constant(graph, folder, i);
 }
@@ -173,11 +171,14 @@ static int read_ports(struct trial *trial)
 
                 if (!read_port(trial, "input", file_index(trial, value->name), &trial->inputs[i]))
                         return sl_error_set(&trial->error, ENOTSUP, "the file of input %u cannot be read", i);
+                tensor_file_retype(&trial->inputs[i], value->tensor.dtype);
                 find_batch(trial, &value->tensor.shape, &trial->inputs[i].tensor.shape);
         }
-        for (uint32_t i = 0; i < graph->n_outputs; i++)
+        for (uint32_t i = 0; i < graph->n_outputs; i++) {
                 if (!read_port(trial, "output", i, &trial->outputs[i]))
                         return sl_error_set(&trial->error, ENOTSUP, "the file of output %u cannot be read", i);
+                tensor_file_retype(&trial->outputs[i], graph->values[graph->outputs[i]].tensor.dtype);
+        }
         return 0;
 }
 
@@ -217,8 +218,8 @@ static int check_outputs(struct trial *trial, enum backend backend, const struct
                         return sl_error_set(&trial->error, EINVAL, "output %u is %s %s, not %s %s", i, sl_dtype_name(got->dtype),
                                 sl_shape_print(&got->shape, got_text), sl_dtype_name(want->dtype),
                                 sl_shape_print(&want->shape, want_text));
-                if (!tensor_agrees(got, trial->results[backend][i], trial->outputs[i].data, tensor_tolerance(got->dtype), text,
-                            sizeof(text)))
+                if (!tensor_agrees(got, trial->results[backend][i], trial->outputs[i].data,
+                            fmax(trial->tolerance, tensor_tolerance(got->dtype)), text, sizeof(text)))
                         return sl_error_set(&trial->error, EINVAL, "output %u: %s", i, text);
         }
         return 0;
@@ -382,11 +383,12 @@ static void run_form(struct trial *trial, enum form form, struct verdict *verdic
         trial->model = NULL;
 }
 
-void trial_run(const char *folder, struct verdict *ret_verdict)
+void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict)
 {
         struct trial *trial = calloc(1, sizeof(*trial));
 
         trial->folder = folder;
+        trial->tolerance = tolerance;
         for (enum form form = AS_IT_IS; form < N_FORMS; form++) {
                 run_form(trial, form, ret_verdict);
                 if (form == AS_IT_IS || ret_verdict->outcomes[BACKEND_REF] == OUTCOME_CONSTANT)

@@ -27,8 +27,8 @@ struct verdict {
         char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */
 };
 
-/* @folder holds model.onnx and test_data_set_0, _1, ... */
-void trial_run(const char *folder, struct verdict *ret_verdict);
+/* @folder holds model.onnx and test_data_set_0, _1, ...; @tolerance: at least, for the case's own values. */
+void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict);
 
 /* The opset of domain ai.onnx that the model imports; 0 without one, or with another domain beside it. */
 int64_t trial_opset(const char *folder);

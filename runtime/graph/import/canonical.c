@@ -13,6 +13,8 @@
 
 static const struct sl_canonical_words direction[] = {{"direction", SL_ATTR_DIRECTION, "forward reverse bidirectional"}, {0}};
 
+#define BROADCASTS(op) [SL_OP_##op] = {.understood = " axis broadcast ", .adapt = sl_canonical_broadcast}
+
 static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_CONV] = {.attrs = " kernel_shape strides pads dilations group ",
                 .understood = " auto_pad ",
@@ -23,9 +25,9 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_AVERAGE_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode count_include_pad ",
                 .understood = " auto_pad ",
                 .adapt = sl_canonical_window},
-        [SL_OP_GEMM] = {.attrs = " transA transB alpha beta "},
+        [SL_OP_GEMM] = {.attrs = " transA transB alpha beta ", .understood = " broadcast ", .adapt = sl_canonical_gemm},
         [SL_OP_BATCH_NORM] = {.attrs = " epsilon ",
-                .understood = " momentum spatial training_mode ",
+                .understood = " momentum spatial training_mode is_test ",
                 .adapt = sl_canonical_batch_norm},
         [SL_OP_LAYER_NORM] = {.attrs = " axis epsilon ", .understood = " stash_type "},
         [SL_OP_INSTANCE_NORM] = {.attrs = " epsilon "},
@@ -37,17 +39,28 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_HARD_SIGMOID] = {.attrs = " alpha beta "},
         [SL_OP_GELU] = {.understood = " approximate ", .adapt = sl_canonical_gelu},
         [SL_OP_CLIP] = {.understood = " min max ", .adapt = sl_canonical_clip},
-        [SL_OP_CAST] = {.attrs = " to ", .understood = " saturate ", .adapt = sl_canonical_cast},
-        [SL_OP_POW] = {.adapt = sl_canonical_pow},
-        [SL_OP_CONCAT] = {.attrs = " axis "},
+        [SL_OP_CAST] = {.understood = " to saturate ", .adapt = sl_canonical_cast},
+        [SL_OP_POW] = {.understood = " axis broadcast ", .adapt = sl_canonical_pow},
+        BROADCASTS(ADD),
+        BROADCASTS(SUB),
+        BROADCASTS(MUL),
+        BROADCASTS(DIV),
+        BROADCASTS(AND),
+        BROADCASTS(OR),
+        BROADCASTS(XOR),
+        BROADCASTS(EQUAL),
+        BROADCASTS(GREATER),
+        BROADCASTS(LESS),
+        [SL_OP_PRELU] = {.adapt = sl_canonical_prelu},
+        [SL_OP_CONCAT] = {.attrs = " axis ", .adapt = sl_canonical_concat},
         [SL_OP_SLICE] = {.understood = " starts ends axes ", .adapt = sl_canonical_slice},
         [SL_OP_SPLIT] = {.attrs = " axis split ", .understood = " num_outputs ", .adapt = sl_canonical_split},
-        [SL_OP_RESHAPE] = {.attrs = " allowzero "},
+        [SL_OP_RESHAPE] = {.attrs = " allowzero ", .understood = " shape ", .adapt = sl_canonical_reshape},
         [SL_OP_FLATTEN] = {.attrs = " axis "},
         [SL_OP_SQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_squeeze},
         [SL_OP_UNSQUEEZE] = {.attrs = " axes ", .adapt = sl_canonical_axes},
         [SL_OP_TRANSPOSE] = {.attrs = " perm "},
-        [SL_OP_PAD] = {.attrs = " pads value ", .understood = " mode ", .adapt = sl_canonical_pad},
+        [SL_OP_PAD] = {.attrs = " pads value ", .understood = " mode paddings ", .adapt = sl_canonical_pad},
         REDUCE(REDUCE_MEAN),
         REDUCE(REDUCE_SUM),
         REDUCE(REDUCE_MAX),
@@ -98,7 +111,7 @@ static const struct sl_canonical others[] = {
         {.name = "Constant", .understood = " value value_float value_floats value_int value_ints ", .adapt = sl_canonical_constant},
         {.name = "CastLike", .op = SL_OP_CAST, .understood = " saturate ", .adapt = sl_canonical_cast_like},
         {.name = "Size", .op = SL_OP_SHAPE, .adapt = sl_canonical_size},
-        {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed ", .adapt = sl_canonical_dropout},
+        {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed is_test ", .adapt = sl_canonical_dropout},
 };
 
 static const char *domain_of(const struct sl_onnx_node *node)
@@ -163,6 +176,12 @@ static bool is_word(const struct sl_canonical *row, const char *name)
         return false;
 }
 
+/* Opset 1 let an operator reuse its inputs' memory, which is a plan's to decide. */
+static bool is_hint(const struct sl_importer *im, const char *name)
+{
+        return im->graph->opset < 6 && !strcmp(name, "consumed_inputs");
+}
+
 static int copy_attrs(
         struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_canonical *row, struct sl_draft *draft)
 {
@@ -175,7 +194,7 @@ static int copy_attrs(
                         return sl_import_refuse(im, node, "an attribute refers to that of a function");
                 if (lists(row->attrs, name))
                         result = sl_onnx_copy_attr(im, node, name, attr_id(name), &draft->attrs);
-                else if (!lists(row->understood, name) && !is_word(row, name))
+                else if (!lists(row->understood, name) && !is_word(row, name) && !is_hint(im, name))
                         result = sl_error_set(im->error, ENOTSUP,
                                 "node \"%s\": attribute %s of operator %s, domain %s, opset %" PRId64 ", is not supported",
                                 node->name, name, node->proto->op_type, domain_of(node), im->graph->opset);

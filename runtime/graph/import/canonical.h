@@ -40,6 +40,15 @@ int sl_canonical_constant_of_shape(struct sl_importer *im, const struct sl_onnx_
 
 int sl_canonical_size(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+int sl_canonical_concat(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_reshape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_old.c: opsets 1 to 6 */
+int sl_canonical_broadcast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_prelu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_gemm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_type_by_name(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
 /* canonical_window.c */
 int sl_canonical_window(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 

@@ -97,19 +97,22 @@ int sl_canonical_clip(struct sl_importer *im, const struct sl_onnx_node *node, s
         return result < 0 ? result : sl_onnx_copy_attr(im, node, "max", SL_ATTR_MAX, &draft->attrs);
 }
 
+/* Up to opset 6 it is in training unless is_test says otherwise, or nothing is there to take what training gives. */
 int sl_canonical_batch_norm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
-        int64_t spatial = 1, training = 0;
+        int64_t spatial = 1, training = 0, test = im->graph->opset >= 7 || node->proto->n_output == 1;
         int result = sl_onnx_int(im, node, "spatial", &spatial);
 
         (void)draft;
         if (result == 0)
                 result = sl_onnx_int(im, node, "training_mode", &training);
+        if (result == 0 && im->graph->opset < 7 && !test)
+                result = sl_onnx_int(im, node, "is_test", &test);
         if (result < 0)
                 return result;
         if (spatial != 1)
                 return sl_import_refuse(im, node, "spatial = 0 is not supported");
-        return training ? sl_import_refuse(im, node, "training_mode is not supported") : 0;
+        return training || !test ? sl_import_refuse(im, node, "training_mode is not supported") : 0;
 }
 
 int sl_canonical_lrn(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
@@ -140,8 +143,15 @@ int sl_canonical_gelu(struct sl_importer *im, const struct sl_onnx_node *node, s
 
 int sl_canonical_cast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
-        int64_t to = sl_attrs_int(&draft->attrs, SL_ATTR_TO, 0);
+        int64_t to = 0;
+        int result = 0;
 
+        if (im->graph->opset < 6)
+                return sl_canonical_type_by_name(im, node, draft);
+        result = sl_onnx_copy_attr(im, node, "to", SL_ATTR_TO, &draft->attrs);
+        if (result < 0)
+                return result;
+        to = sl_attrs_int(&draft->attrs, SL_ATTR_TO, 0);
         if (to <= 0 || to > UINT32_MAX || !sl_dtype_bytes((uint32_t)to))
                 return sl_import_refuse(im, node, "the type to cast to is not supported");
         return 0;
@@ -156,6 +166,9 @@ int sl_canonical_pow(struct sl_importer *im, const struct sl_onnx_node *node, st
 
         if (draft->n_inputs != 2 || draft->inputs[0] == SL_VALUE_NONE)
                 return sl_import_wrong(im, node, "it wants two inputs");
+        result = sl_canonical_broadcast(im, node, draft);
+        if (result < 0)
+                return result;
         base = im->graph->values[draft->inputs[0]].tensor.dtype;
         exponent = im->graph->values[draft->inputs[1]].tensor.dtype;
         if (!sl_dtype_is_float(base) || sl_dtype_is_float(exponent))

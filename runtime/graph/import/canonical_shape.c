@@ -113,6 +113,8 @@ int sl_canonical_pad(struct sl_importer *im, const struct sl_onnx_node *node, st
         }
         if (given && !same)
                 return sl_import_refuse(im, node, "its mode is not supported");
+        if (im->graph->opset < 2 && sl_onnx_copy_attr(im, node, "paddings", SL_ATTR_PADS, &draft->attrs) < 0)
+                return sl_import_wrong(im, node, "paddings are no list of integers, or too long a one");
         return check_one_form(im, node, draft, SL_ATTR_PADS, 1);
 }
 
@@ -137,6 +139,24 @@ int sl_canonical_shape(struct sl_importer *im, const struct sl_onnx_node *node, 
         if (result == 0)
                 result = sl_import_emit_last(im, node, &slice);
         return result < 0 ? result : 1;
+}
+
+int sl_canonical_concat(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        (void)node;
+        if (im->graph->opset >= 4 || sl_attrs_find(&draft->attrs, SL_ATTR_AXIS))
+                return 0;
+        return sl_attrs_set_int(&draft->attrs, SL_ATTR_AXIS, 1);
+}
+
+int sl_canonical_reshape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
+{
+        int result;
+
+        if (im->graph->opset >= 5)
+                return sl_onnx_attr(node, "shape") ? sl_import_wrong(im, node, "attributes of an older opset") : 0;
+        result = sl_onnx_copy_attr(im, node, "shape", SL_ATTR_SHAPE, &draft->attrs);
+        return result < 0 ? result : check_one_form(im, node, draft, SL_ATTR_SHAPE, 1);
 }
 
 /* The product of what Shape says. */
