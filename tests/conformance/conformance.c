@@ -149,7 +149,7 @@ static void list_cases(const struct suite *suite, FILE *stream)
 }
 
 struct tally {
-        uint32_t in_scope, out_of_scope, outcomes[N_BACKENDS][N_OUTCOMES];
+        uint32_t in_scope, out_of_scope, open_batch, outcomes[N_BACKENDS][N_OUTCOMES];
 };
 
 static void count(const struct one_case *one, struct tally *tally)
@@ -158,6 +158,7 @@ static void count(const struct one_case *one, struct tally *tally)
         tally->in_scope += one->out_of_scope == NULL;
         for (uint32_t b = 0; b < N_BACKENDS && !one->out_of_scope; b++)
                 tally->outcomes[b][one->verdict.outcomes[b]]++;
+        tally->open_batch += !one->out_of_scope && one->verdict.open_batch == OUTCOME_PASSED;
 }
 
 static void print_tally(const char *what, const struct tally *tally)
@@ -166,10 +167,10 @@ static void print_tally(const char *what, const struct tally *tally)
 
         if (tally->in_scope)
                 fprintf(stderr,
-                        "%-10s %5u in scope | ref: %5u pass %4u refused %4u differ %3u crash | cpu: %5u pass | %4u pass "
-                        "with constant parameters\n",
+                        "%-8s %5u in scope | ref: %5u pass %4u refused %4u differ %3u crash | cpu: %5u pass, %4u with an open "
+                        "batch | %4u pass with constant parameters\n",
                         what, tally->in_scope, ref[OUTCOME_PASSED], ref[OUTCOME_REFUSED], ref[OUTCOME_DIFFERS],
-                        ref[OUTCOME_CRASHED], cpu[OUTCOME_PASSED], ref[OUTCOME_CONSTANT]);
+                        ref[OUTCOME_CRASHED], cpu[OUTCOME_PASSED], tally->open_batch, ref[OUTCOME_CONSTANT]);
 }
 
 static struct tally report(const struct suite *suite)
@@ -230,7 +231,11 @@ static uint32_t check_case(const struct one_case *one, bool *used)
                                 one->name);
                 wrong += fails != (row >= 0);
                 if (fails)
-                        break;
+                        return wrong;
+        }
+        if (one->verdict.open_batch == OUTCOME_DIFFERS) {
+                fprintf(stderr, "FAILS: %s/%s: %s\n", folder, one->name, one->verdict.text);
+                wrong++;
         }
         return wrong;
 }

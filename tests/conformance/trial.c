@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include "base/error.h"
+#include "binding.h"
 #include "evaluate.h"
 #include "graph.h"
 #include "import.h"
@@ -23,7 +24,7 @@
 /* The cpu backend may add up in another order than the reference. */
 #define CPU_TOLERANCE 1e-5
 
-enum form { AS_IT_IS, PARAMETERS_CONSTANT, N_FORMS };
+enum form { AS_IT_IS, PARAMETERS_CONSTANT, OPEN_BATCH };
 
 /* A graph and the files of one data set that belong to its ports. */
 struct trial {
@@ -33,6 +34,7 @@ struct trial {
         uint32_t data_set;
         int64_t batch;
         double tolerance;
+        bool differs; /* a result, not only an error */
         struct tensor_file inputs[PORTS], outputs[PORTS];
         void *results[N_BACKENDS][PORTS];
         struct sl_error error;
@@ -116,16 +118,77 @@ static void make_constant(Onnx__GraphProto *graph, const char *folder, uint32_t 
         graph->initializer[graph->n_initializer++] = tensor;
 }
 
-static void bring_into_form(Onnx__ModelProto *model, const char *folder, enum form form)
+/* The shape that the file gives input @index of the model. */
+static bool shape_in_file(const char *folder, uint32_t index, struct sl_shape *ret_shape)
 {
-        Onnx__GraphProto *graph = model->graph;
+        struct trial first = {.folder = folder};
+        struct tensor_file file;
 
-        for (uint32_t i = all_are_parameters(graph) ? 0 : 1; i < graph->n_input && form == PARAMETERS_CONSTANT; i++)
-                make_constant(graph, folder, i);
+        if (!read_port(&first, "input", index, &file))
+                return false;
+        *ret_shape = file.tensor.shape;
+        tensor_file_free(&file);
+        return true;
+}
+
+static Onnx__TensorShapeProto *shape_of_input(const Onnx__ValueInfoProto *input)
+{
+        if (input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+                return NULL;
+        return input->type->tensor_type->shape;
+}
+
+static void open_dimension(Onnx__TensorShapeProto__Dimension *dim)
+{
+        dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        dim->dim_param = strdup("N");
+}
+
+/* All inputs that lead as the first one does. False when that leaves nothing to open. */
+static bool open_batch(const Onnx__GraphProto *graph, const char *folder)
+{
+        int64_t leading = 0;
+
+        for (uint32_t i = 0; i < graph->n_input; i++) {
+                Onnx__TensorShapeProto *shape = shape_of_input(graph->input[i]);
+                struct sl_shape actual;
+
+                if (!shape || !shape->n_dim || shape->n_dim > SL_RANK_MAX || !shape_in_file(folder, i, &actual))
+                        continue;
+                if (i == 0)
+                        leading = actual.dims[0];
+                if (leading > 0 && shape->dim[0]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+                        actual.dims[0] == leading)
+                        open_dimension(shape->dim[0]);
+        }
+        return leading > 0;
+}
+
+/* Open dimensions behind the first get the sizes that the case's files have. */
+static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, struct sl_bindings *bindings)
+{
+        for (uint32_t i = 0; i < graph->n_input; i++) {
+                Onnx__TensorShapeProto *shape = shape_of_input(graph->input[i]);
+                struct sl_shape actual;
+
+                if (!shape || !shape_in_file(folder, i, &actual) || shape->n_dim != actual.rank)
+                        continue;
+                for (uint32_t d = 1; d < shape->n_dim; d++) {
+                        bool named = shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+                        char name[SL_SYMBOL_BYTES];
+
+                        if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+                                continue;
+                        sl_symbol_name(named ? shape->dim[d]->dim_param : "", graph->input[i]->name, d, name);
+                        sl_bindings_add(bindings, name, strlen(name), actual.dims[d]);
+                }
+        }
 }
 
 static int import_form(struct trial *trial, enum form form)
 {
+        struct sl_bindings bindings = {0};
+        Onnx__GraphProto *graph;
         uint8_t *bytes;
         size_t n_bytes;
         int result;
@@ -133,10 +196,15 @@ static int import_form(struct trial *trial, enum form form)
         trial->model = read_model(trial->folder);
         if (!trial->model || !trial->model->graph)
                 return sl_error_set(&trial->error, EBADMSG, "model.onnx cannot be read");
-        bring_into_form(trial->model, trial->folder, form);
+        graph = trial->model->graph;
+        for (uint32_t i = all_are_parameters(graph) ? 0 : 1; i < graph->n_input && form == PARAMETERS_CONSTANT; i++)
+                make_constant(graph, trial->folder, i);
+        if (form == OPEN_BATCH && !open_batch(graph, trial->folder))
+                return sl_error_set(&trial->error, ENOTSUP, "nothing leads");
+        bind_dimensions(graph, trial->folder, &bindings);
         bytes = malloc(onnx__model_proto__get_packed_size(trial->model) + 1);
         n_bytes = onnx__model_proto__pack(trial->model, bytes);
-        result = sl_import_onnx_bytes(bytes, n_bytes, NULL, &trial->graph, &trial->error);
+        result = sl_import_onnx_bytes_bound(bytes, n_bytes, NULL, &bindings, &trial->graph, &trial->error);
         free(bytes);
         return result;
 }
@@ -207,6 +275,12 @@ static int check_inputs(struct trial *trial, const struct sl_graph *graph, const
         return 0;
 }
 
+static int differ(struct trial *trial, uint32_t output, const char *text)
+{
+        trial->differs = true;
+        return sl_error_set(&trial->error, EINVAL, "output %u: %s", output, text);
+}
+
 static int check_outputs(struct trial *trial, enum backend backend, const struct sl_tensor *tensors[PORTS])
 {
         char want_text[SL_SHAPE_TEXT_BYTES], got_text[SL_SHAPE_TEXT_BYTES], text[120];
@@ -220,7 +294,7 @@ static int check_outputs(struct trial *trial, enum backend backend, const struct
                                 sl_shape_print(&want->shape, want_text));
                 if (!tensor_agrees(got, trial->results[backend][i], trial->outputs[i].data,
                             fmax(trial->tolerance, tensor_tolerance(got->dtype)), text, sizeof(text)))
-                        return sl_error_set(&trial->error, EINVAL, "output %u: %s", i, text);
+                        return differ(trial, i, text);
         }
         return 0;
 }
@@ -360,10 +434,18 @@ static enum outcome outcome_of(int result, enum form form)
                 return OUTCOME_REFUSED;
         if (result < 0)
                 return OUTCOME_DIFFERS;
-        return form == AS_IT_IS ? OUTCOME_PASSED : OUTCOME_CONSTANT;
+        return form == PARAMETERS_CONSTANT ? OUTCOME_CONSTANT : OUTCOME_PASSED;
 }
 
-static void run_form(struct trial *trial, enum form form, struct verdict *verdict)
+static void release(struct trial *trial)
+{
+        if (trial->model)
+                onnx__model_proto__free_unpacked(trial->model, NULL);
+        trial->graph = sl_graph_free(trial->graph);
+        trial->model = NULL;
+}
+
+static void run_form(struct trial *trial, enum form form, enum outcome outcomes[N_BACKENDS])
 {
         int result = import_form(trial, form);
 
@@ -373,28 +455,43 @@ static void run_form(struct trial *trial, enum form form, struct verdict *verdic
                 result = sl_passes_run(trial->graph, 0, &trial->error);
         if (result == 0)
                 result = run_all_sets(trial, run_on_ref);
-        verdict->outcomes[BACKEND_REF] = outcome_of(result, form);
+        outcomes[BACKEND_REF] = outcome_of(result, form);
         if (result == 0)
                 result = run_all_sets(trial, run_on_cpu);
-        verdict->outcomes[BACKEND_CPU] = outcome_of(result, form);
-        if (trial->model)
-                onnx__model_proto__free_unpacked(trial->model, NULL);
-        trial->graph = sl_graph_free(trial->graph);
-        trial->model = NULL;
+        outcomes[BACKEND_CPU] = outcome_of(result, form);
+        release(trial);
+}
+
+/* The shapes of a case may contradict a batch: then it is refused, in one way or another. */
+static void try_open_batch(struct trial *trial, struct verdict *verdict)
+{
+        enum outcome outcomes[N_BACKENDS];
+
+        run_form(trial, OPEN_BATCH, outcomes);
+        verdict->open_batch = outcomes[BACKEND_CPU] == OUTCOME_PASSED ? OUTCOME_PASSED : OUTCOME_REFUSED;
+        if (!trial->differs)
+                return;
+        verdict->open_batch = OUTCOME_DIFFERS;
+        snprintf(verdict->text, sizeof(verdict->text), "with an open batch: %.*s", VERDICT_TEXT_BYTES - 30, trial->error.text);
 }
 
 void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict)
 {
         struct trial *trial = calloc(1, sizeof(*trial));
+        enum outcome outcomes[N_BACKENDS];
 
         trial->folder = folder;
         trial->tolerance = tolerance;
-        for (enum form form = AS_IT_IS; form < N_FORMS; form++) {
-                run_form(trial, form, ret_verdict);
-                if (form == AS_IT_IS || ret_verdict->outcomes[BACKEND_REF] == OUTCOME_CONSTANT)
-                        snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%s", trial->error.text);
-                if (ret_verdict->outcomes[BACKEND_REF] != OUTCOME_REFUSED)
-                        break;
+        run_form(trial, AS_IT_IS, outcomes);
+        snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%.*s", VERDICT_TEXT_BYTES - 1, trial->error.text);
+        if (outcomes[BACKEND_REF] == OUTCOME_REFUSED) {
+                run_form(trial, PARAMETERS_CONSTANT, outcomes);
+                if (outcomes[BACKEND_REF] == OUTCOME_CONSTANT)
+                        snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%.*s", VERDICT_TEXT_BYTES - 1, trial->error.text);
+        } else if (outcomes[BACKEND_CPU] == OUTCOME_PASSED) {
+                try_open_batch(trial, ret_verdict);
         }
+        for (uint32_t b = 0; b < N_BACKENDS; b++)
+                ret_verdict->outcomes[b] = outcomes[b];
         free(trial);
 }

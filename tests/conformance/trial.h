@@ -1,6 +1,7 @@
 /*
  * One case of ONNX's, tried: the model is imported and evaluated on `ref`, as it is and after all passes, then compiled for
- * `cpu` and run as a plan. One thread; frees what it takes, whatever the outcome.
+ * `cpu` and run as a plan; and once more with an open leading dimension, which may be refused but must not give another result. One
+ * thread; frees what it takes, whatever the outcome.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ enum backend { BACKEND_REF, BACKEND_CPU, N_BACKENDS };
 
 struct verdict {
         uint32_t outcomes[N_BACKENDS]; /* enum outcome */
+        uint32_t open_batch;           /* enum outcome: the same case when its leading dimension is open, as batches are */
         int64_t opset;
         char text[VERDICT_TEXT_BYTES]; /* of the first that did not pass */
 };
