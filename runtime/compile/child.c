@@ -14,6 +14,7 @@
 #include "lower_options.h"
 #include "pass.h"
 #include "sandbox.h"
+#include "signature_plan.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -106,8 +107,10 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        int r = sl_import_onnx(model_path, &limits, &graph, error);
+        int r = sl_import_onnx_bound(model_path, &limits, &lowering->shapes, &graph, error);
 
+        if (r == -ENOTSUP && sl_signature_write(model_path, lowering, fd) == 0)
+                return 0;
         if (r == 0)
                 r = sl_passes_run(graph, lowering->without_passes, error);
         if (r == 0)

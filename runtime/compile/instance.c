@@ -197,6 +197,9 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         uint64_t bytes = workspace_bytes(plan, n_programs);
         int r;
 
+        if (plan->info->n_symbols)
+                return sl_error_set(error, EINVAL, "model \"%s\": its dimension \"%s\" has no size yet", plan->info->name,
+                        plan->info->symbols[0]);
         if (!n_programs)
                 return sl_error_set(error, EINVAL, "model \"%s\": batch %u, the smallest of its plan is %u", plan->info->name,
                         batch_max, plan->info->batches[0]);

@@ -91,6 +91,7 @@ static void fill_port(struct sl_port *port, const struct sl_value *named, const 
         port->dtype = shaped->tensor.dtype;
         port->indexes = input && !sl_dtype_is_float(shaped->tensor.dtype);
         port->batch_axis = has_axis ? 0 : SL_PORT_NO_BATCH;
+        memset(port->symbols, SL_PORT_NO_SYMBOL, sizeof(port->symbols));
         port->shape.rank = shaped->tensor.shape.rank;
         for (uint32_t i = 0; i < port->shape.rank; i++)
                 port->shape.dims[i] = has_axis && i == 0 ? SL_DIM_BATCH : shaped->tensor.shape.dims[i];

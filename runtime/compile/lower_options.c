@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, N_KINDS };
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, SHAPES, N_KINDS };
 
 struct row {
         const char *name;
@@ -34,6 +34,7 @@ static const char *const passes[] = {
 #undef X
 };
 
+static_assert(SL_DIM_SIZES_TEXT_MAX <= SL_LOWER_OPTION_TEXT_BYTES, "all sizes of open dimensions fit into the text of an option");
 static_assert(SL_PASS_COUNT <= 32, "the passes fit into the bits of one number");
 
 struct names {
@@ -82,6 +83,14 @@ static int parse_passes(const char *text, uint32_t *ret_bits, char *ret_wish)
         return 0;
 }
 
+static int parse_shapes(const char *text, struct sl_dim_sizes *ret_sizes, char *ret_wish)
+{
+        if (sl_dim_sizes_parse(text, ret_sizes, NULL) == 0)
+                return 0;
+        snprintf(ret_wish, SL_WISH_BYTES, "not a list of at most %d sizes, such as sequence=128,height=224", SL_SYMBOLS_MAX);
+        return -EINVAL;
+}
+
 static int parse_small(const struct row *row, const char *text, uint32_t *ret_number, char *ret_wish)
 {
         uint64_t number;
@@ -107,6 +116,8 @@ int sl_lower_options_set(struct sl_lower_options *options, enum sl_lower_option 
                 return sl_value_flag(text, field, ret_wish);
         case PASSES:
                 return parse_passes(text, field, ret_wish);
+        case SHAPES:
+                return parse_shapes(text, field, ret_wish);
         default:
                 return parse_small(row, text, field, ret_wish);
         }
@@ -166,6 +177,9 @@ void sl_lower_options_text(
                 break;
         case PASSES:
                 print_passes(*(const uint32_t *)field, ret_text);
+                break;
+        case SHAPES:
+                sl_dim_sizes_print(field, ret_text);
                 break;
         case NUMBER:
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%u", *(const uint32_t *)field);

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "base/dim_sizes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@ struct sl_error;
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
  * BACKEND, TUNE and PRECISION uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
- * commas between them elsewhere).
+ * commas between them elsewhere), SHAPES struct sl_dim_sizes.
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
         X(backend, BACKEND, "cpu", 0, 0)                       /* what cpu lacks, ref runs */                                      \
@@ -31,7 +33,8 @@ struct sl_error;
         X(tensor_bytes_max, BYTES, "4 GiB", 1, 1ull << 44)     /* of one tensor */                                                 \
         X(plan_seconds, NUMBER, "120", 1, 86400)               /* processor time of a compilation; its tuning comes on top */      \
         X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
-        X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */
+        X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */                           \
+        X(shapes, SHAPES, "", 0, 0)                            /* of open dimensions: sequence=128,height=224 */
 
 enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
 
@@ -45,6 +48,7 @@ enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 #define SL_LOWER_OPTION_TYPE_TUNE      uint32_t
 #define SL_LOWER_OPTION_TYPE_PRECISION uint32_t
 #define SL_LOWER_OPTION_TYPE_PASSES    uint32_t
+#define SL_LOWER_OPTION_TYPE_SHAPES    struct sl_dim_sizes
 
 struct sl_lower_options {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TYPE_##kind name;
@@ -59,7 +63,7 @@ enum sl_lower_option {
                 SL_LOWER_OPTION_COUNT,
 };
 
-#define SL_LOWER_OPTION_TEXT_BYTES 512
+#define SL_LOWER_OPTION_TEXT_BYTES 1024
 
 /* The defaults of the table. */
 void sl_lower_options_init(struct sl_lower_options *options);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/dim_sizes.h"
 #include "tensor.h"
 
 #include <stddef.h>
@@ -21,6 +22,7 @@ struct sl_instance;
 #define SL_PLAN_PORTS_MAX   16 /* inputs, and outputs, of a model */
 #define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
 #define SL_PORT_NO_BATCH    0xff
+#define SL_PORT_NO_SYMBOL   0xff
 
 /* An input or an output of the model. */
 struct sl_port {
@@ -29,12 +31,15 @@ struct sl_port {
         uint32_t batch_axis; /* 0, or SL_PORT_NO_BATCH when the tensor has none */
         uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
         uint32_t reserved;
-        struct sl_shape shape; /* SL_DIM_BATCH stands at batch_axis */
+        struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN only in a signature */
+        uint8_t symbols[SL_RANK_MAX]; /* of an input of a signature: which symbol an unknown dimension is, else SL_PORT_NO_SYMBOL */
 };
 
 /*
- * What the model takes and gives. `batchable` is false when any port lacks a leading batch (such a request is one segment, run
- * whole at the one batch size of the ladder), or when the file fixes the batch at 1 (then batch_axis is 0 and the ladder is {1}).
+ * What the model takes and gives. A model with open dimensions beside the batch has a *signature* first: a plan with symbols and
+ * without batches, which cannot be run; a plan that can be run has no symbols. `batchable` is false when any port lacks a leading
+ * batch (such a request is one segment, run whole at the one batch size of the ladder), or when the file fixes the batch at 1 (then
+ * batch_axis is 0 and the ladder is {1}).
  */
 struct sl_plan_info {
         char name[SL_PORT_NAME_BYTES]; /* of the graph in the file */
@@ -47,6 +52,8 @@ struct sl_plan_info {
         uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
         uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
         uint64_t parameters;
+        uint32_t n_symbols, reserved;
+        char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
 };
 
 /*

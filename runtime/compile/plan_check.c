@@ -137,6 +137,31 @@ static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info 
         return tensor_is_sound(&tensor);
 }
 
+/* Of a signature: the batch first, unknown dimensions anywhere, and a symbol only where an input's dimension is unknown. */
+static bool open_port_is_sound(const struct sl_port *port, const struct sl_plan_info *info, bool input)
+{
+        if (!text_ends(port->name, sizeof(port->name)) || port->shape.rank > SL_RANK_MAX || port->indexes > 1 ||
+                !sl_dtype_bytes(port->dtype))
+                return false;
+        for (uint32_t i = 0; i < port->shape.rank; i++) {
+                int64_t dim = port->shape.dims[i];
+                bool named = port->symbols[i] != SL_PORT_NO_SYMBOL;
+
+                if (named && (!input || dim != SL_DIM_UNKNOWN || port->symbols[i] >= info->n_symbols))
+                        return false;
+                if (dim < 0 && dim != SL_DIM_UNKNOWN && (i > 0 || dim != SL_DIM_BATCH))
+                        return false;
+                if (input && dim == SL_DIM_UNKNOWN && !named)
+                        return false;
+        }
+        return port->batch_axis == (port->shape.rank && port->shape.dims[0] == SL_DIM_BATCH ? 0 : SL_PORT_NO_BATCH);
+}
+
+static bool described_well(const struct sl_port *port, const struct sl_plan_info *info, bool input)
+{
+        return info->n_symbols ? open_port_is_sound(port, info, input) : port_is_sound(port, info);
+}
+
 static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
 {
         if (info->n_inputs > SL_PLAN_PORTS_MAX)
@@ -144,13 +169,29 @@ static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
         if (info->n_outputs > SL_PLAN_PORTS_MAX)
                 return damaged(error, "number of outputs", info->n_outputs, SL_PLAN_PORTS_MAX);
         for (uint32_t i = 0; i < info->n_inputs; i++) {
-                if (!port_is_sound(&info->inputs[i], info))
+                if (!described_well(&info->inputs[i], info, true))
                         return sl_error_set(error, EBADMSG, "plan file: input %u is described wrongly", i);
         }
         for (uint32_t i = 0; i < info->n_outputs; i++) {
-                if (!port_is_sound(&info->outputs[i], info))
+                if (!described_well(&info->outputs[i], info, false))
                         return sl_error_set(error, EBADMSG, "plan file: output %u is described wrongly", i);
         }
+        return 0;
+}
+
+/* It promises nothing that could be run. */
+static int check_signature(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_info *info = plan->info;
+
+        if (info->n_symbols > SL_SYMBOLS_MAX)
+                return damaged(error, "number of open dimensions", info->n_symbols, SL_SYMBOLS_MAX);
+        for (uint32_t i = 0; i < info->n_symbols; i++) {
+                if (!text_ends(info->symbols[i], sizeof(info->symbols[i])))
+                        return sl_error_set(error, EBADMSG, "plan file: the name of open dimension %u has no end", i);
+        }
+        if (info->n_batches || info->batchable || sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS))
+                return damaged(error, "number of programs of a signature", sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), 0);
         return 0;
 }
 
@@ -158,6 +199,8 @@ static int check_batches(const struct sl_plan *plan, struct sl_error *error)
 {
         const struct sl_plan_info *info = plan->info;
 
+        if (info->n_symbols)
+                return check_signature(plan, error);
         if (!info->n_batches || info->n_batches > SL_PLAN_BATCHES_MAX)
                 return damaged(error, "number of batch sizes", info->n_batches, SL_PLAN_BATCHES_MAX);
         if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS) != info->n_batches)

@@ -188,12 +188,12 @@ static int parse(struct sl_importer *im, const void *bytes, size_t n_bytes)
 }
 
 static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const struct sl_graph_limits *limits,
-        const struct sl_bindings *bindings, struct sl_graph **ret_graph, struct sl_error *error)
+        const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_error own = {0};
         struct sl_importer im = {
                 .limits = limits ? limits : &sl_graph_limits_default,
-                .bindings = bindings,
+                .sizes = sizes,
                 .folder_fd = folder_fd,
                 .error = error ? error : &own,
         };
@@ -223,9 +223,9 @@ int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_grap
 }
 
 int sl_import_onnx_bytes_bound(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
-        const struct sl_bindings *bindings, struct sl_graph **ret_graph, struct sl_error *error)
+        const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, -1, limits, bindings, ret_graph, error);
+        return import_bytes(bytes, n_bytes, -1, limits, sizes, ret_graph, error);
 }
 
 static int open_file(const char *path, const struct sl_graph_limits *limits, int *ret_fd, size_t *ret_bytes, struct sl_error *error)
@@ -273,7 +273,7 @@ static int map_file(const char *path, const struct sl_graph_limits *limits, void
         return 0;
 }
 
-int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_bindings *bindings,
+int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
         struct sl_graph **ret_graph, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
@@ -286,7 +286,7 @@ int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits,
         if (result < 0)
                 return result;
         folder_fd = open_folder_of(path);
-        result = import_bytes(bytes, n_bytes, folder_fd, limits, bindings, ret_graph, error);
+        result = import_bytes(bytes, n_bytes, folder_fd, limits, sizes, ret_graph, error);
         munmap(bytes, n_bytes);
         return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
 }

@@ -6,14 +6,14 @@
 
 #include <stddef.h>
 
-struct sl_bindings;
+struct sl_dim_sizes;
 struct sl_error;
 struct sl_graph;
 struct sl_graph_limits;
 
 /*
  * @path: the file; external data is looked for in its folder only (no absolute path, no "..", no link that leads outside).
- * @bindings: sizes for open dimensions of the inputs, by name; NULL: none. A leading dimension without a size becomes SL_DIM_BATCH
+ * @sizes: sizes for open dimensions of the inputs, by name; NULL: none. A leading dimension without a size becomes SL_DIM_BATCH
  * when the same parameter (or none) leads all such inputs; any other open dimension without a size is refused. Sizes for names
  * that the file does not have are ignored.
  *
@@ -25,11 +25,11 @@ struct sl_graph_limits;
  *   -ENOENT, -EIO, -ENOMEM
  */
 int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error);
-int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_bindings *bindings,
+int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
         struct sl_graph **ret_graph, struct sl_error *error);
 
 /* The same from memory, without external data (-EACCES if the file wants some): for fuzzing. */
 int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
         struct sl_error *error);
 int sl_import_onnx_bytes_bound(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
-        const struct sl_bindings *bindings, struct sl_graph **ret_graph, struct sl_error *error);
+        const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "binding.h"
+#include "base/dim_sizes.h"
 #include "tensor.h"
 
 struct sl_error;

@@ -102,9 +102,8 @@ static Onnx__ValueInfoProto *value_info(struct builder *b, const char *name)
         return info;
 }
 
-void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims)
+static Onnx__TypeProto *tensor_type(struct builder *b, int32_t dtype, uint32_t rank, const int64_t *dims)
 {
-        Onnx__ValueInfoProto *info = value_info(b, name);
         Onnx__TypeProto *type = builder_alloc(b, sizeof(*type));
         Onnx__TypeProto__Tensor *tensor = builder_alloc(b, sizeof(*tensor));
         Onnx__TensorShapeProto *shape = builder_alloc(b, sizeof(*shape));
@@ -121,7 +120,14 @@ void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t 
         tensor->shape = shape;
         type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
         type->tensor_type = tensor;
-        info->type = type;
+        return type;
+}
+
+void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims)
+{
+        Onnx__ValueInfoProto *info = value_info(b, name);
+
+        info->type = tensor_type(b, dtype, rank, dims);
         b->graph.input = append(b, b->graph.input, b->graph.n_input, info);
         b->graph.n_input++;
 }
@@ -130,6 +136,12 @@ void builder_output(struct builder *b, const char *name)
 {
         b->graph.output = append(b, b->graph.output, b->graph.n_output, value_info(b, name));
         b->graph.n_output++;
+}
+
+void builder_declare_output(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims)
+{
+        builder_output(b, name);
+        b->graph.output[b->graph.n_output - 1]->type = tensor_type(b, dtype, rank, dims);
 }
 
 static Onnx__TensorProto *raw_tensor(

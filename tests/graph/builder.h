@@ -24,6 +24,7 @@ void *builder_alloc(struct builder *b, size_t bytes);
 /* A dimension of -1 is the parameter "N", -2 the parameter "M". */
 void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);
 void builder_output(struct builder *b, const char *name);
+void builder_declare_output(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);
 
 /* Initializers with raw data. */
 Onnx__TensorProto *builder_floats(struct builder *b, const char *name, uint32_t rank, const int64_t *dims, const float *data);

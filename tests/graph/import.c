@@ -2,8 +2,8 @@
  * What import makes of the forms that operators had in different opsets, of the batch, and of what it refuses.
  */
 #include "import.h"
+#include "base/dim_sizes.h"
 #include "base/error.h"
-#include "binding.h"
 #include "builder.h"
 #include "evaluate.h"
 #include "signature.h"
@@ -283,14 +283,14 @@ Test(import, an_open_dimension_beside_the_batch_needs_a_size)
 
 static struct sl_graph *import_bound(struct builder *b, const char *text)
 {
-        struct sl_bindings bindings;
+        struct sl_dim_sizes sizes;
         struct sl_error error = {""};
         struct sl_graph *graph = NULL;
         size_t n_bytes;
         const uint8_t *bytes = builder_pack(b, &n_bytes);
 
-        cr_assert_eq(sl_bindings_parse(text, &bindings, &error), 0, "%s", error.text);
-        cr_assert_eq(sl_import_onnx_bytes_bound(bytes, n_bytes, NULL, &bindings, &graph, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_dim_sizes_parse(text, &sizes, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_import_onnx_bytes_bound(bytes, n_bytes, NULL, &sizes, &graph, &error), 0, "%s", error.text);
         return graph;
 }
 
@@ -343,31 +343,31 @@ Test(import, a_signature_numbers_open_dimensions_by_name)
         builder_free(b);
 }
 
-Test(bindings, are_read_and_printed)
+Test(sizes, are_read_and_printed)
 {
-        struct sl_bindings bindings;
-        char text[SL_BINDINGS_TEXT_MAX];
+        struct sl_dim_sizes sizes;
+        char text[SL_DIM_SIZES_TEXT_MAX];
 
-        cr_assert_eq(sl_bindings_parse("sequence=128,images:2=224", &bindings, NULL), 0);
-        cr_assert_eq(sl_bindings_find(&bindings, "images:2"), 224);
-        cr_assert_eq(sl_bindings_find(&bindings, "images"), 0);
-        cr_assert_str_eq(sl_bindings_print(&bindings, text), "sequence=128,images:2=224");
-        cr_assert_eq(sl_bindings_parse("", &bindings, NULL), 0);
-        cr_assert_eq(bindings.n, 0);
+        cr_assert_eq(sl_dim_sizes_parse("sequence=128,images:2=224", &sizes, NULL), 0);
+        cr_assert_eq(sl_dim_sizes_find(&sizes, "images:2"), 224);
+        cr_assert_eq(sl_dim_sizes_find(&sizes, "images"), 0);
+        cr_assert_str_eq(sl_dim_sizes_print(&sizes, text), "sequence=128,images:2=224");
+        cr_assert_eq(sl_dim_sizes_parse("", &sizes, NULL), 0);
+        cr_assert_eq(sizes.n, 0);
 }
 
-Test(bindings, refuse_what_is_no_size)
+Test(sizes, refuse_what_is_no_size)
 {
         static const char *const wrong[] = {"a", "a=", "=3", "a=0", "a=-1", "a=2147483649", "a=1x", "a=1,a=2", "a=1,,b=2",
                 "a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1", "a=99999999999999999999"};
-        struct sl_bindings bindings = {.n = 77};
+        struct sl_dim_sizes sizes = {.n = 77};
 
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
                 struct sl_error error = {""};
-                int r = sl_bindings_parse(wrong[i], &bindings, &error);
+                int r = sl_dim_sizes_parse(wrong[i], &sizes, &error);
 
                 cr_expect(r == -EINVAL || r == -E2BIG, "%s: %d", wrong[i], r);
-                cr_expect(error.text[0] && bindings.n == 77);
+                cr_expect(error.text[0] && sizes.n == 77);
         }
 }
 

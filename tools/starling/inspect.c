@@ -94,11 +94,11 @@ static int inspect(const struct wish *wish, struct sl_error *error)
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *optimised = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(&wish->lowering);
-        int result = sl_import_onnx(wish->path, &limits, &raw, error);
+        int result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &raw, error);
 
         /* Passes change a graph in place, so it is read twice. */
         if (result == 0)
-                result = sl_import_onnx(wish->path, &limits, &optimised, error);
+                result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)
                 result = sl_passes_run(optimised, wish->lowering.without_passes, error);
         return result == 0 ? print(wish, raw, optimised, error) : result;

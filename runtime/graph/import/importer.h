@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "binding.h"
+#include "base/dim_sizes.h"
 #include "fold.h"
 #include "graph.h"
 #include "import/symbols.h"
@@ -15,7 +15,7 @@
 struct sl_importer {
         struct sl_graph *graph;
         const struct sl_graph_limits *limits;
-        const struct sl_bindings *bindings; /* NULL: none */
+        const struct sl_dim_sizes *sizes; /* NULL: none */
         Onnx__ModelProto *model;
         int folder_fd; /* -1: no external data */
         struct sl_symbols symbols;

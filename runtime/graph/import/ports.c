@@ -40,7 +40,7 @@ static int read_dim(struct sl_importer *im, const char *input, uint32_t index, c
                 *ret_dim = dim->dim_value;
                 return 0;
         }
-        size = sl_bindings_find(im->bindings, sl_symbol_name(parameter, input, index, name));
+        size = sl_dim_sizes_find(im->sizes, sl_symbol_name(parameter, input, index, name));
         if (!size && (index > 0 || (*batch && strcmp(*batch, parameter))))
                 return refuse_open(im, input, index, name);
         if (!size)

@@ -1,4 +1,4 @@
-#include "binding.h"
+#include "base/dim_sizes.h"
 
 #include "base/error.h"
 
@@ -7,31 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t sl_bindings_find(const struct sl_bindings *bindings, const char *name)
+int64_t sl_dim_sizes_find(const struct sl_dim_sizes *sizes, const char *name)
 {
-        for (uint32_t i = 0; bindings && i < bindings->n; i++)
-                if (strcmp(bindings->items[i].name, name) == 0)
-                        return bindings->items[i].size;
+        for (uint32_t i = 0; sizes && i < sizes->n; i++)
+                if (strcmp(sizes->items[i].name, name) == 0)
+                        return sizes->items[i].size;
         return 0;
 }
 
-int sl_bindings_add(struct sl_bindings *bindings, const char *name, size_t n_name, int64_t size)
+int sl_dim_sizes_add(struct sl_dim_sizes *sizes, const char *name, size_t n_name, int64_t size)
 {
-        struct sl_binding binding = {.size = size};
+        struct sl_dim_size item = {.size = size};
 
-        if (!n_name || n_name >= SL_SYMBOL_BYTES || size < 1 || size > SL_BINDING_SIZE_MAX)
+        if (!n_name || n_name >= SL_SYMBOL_BYTES || size < 1 || size > SL_DIM_SIZE_MAX)
                 return -EINVAL;
-        memcpy(binding.name, name, n_name);
-        if (sl_bindings_find(bindings, binding.name))
+        memcpy(item.name, name, n_name);
+        if (sl_dim_sizes_find(sizes, item.name))
                 return -EEXIST;
-        if (bindings->n == SL_SYMBOLS_MAX)
+        if (sizes->n == SL_SYMBOLS_MAX)
                 return -E2BIG;
-        bindings->items[bindings->n++] = binding;
+        sizes->items[sizes->n++] = item;
         return 0;
 }
 
 /* One "NAME=SIZE" of @n characters. */
-static int parse_part(const char *part, size_t n, struct sl_bindings *bindings, struct sl_error *error)
+static int parse_part(const char *part, size_t n, struct sl_dim_sizes *sizes, struct sl_error *error)
 {
         const char *equals = memchr(part, '=', n);
         char *end = NULL;
@@ -42,41 +42,41 @@ static int parse_part(const char *part, size_t n, struct sl_bindings *bindings, 
         size = equals ? strtoll(equals + 1, &end, 10) : 0;
         if (!equals || errno || end == equals + 1 || end != part + n)
                 return sl_error_set(error, EINVAL, "\"%.*s\" is no size of a dimension: NAME=SIZE is wanted", (int)n, part);
-        r = sl_bindings_add(bindings, part, (size_t)(equals - part), size);
+        r = sl_dim_sizes_add(sizes, part, (size_t)(equals - part), size);
         if (r == -EEXIST)
                 return sl_error_set(error, EINVAL, "\"%.*s\": that dimension has a size already", (int)n, part);
         if (r == -E2BIG)
                 return sl_error_set(error, E2BIG, "\"%.*s\": at most %d dimensions have sizes", (int)n, part, SL_SYMBOLS_MAX);
         if (r < 0)
                 return sl_error_set(error, EINVAL, "\"%.*s\": a name has 1 to %d characters, a size is 1 to %lld", (int)n, part,
-                        SL_SYMBOL_BYTES - 1, SL_BINDING_SIZE_MAX);
+                        SL_SYMBOL_BYTES - 1, SL_DIM_SIZE_MAX);
         return 0;
 }
 
-int sl_bindings_parse(const char *text, struct sl_bindings *ret_bindings, struct sl_error *error)
+int sl_dim_sizes_parse(const char *text, struct sl_dim_sizes *ret_sizes, struct sl_error *error)
 {
-        struct sl_bindings bindings = {0};
+        struct sl_dim_sizes sizes = {0};
         int r = 0;
 
         while (*text && r == 0) {
                 size_t n = strcspn(text, ",");
 
-                r = parse_part(text, n, &bindings, error);
+                r = parse_part(text, n, &sizes, error);
                 text += n + (text[n] == ',');
         }
         if (r == 0)
-                *ret_bindings = bindings;
+                *ret_sizes = sizes;
         return r;
 }
 
-const char *sl_bindings_print(const struct sl_bindings *bindings, char *text)
+const char *sl_dim_sizes_print(const struct sl_dim_sizes *sizes, char *text)
 {
         size_t used = 0;
 
         text[0] = 0;
-        for (uint32_t i = 0; i < bindings->n; i++)
-                used += (size_t)snprintf(text + used, SL_BINDINGS_TEXT_MAX - used, "%s%s=%" PRId64, i ? "," : "",
-                        bindings->items[i].name, bindings->items[i].size);
+        for (uint32_t i = 0; i < sizes->n; i++)
+                used += (size_t)snprintf(text + used, SL_DIM_SIZES_TEXT_MAX - used, "%s%s=%" PRId64, i ? "," : "",
+                        sizes->items[i].name, sizes->items[i].size);
         return text;
 }
 

@@ -1,0 +1,13 @@
+/*
+ * The plan of a model whose open dimensions have no sizes yet: what its ports are, and nothing to run. Compiler's process.
+ */
+#pragma once
+
+struct sl_error;
+struct sl_lower_options;
+
+/*
+ * Return: 0: written to @fd, from its start; -ENOTSUP the file leaves no dimension open beside the batch to which @options gives no
+ * size, or does not describe its ports; and what sl_import_signature() says, -ENOMEM, -errno of write.
+ */
+int sl_signature_write(const char *model_path, const struct sl_lower_options *options, int fd);
