@@ -1,7 +1,7 @@
 #include "trial.h"
 
+#include "base/dim_sizes.h"
 #include "base/error.h"
-#include "binding.h"
 #include "evaluate.h"
 #include "graph.h"
 #include "import.h"
@@ -165,7 +165,7 @@ static bool open_batch(const Onnx__GraphProto *graph, const char *folder)
 }
 
 /* Open dimensions behind the first get the sizes that the case's files have. */
-static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, struct sl_bindings *bindings)
+static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, struct sl_dim_sizes *bindings)
 {
         for (uint32_t i = 0; i < graph->n_input; i++) {
                 Onnx__TensorShapeProto *shape = shape_of_input(graph->input[i]);
@@ -180,14 +180,14 @@ static void bind_dimensions(const Onnx__GraphProto *graph, const char *folder, s
                         if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
                                 continue;
                         sl_symbol_name(named ? shape->dim[d]->dim_param : "", graph->input[i]->name, d, name);
-                        sl_bindings_add(bindings, name, strlen(name), actual.dims[d]);
+                        sl_dim_sizes_add(bindings, name, strlen(name), actual.dims[d]);
                 }
         }
 }
 
 static int import_form(struct trial *trial, enum form form)
 {
-        struct sl_bindings bindings = {0};
+        struct sl_dim_sizes bindings = {0};
         Onnx__GraphProto *graph;
         uint8_t *bytes;
         size_t n_bytes;
