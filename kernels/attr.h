@@ -109,7 +109,13 @@
         X(BIAS, "bias")                                                                                                            \
         X(FMOD, "fmod")                                                                                                            \
         X(DETECT_NEGATIVE, "detect_negative")                                                                                      \
-        X(DETECT_POSITIVE, "detect_positive")
+        X(DETECT_POSITIVE, "detect_positive")                                                                                      \
+        X(X_SCALE, "x_scale")                                                                                                      \
+        X(X_ZERO, "x_zero")                                                                                                        \
+        X(ADDEND_SCALE, "addend_scale")                                                                                            \
+        X(ADDEND_ZERO, "addend_zero")                                                                                              \
+        X(Y_SCALE, "y_scale")                                                                                                      \
+        X(Y_ZERO, "y_zero")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

@@ -59,7 +59,8 @@ struct sl_backend {
         /*
          * Load time, in the process that serves; may block and allocate. @packed[i] for each input: data_bytes 0 means plain.
          * @constants[i] is the (packed) data if input i is constant, else NULL: a kernel may look at the values now but must
-         * read them from the binding at launch. Return: 0; -ENOTSUP if !supports(); -ENOMEM.
+         * read them from the binding at launch, all but the scales of a quantized product, which it may keep. Return: 0; -ENOTSUP
+         * if !supports(); -ENOMEM.
          */
         int (*compile)(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
                 struct sl_kernel **ret_kernel, struct sl_error *error);

@@ -91,11 +91,24 @@ static int check_outputs(const struct sl_node_desc *node, struct sl_error *error
         return 0;
 }
 
+static bool is_byte(uint32_t dtype)
+{
+        return dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_I8;
+}
+
+/* A quantized operator says what a byte of its residual is worth, so that may be another type than the output. */
+static bool residual_type_fits(const struct sl_node_desc *node, const struct sl_tensor *residual)
+{
+        if (node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_QUANTIZED_MATMUL)
+                return is_byte(residual->dtype);
+        return residual->dtype == node->outputs[0].dtype;
+}
+
 static int check_residual(const struct sl_node_desc *node, const struct sl_tensor *residual, struct sl_error *error)
 {
         const struct sl_tensor *out = &node->outputs[0];
         char text[SL_SHAPE_TEXT_BYTES], out_text[SL_SHAPE_TEXT_BYTES];
-        bool same = residual->dtype == out->dtype && residual->shape.rank == out->shape.rank;
+        bool same = residual_type_fits(node, residual) && residual->shape.rank == out->shape.rank;
 
         for (uint32_t i = 0; i < out->shape.rank && same; i++) {
                 int64_t merged;
@@ -145,16 +158,22 @@ static uint64_t times(uint64_t a, uint64_t b)
         return sl_mul_overflows(a, b, &product) ? UINT64_MAX : product;
 }
 
+static bool multiplies(uint32_t op)
+{
+        return op == SL_OP_CONV || op == SL_OP_GEMM || op == SL_OP_MATMUL || op == SL_OP_QUANTIZED_CONV ||
+               op == SL_OP_QUANTIZED_MATMUL;
+}
+
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
 {
         const struct sl_shape *a = &node->inputs[0].shape, *w = &node->inputs[1].shape;
         uint64_t each, outputs = sl_shape_elements(&node->outputs[0].shape);
 
-        if (node->op != SL_OP_CONV && node->op != SL_OP_GEMM && node->op != SL_OP_MATMUL)
+        if (!multiplies(node->op))
                 return 0;
         if (outputs == UINT64_MAX || !sl_shape_is_static(a) || !sl_shape_is_static(w))
                 return 0;
-        if (node->op == SL_OP_CONV) {
+        if (node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV) {
                 each = 1;
                 for (uint32_t i = 1; i < w->rank; i++)
                         each = times(each, (uint64_t)w->dims[i]);

@@ -23,6 +23,16 @@
  *   BitShift             MODE is 0 for left, 1 for right
  *   CenterCropPad        SHAPE is the input of that name
  * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
+ *
+ * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
+ * each result is rounded once. A byte q stands for scale * (q - zero). TO is the type of the output: uint8, int8 (both with Y_SCALE
+ * and Y_ZERO) or float32.
+ *   starling.QuantizedConv    X (bytes, X_ZERO), W (int8), scale [M] or [1] (constant: what one unit of the sum is worth), bias
+ *                             (int32 [M], in units of the sum, may be absent), then the residual (of bytes, with ADDEND_SCALE and
+ *                             ADDEND_ZERO); the window and groups of Conv
+ *   starling.QuantizedMatMul  the same with X [..., K] and W [K,N], or [N,K] with TRANS_B
+ *   starling.QuantizedAdd     X_SCALE * (x - X_ZERO), plus ADDEND_SCALE * (addend - ADDEND_ZERO) if there is a second input
+ * Their epilogue works on the real numbers, before the result is rounded.
  */
 #pragma once
 
@@ -131,8 +141,8 @@ enum {
         X(LSTM, "LSTM", 3, 8, 3, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                            \
         X(GRU, "GRU", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
         X(RNN, "RNN", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
-        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, 0)                                                                 \
-        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, 0)                                                           \
+        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, SL_OP_SPATIAL)                                                     \
+        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, SL_OP_SPATIAL)                                               \
         X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", 1, 1, 3, dynamic_quantize, SL_OP_MIXES)                                \
         X(QLINEAR_CONV, "QLinearConv", 8, 9, 1, qlinear_conv, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
         X(QLINEAR_MATMUL, "QLinearMatMul", 8, 8, 1, qlinear_matmul, SL_OP_DEAR)                                                    \
@@ -165,7 +175,10 @@ enum {
         X(BITWISE_XOR, "BitwiseXor", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
         X(XOR, "Xor", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                           \
         X(REDUCE_LOG_SUM, "ReduceLogSum", 1, 2, 1, reduce, 0)                                                                      \
-        X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, 0)
+        X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, 0)                                                           \
+        X(QUANTIZED_CONV, "starling.QuantizedConv", 3, 5, 1, quantized_conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)          \
+        X(QUANTIZED_MATMUL, "starling.QuantizedMatMul", 3, 5, 1, quantized_matmul, SL_OP_EPILOGUE | SL_OP_DEAR)                    \
+        X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

@@ -43,6 +43,8 @@ static sl_cpu_describe *const calls[SL_OP_COUNT] = {
         [SL_OP_ELU] = sl_cpu_describe_function,
         [SL_OP_SOFTPLUS] = sl_cpu_describe_function,
         [SL_OP_LOG] = sl_cpu_describe_function,
+        [SL_OP_QUANTIZED_CONV] = sl_cpu_describe_quantized_convolution,
+        [SL_OP_QUANTIZED_MATMUL] = sl_cpu_describe_quantized_matmul,
 };
 
 static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
@@ -112,6 +114,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
         [SL_OP_GATHER] = &sl_cpu_gather,
+        [SL_OP_QUANTIZED_ADD] = &sl_cpu_quantized_add,
 };
 
 static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
@@ -297,13 +300,18 @@ static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_des
         return plan_loop(only_loop(&reorder), &reorder, &kernel->turn);
 }
 
-static int compile_call(const struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
-        struct sl_kernel **ret_kernel, struct sl_error *error)
+static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
+        const void *const *constants, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
-        struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
+        struct sl_kernel *kernel;
         int weights = call->input_of[SL_ARGUMENT_WEIGHTS];
         int result;
 
+        if (call->scales)
+                call->spec.scales = constants[call->scales];
+        if (call->scales && !call->spec.scales)
+                return sl_error_set(error, ENOTSUP, "input %d, the scales, is no constant", call->scales);
+        kernel = calloc(1, sizeof(*kernel));
         if (!kernel)
                 return sl_error_set(error, ENOMEM, "no memory for a kernel");
         result = sl_primitive_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL, &kernel->primitive, error);
@@ -356,13 +364,12 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
         struct sl_cpu_call call;
         int result = -ENOTSUP;
 
-        (void)constants;
         switch (find_way_of_form(node, packed, &call, &own)) {
         case WAY_CALL:
-                result = compile_call(&call, node, packed, ret_kernel, error);
+                result = compile_call(&call, node, packed, constants, ret_kernel, error);
                 /* Plain weights may lead to another of the library's kernels than its own form does. */
                 if (result == -ENOTSUP && sl_describe_sum(node, &call))
-                        result = compile_call(&call, node, packed, ret_kernel, error);
+                        result = compile_call(&call, node, packed, constants, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
                 result = plan_loop(own ? own : only_loop(node), node, ret_kernel);

@@ -4,8 +4,7 @@
 #include "cpu/describe.h"
 #include "shape/window.h"
 
-/* The library sees groups as a dimension of their own in front: [O, I, k...] is [G, O/G, I, k...]. */
-static struct sl_strided describe_weights(const struct sl_tensor *weights, int64_t groups)
+struct sl_strided sl_describe_filters(const struct sl_tensor *weights, int64_t groups)
 {
         int64_t dims[SL_STRIDED_RANK_MAX] = {groups, weights->shape.dims[0] / groups};
         uint32_t rank = weights->shape.rank;
@@ -14,7 +13,19 @@ static struct sl_strided describe_weights(const struct sl_tensor *weights, int64
                 return sl_describe_tensor(weights);
         for (uint32_t i = 1; i < rank; i++)
                 dims[i + 1] = weights->shape.dims[i];
-        return sl_describe_dense(rank + 1, dims);
+        return sl_describe_dense(weights->dtype, rank + 1, dims);
+}
+
+void sl_describe_window(const struct sl_window *window, struct sl_primitive_spec *spec)
+{
+        for (uint32_t i = 0; i < SL_SPATIAL_MAX; i++) {
+                bool there = i < window->rank;
+
+                spec->strides[i] = there ? window->stride[i] : 1;
+                spec->dilations[i] = there ? window->dilation[i] : 1;
+                spec->pads_begin[i] = there ? window->pad_begin[i] : 0;
+                spec->pads_end[i] = there ? window->pad_end[i] : 0;
+        }
 }
 
 static bool is_convolution(const struct sl_node_desc *node, const struct sl_window *window)
@@ -22,7 +33,7 @@ static bool is_convolution(const struct sl_node_desc *node, const struct sl_wind
         const struct sl_tensor *x = &node->inputs[0], *w = sl_describe_input(node, 1), *y = &node->outputs[0];
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
 
-        if (!w || !sl_cpu_is_f32(x) || !sl_cpu_is_f32(w) || !sl_cpu_is_f32(y) || w->layout != SL_LAYOUT_PLAIN)
+        if (!w || !sl_cpu_is_real(x) || w->dtype != x->dtype || y->dtype != x->dtype || w->layout != SL_LAYOUT_PLAIN)
                 return false;
         if (w->shape.rank != x->shape.rank || y->shape.rank != x->shape.rank || window->rank + 2 != x->shape.rank)
                 return false;
@@ -47,22 +58,15 @@ bool sl_cpu_describe_convolution(const struct sl_node_desc *node, struct sl_cpu_
                 call->turned = source;
         }
         spec->source = sl_describe_tensor(&source);
-        spec->weights = describe_weights(&node->inputs[1], sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1));
+        spec->weights = sl_describe_filters(&node->inputs[1], sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1));
         spec->result = sl_describe_tensor(&node->outputs[0]);
         call->input_of[SL_ARGUMENT_WEIGHTS] = 1;
         if (bias) {
-                if (!sl_cpu_is_f32(bias))
+                if (bias->dtype != node->inputs[0].dtype)
                         return false;
                 spec->bias = sl_describe_tensor(bias);
                 call->input_of[SL_ARGUMENT_BIAS] = 2;
         }
-        for (uint32_t i = 0; i < SL_SPATIAL_MAX; i++) {
-                bool there = i < window.rank;
-
-                spec->strides[i] = there ? window.stride[i] : 1;
-                spec->dilations[i] = there ? window.dilation[i] : 1;
-                spec->pads_begin[i] = there ? window.pad_begin[i] : 0;
-                spec->pads_end[i] = there ? window.pad_end[i] : 0;
-        }
+        sl_describe_window(&window, spec);
         return sl_describe_epilogue(node, call);
 }

@@ -14,7 +14,7 @@ static const uint8_t functions[] = {
 
 struct sl_strided sl_describe_tensor(const struct sl_tensor *tensor)
 {
-        struct sl_strided strided = {.rank = tensor->shape.rank};
+        struct sl_strided strided = {.rank = tensor->shape.rank, .dtype = tensor->dtype};
 
         for (uint32_t i = 0; i < strided.rank; i++)
                 strided.dims[i] = tensor->shape.dims[i];
@@ -22,9 +22,9 @@ struct sl_strided sl_describe_tensor(const struct sl_tensor *tensor)
         return strided;
 }
 
-struct sl_strided sl_describe_dense(uint32_t rank, const int64_t *dims)
+struct sl_strided sl_describe_dense(uint32_t dtype, uint32_t rank, const int64_t *dims)
 {
-        struct sl_strided strided = {.rank = rank};
+        struct sl_strided strided = {.rank = rank, .dtype = dtype};
         int64_t stride = 1;
 
         for (uint32_t i = rank; i-- > 0;) {
@@ -75,6 +75,17 @@ bool sl_describe_linear(struct sl_cpu_call *call, float a, float b)
         return add_function(call, SL_FUNCTION_LINEAR, a, b);
 }
 
+bool sl_describe_activation(const struct sl_node_desc *node, struct sl_cpu_call *call)
+{
+        const struct sl_epilogue *e = &node->epilogue;
+
+        if (e->activation == SL_ACT_NONE)
+                return true;
+        if (e->activation >= sizeof(functions))
+                return false;
+        return add_function(call, functions[e->activation], e->activation == SL_ACT_RELU ? 0.0f : e->act_a, e->act_b);
+}
+
 bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         const struct sl_epilogue *e = &node->epilogue;
@@ -82,15 +93,11 @@ bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *c
         if (e->has_residual) {
                 const struct sl_tensor *residual = &node->inputs[node->n_inputs - 1];
 
-                if (!sl_cpu_is_f32(residual) || !sl_cpu_same_place(residual, &node->outputs[0]) ||
+                if (residual->dtype != node->outputs[0].dtype || !sl_cpu_same_place(residual, &node->outputs[0]) ||
                         !sl_describe_add(call, &call->spec.result, node->n_inputs - 1))
                         return false;
         }
-        if (e->activation == SL_ACT_NONE)
-                return true;
-        if (e->activation >= sizeof(functions))
-                return false;
-        return add_function(call, functions[e->activation], e->activation == SL_ACT_RELU ? 0.0f : e->act_a, e->act_b);
+        return sl_describe_activation(node, call);
 }
 
 bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call)

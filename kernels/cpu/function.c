@@ -40,10 +40,10 @@ bool sl_cpu_describe_function(const struct sl_node_desc *node, struct sl_cpu_cal
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
         int64_t elements = (int64_t)sl_shape_elements(&x->shape);
 
-        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || !sl_cpu_same_place(x, y) || !elements)
+        if (!sl_cpu_is_real(x) || y->dtype != x->dtype || !sl_cpu_same_place(x, y) || !elements)
                 return false;
         call->spec.kind = SL_PRIMITIVE_FUNCTION;
-        call->spec.source = sl_describe_dense(1, &elements);
+        call->spec.source = sl_describe_dense(x->dtype, 1, &elements);
         call->spec.result = call->spec.source;
         return choose_function(node, &call->spec) && !node->epilogue.activation && !node->epilogue.has_residual;
 }

@@ -5,13 +5,15 @@
  */
 #include "cpu/describe.h"
 
-static bool all_f32(const struct sl_node_desc *node)
+static bool all_of_a_type(const struct sl_node_desc *node)
 {
+        const struct sl_tensor *y = &node->outputs[0];
+
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (node->inputs[i].dtype != SL_DTYPE_NONE &&
-                        (!sl_cpu_is_f32(&node->inputs[i]) || sl_cpu_is_empty(&node->inputs[i])))
+                        (node->inputs[i].dtype != y->dtype || sl_cpu_is_empty(&node->inputs[i])))
                         return false;
-        return sl_cpu_is_f32(&node->outputs[0]) && !sl_cpu_is_empty(&node->outputs[0]);
+        return sl_cpu_is_real(y) && !sl_cpu_is_empty(y);
 }
 
 static bool all_plain(const struct sl_node_desc *node)
@@ -23,23 +25,23 @@ static bool all_plain(const struct sl_node_desc *node)
 }
 
 /* A matrix of @rows x @columns, which lies transposed in memory or not. */
-static struct sl_strided describe_matrix(int64_t rows, int64_t columns, bool transposed)
+static struct sl_strided describe_matrix(uint32_t dtype, int64_t rows, int64_t columns, bool transposed)
 {
-        struct sl_strided matrix = {.rank = 2, .dims = {rows, columns}};
+        struct sl_strided matrix = {.rank = 2, .dtype = dtype, .dims = {rows, columns}};
 
         matrix.strides[0] = transposed ? 1 : columns;
         matrix.strides[1] = transposed ? rows : 1;
         return matrix;
 }
 
-static struct sl_strided describe_row(uint32_t rank, int64_t columns)
+static struct sl_strided describe_row(uint32_t dtype, uint32_t rank, int64_t columns)
 {
         int64_t dims[SL_STRIDED_RANK_MAX];
 
         for (uint32_t i = 0; i + 1 < rank; i++)
                 dims[i] = 1;
         dims[rank - 1] = columns;
-        return sl_describe_dense(rank, dims);
+        return sl_describe_dense(dtype, rank, dims);
 }
 
 /*
@@ -60,7 +62,7 @@ static bool describe_addend(const struct sl_node_desc *node, struct sl_cpu_call 
                 return false;
         for (uint32_t i = 0; i < c->shape.rank; i++)
                 dims[2 - c->shape.rank + i] = c->shape.dims[i];
-        addend = sl_describe_dense(2, dims);
+        addend = sl_describe_dense(c->dtype, 2, dims);
         if (alpha == 1.0f && beta == 1.0f && dims[0] == 1 && dims[1] == call->spec.result.dims[1]) {
                 call->spec.bias = addend;
                 call->input_of[SL_ARGUMENT_BIAS] = 2;
@@ -78,13 +80,14 @@ bool sl_cpu_describe_gemm(const struct sl_node_desc *node, struct sl_cpu_call *c
         float beta = (float)sl_attrs_float(&node->attrs, SL_ATTR_BETA, 1.0);
         const struct sl_shape *a = &node->inputs[0].shape, *y = &node->outputs[0].shape;
         int64_t inner = a->dims[!trans_a];
+        uint32_t dtype = node->outputs[0].dtype;
 
-        if (!sl_describe_input(node, 1) || !all_f32(node) || !all_plain(node) || a->rank != 2 || y->rank != 2)
+        if (!sl_describe_input(node, 1) || !all_of_a_type(node) || !all_plain(node) || a->rank != 2 || y->rank != 2)
                 return false;
         call->spec.kind = SL_PRIMITIVE_MATMUL;
-        call->spec.source = describe_matrix(y->dims[0], inner, trans_a);
-        call->spec.weights = describe_matrix(inner, y->dims[1], trans_b);
-        call->spec.result = describe_matrix(y->dims[0], y->dims[1], false);
+        call->spec.source = describe_matrix(dtype, y->dims[0], inner, trans_a);
+        call->spec.weights = describe_matrix(dtype, inner, y->dims[1], trans_b);
+        call->spec.result = describe_matrix(dtype, y->dims[0], y->dims[1], false);
         call->input_of[SL_ARGUMENT_WEIGHTS] = 1;
         return describe_addend(node, call, alpha, beta) && sl_describe_epilogue(node, call);
 }
@@ -142,7 +145,7 @@ static void merge_lead(struct product *p)
         }
 }
 
-static struct sl_strided describe_stack(const int64_t *lead_dims, uint32_t lead, int64_t rows, int64_t columns)
+static struct sl_strided describe_stack(uint32_t dtype, const int64_t *lead_dims, uint32_t lead, int64_t rows, int64_t columns)
 {
         int64_t dims[SL_STRIDED_RANK_MAX];
 
@@ -150,26 +153,27 @@ static struct sl_strided describe_stack(const int64_t *lead_dims, uint32_t lead,
                 dims[i] = lead_dims[i];
         dims[lead] = rows;
         dims[lead + 1] = columns;
-        return sl_describe_dense(lead + 2, dims);
+        return sl_describe_dense(dtype, lead + 2, dims);
 }
 
 bool sl_cpu_describe_matmul(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         struct sl_primitive_spec *spec = &call->spec;
+        uint32_t dtype = node->outputs[0].dtype;
         struct product p;
 
-        if (!sl_describe_input(node, 1) || !all_f32(node) || !all_plain(node) || !node->inputs[0].shape.rank ||
+        if (!sl_describe_input(node, 1) || !all_of_a_type(node) || !all_plain(node) || !node->inputs[0].shape.rank ||
                 !node->inputs[1].shape.rank)
                 return false;
         read_product(node, &p);
         merge_lead(&p);
         spec->kind = SL_PRIMITIVE_MATMUL;
-        spec->source = describe_stack(p.a, p.lead, p.rows, p.inner);
-        spec->weights = describe_stack(p.b, p.lead, p.inner, p.columns);
-        spec->result = describe_stack(p.y, p.lead, p.rows, p.columns);
+        spec->source = describe_stack(dtype, p.a, p.lead, p.rows, p.inner);
+        spec->weights = describe_stack(dtype, p.b, p.lead, p.inner, p.columns);
+        spec->result = describe_stack(dtype, p.y, p.lead, p.rows, p.columns);
         call->input_of[SL_ARGUMENT_WEIGHTS] = 1;
         if (sl_describe_input(node, 2)) {
-                struct sl_strided row = describe_row(p.lead + 2, p.columns);
+                struct sl_strided row = describe_row(dtype, p.lead + 2, p.columns);
 
                 if (p.lead && !sl_describe_add(call, &row, 2))
                         return false;

@@ -49,6 +49,7 @@ struct sl_cpu_call {
         struct sl_primitive_spec spec;
         int8_t input_of[SL_ARGUMENT_COUNT]; /* node input of each argument; -1: none */
         int summand;                        /* node input that is copied into the result before the run; 0: none */
+        int scales;                         /* node input that is spec.scales, a constant; 0: none */
         struct sl_tensor turned;            /* if it has a type: input 0 is first turned into this layout, in scratch */
 };
 
@@ -62,6 +63,8 @@ sl_cpu_describe sl_cpu_describe_pool;
 sl_cpu_describe sl_cpu_describe_response; /* LRN */
 sl_cpu_describe sl_cpu_describe_softmax;
 sl_cpu_describe sl_cpu_describe_function;
+sl_cpu_describe sl_cpu_describe_quantized_convolution;
+sl_cpu_describe sl_cpu_describe_quantized_matmul;
 
 extern const struct sl_cpu_loop sl_cpu_binary; /* broadcasting arithmetic, comparisons, logic */
 extern const struct sl_cpu_loop sl_cpu_fold;   /* Sum, Mean, Min, Max of many inputs */
@@ -74,6 +77,7 @@ extern const struct sl_cpu_loop sl_cpu_reduce;
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
+extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
 extern const struct sl_cpu_loop sl_cpu_winograd_2; /* Conv, F(2x2, 3x3) */
 extern const struct sl_cpu_loop sl_cpu_winograd_4; /* Conv, F(4x4, 3x3) */
@@ -94,6 +98,17 @@ static inline bool sl_cpu_is_f32(const struct sl_tensor *tensor)
 static inline bool sl_cpu_is_nhwc_f32(const struct sl_tensor *tensor)
 {
         return tensor->dtype == SL_DTYPE_F32 && tensor->layout == SL_LAYOUT_CHANNELS_LAST;
+}
+
+/* The types that the library multiplies and adds up in float32. */
+static inline bool sl_cpu_is_real(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_F32 || tensor->dtype == SL_DTYPE_BF16;
+}
+
+static inline bool sl_cpu_is_byte(const struct sl_tensor *tensor)
+{
+        return tensor->dtype == SL_DTYPE_U8 || tensor->dtype == SL_DTYPE_I8;
 }
 
 static inline bool sl_cpu_is_empty(const struct sl_tensor *tensor)

@@ -45,6 +45,15 @@ static uint32_t pool_kind(const struct sl_node_desc *node, bool counted)
         return counted ? SL_PRIMITIVE_POOL_AVERAGE_PADDED : SL_PRIMITIVE_POOL_AVERAGE;
 }
 
+/* Bytes have a greatest one, but a mean only where somebody says what they stand for. */
+static bool is_pooled(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *x = &node->inputs[0];
+        bool takes_greatest = node->op == SL_OP_MAX_POOL || node->op == SL_OP_GLOBAL_MAX_POOL;
+
+        return x->dtype == node->outputs[0].dtype && (sl_cpu_is_real(x) || (takes_greatest && sl_cpu_is_byte(x)));
+}
+
 bool sl_cpu_describe_pool(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         bool counted = node->op == SL_OP_AVERAGE_POOL && sl_attrs_int(&node->attrs, SL_ATTR_COUNT_INCLUDE_PAD, 0) != 0;
@@ -52,7 +61,7 @@ bool sl_cpu_describe_pool(const struct sl_node_desc *node, struct sl_cpu_call *c
         struct sl_primitive_spec *spec = &call->spec;
         struct sl_window window;
 
-        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || node->n_outputs != 1)
+        if (!is_pooled(node) || sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || node->n_outputs != 1)
                 return false;
         if (is_global(node) ? !read_global(node, &window) : sl_window_read(node, &window, NULL) != 0)
                 return false;

@@ -69,8 +69,27 @@ static int from_status(dnnl_status_t status)
         }
 }
 
+static dnnl_data_type_t library_type(uint32_t dtype)
+{
+        switch (dtype) {
+        case SL_DTYPE_F32:
+                return dnnl_f32;
+        case SL_DTYPE_BF16:
+                return dnnl_bf16;
+        case SL_DTYPE_U8:
+                return dnnl_u8;
+        case SL_DTYPE_I8:
+                return dnnl_s8;
+        case SL_DTYPE_I32:
+                return dnnl_s32;
+        default:
+                return dnnl_data_type_undef;
+        }
+}
+
 static dnnl_status_t describe_tensor(const struct sl_strided *tensor, bool any, dnnl_memory_desc_t *ret_md)
 {
+        dnnl_data_type_t type = library_type(tensor->dtype);
         dnnl_dims_t dims, strides;
 
         *ret_md = (dnnl_memory_desc_t){0};
@@ -81,8 +100,8 @@ static dnnl_status_t describe_tensor(const struct sl_strided *tensor, bool any, 
                 strides[i] = tensor->strides[i];
         }
         if (any)
-                return dnnl_memory_desc_init_by_tag(ret_md, (int)tensor->rank, dims, dnnl_f32, dnnl_format_tag_any);
-        return dnnl_memory_desc_init_by_strides(ret_md, (int)tensor->rank, dims, dnnl_f32, strides);
+                return dnnl_memory_desc_init_by_tag(ret_md, (int)tensor->rank, dims, type, dnnl_format_tag_any);
+        return dnnl_memory_desc_init_by_strides(ret_md, (int)tensor->rank, dims, type, strides);
 }
 
 /* Nothing that would lead the library outside a memory of the size that it computes: blocks are small and over dimensions there
@@ -100,12 +119,26 @@ static bool blocks_are_sane(const dnnl_memory_desc_t *form)
         return true;
 }
 
+/*
+ * Weights of bytes carry sums of themselves behind their data, which make up for what the library adds to a source. A primitive
+ * whose own flags differ refuses the form; here it is enough that they belong to bytes.
+ */
+static bool extra_is_sane(const dnnl_memory_desc_t *form)
+{
+        const uint64_t sums =
+                dnnl_memory_extra_flag_compensation_conv_s8s8 | dnnl_memory_extra_flag_compensation_conv_asymmetric_src;
+        uint64_t flags = form->extra.flags & ~(uint64_t)dnnl_memory_extra_flag_scale_adjust;
+
+        return !form->extra.flags || (form->data_type == dnnl_s8 && !(flags & ~sums));
+}
+
 /* A form comes out of a file, so it is believed only when it describes this very tensor. */
 static bool form_fits(const dnnl_memory_desc_t *form, const struct sl_strided *weights)
 {
-        if (form->ndims != (int)weights->rank || form->data_type != dnnl_f32 || form->format_kind != dnnl_blocked)
+        if (form->ndims != (int)weights->rank || form->data_type != library_type(weights->dtype) ||
+                form->format_kind != dnnl_blocked)
                 return false;
-        if (form->offset0 || form->extra.flags || !blocks_are_sane(form))
+        if (form->offset0 || !extra_is_sane(form) || !blocks_are_sane(form))
                 return false;
         for (int i = 0; i < form->ndims; i++) {
                 if (form->dims[i] != weights->dims[i] || form->padded_offsets[i] || form->format_desc.blocking.strides[i] < 0)
@@ -163,6 +196,29 @@ static dnnl_status_t append_steps(const struct sl_primitive_spec *spec, dnnl_pri
         return status;
 }
 
+/* The library copies the factors. Those that are not known yet are none of its business. */
+static dnnl_status_t describe_scales(const struct sl_primitive_spec *spec, dnnl_primitive_attr_t attr)
+{
+        float common = spec->scale != 0.0f ? spec->scale : 1.0f, *scales;
+        bool product = spec->kind == SL_PRIMITIVE_MATMUL || spec->kind == SL_PRIMITIVE_CONVOLUTION;
+        dnnl_status_t status;
+        int mask;
+
+        if (!product || (!spec->n_scales && spec->scale == 0.0f))
+                return dnnl_success;
+        if (!spec->n_scales)
+                return dnnl_primitive_attr_set_output_scales(attr, 1, 0, &common);
+        scales = calloc(spec->n_scales, sizeof(*scales));
+        if (!scales)
+                return dnnl_out_of_memory;
+        for (uint32_t i = 0; i < spec->n_scales; i++)
+                scales[i] = common * (spec->scales ? spec->scales[i] : 1.0f);
+        mask = spec->n_scales == 1 ? 0 : 1 << (spec->kind == SL_PRIMITIVE_MATMUL ? spec->result.rank - 1 : 1);
+        status = dnnl_primitive_attr_set_output_scales(attr, spec->n_scales, mask, scales);
+        free(scales);
+        return status;
+}
+
 static dnnl_status_t describe_attr(const struct sl_primitive_spec *spec, dnnl_primitive_attr_t *ret_attr)
 {
         dnnl_primitive_attr_t attr;
@@ -171,8 +227,10 @@ static dnnl_status_t describe_attr(const struct sl_primitive_spec *spec, dnnl_pr
         if (status != dnnl_success)
                 return status;
         status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-        if (status == dnnl_success && spec->kind == SL_PRIMITIVE_MATMUL && spec->scale != 0.0f)
-                status = dnnl_primitive_attr_set_output_scales(attr, 1, 0, &spec->scale);
+        if (status == dnnl_success)
+                status = describe_scales(spec, attr);
+        if (status == dnnl_success && spec->source_zero)
+                status = dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_SRC, 1, 0, &spec->source_zero);
         if (status == dnnl_success)
                 status = append_steps(spec, attr);
         if (status != dnnl_success) {
@@ -376,7 +434,7 @@ int sl_primitive_choose(const struct sl_primitive_spec *spec, struct sl_packed *
  */
 static dnnl_status_t add_argument(struct sl_primitive *p, int library_argument, uint8_t pointer, const dnnl_memory_desc_t *md)
 {
-        dnnl_dims_t elements = {(dnnl_dim_t)(dnnl_memory_desc_get_size(md) / sizeof(float))};
+        dnnl_dims_t bytes = {(dnnl_dim_t)dnnl_memory_desc_get_size(md)};
         dnnl_memory_desc_t flat;
         dnnl_memory_t memory;
         dnnl_status_t status = dnnl_success;
@@ -384,7 +442,7 @@ static dnnl_status_t add_argument(struct sl_primitive *p, int library_argument, 
         if (!md->ndims)
                 return dnnl_success;
         if (pointer == SL_ARGUMENT_WEIGHTS) {
-                status = dnnl_memory_desc_init_by_tag(&flat, 1, elements, dnnl_f32, dnnl_a);
+                status = dnnl_memory_desc_init_by_tag(&flat, 1, bytes, dnnl_u8, dnnl_a);
                 md = &flat;
         }
         if (status == dnnl_success)

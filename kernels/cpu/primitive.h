@@ -46,10 +46,11 @@ enum sl_primitive_function {
         SL_FUNCTION_SOFTPLUS,
 };
 
-/* A float32 tensor by its strides (in elements); one rank more than tensors have, for the groups of weights. */
+/* A tensor by its strides (in elements); one rank more than tensors have, for the groups of weights. */
 #define SL_STRIDED_RANK_MAX (SL_RANK_MAX + 1)
 struct sl_strided {
-        uint32_t rank; /* 0: there is none */
+        uint32_t rank;  /* 0: there is none */
+        uint32_t dtype; /* enum sl_dtype: float32, bfloat16, int8, uint8, int32 */
         int64_t dims[SL_STRIDED_RANK_MAX];
         int64_t strides[SL_STRIDED_RANK_MAX];
 };
@@ -86,9 +87,13 @@ struct sl_primitive_spec {
         uint32_t kind; /* enum sl_primitive_kind */
         struct sl_strided source, weights, bias, result;
         int64_t kernel[3], strides[3], dilations[3], pads_begin[3], pads_end[3]; /* per spatial dimension; dilations start at 1 */
-        float scale;       /* of MATMUL: of the product, before the steps, 0: none; of RESPONSE: the exponent */
-        uint32_t axis;     /* of SOFTMAX; of RESPONSE: the width of the window */
-        uint32_t function; /* of FUNCTION */
+        float scale;       /* of the product, before the steps, 0: none; of RESPONSE: the exponent */
+        uint32_t n_scales; /* of a product of bytes: 1, or one for each channel of the result; 0: none */
+        const float
+                *scales; /* they times `scale` apply to the sums; only looked at while a primitive is made. NULL: not known yet */
+        int32_t source_zero; /* of a product of bytes: what stands for zero in the source */
+        uint32_t axis;       /* of SOFTMAX; of RESPONSE: the width of the window */
+        uint32_t function;   /* of FUNCTION */
         float a, b;
         uint32_t n_steps;
         struct sl_primitive_step steps[SL_PRIMITIVE_STEPS_MAX];

@@ -46,6 +46,11 @@ static bool tensor_fits(const struct sl_node_desc *node, const struct sl_tensor 
         return sl_tensor_bytes(tensor) <= INT64_MAX;
 }
 
+static bool is_quantized(uint32_t op)
+{
+        return op == SL_OP_QUANTIZED_CONV || op == SL_OP_QUANTIZED_MATMUL || op == SL_OP_QUANTIZED_ADD;
+}
+
 static bool supports(const struct sl_node_desc *node)
 {
         bool fused = node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE;
@@ -55,7 +60,7 @@ static bool supports(const struct sl_node_desc *node)
                 return false;
         if (dtype >= SL_DTYPE_LIMIT || !(kernels[node->op].types & 1u << dtype))
                 return false;
-        if (fused && (!sl_dtype_is_float(dtype) || node->epilogue.activation > SL_ACT_ELU))
+        if (fused && ((!sl_dtype_is_float(dtype) && !is_quantized(node->op)) || node->epilogue.activation > SL_ACT_ELU))
                 return false;
         if (!sl_op_parameters_resolved(node))
                 return false;

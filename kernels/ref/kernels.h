@@ -140,7 +140,10 @@
         X(BITWISE_XOR, arithmetic, SL_REF_INTEGERS)                                                                                \
         X(XOR, compare, SL_REF_BOOL)                                                                                               \
         X(REDUCE_LOG_SUM, reduce, SL_REF_NUMBERS)                                                                                  \
-        X(CENTER_CROP_PAD, center_crop_pad, SL_REF_ALL)
+        X(CENTER_CROP_PAD, center_crop_pad, SL_REF_ALL)                                                                            \
+        X(QUANTIZED_CONV, quantized_conv, SL_REF_BYTES)                                                                            \
+        X(QUANTIZED_MATMUL, quantized_matmul, SL_REF_BYTES)                                                                        \
+        X(QUANTIZED_ADD, quantized_add, SL_REF_BYTES)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)

@@ -113,6 +113,9 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
                 return first == axis;
         case SL_OP_SLICE:
                 return slices_axis(node, in, out, axis);
+        case SL_OP_QUANTIZE_LINEAR:
+        case SL_OP_DEQUANTIZE_LINEAR:
+                return false;
         case SL_OP_TILE:
                 return in->shape.dims[axis] != out->shape.dims[axis];
         case SL_OP_LSTM:

@@ -291,8 +291,8 @@ static uint64_t touched_bytes(const struct sl_node_desc *desc)
 /* Convolutions and pools gather whole pixels: with the channels apart they are slow. */
 static bool gathers_pixels(uint32_t op)
 {
-        return op == SL_OP_CONV || op == SL_OP_MAX_POOL || op == SL_OP_AVERAGE_POOL || op == SL_OP_GLOBAL_AVERAGE_POOL ||
-               op == SL_OP_GLOBAL_MAX_POOL;
+        return op == SL_OP_CONV || op == SL_OP_QUANTIZED_CONV || op == SL_OP_MAX_POOL || op == SL_OP_AVERAGE_POOL ||
+               op == SL_OP_GLOBAL_AVERAGE_POOL || op == SL_OP_GLOBAL_MAX_POOL;
 }
 
 static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, const struct way *way)
@@ -339,7 +339,7 @@ static bool may_be_channels_last(const struct walk *walk, const struct sl_node *
 static int find_way(struct walk *walk, const struct sl_node *node, struct way *ret_way, struct sl_error *error)
 {
         const struct sl_backend *spatial = may_be_channels_last(walk, node) ? walk->fast : NULL;
-        const struct sl_backend *convolution = node->op == SL_OP_CONV ? spatial : NULL;
+        const struct sl_backend *convolution = node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV ? spatial : NULL;
         const struct way ways[] = {
                 {convolution, SL_LAYOUT_CHANNELS_LAST, SL_LAYOUT_CHANNELS_LAST},
                 {convolution, SL_LAYOUT_PLAIN, SL_LAYOUT_CHANNELS_LAST},

@@ -99,10 +99,16 @@ Test(attributes, refuse_more_than_there_is_room_for)
         cr_assert_eq(sl_attrs_set_int(&attrs, 0, 2), 0, "a present one is replaced even when the node is full");
 }
 
+/* ONNX's names have no dot. */
+static bool is_internal(uint32_t op)
+{
+        return strchr(sl_op_name(op), '.') != NULL;
+}
+
 Test(operators, are_found_by_their_onnx_name)
 {
         for (uint32_t op = 0; op < SL_OP_COUNT; op++)
-                if (op != SL_OP_REORDER)
+                if (!is_internal(op))
                         cr_assert_eq(sl_op_find(sl_op_name(op)), (int)op);
         cr_assert_eq(sl_op_find("NoSuchOperator"), -ENOENT);
         cr_assert_eq(sl_op_find(""), -ENOENT);
@@ -110,7 +116,9 @@ Test(operators, are_found_by_their_onnx_name)
 
 Test(operators, that_are_internal_are_never_found)
 {
-        cr_assert_eq(sl_op_find("starling.Reorder"), -ENOENT);
+        for (uint32_t op = 0; op < SL_OP_COUNT; op++)
+                if (is_internal(op))
+                        cr_assert_eq(sl_op_find(sl_op_name(op)), -ENOENT);
 }
 
 Test(operators, out_of_the_table_are_refused)

@@ -64,11 +64,30 @@ static void parse_input(struct test_case *test, char *word)
                 tensor->shape.dims[tensor->shape.rank++] = atoll(dim);
 }
 
+/* Internal operators go without their prefix. */
+static int find_op(const char *word)
+{
+        for (int op = 0; op < SL_OP_COUNT; op++) {
+                const char *name = sl_op_name((uint32_t)op), *dot = strchr(name, '.');
+
+                if (!strcmp(dot ? dot + 1 : name, word))
+                        return op;
+        }
+        cr_assert_fail("no operator %s", word);
+        return 0;
+}
+
+static bool is_quantized_product(uint32_t op)
+{
+        return op == SL_OP_QUANTIZED_CONV || op == SL_OP_QUANTIZED_MATMUL;
+}
+
 static void parse_attribute(struct test_case *test, char *word)
 {
         static const uint32_t lists[] = {SL_ATTR_AXES, SL_ATTR_KERNEL_SHAPE, SL_ATTR_STRIDES, SL_ATTR_PADS, SL_ATTR_DILATIONS,
                 SL_ATTR_PERM, SL_ATTR_STARTS, SL_ATTR_ENDS, SL_ATTR_STEPS, SL_ATTR_SPLIT, SL_ATTR_SHAPE};
-        static const uint32_t reals[] = {SL_ATTR_ALPHA, SL_ATTR_BETA, SL_ATTR_EPSILON, SL_ATTR_MIN, SL_ATTR_MAX, SL_ATTR_VALUE};
+        static const uint32_t reals[] = {SL_ATTR_ALPHA, SL_ATTR_BETA, SL_ATTR_EPSILON, SL_ATTR_MIN, SL_ATTR_MAX, SL_ATTR_VALUE,
+                SL_ATTR_X_SCALE, SL_ATTR_ADDEND_SCALE, SL_ATTR_Y_SCALE};
         char *value = strchr(word, '='), *rest;
         int64_t values[SL_ATTR_INTS_MAX];
         uint32_t id = 0, count = 0;
@@ -145,9 +164,8 @@ void case_parse(const char *line, struct test_case *ret_case)
         struct test_case test = {.line = line, .below = 100, .loose = 1e-5, .wide = 1.0, .node.n_outputs = 1};
         struct sl_error error = {{0}};
         char *copy = strdup(line), *rest, *word = strtok_r(copy, " ", &rest);
-        int op = strcmp(word, "Reorder") ? sl_op_find(word) : SL_OP_REORDER;
+        int op = find_op(word);
 
-        cr_assert_geq(op, 0, "no operator %s", word);
         test.node.op = (uint32_t)op;
         while ((word = strtok_r(NULL, " ", &rest)))
                 parse_word(&test, word);
@@ -164,6 +182,8 @@ void case_parse(const char *line, struct test_case *ret_case)
                 bare.n_inputs--;
                 cr_assert_eq(sl_op_infer(&bare, &error), 0, "%s: %s", line, error.text);
                 test.node.inputs[test.node.n_inputs - 1] = bare.outputs[0];
+                if (is_quantized_product(test.node.op) && bare.outputs[0].dtype == SL_DTYPE_F32)
+                        test.node.inputs[test.node.n_inputs - 1].dtype = SL_DTYPE_U8;
         }
         cr_assert_eq(sl_op_infer(&test.node, &error), 0, "%s: %s", line, error.text);
         *ret_case = test;
@@ -178,7 +198,7 @@ static void set_layout(struct sl_tensor *tensor)
 struct sl_node_desc case_cpu_node(const struct test_case *test)
 {
         struct sl_node_desc node = test->node;
-        bool has_weights = node.op == SL_OP_CONV;
+        bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_QUANTIZED_CONV;
 
         for (uint32_t i = 0; i < node.n_inputs && test->nhwc_inputs; i++)
                 if (!has_weights || i != 1)
@@ -206,6 +226,24 @@ static double random_value(const struct test_case *test, uint32_t dtype, uint64_
         return floor((2.0 * unit - 1.0) * (double)test->below);
 }
 
+/* Cut off, not rounded: it is random data. */
+static uint16_t to_bf16(float value)
+{
+        uint32_t bits;
+
+        memcpy(&bits, &value, sizeof(bits));
+        return (uint16_t)(bits >> 16);
+}
+
+static float from_bf16(uint16_t half)
+{
+        uint32_t bits = (uint32_t)half << 16;
+        float value;
+
+        memcpy(&value, &bits, sizeof(value));
+        return value;
+}
+
 static void store(void *data, uint32_t dtype, uint64_t index, double value)
 {
         switch (dtype) {
@@ -223,6 +261,9 @@ static void store(void *data, uint32_t dtype, uint64_t index, double value)
                 break;
         case SL_DTYPE_I8:
                 ((int8_t *)data)[index] = (int8_t)value;
+                break;
+        case SL_DTYPE_BF16:
+                ((uint16_t *)data)[index] = to_bf16((float)value);
                 break;
         default:
                 cr_assert_eq(sl_dtype_bytes(dtype), 1);
@@ -335,6 +376,8 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
                 return false;
         if (test->packed)
                 constants[1] = k->packed_data ? k->packed_data : k->tensors.inputs[1];
+        if (is_quantized_product(k->node.op))
+                constants[2] = k->tensors.inputs[2];
         r = backend->compile(&k->node, k->packed, constants, &k->kernel, &error);
         cr_expect_eq(r, 0, "%s: compile for %s: %d, %s", test->line, backend->name, r, error.text);
         if (r)
@@ -397,6 +440,36 @@ static double relative_error(const float *a, const float *b, uint64_t elements)
         return error == 0.0 ? 0.0 : error / largest;
 }
 
+/* Of bfloat16, as relative_error(). */
+static double relative_error_bf16(const uint16_t *a, const uint16_t *b, uint64_t elements)
+{
+        float *wide = malloc(2 * elements * sizeof(*wide) + 1);
+        double error;
+
+        for (uint64_t i = 0; i < elements; i++) {
+                wide[i] = from_bf16(a[i]);
+                wide[elements + i] = from_bf16(b[i]);
+        }
+        error = relative_error(wide, wide + elements, elements);
+        free(wide);
+        return error;
+}
+
+/* Bytes that a factor in float32 has put on the other side of a tie differ by one; more than a few ties are a mistake. */
+static bool bytes_are_close(const uint8_t *a, const uint8_t *b, bool has_sign, uint64_t elements)
+{
+        uint64_t differ = 0;
+
+        for (uint64_t i = 0; i < elements; i++) {
+                int difference = has_sign ? (int8_t)a[i] - (int8_t)b[i] : a[i] - b[i];
+
+                if (abs(difference) > 1)
+                        return false;
+                differ += difference != 0;
+        }
+        return differ <= 2 + elements / 100;
+}
+
 static void compare_output(const struct test_case *test, const struct test_kernel *cpu, const struct test_kernel *ref, uint32_t i)
 {
         const struct sl_tensor *plain = &ref->node.outputs[i];
@@ -404,7 +477,15 @@ static void compare_output(const struct test_case *test, const struct test_kerne
         void *values = malloc(bytes + 1);
 
         permute(plain, values, &cpu->node.outputs[i], cpu->tensors.outputs[i]);
-        if (plain->dtype == SL_DTYPE_F32) {
+        if (plain->dtype == SL_DTYPE_BF16) {
+                double error = relative_error_bf16(values, ref->tensors.outputs[i], sl_shape_elements(&plain->shape));
+
+                cr_expect(error <= fmax(test->loose, 1.0 / 128), "%s: output %u differs by %g", test->line, i, error);
+        } else if (sl_attrs_find(&test->node.attrs, SL_ATTR_Y_SCALE)) {
+                cr_expect(bytes_are_close(
+                                  values, ref->tensors.outputs[i], plain->dtype == SL_DTYPE_I8, sl_shape_elements(&plain->shape)),
+                        "%s: output %u differs", test->line, i);
+        } else if (plain->dtype == SL_DTYPE_F32) {
                 double error = relative_error(values, ref->tensors.outputs[i], sl_shape_elements(&plain->shape));
 
                 cr_expect(error <= test->loose, "%s: output %u differs by %g, at most %g", test->line, i, error, test->loose);

@@ -1,0 +1,102 @@
+/*
+ * Products and sums of bytes against `ref`: types, zero points, layouts, residuals, activations. A line that stores bytes says
+ * y_scale; its results may differ by one where a factor in float32 moves a tie.
+ */
+#include "case.h"
+
+#include <criterion/criterion.h>
+
+static const char *const convolutions[] = {
+        "QuantizedConv 1x64x14x14:uint8 64x64x1x1:int8 64 64:int32 y_scale=2000 packed nhwc positive",
+        "QuantizedConv 1x64x14x14:uint8 64x64x1x1:int8 1 64:int32 y_scale=2000 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 x_zero=57 y_scale=3000 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 y_zero=100 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 to=3 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 to=1 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:int8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 to=3 packed nhwc positive",
+        "QuantizedConv 2x32x14x14:int8 48x32x3x3:int8 48 _ pads=1,1,1,1 x_zero=-9 y_scale=3000 y_zero=100 packed nhwc positive",
+        "QuantizedConv 2x3x33x31:uint8 16x3x7x7:int8 16 16:int32 pads=3,3,3,3 strides=2,2 x_zero=60 y_scale=2000 packed nhwc "
+        "positive",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 packed nhwc positive +relu",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=3000 y_zero=90 packed nhwc positive +relu",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=0.01 y_zero=90 packed nhwc positive +clip",
+        "QuantizedConv 2x32x14x14:uint8 48x32x3x3:int8 48 48:int32 pads=1,1,1,1 y_scale=0.01 y_zero=9 packed nhwc positive "
+        "+sigmoid",
+        "QuantizedConv 2x32x14x14:uint8 64x32x1x1:int8 64 64:int32 y_scale=900 addend_scale=500 packed nhwc positive +residual "
+        "+relu",
+        "QuantizedConv 2x32x14x14:uint8 64x32x1x1:int8 64 64:int32 y_scale=900 y_zero=99 addend_scale=500 addend_zero=44 packed "
+        "nhwc "
+        "positive +residual +relu",
+        "QuantizedConv 2x32x14x14:uint8 64x32x1x1:int8 64 64:int32 y_scale=900 y_zero=99 addend_scale=500 addend_zero=44 packed "
+        "nhwc "
+        "positive +residual",
+        "QuantizedConv 2x32x14x14:uint8 64x32x3x3:int8 64 64:int32 pads=1,1,1,1 addend_scale=500 addend_zero=44 to=1 packed nhwc "
+        "positive +residual",
+        "QuantizedConv 2x24x14x14:uint8 24x1x3x3:int8 24 24:int32 pads=1,1,1,1 group=24 y_scale=99 packed nhwc positive +relu",
+        "QuantizedConv 2x24x14x14:uint8 24x1x3x3:int8 24 24:int32 pads=1,1,1,1 group=24 x_zero=50 y_scale=99 packed nhwc positive",
+        "QuantizedConv 2x24x14x14:uint8 24x1x3x3:int8 24 24:int32 pads=1,1,1,1 strides=2,2 group=24 y_scale=99 packed nhwc "
+        "positive",
+        "QuantizedConv 2x32x14x14:uint8 64x8x3x3:int8 64 64:int32 pads=1,1,1,1 group=4 y_scale=900 packed nhwc positive",
+        "QuantizedConv 2x7x10x11:uint8 5x7x3x2:int8 5 5:int32 pads=1,0,1,1 y_scale=500 packed nhwc positive",
+        "QuantizedConv 1x8x20:uint8 12x8x5:int8 12 12:int32 pads=2,2 y_scale=500 packed nhwc positive",
+        "QuantizedConv 1x256x7x7:uint8 64x256x1x1:int8 64 64:int32 strides=2,2 y_scale=5000 packed nhwc positive",
+};
+
+Test(cpu_quantized, a_convolution_of_bytes_gives_what_the_reference_gives)
+{
+        case_check_all(convolutions, sizeof(convolutions) / sizeof(convolutions[0]));
+}
+
+static const char *const products[] = {
+        "QuantizedMatMul 1x64:uint8 64x10:int8 10 10:int32 y_scale=1000 packed positive",
+        "QuantizedMatMul 8x64:uint8 10x64:int8 1 10:int32 transB=1 y_scale=1000 y_zero=77 packed positive",
+        "QuantizedMatMul 8x64:uint8 10x64:int8 10 10:int32 transB=1 to=1 packed positive",
+        "QuantizedMatMul 8x64:int8 64x96:int8 96 _ to=1 packed positive",
+        "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 x_zero=31 y_scale=3000 packed positive +relu",
+        "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 y_scale=3000 addend_scale=1000 packed positive +residual",
+        "QuantizedMatMul 33x200:uint8 200x130:int8 130 130:int32 to=1 packed positive +gelu",
+        "QuantizedMatMul 128x384:uint8 384x384:int8 384 384:int32 y_scale=9000 y_zero=128 packed positive",
+};
+
+Test(cpu_quantized, a_matrix_product_of_bytes_gives_what_the_reference_gives)
+{
+        case_check_all(products, sizeof(products) / sizeof(products[0]));
+}
+
+static const char *const sums[] = {
+        "QuantizedAdd 2x7x9x5:uint8 2x7x9x5:uint8 x_scale=0.5 addend_scale=0.25 x_zero=3 addend_zero=90 y_scale=0.4 y_zero=20",
+        "QuantizedAdd 2x7x9x5:uint8 2x7x9x5:int8 x_scale=0.5 addend_scale=0.25 x_zero=3 y_scale=0.4 y_zero=20 nhwc +relu",
+        "QuantizedAdd 2x7x9x5:int8 2x7x9x5:uint8 x_scale=0.5 addend_scale=0.25 y_scale=0.4 y_zero=-20 to=3 nhwc",
+        "QuantizedAdd 2x7x9x5:int8 2x7x9x5:int8 x_scale=0.5 addend_scale=0.25 to=1 nhwc",
+        "QuantizedAdd 2x7x9x5:uint8 x_scale=0.01 x_zero=50 y_scale=0.02 y_zero=128 +clip",
+        "QuantizedAdd 2x7x9x5:int8 x_scale=0.01 y_scale=0.01 y_zero=128",
+        "QuantizedAdd 2x7x9x5:uint8 x_scale=0.01 to=1 +clip",
+        "MaxPool 2x32x14x14:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "MaxPool 2x32x14x14:int8 kernel_shape=2,2 strides=2,2 nhwc",
+        "Concat 1x8x5x5:uint8 1x16x5x5:uint8 axis=1 nhwc",
+};
+
+Test(cpu_quantized, what_moves_and_adds_bytes_gives_what_the_reference_gives)
+{
+        case_check_all(sums, sizeof(sums) / sizeof(sums[0]));
+}
+
+static const char *const halves[] = {
+        "Conv 2x32x14x14:bfloat16 48x32x3x3:bfloat16 48:bfloat16 pads=1,1,1,1 packed nhwc +relu",
+        "Conv 2x32x14x14:bfloat16 64x32x1x1:bfloat16 64:bfloat16 packed nhwc +residual +relu",
+        "Conv 2x3x33x31:bfloat16 16x3x7x7:bfloat16 16:bfloat16 pads=3,3,3,3 strides=2,2 packed nhwc",
+        "Conv 2x24x10x10:bfloat16 24x1x3x3:bfloat16 24:bfloat16 group=24 pads=1,1,1,1 packed nhwc +clip",
+        "Gemm 8x64:bfloat16 10x64:bfloat16 10:bfloat16 transB=1 packed",
+        "MatMul 2x5x16:bfloat16 16x8:bfloat16 8:bfloat16 packed +gelu",
+        "MatMul 2x3x5x16:bfloat16 2x3x16x7:bfloat16",
+        "MaxPool 2x32x14x14:bfloat16 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "GlobalAveragePool 2x32x7x7:bfloat16 nhwc",
+        "AveragePool 2x8x12x12:bfloat16 kernel_shape=2,2 strides=2,2 nhwc",
+        "Concat 1x8x5x5:bfloat16 1x16x5x5:bfloat16 axis=1 nhwc",
+};
+
+Test(cpu_quantized, bfloat16_gives_what_the_reference_gives)
+{
+        case_check_all(halves, sizeof(halves) / sizeof(halves[0]));
+}
