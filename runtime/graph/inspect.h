@@ -18,11 +18,18 @@ struct sl_inspect_memory {
         uint64_t sum_bytes;       /* of all activations, were none reused; 0: not known */
 };
 
+/* A node that computes, and who runs it. */
+struct sl_inspect_node {
+        const char *name, *operator, * backend;
+};
+
 struct sl_inspect_plan {
         const char *backend;
         uint64_t weights_bytes; /* packed, shared by all batch sizes */
         const struct sl_inspect_memory *memory;
         uint32_t n_memory;
+        const struct sl_inspect_node *nodes; /* of the largest batch size */
+        uint32_t n_nodes;
 };
 
 /*
@@ -31,7 +38,9 @@ struct sl_inspect_plan {
  *
  * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
  * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
- * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "sum_bytes"}]} or null}
+ * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "sum_bytes"}],
+ * "nodes": [{"name", "operator", "backend"}]} or null}
+ * The text names those nodes alone that another backend than the plan's runs.
  *
  * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
  */

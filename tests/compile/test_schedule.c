@@ -194,6 +194,7 @@ Test(schedule, figures_say_what_sharing_saves)
         uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8, 16, 16));
         struct sl_compile_figures figures;
         struct sl_lower_options options;
+        uint32_t n_convolutions = 0;
 
         for (uint32_t i = 0; i < 6; i++)
                 x = network_conv(&net, x, 8, 8, 3, 1, 1);
@@ -209,4 +210,10 @@ Test(schedule, figures_say_what_sharing_saves)
                 cr_assert_lt(figures.memory[i].workspace_bytes, figures.memory[i].sum_bytes);
         }
         cr_assert_geq(figures.weights_bytes, 6 * (8 * 8 * 9 + 8) * sizeof(float));
+        for (uint32_t i = 0; i < figures.n_nodes; i++) {
+                n_convolutions += !strcmp(figures.nodes[i].operator, "Conv");
+                cr_assert_str_eq(figures.nodes[i].backend, "cpu");
+        }
+        cr_assert_eq(n_convolutions, 6);
+        sl_compile_figures_free(&figures);
 }

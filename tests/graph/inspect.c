@@ -91,3 +91,14 @@ Test(inspect, json_has_the_same_facts_and_the_plan_that_was_passed_in)
         json_decref(facts);
         free(printed);
 }
+
+Test(inspect, a_node_that_another_backend_runs_is_named_with_it)
+{
+        const struct sl_inspect_node nodes[] = {{"m", "MatMul", "cpu"}, {"y", "Acos", "ref"}};
+        const struct sl_inspect_plan plan = {.backend = "cpu", .nodes = nodes, .n_nodes = 2};
+        char *printed = inspect(&plan, false);
+
+        cr_assert(strstr(printed, "on ref      y (Acos)\n"), "%s", printed);
+        cr_assert(!strstr(printed, "m (MatMul)"), "%s", printed);
+        free(printed);
+}

@@ -82,10 +82,13 @@ static int print(const struct wish *wish, const struct sl_graph *raw, const stru
         struct sl_inspect_plan plan = {.backend = figures.backend,
                 .weights_bytes = figures.weights_bytes,
                 .memory = figures.memory,
-                .n_memory = figures.n_batches};
+                .n_memory = figures.n_batches,
+                .nodes = figures.nodes,
+                .n_nodes = figures.n_nodes};
         result = sl_inspect(raw, optimised, &plan, wish->json, stdout, error);
         if (result == 0 && wish->print)
                 sl_graph_print(optimised, stdout);
+        sl_compile_figures_free(&figures);
         return result;
 }
 
