@@ -1,0 +1,173 @@
+"""One cell of the table: a model, a batch size, a number of cores. All engines are loaded, then run in turns."""
+
+import contextlib
+import os
+import statistics
+import sys
+import time
+
+import numpy as np
+
+from process import EngineError, Process
+
+TURN_SECONDS = 0.06  # how long one engine computes before it is the next one's turn
+TURNS_MIN = 3
+ERROR_LIMIT = 1e-4
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Bench:
+    """What all cells of a run have in common."""
+
+    def __init__(self, program, peers, options, seconds, folder):
+        self.program, self.peers, self.options, self.seconds, self.folder = program, peers, options, seconds, folder
+
+    def starling(self, model, batch, cpus, inputs, plan=None, keep=None, flags=()):
+        command = [self.program, "--plan" if plan else "--model", plan or model]
+        command += ["--batch", str(batch), "--cpus", ",".join(map(str, cpus))]
+        command += ["--keep-plan", keep] if keep else []
+        command += flags
+        for option in self.options:
+            command += ["--option", option]
+        for name in inputs:
+            command += ["--input", f"{name}={self._path(name, 'raw')}"]
+        return Process("starling", command, cpus)
+
+    def peer(self, name, model, cpus, inputs):
+        command = [sys.executable, os.path.join(HERE, "peer.py"), name, "--model", model, "--cpus", ",".join(map(str, cpus))]
+        for port in inputs:
+            command += ["--input", f"{port}={self._path(port, 'npy')}"]
+        process = Process(name, command, cpus, {"OMP_NUM_THREADS": str(len(cpus))})
+        process.answer(60)
+        return process
+
+    def write_inputs(self, inputs):
+        for name, array in inputs.items():
+            np.save(self._path(name, "npy"), array)
+            array.tofile(self._path(name, "raw"))
+
+    def _path(self, name, suffix):
+        return os.path.join(self.folder, f"input.{name}.{suffix}")
+
+
+class Runner:
+    """An engine that has loaded the model: how long that took, what it takes in memory, its answers and its times."""
+
+    def __init__(self, process, folder):
+        self.process, self.folder = process, os.path.join(folder, process.name)
+        self.times, self.error = [], None
+        os.makedirs(self.folder, exist_ok=True)
+        try:
+            before = process.memory()[0]
+            self.loaded = process.order("load")
+            self.first = process.order("run 1")["ns"][0]
+            self.memory = [bytes_now - before for bytes_now in process.memory()]
+            self.answers = [_array(output) for output in process.order(f"outputs {self.folder}")["outputs"]]
+        except EngineError as error:
+            self.error = str(error)
+
+    def turn(self, recorded=True):
+        """A failure in the middle is remembered; the others go on."""
+        if self.error:
+            return
+        count = max(1, min(2000, int(TURN_SECONDS * 1e9 / max(self.first, 1))))
+        try:
+            times = self.process.order(f"run {count}")["ns"]
+        except EngineError as error:
+            self.error = str(error)
+            return
+        self.first = statistics.median(times)
+        if recorded:
+            self.times += times
+
+    def milliseconds(self):
+        return None if self.error or not self.times else statistics.median(self.times) / 1e6
+
+    def row(self):
+        if self.error:
+            return {"error": self.error}
+        return {
+            "ms": self.milliseconds(),
+            "best_ms": min(self.times) / 1e6,
+            "runs": len(self.times),
+            "load_seconds": self.loaded["seconds"],
+            "resident_bytes": self.memory[0],
+            "peak_bytes": self.memory[1],
+        }
+
+
+def _array(output):
+    dtype = np.dtype(output["dtype"])
+    return output["name"], np.fromfile(output["file"], dtype).reshape(output["shape"])
+
+
+def in_turns(runners, seconds):
+    for runner in runners:
+        runner.turn(recorded=False)
+    end, turns = time.monotonic() + seconds, 0
+    while turns < TURNS_MIN or time.monotonic() < end:
+        for runner in runners:
+            runner.turn()
+        turns += 1
+
+
+def disagreement(ours, theirs):
+    """(largest relative error over the outputs, or None; a text when the outputs cannot be compared or integers differ)."""
+    theirs, worst = dict(theirs), 0.0
+    for name, array in ours:
+        other = theirs.get(name)
+        if other is None or other.shape != array.shape:
+            return None, f"output {name}: shape {list(array.shape)}, not {list(other.shape) if other is not None else 'any'}"
+        if not np.issubdtype(array.dtype, np.floating):
+            if not np.array_equal(array, other):
+                return None, f"output {name}: {int((array != other).sum())} of {array.size} integers differ"
+        elif array.size:
+            if not np.isfinite(array).all():
+                return None, f"output {name}: not finite"
+            worst = max(worst, float(np.abs(array.astype(np.float64) - other).max() / max(np.abs(other).max(), 1e-30)))
+    return worst, None
+
+
+def cached_load(bench, model, batch, cpus, inputs, plan):
+    """Seconds of a second start, from the plan file that the first one kept."""
+    try:
+        with bench.starling(model, batch, cpus, inputs, plan=plan) as process:
+            return process.order("load")["seconds"]
+    except EngineError:
+        return None
+
+
+def measure(bench, model, batch, cpus, inputs, peak):
+    """The row of one cell. `peak` is a Runner of the matrix product, which takes its turns with the others."""
+    bench.write_inputs(inputs)
+    plan = os.path.join(bench.folder, "kept.plan")
+    with contextlib.ExitStack() as stack:
+        runners = [Runner(stack.enter_context(bench.starling(model, batch, cpus, inputs, keep=plan)), bench.folder)]
+        for name in bench.peers:
+            runners.append(Runner(stack.enter_context(bench.peer(name, model, cpus, inputs)), bench.folder))
+        peak.times = []
+        in_turns([peak, *runners], bench.seconds)
+        row = {runner.process.name: runner.row() for runner in runners}
+    if not runners[0].error:
+        row["starling"]["cached_load_seconds"] = cached_load(bench, model, batch, cpus, inputs, plan)
+        row["starling"]["plan_bytes"] = os.path.getsize(plan)
+    return {**row, **_judged(runners, batch, len(cpus), peak)}
+
+
+def _judged(runners, batch, n_cpus, peak):
+    """What the figures of several engines say together."""
+    ours, peers = runners[0], [r for r in runners[1:] if not r.error]
+    judged = {"peak_gflops": 2 * 1024**3 / peak.milliseconds() / 1e6 * n_cpus}
+    if ours.error:
+        return judged
+    reference = next((r for r in peers if r.process.name == "onnxruntime"), None)
+    loaded, faster = ours.loaded, min((r.milliseconds() for r in peers), default=None)
+    judged["gflops"] = 2 * loaded["multiply_adds"] * batch / ours.milliseconds() / 1e6
+    judged["share_of_peak"] = judged["gflops"] / judged["peak_gflops"]
+    judged["ratio"] = faster / ours.milliseconds() if faster else None
+    judged["ratio_of_best"] = min((min(r.times) for r in peers), default=0) / min(ours.times) if peers else None
+    judged.update({k: loaded[k] for k in ("lanes", "batchable", "weights_bytes", "workspace_bytes", "compiler_peak_bytes")})
+    if reference:
+        judged["relative_error"], judged["disagrees"] = disagreement(ours.answers, reference.answers)
+        judged["agrees"] = judged["disagrees"] is None and judged["relative_error"] <= ERROR_LIMIT
+    return judged

@@ -1,0 +1,31 @@
+/*
+ * The tensors that a run reads and writes: for each port the samples of a batch, one after another, in memory of this process. What
+ * is not an output keeps its value from run to run. One owner thread; lanes read and write disjoint samples.
+ */
+#pragma once
+
+#include "plan.h"
+
+struct json_t;
+
+struct sl_ports {
+        const struct sl_plan_info *info; /* outlives the ports */
+        uint32_t samples;
+        void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
+};
+
+/* Zeroed and touched. Return: 0; -ENOMEM; -ERANGE a port of more bytes than can be counted. */
+int sl_ports_init(struct sl_ports *ports, const struct sl_plan_info *info, uint32_t samples, struct sl_error *error);
+void sl_ports_deinit(struct sl_ports *ports);
+
+/* Bytes of one sample, or of the whole tensor when it has no batch. */
+uint64_t sl_port_bytes(const struct sl_port *port);
+
+/* Fills the input @name with the bytes of a file. Return: 0; -ENOENT no such input; -EINVAL a file of another size; -errno. */
+int sl_ports_read(struct sl_ports *ports, const char *name, const char *path, struct sl_error *error);
+
+/*
+ * Writes each output to @folder/INDEX.raw. Return: 0 and an array of {"name", "dtype", "shape", "file"}, the caller's reference;
+ * -errno.
+ */
+int sl_ports_write(const struct sl_ports *ports, const char *folder, struct json_t **ret_list, struct sl_error *error);
