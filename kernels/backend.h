@@ -32,6 +32,9 @@ struct sl_binding {
         const void *const *inputs; /* n_inputs; NULL for an absent one; packed data for packed inputs */
         void *const *outputs;      /* n_outputs */
         void *scratch;             /* at least the kernel's scratch_bytes, 64-byte aligned */
+
+        /* Where a kernel that fills fewer rows of output 0 than it has says how many; the others are 0. NULL: nobody asks. */
+        int64_t *made;
 };
 
 struct sl_backend {

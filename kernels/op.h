@@ -22,6 +22,10 @@
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
  *   BitShift             MODE is 0 for left, 1 for right
  *   CenterCropPad        SHAPE is the input of that name
+ *   Resize               words are numbers (shape/resize.h), ROI, SCALES and SIZES are inputs 1 to 3; Upsample becomes it
+ *   RoiAlign             MODE is 0 avg, 1 max; TRANSFORM is 0 half_pixel, 1 output_half_pixel
+ *   Scatter*             REDUCTION is 0 none, 1 add, 2 mul, 3 max, 4 min; Scatter is ScatterElements
+ *   NonMaxSuppression    MAX_BOXES is input 2
  * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  *
  * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
@@ -57,7 +61,7 @@ enum {
         X(CONV, "Conv", 2, 4, 1, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                                \
         X(GEMM, "Gemm", 2, 4, 1, gemm, SL_OP_EPILOGUE)                                                                             \
         X(MATMUL, "MatMul", 2, 4, 1, matmul, SL_OP_EPILOGUE)                                                                       \
-        X(MAX_POOL, "MaxPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                          \
+        X(MAX_POOL, "MaxPool", 1, 1, 2, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                          \
         X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                  \
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
@@ -178,7 +182,19 @@ enum {
         X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, 0)                                                           \
         X(QUANTIZED_CONV, "starling.QuantizedConv", 3, 5, 1, quantized_conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)          \
         X(QUANTIZED_MATMUL, "starling.QuantizedMatMul", 3, 5, 1, quantized_matmul, SL_OP_EPILOGUE | SL_OP_DEAR)                    \
-        X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)
+        X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)      \
+        X(RESIZE, "Resize", 1, 4, 1, resize, SL_OP_SPATIAL | SL_OP_DEAR)                                                           \
+        X(TOP_K, "TopK", 1, 2, 2, top_k, 0)                                                                                        \
+        X(NON_MAX_SUPPRESSION, "NonMaxSuppression", 2, 5, 1, non_max_suppression, SL_OP_MIXES | SL_OP_DEAR)                        \
+        X(ROI_ALIGN, "RoiAlign", 3, 3, 1, roi_align, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                                     \
+        X(MAX_ROI_POOL, "MaxRoiPool", 2, 2, 1, max_roi_pool, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                             \
+        X(GATHER_ELEMENTS, "GatherElements", 2, 2, 1, gather_elements, SL_OP_INDEXES)                                              \
+        X(GATHER_ND, "GatherND", 2, 2, 1, gather_nd, SL_OP_INDEXES)                                                                \
+        X(SCATTER_ELEMENTS, "ScatterElements", 3, 3, 1, scatter_elements, SL_OP_INDEXES | SL_OP_INPLACE)                           \
+        X(SCATTER_ND, "ScatterND", 3, 3, 1, scatter_nd, SL_OP_INDEXES | SL_OP_INPLACE | SL_OP_MIXES)                               \
+        X(MAX_UNPOOL, "MaxUnpool", 2, 3, 1, max_unpool, SL_OP_INDEXES | SL_OP_MIXES)                                               \
+        X(LP_POOL, "LpPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                            \
+        X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
@@ -217,6 +233,9 @@ int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
 
 /* Multiply-adds of the node at its shapes; 0 for operators without any and for shapes that are not static. */
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);
+
+/* The most boxes that a NonMaxSuppression can choose: rows of its output. SL_DIM_UNKNOWN, -EOVERFLOW. */
+int64_t sl_op_most_boxes(const struct sl_node_desc *node);
 
 /*
  * Elements of a Range over scalars of @dtype at these three addresses: how the output of Range gets its shape once the

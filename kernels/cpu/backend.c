@@ -394,7 +394,7 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
                         pointers[i] = (void *)binding->inputs[kernel->input_of[i]];
         if (kernel->turn) {
                 void *turned = (char *)binding->scratch + kernel->turned_offset;
-                struct sl_binding turn = {binding->inputs, &turned, NULL};
+                struct sl_binding turn = {.inputs = binding->inputs, .outputs = &turned};
 
                 kernel->turn->loop->run(kernel->turn->state, &turn);
                 pointers[SL_ARGUMENT_SOURCE] = turned;

@@ -104,8 +104,9 @@ static int check_outputs(const struct sl_node_desc *node, struct sl_node_desc *i
                 const struct sl_tensor *out = &node->outputs[i], *rule = &inferred->outputs[i];
                 bool same = out->dtype == rule->dtype && out->layout == rule->layout && out->shape.rank == rule->shape.rank;
 
-                /* Only Range leaves its length to the caller. */
-                if (!same || (node->op != SL_OP_RANGE && !sl_shape_equal(&out->shape, &rule->shape)))
+                /* Range and NonMaxSuppression leave their length to the caller. */
+                if (!same || (node->op != SL_OP_RANGE && node->op != SL_OP_NON_MAX_SUPPRESSION &&
+                                     !sl_shape_equal(&out->shape, &rule->shape)))
                         r = sl_error_set(error, EINVAL, "%s: output %u is %s %s, the shape rule says %s %s", sl_op_name(node->op),
                                 i, sl_dtype_name(out->dtype), sl_shape_print(&out->shape, text), sl_dtype_name(rule->dtype),
                                 sl_shape_print(&rule->shape, want));

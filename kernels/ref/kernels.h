@@ -143,14 +143,28 @@
         X(CENTER_CROP_PAD, center_crop_pad, SL_REF_ALL)                                                                            \
         X(QUANTIZED_CONV, quantized_conv, SL_REF_BYTES)                                                                            \
         X(QUANTIZED_MATMUL, quantized_matmul, SL_REF_BYTES)                                                                        \
-        X(QUANTIZED_ADD, quantized_add, SL_REF_BYTES)
+        X(QUANTIZED_ADD, quantized_add, SL_REF_BYTES)                                                                              \
+        X(RESIZE, resize, SL_REF_ALL)                                                                                              \
+        X(TOP_K, top_k, SL_REF_NUMBERS)                                                                                            \
+        X(NON_MAX_SUPPRESSION, non_max_suppression, SL_REF_BIT(F32))                                                               \
+        X(ROI_ALIGN, roi_align, SL_REF_FLOATS)                                                                                     \
+        X(MAX_ROI_POOL, max_roi_pool, SL_REF_FLOATS)                                                                               \
+        X(GATHER_ELEMENTS, gather_elements, SL_REF_ALL)                                                                            \
+        X(GATHER_ND, gather_nd, SL_REF_ALL)                                                                                        \
+        X(SCATTER_ELEMENTS, scatter_elements, SL_REF_ALL)                                                                          \
+        X(SCATTER_ND, scatter_nd, SL_REF_ALL)                                                                                      \
+        X(MAX_UNPOOL, max_unpool, SL_REF_FLOATS)                                                                                   \
+        X(LP_POOL, pool, SL_REF_FLOATS)                                                                                            \
+        X(GLOBAL_LP_POOL, global_pool, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
 #undef X
 
 /* id, function: kernels that need scratch say how many bytes; a shape rule has bounded them. */
-#define SL_REF_SCRATCHES(X) X(LSTM, recurrent) X(GRU, recurrent) X(RNN, recurrent)
+#define SL_REF_SCRATCHES(X)                                                                                                        \
+        X(LSTM, recurrent)                                                                                                         \
+        X(GRU, recurrent) X(RNN, recurrent) X(RESIZE, resize) X(TOP_K, top_k) X(NON_MAX_SUPPRESSION, non_max_suppression)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

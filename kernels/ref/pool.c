@@ -2,25 +2,54 @@
 #include "kernels.h"
 #include "span.h"
 
-/* The largest or the sum of the elements under the window; a NaN stays. */
-static double window_fold(const struct sl_ref_span *span, const struct sl_ref_taps *taps, const void *image, int64_t image_at,
-        uint32_t dtype, bool max)
+#include <errno.h>
+#include <string.h>
+
+/* How the elements under a window become one: the largest (a NaN stays), their sum, or the sum of their powers. */
+struct fold {
+        bool max, powers;
+        double p;
+};
+
+static struct fold fold_of(const struct sl_node_desc *node)
 {
-        double result = max ? -(double)INFINITY : 0;
+        return (struct fold){.max = node->op == SL_OP_MAX_POOL || node->op == SL_OP_GLOBAL_MAX_POOL,
+                .powers = node->op == SL_OP_LP_POOL || node->op == SL_OP_GLOBAL_LP_POOL,
+                .p = (double)sl_attrs_int(&node->attrs, SL_ATTR_P, 2)};
+}
+
+/* @ret_place: of the largest, in the image. */
+static double window_fold(const struct sl_ref_span *span, const struct sl_ref_taps *taps, const void *image, int64_t image_at,
+        uint32_t dtype, const struct fold *fold, int64_t *ret_place)
+{
+        double result = fold->max ? -(double)INFINITY : 0;
+        int64_t place = -1;
 
         for (int64_t z = taps->first[0]; z < taps->last[0]; z++)
                 for (int64_t y = taps->first[1]; y < taps->last[1]; y++)
                         for (int64_t x = taps->first[2]; x < taps->last[2]; x++) {
                                 const int64_t *d = span->window.dilation;
                                 int64_t row = (taps->start[0] + z * d[0]) * span->in[1] + taps->start[1] + y * d[1];
-                                double v = sl_ref_load(image, image_at + row * span->in[2] + taps->start[2] + x * d[2], dtype);
+                                int64_t at = row * span->in[2] + taps->start[2] + x * d[2];
+                                double v = sl_ref_load(image, image_at + at, dtype);
 
-                                if (!max)
-                                        result += v;
-                                else if (isnan(v) || v > result)
-                                        result = v;
+                                if (!fold->max) {
+                                        result += fold->powers ? pow(fabs(v), fold->p) : v;
+                                } else if (place < 0 || isnan(v) || v > result) {
+                                        result = isnan(result) ? result : v;
+                                        place = at;
+                                }
                         }
+        *ret_place = place;
         return result;
+}
+
+/* Place of a pixel when the first spatial dimension runs fastest. */
+static int64_t by_columns(const struct sl_ref_span *span, int64_t place)
+{
+        int64_t x = place % span->in[2], y = place / span->in[2] % span->in[1], z = place / span->in[2] / span->in[1];
+
+        return (x * span->in[1] + y) * span->in[0] + z;
 }
 
 /*
@@ -46,19 +75,28 @@ static double count_taps(const struct sl_ref_span *span, const struct sl_ref_tap
 int sl_ref_pool(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         int64_t planes = node->inputs[0].shape.dims[0] * node->inputs[0].shape.dims[1];
-        bool padding_too = sl_attrs_int(&node->attrs, SL_ATTR_COUNT_INCLUDE_PAD, 0), max = node->op == SL_OP_MAX_POOL;
+        bool padding_too = sl_attrs_int(&node->attrs, SL_ATTR_COUNT_INCLUDE_PAD, 0);
+        bool columns = sl_attrs_int(&node->attrs, SL_ATTR_STORAGE_ORDER, 0);
         uint32_t dtype = node->inputs[0].dtype;
+        struct fold fold = fold_of(node);
         struct sl_ref_span span;
 
         sl_ref_span_read(node, &span);
         for (int64_t i = 0; i < planes; i++)
                 for (int64_t p = 0; p < span.out_size; p++) {
                         struct sl_ref_taps taps;
+                        int64_t place = 0;
 
                         sl_ref_span_at(&span, p, &taps);
-                        double result = window_fold(&span, &taps, binding->inputs[0], i * span.in_size, dtype, max);
-                        double count = max ? 1 : count_taps(&span, &taps, padding_too);
+                        double result = window_fold(&span, &taps, binding->inputs[0], i * span.in_size, dtype, &fold, &place);
+                        double count = node->op == SL_OP_AVERAGE_POOL ? count_taps(&span, &taps, padding_too) : 1;
+
+                        if (fold.powers)
+                                result = pow(result, 1 / fold.p);
                         sl_ref_store(binding->outputs[0], i * span.out_size + p, dtype, count > 0 ? result / count : 0);
+                        if (node->n_outputs > 1)
+                                ((int64_t *)binding->outputs[1])[i * span.out_size + p] =
+                                        i * span.in_size + (columns ? by_columns(&span, place) : place);
                 }
         return 0;
 }
@@ -67,23 +105,63 @@ int sl_ref_global_pool(const struct sl_node_desc *node, const struct sl_binding 
 {
         const struct sl_shape *in = &node->inputs[0].shape;
         int64_t planes = in->dims[0] * in->dims[1], size = 1;
-        bool max = node->op == SL_OP_GLOBAL_MAX_POOL;
         uint32_t dtype = node->inputs[0].dtype;
+        struct fold fold = fold_of(node);
 
         for (uint32_t i = 2; i < in->rank; i++)
                 size *= in->dims[i];
         for (int64_t i = 0; i < planes; i++) {
-                double result = max ? -(double)INFINITY : 0;
+                double result = fold.max ? -(double)INFINITY : 0;
 
                 for (int64_t k = 0; k < size; k++) {
                         double v = sl_ref_load(binding->inputs[0], i * size + k, dtype);
 
-                        if (!max)
-                                result += v;
+                        if (!fold.max)
+                                result += fold.powers ? pow(fabs(v), fold.p) : v;
                         else if (isnan(v) || v > result)
                                 result = v;
                 }
-                sl_ref_store(binding->outputs[0], i, dtype, max ? result : result / (double)size);
+                if (fold.powers)
+                        result = pow(result, 1 / fold.p);
+                sl_ref_store(binding->outputs[0], i, dtype, fold.max || fold.powers ? result : result / (double)size);
+        }
+        return 0;
+}
+
+/* Offset in the output of the element that lies at @at of a tensor of that shape; -ERANGE when the output has no such place. */
+static int64_t place_in(const struct sl_shape *out, const struct sl_shape *shape, int64_t at)
+{
+        int64_t offset = 0, stride = 1;
+
+        for (uint32_t i = shape->rank; i-- > 0;) {
+                int64_t index = at % shape->dims[i];
+
+                at /= shape->dims[i];
+                if (index >= out->dims[i])
+                        return -ERANGE;
+                offset += index * stride;
+                stride *= out->dims[i];
+        }
+        return offset;
+}
+
+int sl_ref_max_unpool(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        const struct sl_shape *out = &node->outputs[0].shape;
+        int64_t n = (int64_t)sl_shape_elements(&node->inputs[0].shape), n_before;
+        const int64_t *places = binding->inputs[1];
+        struct sl_shape before = {.rank = 0};
+        uint32_t dtype = node->inputs[0].dtype;
+
+        sl_unpooled_shape(node, &before, NULL);
+        n_before = (int64_t)sl_shape_elements(&before);
+        memset(binding->outputs[0], 0, sl_tensor_bytes(&node->outputs[0]));
+        for (int64_t i = 0; i < n; i++) {
+                int64_t at = places[i] < 0 || places[i] >= n_before ? -ERANGE : place_in(out, &before, places[i]);
+
+                if (at < 0)
+                        return -ERANGE;
+                sl_ref_store(binding->outputs[0], at, dtype, sl_ref_load(binding->inputs[0], i, dtype));
         }
         return 0;
 }

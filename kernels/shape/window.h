@@ -26,5 +26,8 @@ uint32_t sl_window_weights(uint32_t op);
  */
 int sl_window_read(const struct sl_node_desc *node, struct sl_window *ret_window, struct sl_error *error);
 
+/* What a MaxUnpool's input was before it was pooled, by its attributes alone. */
+int sl_unpooled_shape(const struct sl_node_desc *node, struct sl_shape *ret_shape, struct sl_error *error);
+
 /* Positions of the window along spatial dimension @i of @size elements; SL_DIM_UNKNOWN; -EINVAL when it does not fit once. */
 int sl_window_positions(const struct sl_window *window, uint32_t i, int64_t size, int64_t *ret_positions, struct sl_error *error);

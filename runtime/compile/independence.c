@@ -102,6 +102,9 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
         int64_t first = wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), in->shape.rank);
 
         switch (node->op) {
+        case SL_OP_MAX_POOL:
+                /* The places of the largest are counted through the whole batch. */
+                return axis != 0 || node->n_outputs > 1;
         case SL_OP_SOFTMAX:
         case SL_OP_LOG_SOFTMAX:
                 return last == axis;
@@ -118,6 +121,15 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
                 return false;
         case SL_OP_TILE:
                 return in->shape.dims[axis] != out->shape.dims[axis];
+        case SL_OP_TOP_K:
+                return last == axis;
+        case SL_OP_GATHER_ELEMENTS:
+        case SL_OP_SCATTER_ELEMENTS:
+                return first == axis;
+        case SL_OP_GATHER_ND:
+                return axis >= sl_attrs_int(&node->attrs, SL_ATTR_BATCH_DIMS, 0);
+        case SL_OP_RESIZE:
+                return axis != 0 || in->shape.dims[0] != out->shape.dims[0];
         case SL_OP_LSTM:
         case SL_OP_GRU:
         case SL_OP_RNN:
@@ -182,7 +194,7 @@ static bool input_is_mixed(const struct follower *follower, const struct sl_node
         int axis = value == SL_VALUE_NONE ? NO_AXIS : axis_of(follower, value);
 
         /* Indices of Gather lie along other axes than its data. */
-        if (axis < 0 || (node->op == SL_OP_GATHER && input > 0))
+        if (axis < 0 || ((node->op == SL_OP_GATHER || node->op == SL_OP_GATHER_ND) && input > 0))
                 return false;
         return computes_along(node, &follower->two->values[value].tensor, out, axis);
 }

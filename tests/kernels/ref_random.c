@@ -219,6 +219,8 @@ static bool comes_through(struct random *random, struct sl_node_desc *node)
 
         cr_assert(!r == !error.text[0] && (!r || r == -EINVAL || r == -EOVERFLOW || r == -ENOTSUP), "%s: %d: \"%s\"",
                 sl_op_name(node->op), r, error.text);
+        if (!r && node->op == SL_OP_NON_MAX_SUPPRESSION && sl_op_most_boxes(node) >= 0)
+                node->outputs[0].shape.dims[0] = sl_op_most_boxes(node);
         if (r || !sl_backend_ref.supports(node) || !is_small(node))
                 return false;
         if (node->op == SL_OP_RANGE || sl_backend_ref.compile(node, NULL, constants, &kernel, &error))

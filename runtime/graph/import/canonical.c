@@ -2,6 +2,7 @@
  * One row per operator. An attribute that neither the row nor its function knows is refused: it could change what is computed.
  */
 #include "import/canonical.h"
+#include "import/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,16 +12,14 @@
 #define WINDOW    " kernel_shape strides pads dilations group "
 #define RECURRENT " activations activation_alpha activation_beta "
 
-static const struct sl_canonical_words direction[] = {{"direction", SL_ATTR_DIRECTION, "forward reverse bidirectional"}, {0}};
-
 #define BROADCASTS(op) [SL_OP_##op] = {.understood = " axis broadcast ", .adapt = sl_canonical_broadcast}
 
 static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_CONV] = {.attrs = " kernel_shape strides pads dilations group ",
                 .understood = " auto_pad ",
                 .adapt = sl_canonical_window},
-        [SL_OP_MAX_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode ",
-                .understood = " auto_pad storage_order ",
+        [SL_OP_MAX_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode storage_order ",
+                .understood = " auto_pad ",
                 .adapt = sl_canonical_window},
         [SL_OP_AVERAGE_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode count_include_pad ",
                 .understood = " auto_pad ",
@@ -104,6 +103,24 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_BIT_SHIFT] = {.understood = " direction ", .adapt = sl_canonical_bit_shift},
         REDUCE(REDUCE_LOG_SUM),
         [SL_OP_CENTER_CROP_PAD] = {.attrs = " axes "},
+        [SL_OP_RESIZE] = {.attrs = " antialias axes cubic_coeff_a exclude_outside extrapolation_value ",
+                .words = resize,
+                .adapt = sl_canonical_resize},
+        [SL_OP_TOP_K] = {.attrs = " axis k largest ", .understood = " sorted "},
+        [SL_OP_NON_MAX_SUPPRESSION] = {.attrs = " center_point_box "},
+        [SL_OP_ROI_ALIGN] = {.attrs = " output_height output_width sampling_ratio spatial_scale ",
+                .words = roi_align,
+                .adapt = sl_canonical_roi_align},
+        [SL_OP_MAX_ROI_POOL] = {.attrs = " pooled_shape spatial_scale "},
+        [SL_OP_GATHER_ELEMENTS] = {.attrs = " axis "},
+        [SL_OP_GATHER_ND] = {.attrs = " batch_dims "},
+        [SL_OP_SCATTER_ELEMENTS] = {.attrs = " axis ", .words = reduction},
+        [SL_OP_SCATTER_ND] = {.words = reduction},
+        [SL_OP_MAX_UNPOOL] = {.attrs = " kernel_shape strides pads "},
+        [SL_OP_LP_POOL] = {.attrs = " kernel_shape strides pads dilations ceil_mode p ",
+                .understood = " auto_pad ",
+                .adapt = sl_canonical_window},
+        [SL_OP_GLOBAL_LP_POOL] = {.attrs = " p "},
 };
 
 /* ONNX operators that are none of ours, and what they become. */
@@ -112,6 +129,8 @@ static const struct sl_canonical others[] = {
         {.name = "CastLike", .op = SL_OP_CAST, .understood = " saturate ", .adapt = sl_canonical_cast_like},
         {.name = "Size", .op = SL_OP_SHAPE, .adapt = sl_canonical_size},
         {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed is_test ", .adapt = sl_canonical_dropout},
+        {.name = "Scatter", .op = SL_OP_SCATTER_ELEMENTS, .attrs = " axis "},
+        {.name = "Upsample", .op = SL_OP_RESIZE, .attrs = " scales ", .words = upsample, .adapt = sl_canonical_upsample},
 };
 
 static const char *domain_of(const struct sl_onnx_node *node)

@@ -68,3 +68,8 @@ int sl_canonical_arg(struct sl_importer *im, const struct sl_onnx_node *node, st
 /* canonical_recurrent.c */
 int sl_canonical_recurrent(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_image.c */
+int sl_canonical_resize(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_upsample(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_roi_align(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

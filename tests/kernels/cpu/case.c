@@ -402,7 +402,7 @@ static int launch(struct test_kernel *k, void *output)
 {
         const void *inputs[SL_NODE_INPUTS_MAX];
         void *outputs[SL_NODE_OUTPUTS_MAX];
-        struct sl_binding binding = {inputs, outputs, k->scratch};
+        struct sl_binding binding = {.inputs = inputs, .outputs = outputs, .scratch = k->scratch};
 
         memcpy(inputs, k->tensors.inputs, sizeof(inputs));
         memcpy(outputs, k->tensors.outputs, sizeof(outputs));

@@ -180,8 +180,9 @@ static float *last_sample(const char *format, int batch, uint32_t algorithm, con
         cr_assert_eq(compile_packed(&node, weights, &kernel), 0, "%s", line);
         scratch = aligned_alloc(64, (sl_backend_cpu.scratch_bytes(kernel) + 127) / 64 * 64);
         y = malloc(result * (uint64_t)batch);
-        cr_assert_eq(sl_backend_cpu.launch(
-                             kernel, &(struct sl_binding){(const void *const[]){x, data, bias}, (void *const[]){y}, scratch}),
+        cr_assert_eq(sl_backend_cpu.launch(kernel, &(struct sl_binding){.inputs = (const void *const[]){x, data, bias},
+                                                           .outputs = (void *const[]){y},
+                                                           .scratch = scratch}),
                 0);
         out = malloc(result);
         memcpy(out, (char *)y + result * (uint64_t)(batch - 1), result);

@@ -1,0 +1,20 @@
+/* The words that string attributes may have, in the order of their numbers: rows of canonical.c name them. */
+#pragma once
+
+#include "import/canonical.h"
+
+static const struct sl_canonical_words direction[] = {{"direction", SL_ATTR_DIRECTION, "forward reverse bidirectional"}, {0}};
+
+static const struct sl_canonical_words reduction[] = {{"reduction", SL_ATTR_REDUCTION, "none add mul max min"}, {0}};
+
+#define TRANSFORMS                                                                                                                 \
+        "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn tf_crop_and_resize"
+static const struct sl_canonical_words resize[] = {{"mode", SL_ATTR_MODE, "nearest linear cubic"},
+        {"coordinate_transformation_mode", SL_ATTR_TRANSFORM, TRANSFORMS},
+        {"nearest_mode", SL_ATTR_NEAREST, "round_prefer_floor round_prefer_ceil floor ceil"},
+        {"keep_aspect_ratio_policy", SL_ATTR_ASPECT_POLICY, "stretch not_larger not_smaller"}, {0}};
+
+static const struct sl_canonical_words upsample[] = {{"mode", SL_ATTR_MODE, "nearest linear"}, {0}};
+
+static const struct sl_canonical_words roi_align[] = {{"mode", SL_ATTR_MODE, "avg max"},
+        {"coordinate_transformation_mode", SL_ATTR_TRANSFORM, "half_pixel output_half_pixel"}, {0}};
