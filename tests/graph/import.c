@@ -121,6 +121,33 @@ Test(import, split_into_uneven_parts_has_its_sizes)
         expect_graph(b, "a,b,c = Split(x [N,7]) {axis=1, split=[3,3,1]} -> a [N,3], b [N,3], c [N,1]\n");
 }
 
+/* Seventy parts and as many inputs: more than a node of the graph has room for. */
+Test(import, a_split_into_many_parts_and_a_concat_of_many_inputs_become_several_nodes)
+{
+        struct builder *b = builder_new(13);
+        struct sl_graph *graph, *special;
+        char names[70 * 4] = "";
+        float x[140], y[140];
+        const void *inputs[] = {x};
+        void *outputs[] = {y};
+
+        for (int i = 0; i < 70; i++)
+                snprintf(names + strlen(names), sizeof(names) - strlen(names), "%sp%d", i ? "," : "", i);
+        for (int i = 0; i < 140; i++)
+                x[i] = (float)i;
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 70));
+        builder_attr_int(b, builder_node(b, "Split", "x", names), "axis", 1);
+        builder_attr_int(b, builder_node(b, "Concat", names, "y"), "axis", -1);
+        builder_output(b, "y");
+        graph = builder_import(b);
+        cr_assert_eq(sl_graph_specialise(graph, 2, &special, NULL), 0);
+        cr_assert_eq(sl_graph_evaluate(special, inputs, outputs, NULL), 0);
+        cr_assert_eq(memcmp(x, y, sizeof(x)), 0);
+        sl_graph_free(special);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
 Test(import, old_softmax_is_over_everything_behind_its_axis)
 {
         struct builder *b = input_4(11, -1, 2, 3, 1);

@@ -278,8 +278,6 @@ static int import_known(struct sl_importer *im, struct sl_onnx_node *node, const
                 return result;
         if (!node->proto->n_output)
                 return sl_import_wrong(im, node, "it has no output");
-        if (op == SL_OP_SPLIT && node->proto->n_output > SL_NODE_OUTPUTS_MAX)
-                return sl_import_refuse(im, node, "more than 16 outputs");
         draft.n_inputs = node->n_inputs;
         memcpy(draft.inputs, node->inputs, sizeof(draft.inputs));
         if (row->adapt)
@@ -313,6 +311,8 @@ int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
         if (carries_graph(proto))
                 return sl_import_refuse(im, &node, "operators that carry a graph are not supported");
         row = find_row(proto->op_type, &op);
+        if (row && sl_import_is_wide(op, proto))
+                return sl_import_wide(im, &node, op);
         if (!row)
                 return sl_import_refuse(im, &node, "the operator is not supported");
         result = import_known(im, &node, row, op);

@@ -79,6 +79,10 @@ int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node,
 /* Binds the first output of the file's node to a value that exists. */
 int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value);
 
+/* wide.c: a node with more inputs or outputs than one of the graph has room for becomes several. */
+bool sl_import_is_wide(uint32_t op, const Onnx__NodeProto *proto);
+int sl_import_wide(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t op);
+
 /* onnx_attr.c: attributes by name. Absent: *value stays as it is. -EBADMSG when of another type. */
 const Onnx__AttributeProto *sl_onnx_attr(const struct sl_onnx_node *node, const char *name);
 int sl_onnx_int(struct sl_importer *im, const struct sl_onnx_node *node, const char *name, int64_t *value);
