@@ -22,12 +22,13 @@ class Bench:
     def __init__(self, program, peers, options, seconds, folder):
         self.program, self.peers, self.options, self.seconds, self.folder = program, peers, options, seconds, folder
 
-    def starling(self, model, batch, cpus, inputs, plan=None, keep=None, flags=()):
+    def starling(self, model, batch, cpus, inputs, plan=None, keep=None, flags=(), sizes=None):
         command = [self.program, "--plan" if plan else "--model", plan or model]
         command += ["--batch", str(batch), "--cpus", ",".join(map(str, cpus))]
         command += ["--keep-plan", keep] if keep else []
         command += flags
-        for option in self.options:
+        shapes = [f"{name}={size}" for name, size in (sizes or {}).items()]
+        for option in [*self.options, *(["shapes=" + ",".join(shapes)] if shapes else [])]:
             command += ["--option", option]
         for name in inputs:
             command += ["--input", f"{name}={self._path(name, 'raw')}"]
@@ -137,12 +138,15 @@ def cached_load(bench, model, batch, cpus, inputs, plan):
         return None
 
 
-def measure(bench, model, batch, cpus, inputs, peak):
-    """The row of one cell. `peak` is a Runner of the matrix product, which takes its turns with the others."""
+def measure(bench, model, batch, cpus, inputs, sizes, peak):
+    """
+    The row of one cell. `sizes` are those of open dimensions, `peak` is a Runner of the matrix product, which takes its turns with
+    the others.
+    """
     bench.write_inputs(inputs)
     plan = os.path.join(bench.folder, "kept.plan")
     with contextlib.ExitStack() as stack:
-        runners = [Runner(stack.enter_context(bench.starling(model, batch, cpus, inputs, keep=plan)), bench.folder)]
+        runners = [Runner(stack.enter_context(bench.starling(model, batch, cpus, inputs, keep=plan, sizes=sizes)), bench.folder)]
         for name in bench.peers:
             runners.append(Runner(stack.enter_context(bench.peer(name, model, cpus, inputs)), bench.folder))
         peak.times = []

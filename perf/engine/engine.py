@@ -119,7 +119,8 @@ def say(row, seconds):
     if "error" in ours:
         text = "refused: " + ours["error"]
     else:
-        text = f"{ours['ms']:.2f} ms, ratio {row['ratio'] or 0:.2f}, share of peak {row['share_of_peak']:.2f}, error {table.error(row)}"
+        figures = f"{ours['ms']:.2f} ms, ratio {row['ratio'] or 0:.2f}, share of peak {row['share_of_peak']:.2f}"
+        text = f"{figures}, error {table.error(row)}"
     print(f"{row['model']} batch {row['batch']} cores {row['cores']}: {text} ({seconds:.0f} s)", flush=True)
 
 
@@ -134,7 +135,8 @@ def measure_cells(options, cpus, folder, peak, rows, keep):
                 if options.resume and key(row) in map(key, rows):
                     continue
                 start = time.monotonic()
-                row.update(cell.measure(bench, path, batch, cpus[:cores], checking.inputs_of(model, batch), peak))
+                inputs, sizes = checking.inputs_of(model, batch), checking.open_sizes(model)
+                row.update(cell.measure(bench, path, batch, cpus[:cores], inputs, sizes, peak))
                 rows[:] = [r for r in rows if key(r) != key(row)] + [row]
                 keep()
                 say(row, time.monotonic() - start)

@@ -27,6 +27,7 @@ def summary(rows):
 
 def write(path, header, rows, crews):
     """path is the JSON file; the Markdown lies beside it. Both appear whole."""
+    rows = sorted(rows, key=lambda r: (r["model"], r["precision"], r["cores"], r["batch"]))
     document = {**summary(rows), **header, "rows": rows, "workers": crews}
     _replace(path, json.dumps(document, indent=1) + "\n")
     _replace(os.path.splitext(path)[0] + ".md", markdown(document))

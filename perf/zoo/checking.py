@@ -11,6 +11,12 @@ SYMBOLS = {"S": 128}
 _ELEMENT_TYPES = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.INT64: np.int64}
 
 
+def open_sizes(model):
+    """{symbol: size} of the open dimensions beside the batch."""
+    dimensions = (d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim)
+    return {name: SYMBOLS[name] for name in dimensions if name and name != "N"}
+
+
 def inputs_of(model, batch, seed=0):
     """{name: array} for the inputs of a model: normal pixels, token ids, masks that hide the end of some sequences."""
     random = np.random.Generator(np.random.PCG64([seed, batch, zlib.crc32(model.graph.name.encode())]))
