@@ -3,6 +3,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "choice.h"
 #include "graph.h"
 #include "lower.h"
 #include "placement.h"
@@ -17,33 +18,43 @@ static void fill_size(const struct sl_program *program, uint32_t i, struct sl_co
 {
         const struct sl_schedule *schedule = program->schedule;
 
-        figures->memory[i] = (struct sl_inspect_memory){
-                .batch = program->batch, .workspace_bytes = schedule->workspace_bytes, .sum_bytes = schedule->unshared_bytes};
+        figures->memory[i] = (struct sl_inspect_memory){.batch = program->batch,
+                .workspace_bytes = schedule->workspace_bytes,
+                .sum_bytes = schedule->unshared_bytes,
+                .bound_bytes = schedule->lower_bound_bytes};
         figures->lower_bound_bytes[i] = schedule->lower_bound_bytes;
         figures->n_steps[i] = schedule->n_steps;
         figures->n_reorders[i] = program->placement->n_reorders;
 }
 
-/* One block: the nodes, and their names behind them. */
-static int fill_nodes(const struct sl_placement *placement, struct sl_compile_figures *figures)
+static void fill_node(const struct sl_lowered *lowered, const struct sl_program *program, const struct sl_step *step,
+        struct sl_inspect_node *target)
 {
-        const struct sl_graph *graph = placement->graph;
-        char(*names)[SL_NAME_BYTES];
-        uint32_t n = 0;
+        bool copies = step->node == SL_VALUE_NONE;
+        const struct sl_node *node = copies ? NULL : &program->placement->graph->nodes[step->node];
+        uint32_t origin = copies ? SL_VALUE_NONE : program->placement->origins[step->node];
 
-        figures->nodes = calloc(graph->n_nodes + 1u, sizeof(*figures->nodes) + sizeof(*names));
+        if (node)
+                memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
+        target->operator= sl_op_name(copies ? SL_OP_IDENTITY : node->op);
+        target->backend = step->backend->name;
+        target->algorithm = "";
+        if (origin == SL_VALUE_NONE)
+                return;
+        target->algorithm = sl_algorithm_name(lowered->choices[origin].algorithm);
+        sl_choice_text(&lowered->choices[origin], target->why);
+}
+
+static int fill_nodes(const struct sl_lowered *lowered, struct sl_compile_figures *figures)
+{
+        const struct sl_program *program = &lowered->programs[0];
+
+        figures->n_nodes = program->schedule->n_steps;
+        figures->nodes = calloc(figures->n_nodes + 1u, sizeof(*figures->nodes));
         if (!figures->nodes)
                 return -ENOMEM;
-        names = (void *)(figures->nodes + graph->n_nodes + 1u);
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                if (graph->nodes[i].dead || !placement->backends[i])
-                        continue;
-                memcpy(names[n], graph->nodes[i].name, SL_NAME_BYTES);
-                figures->nodes[n] = (struct sl_inspect_node){
-                        .name = names[n], .operator= sl_op_name(graph->nodes[i].op), .backend = placement->backends[i]->name};
-                n++;
-        }
-        figures->n_nodes = n;
+        for (uint32_t i = 0; i < figures->n_nodes; i++)
+                fill_node(lowered, program, &program->schedule->steps[i], &figures->nodes[i]);
         return 0;
 }
 
@@ -65,13 +76,13 @@ int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_optio
         ret_figures->n_batches = lowered->info.n_batches;
         for (uint32_t i = 0; i < lowered->info.n_batches; i++)
                 fill_size(&lowered->programs[i], i, ret_figures);
-        r = fill_nodes(lowered->programs[lowered->info.n_batches - 1].placement, ret_figures);
-        return r < 0 ? sl_error_set(error, -r, "no memory to name the nodes of a plan") : 0;
+        if (fill_nodes(lowered, ret_figures) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for %u nodes", lowered->programs[0].schedule->n_steps);
+        return 0;
 }
 
 void sl_compile_figures_free(struct sl_compile_figures *figures)
 {
         free(figures->nodes);
         figures->nodes = NULL;
-        figures->n_nodes = 0;
 }

@@ -21,11 +21,11 @@ struct sl_compile_figures {
         uint64_t lower_bound_bytes[SL_PLAN_BATCHES_MAX]; /* the most that is alive in one step: no plan needs less */
         uint32_t n_steps[SL_PLAN_BATCHES_MAX];           /* kernels that run, copies and reorders included */
         uint32_t n_reorders[SL_PLAN_BATCHES_MAX];
-        struct sl_inspect_node *nodes; /* that run, in order, at the largest batch size; owned, names and all */
+        struct sl_inspect_node *nodes; /* steps of the smallest batch, in order; owned */
         uint32_t n_nodes;
 };
 
-/* @graph: after the passes. Return: 0, -ENOMEM, or what sl_lowered_new() says. */
+/* @graph: after the passes. Return: 0, or what sl_lowered_new() says. */
 int sl_compile_figures(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_compile_figures *ret_figures,
         struct sl_error *error);
 

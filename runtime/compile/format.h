@@ -17,6 +17,7 @@
 
 #include "attr.h"
 #include "base/bytes.h"
+#include "choice.h"
 #include "node.h"
 #include "plan.h"
 
@@ -60,11 +61,12 @@ struct sl_plan_operand {
 
 struct sl_plan_step {
         char name[SL_PLAN_NAME_BYTES]; /* of the node, terminated, cut if longer; for people only */
-        uint32_t op;      /* enum sl_op */
-        uint32_t backend; /* enum sl_plan_backend */
+        uint32_t op;                   /* enum sl_op */
+        uint32_t backend;              /* enum sl_plan_backend */
         uint32_t n_inputs, n_outputs, n_attrs;
         uint32_t reserved;
         struct sl_epilogue epilogue;
+        struct sl_choice choice; /* for people only */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
 };

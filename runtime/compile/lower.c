@@ -7,6 +7,7 @@
 #include "pack.h"
 #include "placement.h"
 #include "schedule.h"
+#include "tune.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -121,6 +122,12 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struc
 
         if (r < 0)
                 return r;
+        lowered->choices = calloc(graph->n_nodes + 1u, sizeof(*lowered->choices));
+        if (!lowered->choices)
+                return sl_error_set(error, ENOMEM, "no memory for the algorithms of %u nodes", graph->n_nodes);
+        r = sl_tune(lowered->programs, lowered->info.n_batches, &lowered->options, lowered->choices, graph->n_nodes, error);
+        if (r < 0)
+                return r;
         r = sl_packing_new(graph->n_nodes, &lowered->packing);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for the constants of %u nodes", graph->n_nodes);
@@ -178,6 +185,7 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)
                 sl_graph_free(lowered->programs[i].graph);
         }
         sl_packing_free(lowered->packing);
+        free(lowered->choices);
         free(lowered);
         return NULL;
 }

@@ -12,6 +12,7 @@
 
 struct sl_error;
 struct sl_graph;
+struct sl_choice;
 struct sl_placement;
 struct sl_packing;
 struct sl_schedule;
@@ -29,6 +30,7 @@ struct sl_lowered {
         struct sl_plan_info info; /* complete but for weights_bytes, which the writer finds out */
         struct sl_program programs[SL_PLAN_BATCHES_MAX];
         struct sl_packing *packing;
+        struct sl_choice *choices; /* of each node of the source graph */
 };
 
 /*

@@ -17,6 +17,7 @@
 struct sl_error;
 struct sl_plan;
 struct sl_instance;
+struct sl_choice;
 
 #define SL_PORT_NAME_BYTES  64
 #define SL_PLAN_PORTS_MAX   16 /* inputs, and outputs, of a model */
@@ -69,13 +70,11 @@ struct sl_step_info {
         const char *name; /* of the node, "" for a copy; the plan's */
         const char *operator_name, *backend;
         const char *algorithm; /* "direct", "winograd-4"; "" where there is no choice */
+        const struct sl_choice *choice;
         uint64_t multiply_adds;
         uint64_t bytes;       /* read and written, each operand once; constants as they are stored */
         struct sl_tensor out; /* output 0 */
 };
-
-/* "" for AUTO and for a number that is none. */
-const char *sl_plan_algorithm_name(uint32_t algorithm);
 
 /* Steps at @batch; 0 when it is no size of the ladder. */
 uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch);

@@ -332,6 +332,8 @@ static int check_step(
 
         if (step->name[SL_PLAN_NAME_BYTES - 1])
                 return damaged(error, "last byte of the name of a step", (uint8_t)step->name[SL_PLAN_NAME_BYTES - 1], 0);
+        if (step->choice.reason >= SL_CHOICE_REASON_COUNT)
+                return damaged(error, "reason of a step's algorithm", step->choice.reason, SL_CHOICE_REASON_COUNT);
         if (step->op >= SL_OP_COUNT)
                 return damaged(error, "number of an operator", step->op, SL_OP_COUNT);
         if (step->backend >= SL_PLAN_BACKEND_COUNT)

@@ -26,19 +26,6 @@ uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch)
         return program ? program->n_steps : 0;
 }
 
-const char *sl_plan_algorithm_name(uint32_t algorithm)
-{
-        static const char *const names[SL_ALGORITHM_COUNT] = {
-                [SL_ALGORITHM_AUTO] = "",
-                [SL_ALGORITHM_DIRECT] = "direct",
-                [SL_ALGORITHM_BLOCKED] = "blocked",
-                [SL_ALGORITHM_WINOGRAD_2] = "winograd-2",
-                [SL_ALGORITHM_WINOGRAD_4] = "winograd-4",
-        };
-
-        return algorithm < SL_ALGORITHM_COUNT && names[algorithm] ? names[algorithm] : "";
-}
-
 static uint64_t count_bytes(const struct sl_plan *plan, const struct sl_plan_step *step)
 {
         uint64_t bytes = 0;
@@ -73,8 +60,8 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
                 .name = source->name,
                 .operator_name = sl_op_name(source->op),
                 .backend = sl_plan_backend_name(source->backend),
-                .algorithm =
-                        sl_plan_algorithm_name((uint32_t)sl_attrs_int(&call->node.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO)),
+                .algorithm = sl_algorithm_name((uint32_t)sl_attrs_int(&call->node.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO)),
+                .choice = &source->choice,
                 .multiply_adds = sl_op_multiply_adds(&call->node),
                 .bytes = count_bytes(plan, source),
                 .out = call->node.outputs[0],

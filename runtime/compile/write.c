@@ -141,6 +141,8 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         int r = 0;
 
         memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
+        if (origin != SL_VALUE_NONE)
+                target->choice = lowered->choices[origin];
         target->op = node->op;
         target->n_inputs = node->n_inputs;
         target->n_outputs = node->n_outputs;

@@ -94,29 +94,28 @@ static int multiply_adds(const struct sl_graph *graph, uint64_t *ret_count, stru
         return 0;
 }
 
-static json_t *placed_json(const struct sl_inspect_plan *plan)
-{
-        json_t *nodes = json_array();
-
-        for (uint32_t i = 0; i < plan->n_nodes; i++)
-                json_array_append_new(nodes, json_pack("{s:o, s:s, s:s}", "name", name_json(plan->nodes[i].name), "operator",
-                                                     plan->nodes[i].operator, "backend", plan->nodes[i].backend));
-        return nodes;
-}
-
 static json_t *plan_json(const struct sl_inspect_plan *plan)
 {
         json_t *memory;
 
+        json_t *nodes;
+
         if (!plan)
                 return json_null();
         memory = json_array();
+        nodes = json_array();
         for (uint32_t i = 0; i < plan->n_memory; i++)
                 json_array_append_new(memory,
-                        json_pack("{s:I, s:I, s:I}", "batch", (json_int_t)plan->memory[i].batch, "workspace_bytes",
-                                (json_int_t)plan->memory[i].workspace_bytes, "sum_bytes", (json_int_t)plan->memory[i].sum_bytes));
+                        json_pack("{s:I, s:I, s:I, s:I}", "batch", (json_int_t)plan->memory[i].batch, "workspace_bytes",
+                                (json_int_t)plan->memory[i].workspace_bytes, "bound_bytes", (json_int_t)plan->memory[i].bound_bytes,
+                                "sum_bytes", (json_int_t)plan->memory[i].sum_bytes));
+        for (uint32_t i = 0; i < plan->n_nodes; i++)
+                json_array_append_new(
+                        nodes, json_pack("{s:o, s:s, s:s, s:s, s:s}", "name", name_json(plan->nodes[i].name), "operator",
+                                       plan->nodes[i].operator, "backend", plan->nodes[i].backend, "algorithm",
+                                       plan->nodes[i].algorithm ? plan->nodes[i].algorithm : "", "why", plan->nodes[i].why));
         return json_pack("{s:s, s:I, s:o, s:o}", "backend", plan->backend ? plan->backend : "", "weights_bytes",
-                (json_int_t)plan->weights_bytes, "memory", memory, "nodes", placed_json(plan));
+                (json_int_t)plan->weights_bytes, "memory", memory, "nodes", nodes);
 }
 
 static int gather(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan,
@@ -182,16 +181,18 @@ static void print_operators(const json_t *operators, FILE *stream)
         }
 }
 
-/* What the plan's own backend lacks. */
-static void print_strangers(const json_t *plan, FILE *stream)
+/* What the plan's own backend lacks, and what had a choice of algorithms. */
+static void print_nodes(const json_t *plan, FILE *stream)
 {
         const json_t *nodes = json_object_get(plan, "nodes");
 
         for (size_t i = 0; i < json_array_size(nodes); i++) {
                 const json_t *node = json_array_get(nodes, i);
+                bool elsewhere = strcmp(text(node, "backend"), text(plan, "backend")) != 0;
 
-                if (strcmp(text(node, "backend"), text(plan, "backend")))
-                        fprintf(stream, "  on %-8s %s (%s)\n", text(node, "backend"), text(node, "name"), text(node, "operator"));
+                if (elsewhere || *text(node, "why"))
+                        fprintf(stream, "  on %-8s %s (%s)%s%s\n", text(node, "backend"), text(node, "name"),
+                                text(node, "operator"), *text(node, "why") ? ": " : "", text(node, "why"));
         }
 }
 
@@ -208,11 +209,13 @@ static void print_plan(const json_t *plan, FILE *stream)
 
                 fprintf(stream, "  batch %-6" JSON_INTEGER_FORMAT "workspace %" JSON_INTEGER_FORMAT " bytes", number(row, "batch"),
                         number(row, "workspace_bytes"));
+                if (number(row, "bound_bytes"))
+                        fprintf(stream, ", at least %" JSON_INTEGER_FORMAT, number(row, "bound_bytes"));
                 if (number(row, "sum_bytes"))
                         fprintf(stream, " (%" JSON_INTEGER_FORMAT " without reuse)", number(row, "sum_bytes"));
                 fputc('\n', stream);
         }
-        print_strangers(plan, stream);
+        print_nodes(plan, stream);
 }
 
 static void print_text(const json_t *facts, FILE *stream)

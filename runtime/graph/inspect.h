@@ -16,11 +16,15 @@ struct sl_inspect_memory {
         uint32_t batch;
         uint64_t workspace_bytes; /* activations and scratch, with buffers reused */
         uint64_t sum_bytes;       /* of all activations, were none reused; 0: not known */
+        uint64_t bound_bytes;     /* alive at the same time at the worst step: no plan needs less */
 };
 
-/* A node that computes, and who runs it. */
+/* Where a node of the plan runs, and by which algorithm, at the smallest batch. */
+#define SL_INSPECT_WHY_BYTES 128
 struct sl_inspect_node {
-        const char *name, *operator, * backend;
+        char name[64];
+        const char *operator, * backend, *algorithm; /* "" where there was no choice */
+        char why[SL_INSPECT_WHY_BYTES];              /* the choice in words; "" likewise */
 };
 
 struct sl_inspect_plan {
@@ -28,7 +32,7 @@ struct sl_inspect_plan {
         uint64_t weights_bytes; /* packed, shared by all batch sizes */
         const struct sl_inspect_memory *memory;
         uint32_t n_memory;
-        const struct sl_inspect_node *nodes; /* of the largest batch size */
+        const struct sl_inspect_node *nodes;
         uint32_t n_nodes;
 };
 
@@ -38,9 +42,9 @@ struct sl_inspect_plan {
  *
  * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
  * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
- * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "sum_bytes"}],
- * "nodes": [{"name", "operator", "backend"}]} or null}
- * The text names those nodes alone that another backend than the plan's runs.
+ * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "bound_bytes", "sum_bytes"}],
+ * "nodes": [{"name", "operator", "backend", "algorithm", "why"}]} or null}. As text, only nodes that had a choice, or that the
+ * plan's own backend lacks, are listed.
  *
  * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
  */

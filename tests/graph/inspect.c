@@ -94,7 +94,8 @@ Test(inspect, json_has_the_same_facts_and_the_plan_that_was_passed_in)
 
 Test(inspect, a_node_that_another_backend_runs_is_named_with_it)
 {
-        const struct sl_inspect_node nodes[] = {{"m", "MatMul", "cpu"}, {"y", "Acos", "ref"}};
+        const struct sl_inspect_node nodes[] = {
+                {.name = "m", .operator= "MatMul", .backend = "cpu"}, {.name = "y", .operator= "Acos", .backend = "ref"}};
         const struct sl_inspect_plan plan = {.backend = "cpu", .nodes = nodes, .n_nodes = 2};
         char *printed = inspect(&plan, false);
 

@@ -103,7 +103,7 @@ void print_lower_options(void)
         struct sl_lower_options defaults;
 
         sl_lower_options_init(&defaults);
-        printf("\n  --option KEY=VALUE of:");
+        printf("\n  -O, --option KEY=VALUE of:");
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 char text[SL_LOWER_OPTION_TEXT_BYTES];
 

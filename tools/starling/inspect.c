@@ -16,13 +16,13 @@
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 
-enum { OPTION_JSON = 256, OPTION_BACKEND, OPTION_BATCH_MAX, OPTION_LOWERING, OPTION_PRINT };
+enum { OPTION_JSON = 256, OPTION_BACKEND, OPTION_BATCH_MAX, OPTION_PRINT };
 
 static const struct option options[] = {
         {"json", no_argument, NULL, OPTION_JSON},
         {"backend", required_argument, NULL, OPTION_BACKEND},
         {"batch-max", required_argument, NULL, OPTION_BATCH_MAX},
-        {"option", required_argument, NULL, OPTION_LOWERING},
+        {"option", required_argument, NULL, 'O'},
         {"print", no_argument, NULL, OPTION_PRINT},
         {0},
 };
@@ -50,7 +50,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
 {
         int r = 0;
 
-        for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        for (int option; (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;) {
                 if (option == OPTION_JSON)
                         wish->json = true;
                 else if (option == OPTION_PRINT)
@@ -59,7 +59,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                         r = set(wish, SL_LOWER_OPTION_backend, optarg, error);
                 else if (option == OPTION_BATCH_MAX)
                         r = set(wish, SL_LOWER_OPTION_batch_max, optarg, error);
-                else if (option == OPTION_LOWERING)
+                else if (option == 'O')
                         r = set(wish, SL_LOWER_OPTION_COUNT, optarg, error);
                 else
                         return -EINVAL;
@@ -86,9 +86,9 @@ static int print(const struct wish *wish, const struct sl_graph *raw, const stru
                 .nodes = figures.nodes,
                 .n_nodes = figures.n_nodes};
         result = sl_inspect(raw, optimised, &plan, wish->json, stdout, error);
+        sl_compile_figures_free(&figures);
         if (result == 0 && wish->print)
                 sl_graph_print(optimised, stdout);
-        sl_compile_figures_free(&figures);
         return result;
 }
 

@@ -73,7 +73,7 @@ int command_help(int argc, char **argv)
                 printf("\n  --config FILE      YAML; every option has a default\n"
                        "  --name NAME        of the socket and of the stats page [starling]\n"
                        "  --wait KIND        auto, io_uring, epoll\n"
-                       "  --option KEY=VALUE of models without another value of their own\n"
+                       "  -O KEY=VALUE       of models without another value of their own\n"
                        "  --log-level LEVEL  error, warning, info, debug\n");
         if (strcmp(command->name, "inspect") == 0)
                 printf("\n  --json             one object instead of text\n"

@@ -6,14 +6,14 @@
 #include <getopt.h>
 #include <stddef.h>
 
-enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL, OPTION_LOWERING };
+enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL };
 
 static const struct option options[] = {
         {"config", required_argument, NULL, OPTION_CONFIG},
         {"name", required_argument, NULL, OPTION_NAME},
         {"wait", required_argument, NULL, OPTION_WAIT},
         {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
-        {"option", required_argument, NULL, OPTION_LOWERING},
+        {"option", required_argument, NULL, 'O'},
         {0},
 };
 
@@ -22,7 +22,7 @@ static const struct option options[] = {
 static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_options *ret_options)
 {
         ret_options->lowering = lowering;
-        for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        for (int option; (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;) {
                 switch (option) {
                 case OPTION_CONFIG:
                         ret_options->config_path = optarg;
@@ -36,7 +36,7 @@ static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_
                 case OPTION_LOG_LEVEL:
                         ret_options->log_level = optarg;
                         break;
-                case OPTION_LOWERING:
+                case 'O':
                         if (ret_options->n_lowering == LOWERING_MAX)
                                 return -EINVAL;
                         lowering[ret_options->n_lowering++] = optarg;

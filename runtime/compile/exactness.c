@@ -1,0 +1,173 @@
+#include "exactness.h"
+
+#include "backend.h"
+#include "base/cleanup.h"
+#include "op.h"
+#include "shape/window.h"
+#include "trial.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The part: enough for two tiles of 4x4 next to each other, edge included. */
+#define FILTERS_MAX 16
+#define HEIGHT_MAX  8
+#define WIDTH_MAX   6
+
+struct part {
+        struct sl_node_desc node;
+        struct sl_window window;
+        float *weights, *input; /* as in the node, the filters picked */
+};
+
+SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
+
+static struct part *part_free(struct part *part)
+{
+        if (!part)
+                return NULL;
+        free(part->weights);
+        free(part->input);
+        free(part);
+        return NULL;
+}
+
+SL_DEFINE_CLEANUP(struct part *, part_free)
+
+static bool is_known(const struct sl_node_desc *node, const void *const *constants)
+{
+        return node->op == SL_OP_CONV && node->n_inputs >= 2 && constants[1] && node->inputs[0].shape.rank == 4 &&
+               node->inputs[0].dtype == SL_DTYPE_F32 && node->inputs[1].dtype == SL_DTYPE_F32 &&
+               sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;
+}
+
+static int64_t at_most(int64_t number, int64_t limit)
+{
+        return number < limit ? number : limit;
+}
+
+/* No bias and no epilogue: they add the same to both sides and would only make the output's range larger. */
+static int describe(const struct sl_node_desc *node, struct part *part)
+{
+        struct sl_node_desc *small = &part->node;
+        uint32_t layout = node->outputs[0].layout;
+        int r;
+
+        *small = (struct sl_node_desc){.op = node->op, .n_inputs = 2, .n_outputs = 1, .attrs = node->attrs};
+        small->inputs[0] = node->inputs[0];
+        small->inputs[0].shape.dims[0] = 1;
+        small->inputs[0].shape.dims[2] = at_most(node->inputs[0].shape.dims[2], HEIGHT_MAX);
+        small->inputs[0].shape.dims[3] = at_most(node->inputs[0].shape.dims[3], WIDTH_MAX);
+        small->inputs[1] = node->inputs[1];
+        small->inputs[1].shape.dims[0] = at_most(node->inputs[1].shape.dims[0], FILTERS_MAX);
+        r = sl_op_infer(small, NULL);
+        small->outputs[0].layout = layout;
+        return r < 0 ? r : sl_window_read(small, &part->window, NULL);
+}
+
+/* Filters from the whole range, at equal distances. */
+static void pick_filters(const struct sl_node_desc *node, const float *weights, struct part *part)
+{
+        int64_t n = part->node.inputs[1].shape.dims[0], all = node->inputs[1].shape.dims[0];
+        uint64_t floats = sl_shape_elements(&node->inputs[1].shape) / (uint64_t)all;
+
+        for (int64_t f = 0; f < n; f++)
+                memcpy(part->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * floats, floats * sizeof(float));
+}
+
+/* The sum of one output over channels and window; strides of the input as it lies. */
+static double exact_sum(const struct part *part, const int64_t strides[4], int64_t filter, int64_t row, int64_t column)
+{
+        const int64_t *x = part->node.inputs[0].shape.dims, *kernel = part->window.kernel;
+        const float *weights = part->weights + filter * x[1] * kernel[0] * kernel[1];
+        double sum = 0;
+
+        for (int64_t ky = 0; ky < kernel[0]; ky++) {
+                for (int64_t kx = 0; kx < kernel[1]; kx++) {
+                        int64_t y_in = row * part->window.stride[0] + ky * part->window.dilation[0] - part->window.pad_begin[0];
+                        int64_t x_in = column * part->window.stride[1] + kx * part->window.dilation[1] - part->window.pad_begin[1];
+                        const float *pixel = part->input + y_in * strides[2] + x_in * strides[3];
+
+                        if (y_in < 0 || y_in >= x[2] || x_in < 0 || x_in >= x[3])
+                                continue;
+                        for (int64_t c = 0; c < x[1]; c++)
+                                sum += (double)pixel[c * strides[1]] * (double)weights[(c * kernel[0] + ky) * kernel[1] + kx];
+                }
+        }
+        return sum;
+}
+
+static double relative(double worst, double largest)
+{
+        return largest > 0 ? worst / largest : worst > 0 ? INFINITY : 0;
+}
+
+static double compare(const struct part *part, const float *approximate)
+{
+        const struct sl_tensor *output = &part->node.outputs[0];
+        const int64_t *dims = output->shape.dims;
+        int64_t in[SL_RANK_MAX], out[SL_RANK_MAX];
+        double worst = 0, largest = 0;
+
+        sl_tensor_strides(&part->node.inputs[0], in);
+        sl_tensor_strides(output, out);
+        for (int64_t i = 0; i < dims[1] * dims[2] * dims[3]; i++) {
+                int64_t filter = i / (dims[2] * dims[3]), row = i / dims[3] % dims[2], column = i % dims[3];
+                double exact = exact_sum(part, in, filter, row, column);
+                double difference = fabs(exact - (double)approximate[filter * out[1] + row * out[2] + column * out[3]]);
+
+                if (!isfinite(difference))
+                        return INFINITY;
+                worst = fmax(worst, difference);
+                largest = fmax(largest, fabs(exact));
+        }
+        return relative(worst, largest);
+}
+
+int sl_exactness_sample(
+        const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants, double *ret_error)
+{
+        SL_CLEANUP(sl_cleanup_part_free) struct part *part = calloc(1, sizeof(*part));
+        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
+        const void *inputs[SL_NODE_INPUTS_MAX] = {NULL}, *small[SL_NODE_INPUTS_MAX] = {NULL};
+        int r;
+
+        if (!part)
+                return -ENOMEM;
+        if (!is_known(node, constants))
+                return -ENOTSUP;
+        r = describe(node, part);
+        if (r < 0)
+                return r;
+        part->weights = malloc(sl_tensor_bytes(&part->node.inputs[1]));
+        part->input = aligned_alloc(64, (sl_tensor_bytes(&part->node.inputs[0]) + 63) & ~63ull);
+        if (!part->weights || !part->input)
+                return -ENOMEM;
+        pick_filters(node, constants[1], part);
+        sl_trial_fill(&part->node.inputs[0], 1, part->input);
+        small[1] = part->weights;
+        inputs[0] = part->input;
+        r = sl_trial_new(backend, &part->node, small, &trial, NULL);
+        if (r == 0)
+                r = sl_trial_run(trial, inputs);
+        if (r == 0)
+                *ret_error = compare(part, sl_trial_output(trial, 0));
+        return r;
+}
+
+double sl_exactness_compare(const float *approximate, const float *exact, uint64_t n)
+{
+        double worst = 0, largest = 0;
+
+        for (uint64_t i = 0; i < n; i++) {
+                double size = fabs((double)exact[i]), difference = fabs((double)approximate[i] - (double)exact[i]);
+
+                if (!isfinite(difference))
+                        return INFINITY;
+                worst = difference > worst ? difference : worst;
+                largest = size > largest ? size : largest;
+        }
+        return relative(worst, largest);
+}

@@ -1,0 +1,19 @@
+/*
+ * How far an approximate algorithm is from the exact result, as max |a - b| / max |b|. Compiler's process only.
+ */
+#pragma once
+
+#include "node.h"
+
+struct sl_backend;
+
+/*
+ * Cheap, without running the model: a part of a convolution, some of its filters with their own weights at a corner of the image,
+ * over seeded activations, against sums in double. @node has its ALGORITHM. @constants as for sl_trial_new().
+ * Return: 0; -ENOTSUP not such a node; -ENOMEM; what the backend says.
+ */
+int sl_exactness_sample(
+        const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants, double *ret_error);
+
+/* Of two float32 tensors of @n elements in the same order; infinity when one of them is not finite. */
+double sl_exactness_compare(const float *approximate, const float *exact, uint64_t n);

@@ -1,0 +1,28 @@
+/*
+ * A placement run once, node by node, on seeded inputs and with the backends' own choice of algorithm, so that each node is seen
+ * with the activations that really reach it. Buffers live from the node that makes them to the last that reads them. Compiler's
+ * process only; one owner thread.
+ */
+#pragma once
+
+#include "node.h"
+
+#include <stdint.h>
+
+struct sl_placement;
+struct sl_trial;
+
+/* One node, after it has run: valid during the call. */
+struct sl_rehearsed {
+        uint32_t node; /* of the placement's graph */
+        const struct sl_node_desc *desc;
+        const void *const *constants; /* plain data of constant inputs; NULL for activations */
+        const void *const *inputs;    /* data of activations */
+        const struct sl_trial *trial; /* its outputs */
+};
+
+/* Return: 0 to go on; 1 to stop; -errno. */
+typedef int sl_rehearsal_visitor(void *context, const struct sl_rehearsed *rehearsed);
+
+/* Return: 0; 1 when the visitor stopped it or a node could not be run alone; -ENOMEM; what the visitor says. */
+int sl_rehearse(const struct sl_placement *placement, sl_rehearsal_visitor *visit, void *context);

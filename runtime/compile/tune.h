@@ -1,0 +1,26 @@
+/*
+ * Chooses the algorithm of every node that has several, the same for all batch sizes, so that one form of its weights serves them.
+ *
+ *     tune: off     the backend's first guess; an approximate one after a look at a part of the node (exactness.h). No clocks.
+ *     tune: quick   the model is rehearsed once on seeded inputs; candidates are timed at the smallest and the largest batch, nodes
+ *                   of equal shapes once; an approximate one must be within the bound on the activations that reach the node
+ *     tune: full    the same with more repeats
+ *
+ * Where tune_seconds are over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
+ */
+#pragma once
+
+#include "choice.h"
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_lower_options;
+struct sl_program;
+
+/*
+ * Sets the ALGORITHM of nodes of the programs' placements (smallest batch first) and fills @choices, one for each node of the
+ * source graph. Return: 0; -ENOMEM.
+ */
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options, struct sl_choice *choices,
+        uint32_t n_choices, struct sl_error *error);

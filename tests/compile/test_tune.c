@@ -1,0 +1,216 @@
+/*
+ * Rules of the choice of algorithms, with a backend whose approximate algorithm is as wrong and as slow as a test wants.
+ */
+#include "backend.h"
+#include "base/clock.h"
+#include "graph.h"
+#include "lower.h"
+#include "network.h"
+#include "placement.h"
+#include "tune.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_PROGRAMS 2
+#define N_NODES    2
+
+struct sl_kernel {
+        struct sl_kernel *exact;
+        bool approximate;
+};
+
+/* What the approximate algorithm does in this test; each test is a process of its own. */
+static double wrong_by;
+static uint64_t slow_by_ns, exact_slow_by_ns;
+
+static bool takes(const struct sl_node_desc *node)
+{
+        int64_t algorithm = sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
+
+        return algorithm == SL_ALGORITHM_AUTO || algorithm == SL_ALGORITHM_DIRECT || algorithm == SL_ALGORITHM_WINOGRAD_4;
+}
+
+static uint32_t list(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+{
+        (void)node;
+        ret_algorithms[0] = SL_ALGORITHM_WINOGRAD_4;
+        ret_algorithms[1] = SL_ALGORITHM_DIRECT;
+        return 2;
+}
+
+static int pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        (void)node, (void)index;
+        *ret_packed = (struct sl_packed){0};
+        return 0;
+}
+
+static int build(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
+
+        kernel->approximate = sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, 0) == SL_ALGORITHM_WINOGRAD_4;
+        *ret_kernel = kernel;
+        return sl_backend_ref.compile(node, packed, constants, &kernel->exact, error);
+}
+
+static size_t scratch(const struct sl_kernel *kernel)
+{
+        return sl_backend_ref.scratch_bytes(kernel->exact);
+}
+
+static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
+{
+        uint64_t until = sl_clock_ns() + (kernel->approximate ? slow_by_ns : exact_slow_by_ns);
+        int r = sl_backend_ref.launch(kernel->exact, binding);
+        float *output = binding->outputs[0];
+
+        if (kernel->approximate)
+                output[0] += (float)wrong_by * 10;
+        while (sl_clock_ns() < until)
+                ;
+        return r;
+}
+
+static struct sl_kernel *release(struct sl_kernel *kernel)
+{
+        if (kernel)
+                sl_backend_ref.kernel_free(kernel->exact);
+        free(kernel);
+        return NULL;
+}
+
+static const struct sl_backend fake = {
+        .name = "ref",
+        .supports = takes,
+        .algorithms = list,
+        .pack = pack,
+        .compile = build,
+        .scratch_bytes = scratch,
+        .launch = launch,
+        .kernel_free = release,
+};
+
+static struct network net;
+static struct sl_program programs[N_PROGRAMS];
+static struct sl_choice choices[N_NODES];
+static struct sl_lower_options options;
+
+static void setup(void)
+{
+        uint32_t x;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 9, 7));
+        x = network_conv(&net, x, 4, 20, 3, 1, 1);
+        x = network_apply(&net, SL_OP_RELU, x);
+        network_output(&net, x);
+        network_finish(&net);
+        for (uint32_t p = 0; p < N_PROGRAMS; p++) {
+                programs[p].batch = p * 2 + 1;
+                cr_assert_eq(sl_graph_specialise(net.graph, programs[p].batch, &programs[p].graph, NULL), 0);
+                cr_assert_eq(sl_placement_new(programs[p].graph, "ref", &programs[p].placement, NULL), 0);
+                programs[p].placement->backends[0] = &fake;
+        }
+        sl_lower_options_init(&options);
+}
+
+static void teardown(void)
+{
+        for (uint32_t p = 0; p < N_PROGRAMS; p++) {
+                sl_placement_free(programs[p].placement);
+                sl_graph_free(programs[p].graph);
+        }
+        network_deinit(&net);
+}
+
+TestSuite(tune, .init = setup, .fini = teardown);
+
+static void expect(uint32_t algorithm, uint32_t reason)
+{
+        cr_assert_eq(sl_tune(programs, N_PROGRAMS, &options, choices, N_NODES, NULL), 0);
+        cr_expect_eq(choices[0].algorithm, algorithm, "algorithm %u", choices[0].algorithm);
+        cr_expect_eq(choices[0].reason, reason, "reason %u", choices[0].reason);
+        for (uint32_t p = 0; p < N_PROGRAMS; p++)
+                cr_expect_eq(sl_attrs_int(&programs[p].placement->graph->nodes[0].attrs, SL_ATTR_ALGORITHM, 0), algorithm);
+        cr_expect_eq(choices[1].reason, SL_CHOICE_NONE, "a Relu has no choice");
+}
+
+Test(tune, off_takes_the_first_guess_at_every_batch)
+{
+        wrong_by = 1e-6;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        cr_expect_gt(choices[0].relative_error, 0);
+        cr_expect_lt(choices[0].relative_error, 1e-4);
+}
+
+Test(tune, off_passes_over_what_is_too_inexact)
+{
+        wrong_by = 1e-2;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+        cr_expect_eq(choices[0].passed_over, SL_ALGORITHM_WINOGRAD_4);
+        cr_expect_gt(choices[0].relative_error, 1e-4);
+}
+
+Test(tune, the_bound_is_that_of_the_options)
+{
+        wrong_by = 1e-2;
+        options.max_relative_error = 1;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+}
+
+Test(tune, a_result_that_is_no_number_is_inexact)
+{
+        wrong_by = NAN;
+        options.max_relative_error = 1;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+}
+
+Test(tune, approximate_algorithms_can_be_ruled_out)
+{
+        options.winograd = false;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_RULED_OUT);
+        options.tune = SL_TUNE_QUICK;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_RULED_OUT);
+}
+
+Test(tune, quick_takes_the_faster_whatever_the_guess)
+{
+        options.tune = SL_TUNE_QUICK;
+        slow_by_ns = 20 * SL_NS_PER_MS;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_FASTEST);
+        cr_expect_eq(choices[0].n_timed, 2);
+}
+
+Test(tune, quick_takes_the_approximate_one_when_it_is_faster_and_exact_enough)
+{
+        options.tune = SL_TUNE_QUICK;
+        wrong_by = 1e-7;
+        exact_slow_by_ns = 20 * SL_NS_PER_MS;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_FASTEST);
+}
+
+Test(tune, quick_measures_the_error_on_the_activations_of_the_model)
+{
+        options.tune = SL_TUNE_QUICK;
+        wrong_by = 1e-2;
+        exact_slow_by_ns = 20 * SL_NS_PER_MS;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+}
+
+Test(tune, a_choice_says_why)
+{
+        char text[SL_CHOICE_TEXT_BYTES];
+
+        wrong_by = 1e-2;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+        sl_choice_text(&choices[0], text);
+        cr_expect_not_null(strstr(text, "direct, winograd-4 is too inexact, error "), "%s", text);
+        sl_choice_text(&choices[1], text);
+        cr_expect_str_empty(text);
+}
