@@ -16,6 +16,7 @@ static const struct sl_setting settings[] = {
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
         SETTING(warmup_requests, SL_SETTING_NUMBER, .min = 0, .max = 1000),
+        SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
 };
 
 const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
@@ -50,7 +51,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
         SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
         SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
-                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests),                                                             \
+                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),           \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -71,6 +72,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .samples_max = 1u << 20,
                 .queue_requests = 1024,
                 .warmup_requests = 3,
+                .shapes_max = 16,
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_MEAN,
         };

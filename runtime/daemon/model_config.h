@@ -8,6 +8,8 @@
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_requests: 3            # runs of each worker before the model is ready
+ *     shapes: [sequence=128]        # sizes of open dimensions of its inputs; without them each request brings its own
+ *     shapes_max: 16                # of those that requests bring: so many combinations are kept compiled
  *     without_passes: [fuse-bias]   # the one of them that is a list
  *     version_policy: {latest: 1}   # or {all: true}, or {specific: [1, 3]}
  *     ensemble:
@@ -45,7 +47,7 @@ struct sl_version_policy {
 
 struct sl_model_config {
         struct sl_lower_options lowering;
-        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_requests;
+        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_requests, shapes_max;
         struct sl_version_policy version_policy;
 
         bool is_ensemble;
@@ -96,7 +98,7 @@ struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
         SL_LOWER_OPTIONS(X)
 #undef X
-        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests;
+        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests, *shapes_max;
         struct sl_version_texts *version_policy;
         struct sl_ensemble_texts *ensemble; /* not among the defaults */
 };

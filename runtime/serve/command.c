@@ -1,5 +1,6 @@
 #include "dispatcher_state.h"
 
+#include "route.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -29,9 +30,10 @@ static void retire(struct sl_dispatcher *d, uint32_t index)
 {
         struct sl_ensemble *ensemble = d->served[index];
 
-        d->served[index] = NULL;
         if (!ensemble)
                 return;
+        sl_route_detach(d, ensemble);
+        d->served[index] = NULL;
         ensemble->retired = true;
         d->unsettled = true;
 }
@@ -42,6 +44,7 @@ static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         ensemble->next = d->ensembles;
         d->ensembles = ensemble;
         d->served[ensemble->index] = ensemble;
+        sl_route_attach(d, ensemble);
 }
 
 static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
@@ -109,6 +112,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         }
         case SL_COMMAND_REMOVE_MODEL:
                 remove_model(d, command->pointer);
+                break;
+        case SL_COMMAND_SHAPE_FAILED:
+                sl_route_fail(d, command->index, command->sizes, command->status, command->keep);
                 break;
         case SL_COMMAND_CLOSE:
                 d->closing = true;

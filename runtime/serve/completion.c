@@ -4,6 +4,7 @@
 #include "broadcaster.h"
 #include "doorbell.h"
 #include "meter.h"
+#include "shapes.h"
 
 #include <errno.h>
 
@@ -75,6 +76,8 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
 
         if (status == 0)
                 fill_outputs(request);
+        if (request->state == SL_REQUEST_PARKED)
+                sl_meter_accepted(request);
         *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
                 .user_data = request->user_data,
                 .status = status,
@@ -84,6 +87,7 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
                 .computing_ns = span(request->started_ns, request->staged_ns),
                 .combining_ns = span(request->staged_ns, request->combined_ns),
                 .index = request->index,
+                .bytes_needed = request->bytes_needed,
                 .n_outputs = (uint16_t)(status == 0 ? ensemble->n_outputs : 0),
         };
         unaccount(d, request);
@@ -99,6 +103,8 @@ void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t sta
         atomic_store_explicit(&request->verdict, status, memory_order_release);
         if (request->state == SL_REQUEST_WAITING)
                 sl_broadcaster_withdraw(request);
+        if (request->slot)
+                sl_shapes_unpark(request);
         if (request->finished == request->broadcast)
                 sl_complete(d, request, status);
 }

@@ -291,7 +291,8 @@ static int allocate(struct sl_dispatcher *d, struct sl_error *error)
         d->cold = calloc(queues, sizeof(*d->cold));
         r = sl_mailbox_new(COMMANDS, sizeof(struct sl_command), &d->commands);
         if (r == 0)
-                r = sl_mailbox_new(4 * d->options.clients_max + 4 * SL_CATALOGUE_MODELS, sizeof(struct sl_event), &d->events);
+                r = sl_mailbox_new(4 * d->options.clients_max + 4 * SL_CATALOGUE_MODELS + 2 * SL_SHAPES_MAX,
+                        sizeof(struct sl_event), &d->events);
         if (r < 0 || !d->hot || !d->cold)
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher's tables of %zu queue pairs", queues);
         return 0;

@@ -29,8 +29,9 @@ struct sl_dispatcher {
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
-        bool shares_core;   /* some worker may run where the dispatcher does */
-        uint32_t in_flight; /* requests of all clients */
+        bool shares_core;        /* some worker may run where the dispatcher does */
+        uint32_t in_flight;      /* requests of all clients */
+        uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;
         struct sl_channel *leaving; /* have requests in flight that nobody waits for */
@@ -50,6 +51,9 @@ bool sl_intake_room(struct sl_queue *queue);
 
 /* intake.c: is there anything that the client rings for, an entry or a cancellation? seq_cst: W2 of the doorbell protocol. */
 bool sl_intake_waiting(struct sl_queue *queue);
+
+/* intake.c: a request that was parked, and no longer is, goes to the ensemble of its sizes, or is completed as refused. */
+void sl_intake_again(struct sl_dispatcher *dispatcher, struct sl_request *request, struct sl_ensemble *ensemble);
 
 /* intake.c: cancellations that the client asked for. Return: requests given up. */
 uint32_t sl_intake_cancellations(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
@@ -80,6 +84,12 @@ uint32_t sl_commands(struct sl_dispatcher *dispatcher);
 
 /* settle.c: an event for control. */
 void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, void *pointer, int32_t status, const char *text);
+
+/*
+ * settle.c: an event about sizes of an open ensemble. Return: 0; -EBUSY as many sizes are being loaded as there is room for.
+ */
+int sl_event_shape(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, struct sl_ensemble *ensemble,
+        const int64_t sizes[SL_SYMBOLS_MAX]);
 
 /*
  * settle.c: reports what has come to its end: channels, ensembles, the whole. Called at the end of a pass and nowhere else, as what

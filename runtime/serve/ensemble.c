@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "model.h"
+#include "shapes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,12 +92,24 @@ static int check_twice(const struct sl_model_spec *spec, struct sl_model *const 
         return 0;
 }
 
+/* What its ports are is not known before they have sizes. */
+static int check_open(const struct sl_model_spec *spec, const struct sl_model *member, struct sl_error *error)
+{
+        if (!member->info->n_symbols || spec->path)
+                return 0;
+        return sl_error_set(error, ENOTSUP,
+                "ensemble \"%s\": dimension \"%s\" of member \"%s\" is open: give it a size with the member's option shapes",
+                spec->name, member->info->symbols[0], member->name);
+}
+
 static int check_members(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n, struct sl_error *error)
 {
         int r = 0;
 
         for (uint32_t m = 0; m < n && r == 0; m++) {
                 r = check_ports(members[m], error);
+                if (r == 0)
+                        r = check_open(spec, members[m], error);
                 if (r == 0 && m > 0)
                         r = check_member(spec, members[0], members[m], error);
                 if (r == 0)
@@ -147,7 +160,7 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         bool side_by_side = ensemble->rule == SL_RULE_NONE && ensemble->n_members > 1;
         int r = 0;
 
-        ensemble->batchable = info->batchable;
+        ensemble->batchable = info->batchable || info->n_symbols; /* of an open one: its sizes decide */
         ensemble->n_inputs = info->n_inputs;
         ensemble->member_outputs = info->n_outputs;
         for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
@@ -202,14 +215,18 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         ensemble->window_samples = window_samples(ensemble);
         if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
+        if (members[0]->info->n_symbols && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, &ensemble->shapes) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", spec->shapes_max, spec->name);
         *ret_ensemble = sl_take(ensemble);
         return 0;
 }
 
 struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
 {
-        if (ensemble)
-                sl_fair_free(ensemble->waiting);
+        if (!ensemble)
+                return NULL;
+        sl_fair_free(ensemble->waiting);
+        sl_shapes_free(ensemble->shapes);
         free(ensemble);
         return NULL;
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct sl_model;
+struct sl_shapes;
 
 struct sl_ensemble {
         char name[64];
@@ -31,10 +32,15 @@ struct sl_ensemble {
         struct sl_served_port outputs[SL_MEMBERS_MAX];
         uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
         uint64_t window_samples; /* broadcast and not finished: beyond, the fair queue holds requests back */
+        bool is_shape;           /* it serves the open ensemble at open_index, at these sizes */
+        uint32_t open_index;
+        int64_t sizes[SL_SYMBOLS_MAX];
 
         /* dispatcher */
         struct sl_fair *waiting;
-        uint32_t in_flight; /* requests */
+        struct sl_shapes *shapes; /* of an open ensemble, else NULL */
+        bool attached;            /* requests of the open ensemble come here */
+        uint32_t in_flight;       /* requests */
         uint64_t samples_out;
         bool retired; /* no new requests; told to control when in_flight is 0 */
         struct sl_model_counting counting;

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "broadcaster.h"
 #include "meter.h"
+#include "route.h"
+#include "shapes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -115,6 +117,62 @@ static void give_up_if_cancelled(struct sl_dispatcher *d, struct sl_request *req
                 sl_give_up(d, request, -ECANCELED);
 }
 
+static int admit(const struct sl_channel *channel, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *admission, void **tensors)
+{
+        return sl_admit(entry, descriptors, channel->regions,
+                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, admission, tensors);
+}
+
+/* It counts as the open ensemble's until its sizes are served; its tensors are looked at then. */
+static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ensemble *open, struct sl_shape_slot *slot,
+        const struct sl_entry *entry, void **tensors, uint64_t now_ns)
+{
+        struct sl_request *request = &queue->requests[entry->tag];
+
+        fill_request(request, queue, open, entry, &(struct sl_admission){.samples = entry->samples}, tensors, now_ns);
+        request->entry = *entry;
+        account(d, request);
+        sl_shapes_park(slot, request);
+        give_up_if_cancelled(d, request);
+}
+
+/* Its memory may have changed since: everything is copied and checked anew. */
+static int admit_again(struct sl_request *request, struct sl_ensemble *ensemble)
+{
+        struct sl_descriptor descriptors[SL_TENSORS_MAX];
+        struct sl_admission admission = {0};
+        int r = ensemble->in_flight >= ensemble->queue_requests ? -EBUSY : 0;
+
+        copy_descriptors(
+                request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
+        if (r == 0)
+                r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), &admission,
+                        request->tensors);
+        request->bytes_needed = admission.bytes_needed;
+        request->n_segments = admission.n_segments;
+        return r;
+}
+
+void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble)
+{
+        struct sl_queue *queue = request->queue;
+        int r = admit_again(request, ensemble);
+
+        if (r < 0) {
+                sl_complete(d, request, r);
+                sl_completions_publish(d, queue);
+                return;
+        }
+        request->ensemble->in_flight--;
+        request->ensemble = ensemble;
+        ensemble->in_flight++;
+        request->state = SL_REQUEST_FREE;
+        sl_meter_accepted(request);
+        sl_broadcaster_enqueue(ensemble, request);
+        d->unsettled = true;
+}
+
 /* Return: 0: the request waits; -errno: refused, @ret_bytes_needed with -EMSGSIZE. */
 static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, uint64_t *ret_bytes_needed)
 {
@@ -124,6 +182,7 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
         struct sl_ensemble *ensemble;
         void **tensors =
                 channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
+        struct sl_shape_slot *slot = NULL;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
         uint64_t now = sl_clock_ns();
         int r = find_ensemble(d, entry, &ensemble);
@@ -135,8 +194,13 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
         if (n > queue->map.tensors)
                 return -EINVAL;
         copy_descriptors(queue, entry, n, descriptors);
-        r = sl_admit(entry, descriptors, channel->regions, atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */,
-                ensemble, now, &admission, tensors);
+        if (ensemble->shapes)
+                r = sl_route(d, entry, descriptors, &ensemble, &slot);
+        if (r == 0 && slot)
+                park(d, queue, ensemble, slot, entry, tensors, now);
+        if (r < 0 || slot)
+                return r;
+        r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
         if (r < 0) {
                 *ret_bytes_needed = admission.bytes_needed;
                 return r;

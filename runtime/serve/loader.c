@@ -170,6 +170,8 @@ static int open_plan(struct sl_load *load, struct sl_error *error)
         if (r < 0)
                 return r;
         load->model->info = sl_plan_info(load->model->plan);
+        if (load->model->info->n_symbols)
+                load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
         return 0;
 }
 

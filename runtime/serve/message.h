@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "base/dim_sizes.h"
+
 #include <stdint.h>
 
 /* Dispatcher -> worker: segments of one model to predict. Several segments fit one batch together; one may be of any size. */
@@ -48,6 +50,7 @@ enum sl_command_kind {
         SL_COMMAND_WITHDRAW,       /* index: what is served there retires */
         SL_COMMAND_ADD_MODEL,      /* pointer: struct sl_model, whose workers are ready */
         SL_COMMAND_REMOVE_MODEL,   /* no ensemble uses it; answered by MODEL_GONE */
+        SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
         SL_COMMAND_QUIT,           /* the dispatcher thread returns */
@@ -57,6 +60,9 @@ struct sl_command {
         uint32_t kind; /* enum sl_command_kind */
         uint32_t index;
         void *pointer;
+        int32_t status;
+        uint32_t keep; /* of SHAPE_FAILED: the next request for these sizes ends so too */
+        int64_t sizes[SL_SYMBOLS_MAX];
 };
 
 enum sl_event_kind {
@@ -64,6 +70,8 @@ enum sl_event_kind {
         SL_EVENT_CHANNEL_BROKEN,   /* it broke the protocol: status and text say how; remove it */
         SL_EVENT_ENSEMBLE_RETIRED, /* nothing of it is in flight any more */
         SL_EVENT_MODEL_GONE,
+        SL_EVENT_SHAPE_WANTED,   /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
+        SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
 };
 
@@ -72,4 +80,5 @@ struct sl_event {
         int32_t status;
         void *pointer;
         char text[112];
+        int64_t sizes[SL_SYMBOLS_MAX];
 };

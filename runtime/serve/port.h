@@ -7,7 +7,7 @@
 
 struct sl_served_port {
         struct sl_port port;
-        uint64_t sample_bytes; /* of one sample; of the whole tensor when it has no batch axis */
+        uint64_t sample_bytes; /* of one sample; of the whole tensor when it has no batch axis; at least, in a signature */
 };
 
 /* Return: 0; -EOVERFLOW. */

@@ -150,11 +150,28 @@ static void clear_entry(struct sl_registry *r, struct sl_served *entry)
         *entry = (struct sl_served){.index = index, .generation = generation};
 }
 
+static void withdraw_shapes(struct sl_registry *r, const struct sl_served *open);
+
 static void withdraw(struct sl_registry *r, struct sl_served *entry)
 {
+        withdraw_shapes(r, entry);
         entry->state = SL_SERVED_DRAINING;
         sl_served_publish(r->options.catalogue, entry);
         command(r, SL_COMMAND_WITHDRAW, NULL, entry->index);
+}
+
+/* What is still being loaded goes when it is there. */
+static void withdraw_shapes(struct sl_registry *r, const struct sl_served *open)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if (!entry->is_shape || entry->open != open->index)
+                        continue;
+                entry->orphan = true;
+                if (entry->state == SL_SERVED_READY && !entry->load)
+                        withdraw(r, entry);
+        }
 }
 
 /* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
@@ -182,21 +199,28 @@ static void unload_model(struct sl_registry *r, struct sl_model *model)
         sl_model_free(model);
 }
 
-void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
-{
-        if (event->kind == SL_EVENT_ENSEMBLE_RETIRED)
-                ensemble_retired(r, event->pointer);
-        else if (event->kind == SL_EVENT_MODEL_GONE)
-                unload_model(r, event->pointer);
-}
-
 /* ---- coming up ---- */
+
+/* A model that cannot have these sizes never will; @keep: say so again to who asks again. */
+static void shape_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes, int status, bool keep)
+{
+        struct sl_command command = {
+                .kind = SL_COMMAND_SHAPE_FAILED, .index = open, .status = keep ? -EINVAL : status, .keep = keep};
+
+        memcpy(command.sizes, sizes, sizeof(command.sizes));
+        sl_dispatcher_command(r->options.dispatcher, &command);
+}
 
 static void fail(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
 {
         report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
         entry->load = sl_load_free(entry->load);
         entry->replace = false;
+        if (entry->is_shape && !entry->ensemble) {
+                shape_failed(r, entry->open, entry->sizes, status, true);
+                clear_entry(r, entry);
+                return;
+        }
         if (!entry->ensemble)
                 entry->state = SL_SERVED_FAILED;
         else
@@ -229,6 +253,11 @@ static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ense
                 report(r, 1, "model-without-histograms", entry, error.text);
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 ensemble->members[m]->refs++;
+        ensemble->is_shape = entry->is_shape;
+        ensemble->open_index = entry->open;
+        memcpy(ensemble->sizes, entry->sizes, sizeof(ensemble->sizes));
+        if (entry->ensemble)
+                withdraw_shapes(r, entry);
         entry->ensemble = ensemble;
         entry->state = SL_SERVED_READY;
         entry->replace = false;
@@ -345,6 +374,10 @@ static int serve_model(struct sl_registry *r, struct sl_served *entry, struct sl
         entry->model = model;
         serve(r, entry, ensemble);
         report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
+        if (entry->orphan) {
+                withdraw(r, entry);
+                return 0;
+        }
         rebuild_ensembles(r, entry->own.name);
         answer(r, entry, 0, replaced ? "replaced" : "ready");
         return 0;
@@ -516,6 +549,114 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
         return busy;
 }
 
+/* ---- sizes of open dimensions ---- */
+
+/* "bert[128]", "detector[480x640]". Return: 0; -ENAMETOOLONG. */
+static int name_shape(const struct sl_served *open, const struct sl_plan_info *info, const int64_t *sizes, char *ret_name)
+{
+        size_t used = (size_t)snprintf(ret_name, SL_MODEL_NAME_BYTES, "%s", open->own.name);
+
+        for (uint32_t i = 0; i < info->n_symbols && used < SL_MODEL_NAME_BYTES; i++)
+                used += (size_t)snprintf(ret_name + used, SL_MODEL_NAME_BYTES - used, "%s%lld", i ? "x" : "[", (long long)sizes[i]);
+        return used + 1 < SL_MODEL_NAME_BYTES ? (strcat(ret_name, "]"), 0) : -ENAMETOOLONG;
+}
+
+/* The open model's specification with sizes, under a name and a stamp of its own. */
+static int specify_shape(
+        const struct sl_served *open, const int64_t *sizes, char *name, struct sl_model_spec *ret_spec, struct sl_error *error)
+{
+        const struct sl_plan_info *info = open->model->info;
+        int result = name_shape(open, info, sizes, name);
+
+        if (result < 0)
+                return sl_error_set(
+                        error, ENAMETOOLONG, "a name with its sizes is longer than %u characters", SL_MODEL_NAME_BYTES - 1);
+        *ret_spec = open->own.spec;
+        ret_spec->name = name;
+        for (uint32_t i = 0; i < info->n_symbols && result == 0; i++) {
+                result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
+                ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];
+        }
+        return result < 0 ? sl_error_set(
+                                    error, -result, "dimension sizes beside those of the option shapes: at most %d", SL_SYMBOLS_MAX)
+                          : 0;
+}
+
+static int want_shape(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+{
+        struct sl_model_spec spec;
+        struct sl_served *entry;
+        char name[SL_MODEL_NAME_BYTES];
+        int result = specify_shape(open, sizes, name, &spec, error);
+
+        if (result == 0)
+                result = want(r, &spec, false, &entry, error);
+        if (result < 0)
+                return result;
+        if (entry->state != SL_SERVED_WAITING)
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
+        entry->is_shape = true;
+        entry->open = open->index;
+        memcpy(entry->sizes, sizes, sizeof(entry->sizes));
+        return 0;
+}
+
+static struct sl_served *open_entry(struct sl_registry *r, const struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].ensemble == ensemble && r->entries[i].state == SL_SERVED_READY)
+                        return &r->entries[i];
+        return NULL;
+}
+
+static void shape_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes)
+{
+        struct sl_served *open = open_entry(r, ensemble);
+        struct sl_error error;
+        int result;
+
+        if (!open) /* it has retired, and nobody waits in it */
+                return;
+        result = want_shape(r, open, sizes, &error);
+        if (result < 0) {
+                report(r, 1, "shape-not-loaded", open, error.text);
+                shape_failed(r, open->index, sizes, result, false);
+                return;
+        }
+        sl_registry_advance(r);
+}
+
+/* It may have been unloaded, or replaced, by others meanwhile. */
+static void shape_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if (entry->is_shape && entry->ensemble == ensemble && entry->state == SL_SERVED_READY && !entry->load)
+                        withdraw(r, entry);
+        }
+}
+
+void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
+{
+        switch ((enum sl_event_kind)event->kind) {
+        case SL_EVENT_ENSEMBLE_RETIRED:
+                ensemble_retired(r, event->pointer);
+                break;
+        case SL_EVENT_MODEL_GONE:
+                unload_model(r, event->pointer);
+                break;
+        case SL_EVENT_SHAPE_WANTED:
+                shape_wanted(r, event->pointer, event->sizes);
+                break;
+        case SL_EVENT_SHAPE_UNWANTED:
+                shape_unwanted(r, event->pointer);
+                break;
+        default:
+                break;
+        }
+}
+
 /* ---- what is asked for ---- */
 
 /* A core that the dispatcher has too is nobody's own. */
@@ -568,6 +709,8 @@ int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
         }
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 entry = &r->entries[i];
+                if (entry->is_shape)
+                        continue;
                 if (entry->state == SL_SERVED_READY && !entry->load && !find_spec(specs, n, entry->own.name))
                         withdraw(r, entry);
                 else if (entry->state == SL_SERVED_FAILED && !find_spec(specs, n, entry->own.name))

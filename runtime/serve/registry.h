@@ -7,6 +7,8 @@
  *                               |           |          |
  *                               +-----------+--> FAILED    READY --unload--> DRAINING --> (none)
  *
+ * Sizes of an open model that a request asked for are an entry of their own, named "bert[128]", which ends with the open one.
+ *
  * A loaded model (struct sl_model) is shared by its own entry and by the ensembles that have it as member. When a model is
  * replaced, every ensemble that uses it is made anew and takes the place of the old one; the old ones drain.
  */
@@ -62,7 +64,7 @@ int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t 
 void sl_registry_advance(struct sl_registry *registry);
 void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
 
-/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE. */
+/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
 
 /* True while anything is waiting or loading. @ret_failed: entries that are FAILED. */

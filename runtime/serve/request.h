@@ -4,19 +4,23 @@
  *
  *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_dispatcher_complete()--> FREE
  *     WAITING --verdict, no segment out--> FREE
+ *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
  *
  * Owner: the dispatcher. Workers read the fields above `verdict`, which do not change from the first broadcast to the last
  * message of the last segment, and `verdict` itself.
  */
 #pragma once
 
+#include "layout.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
 struct sl_ensemble;
 struct sl_queue;
+struct sl_shape_slot;
 
-enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
+enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_PARKED, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
 
 struct sl_request {
         struct sl_queue *queue;
@@ -40,7 +44,10 @@ struct sl_request {
 
         uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
 
-        struct sl_request *next, *previous; /* in its flow of the fair queue */
+        struct sl_request *next, *previous; /* in its flow of the fair queue, or in its slot */
+        uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */
+        struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again */
+        struct sl_entry entry;
 };
 
 static inline int32_t sl_request_verdict(const struct sl_request *request)

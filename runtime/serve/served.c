@@ -55,7 +55,7 @@ static void publish_port(struct sl_catalogue_port *to, const struct sl_served_po
         to->rank = (uint8_t)from->port.shape.rank;
         to->batch_axis = (uint8_t)from->port.batch_axis;
         for (uint32_t i = 0; i < from->port.shape.rank; i++)
-                to->dims[i] = i == from->port.batch_axis ? -1 : (int32_t)from->port.shape.dims[i];
+                to->dims[i] = from->port.shape.dims[i] < 0 ? -1 : (int32_t)from->port.shape.dims[i];
 }
 
 void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *entry)

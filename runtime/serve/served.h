@@ -45,6 +45,11 @@ struct sl_served {
         bool compiled;                /* of the load: its fd is no longer watched */
         uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
+
+        bool is_shape; /* it serves the open entry at `open`, at these sizes; nobody's repository knows it */
+        bool orphan;   /* and that one is gone: it is not served any more once it is loaded */
+        uint32_t open;
+        int64_t sizes[SL_SYMBOLS_MAX];
 };
 
 /* Copies a spec with everything that it points to. */

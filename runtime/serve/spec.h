@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define SL_MEMBERS_MAX 32
+#define SL_SHAPES_MAX  64 /* combinations of sizes of one model with open dimensions */
 
 /* How the members' predictions become one (ensemble paper, section II.C.2). */
 #define SL_RULES(X)                                                                                                                \
@@ -34,8 +35,9 @@ struct sl_model_spec {
         const char *path; /* .../lenet/1/model.onnx; NULL for an ensemble */
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
-        uint32_t workers; /* data-parallel instances */
-        uint32_t warmup;  /* runs per instance before it is ready */
+        uint32_t workers;    /* data-parallel instances */
+        uint32_t warmup;     /* runs per instance before it is ready */
+        uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
 
         /* An ensemble: */
         const char *const *members; /* names of models */

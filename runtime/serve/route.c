@@ -1,0 +1,122 @@
+#include "route.h"
+
+#include "message.h"
+#include "request.h"
+#include "shapes.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What made room is unloaded; its slot is another's at once. */
+static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_shape_slot **ret_slot)
+{
+        struct sl_shape_slot *slot = sl_shapes_room(open->shapes);
+
+        if (!slot)
+                return -EBUSY;
+        if (slot->state == SL_SHAPE_READY && sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes) < 0)
+                return -EBUSY;
+        if (slot->state == SL_SHAPE_READY)
+                slot->ensemble->attached = false;
+        *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+        if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes) < 0)
+                return -EBUSY;
+        slot->state = SL_SHAPE_LOADING;
+        d->shapes_loading++;
+        memcpy(slot->sizes, sizes, sizeof(slot->sizes));
+        *ret_slot = slot;
+        return 0;
+}
+
+int sl_route(struct sl_dispatcher *d, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
+{
+        struct sl_ensemble *open = *ensemble;
+        struct sl_shape_slot *slot;
+        int64_t sizes[SL_SYMBOLS_MAX];
+        int r = sl_shapes_sizes(open, entry, descriptors, sizes);
+
+        if (r < 0)
+                return r;
+        slot = sl_shapes_find(open->shapes, sizes);
+        if (!slot)
+                r = ask(d, open, sizes, &slot);
+        else if (slot->state == SL_SHAPE_FAILED)
+                r = slot->status;
+        if (r < 0)
+                return r;
+        sl_shapes_touch(open->shapes, slot);
+        *ensemble = slot->state == SL_SHAPE_READY ? slot->ensemble : open;
+        *ret_slot = slot->state == SL_SHAPE_READY ? NULL : slot;
+        return 0;
+}
+
+/* NULL when what is served there has changed meanwhile. */
+static struct sl_ensemble *open_at(const struct sl_dispatcher *d, uint32_t index)
+{
+        struct sl_ensemble *open = index < SL_CATALOGUE_MODELS ? d->served[index] : NULL;
+
+        return open && open->shapes ? open : NULL;
+}
+
+static void end_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, int32_t status)
+{
+        while (slot->first) {
+                struct sl_queue *queue = slot->first->queue;
+
+                sl_give_up(d, slot->first, status);
+                sl_completions_publish(d, queue);
+        }
+}
+
+void sl_route_attach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
+{
+        struct sl_ensemble *open = ensemble->is_shape ? open_at(d, ensemble->open_index) : NULL;
+        struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, ensemble->sizes) : NULL;
+
+        if (!open || (!slot && !(slot = sl_shapes_room(open->shapes))))
+                return;
+        if (slot->state == SL_SHAPE_READY && slot->ensemble != ensemble)
+                return; /* it can be asked for by its own name */
+        d->shapes_loading -= slot->state == SL_SHAPE_LOADING;
+        slot->state = SL_SHAPE_READY;
+        slot->ensemble = ensemble;
+        memcpy(slot->sizes, ensemble->sizes, sizeof(slot->sizes));
+        sl_shapes_touch(open->shapes, slot);
+        ensemble->attached = true;
+        while (slot->first) {
+                struct sl_request *request = slot->first;
+
+                sl_shapes_unpark(request);
+                sl_intake_again(d, request, ensemble);
+        }
+}
+
+void sl_route_detach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
+{
+        struct sl_ensemble *open = ensemble->attached ? open_at(d, ensemble->open_index) : NULL;
+        struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, ensemble->sizes) : NULL;
+
+        if (slot && slot->ensemble == ensemble)
+                *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+        ensemble->attached = false;
+        for (uint32_t i = 0; ensemble->shapes && i < ensemble->shapes->n_slots; i++) {
+                d->shapes_loading -= ensemble->shapes->slots[i].state == SL_SHAPE_LOADING;
+                end_parked(d, &ensemble->shapes->slots[i], -ECANCELED);
+        }
+}
+
+void sl_route_fail(struct sl_dispatcher *d, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep)
+{
+        struct sl_ensemble *open = open_at(d, index);
+        struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, sizes) : NULL;
+
+        if (!slot || slot->state != SL_SHAPE_LOADING)
+                return;
+        d->shapes_loading--;
+        slot->state = SL_SHAPE_FAILED;
+        slot->status = status;
+        end_parked(d, slot, status);
+        if (!keep)
+                *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+}

@@ -1,0 +1,26 @@
+/*
+ * From an open ensemble to the ensemble of a request's sizes (shapes.h): the dispatcher's side of it. The other side is the
+ * registry, which is told what is wanted by events and says what became of it by commands. Dispatcher only.
+ */
+#pragma once
+
+#include "dispatcher_state.h"
+
+struct sl_shape_slot;
+
+/*
+ * *@ensemble, which is open, becomes what serves these sizes and *@ret_slot NULL; or it stays, and the request has to be parked in
+ * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; what the sizes failed with.
+ */
+int sl_route(struct sl_dispatcher *dispatcher, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);
+
+/* @ensemble serves from now on: if it is for sizes of an open one, that one's requests go there. */
+void sl_route_attach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+
+/* @ensemble takes no new requests: it leaves its slot; if it is open, what waits in its slots ends. */
+void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+
+/* There will be no ensemble for sizes of the open one at @index: its requests end with @status. */
+void sl_route_fail(
+        struct sl_dispatcher *dispatcher, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep);

@@ -1,0 +1,127 @@
+#include "shapes.h"
+
+#include "ensemble.h"
+#include "layout.h"
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, struct sl_shapes **ret_shapes)
+{
+        struct sl_shapes *shapes = calloc(1, sizeof(*shapes) + n_slots * sizeof(shapes->slots[0]));
+
+        if (!shapes)
+                return -ENOMEM;
+        shapes->n_symbols = n_symbols;
+        shapes->n_slots = n_slots;
+        *ret_shapes = shapes;
+        return 0;
+}
+
+struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes)
+{
+        free(shapes);
+        return NULL;
+}
+
+/* One dimension of an input: the batch, a number that the model says, or the size of a symbol, the same wherever it stands. */
+static int read_dim(const struct sl_port *port, uint32_t axis, uint32_t dim, uint32_t samples, int64_t *sizes)
+{
+        uint8_t symbol = port->symbols[axis];
+
+        if (axis == port->batch_axis)
+                return dim == samples ? 0 : -EINVAL;
+        if (symbol == SL_PORT_NO_SYMBOL)
+                return dim == port->shape.dims[axis] ? 0 : -EINVAL;
+        if (dim == 0 || (sizes[symbol] && sizes[symbol] != dim))
+                return -EINVAL;
+        sizes[symbol] = dim;
+        return 0;
+}
+
+static int read_input(const struct sl_port *port, const struct sl_descriptor *descriptor, uint32_t samples, int64_t *sizes)
+{
+        int r = descriptor->dtype == port->dtype && descriptor->rank == port->shape.rank ? 0 : -EINVAL;
+
+        for (uint32_t i = 0; i < port->shape.rank && r == 0; i++)
+                r = read_dim(port, i, descriptor->dims[i], samples, sizes);
+        return r;
+}
+
+int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        int64_t ret_sizes[SL_SYMBOLS_MAX])
+{
+        int r = entry->n_inputs == open->n_inputs && entry->n_outputs == open->n_outputs && entry->samples ? 0 : -EINVAL;
+
+        memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
+        for (uint32_t i = 0; i < open->n_inputs && r == 0; i++)
+                r = read_input(&open->inputs[i].port, &descriptors[i], entry->samples, ret_sizes);
+        return r;
+}
+
+struct sl_shape_slot *sl_shapes_find(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX])
+{
+        for (uint32_t i = 0; i < shapes->n_slots; i++) {
+                struct sl_shape_slot *slot = &shapes->slots[i];
+
+                if (slot->state != SL_SHAPE_FREE && memcmp(slot->sizes, sizes, sizeof(slot->sizes)) == 0)
+                        return slot;
+        }
+        return NULL;
+}
+
+static bool is_idle(const struct sl_shape_slot *slot)
+{
+        return slot->state == SL_SHAPE_FAILED || (slot->state == SL_SHAPE_READY && slot->ensemble->in_flight == 0);
+}
+
+struct sl_shape_slot *sl_shapes_room(struct sl_shapes *shapes)
+{
+        struct sl_shape_slot *oldest = NULL;
+
+        for (uint32_t i = 0; i < shapes->n_slots; i++) {
+                struct sl_shape_slot *slot = &shapes->slots[i];
+
+                if (slot->state == SL_SHAPE_FREE)
+                        return slot;
+                if (is_idle(slot) && (!oldest || slot->used < oldest->used))
+                        oldest = slot;
+        }
+        return oldest;
+}
+
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot)
+{
+        slot->used = ++shapes->turn;
+}
+
+void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request)
+{
+        request->state = SL_REQUEST_PARKED;
+        request->slot = slot;
+        request->next = NULL;
+        request->previous = slot->last;
+        if (slot->last)
+                slot->last->next = request;
+        else
+                slot->first = request;
+        slot->last = request;
+}
+
+void sl_shapes_unpark(struct sl_request *request)
+{
+        struct sl_shape_slot *slot = request->slot;
+
+        if (request->previous)
+                request->previous->next = request->next;
+        else
+                slot->first = request->next;
+        if (request->next)
+                request->next->previous = request->previous;
+        else
+                slot->last = request->previous;
+        request->slot = NULL;
+        request->next = request->previous = NULL;
+}

@@ -1,0 +1,62 @@
+/*
+ * The sizes for which an open ensemble has been asked: one whose model has open dimensions beside the batch ("sequence"). It
+ * computes nothing itself. Each combination of sizes is a model of its own ("bert[128]"), compiled when it is asked for the first
+ * time; requests for it wait in its slot meanwhile, and all others go on. Slots are bounded: the one that was used longest ago
+ * makes room. Dispatcher only, but for sl_shapes_new() and sl_shapes_free().
+ *
+ *     FREE --asked for--> LOADING --served--> READY --made room, unloaded--> FREE
+ *                            |
+ *                            +--failed--> FAILED --made room--> FREE
+ */
+#pragma once
+
+#include "base/dim_sizes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_descriptor;
+struct sl_ensemble;
+struct sl_entry;
+struct sl_request;
+
+enum sl_shape_state { SL_SHAPE_FREE, SL_SHAPE_LOADING, SL_SHAPE_READY, SL_SHAPE_FAILED };
+
+struct sl_shape_slot {
+        enum sl_shape_state state;
+        int32_t status;                /* of FAILED: what its requests end with */
+        int64_t sizes[SL_SYMBOLS_MAX]; /* 0 behind the symbols that there are */
+        struct sl_ensemble *ensemble;  /* of READY */
+        struct sl_request *first, *last;
+        uint64_t used; /* turn of the last request */
+};
+
+struct sl_shapes {
+        uint32_t n_symbols, n_slots;
+        uint64_t turn;
+        struct sl_shape_slot slots[];
+};
+
+/* Return: 0, -ENOMEM. */
+int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, struct sl_shapes **ret_shapes);
+struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes);
+
+/*
+ * The sizes that a request has, from private copies of its entry and of its inputs' descriptors. Return: 0; -EINVAL a count, type,
+ * rank or dimension that the signature does not allow, or one symbol with two sizes.
+ */
+int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        int64_t ret_sizes[SL_SYMBOLS_MAX]);
+
+/* The slot of these sizes; NULL. */
+struct sl_shape_slot *sl_shapes_find(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX]);
+
+/* A FREE slot, or the one used longest ago in which nothing is in flight; NULL when there is neither. */
+struct sl_shape_slot *sl_shapes_room(struct sl_shapes *shapes);
+
+/* This slot was asked for just now. */
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot);
+
+/* FREE -> PARKED, behind those that wait already; and out of the slot again, in any order (the state stays). */
+void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request);
+void sl_shapes_unpark(struct sl_request *request);

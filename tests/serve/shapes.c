@@ -1,0 +1,239 @@
+/*
+ * A model whose inputs have open dimensions beside the batch: each request brings its sizes, which are compiled when they are asked
+ * for. A runtime in this process.
+ */
+#include "builder.h"
+#include "service.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct scene {
+        struct service service;
+        char model[96], program[96];
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *open;
+        struct starling_tensor input, output;
+};
+
+static void write_file(const char *path, const void *bytes, size_t n, mode_t mode)
+{
+        FILE *file = fopen(path, "wb");
+
+        cr_assert(file && fwrite(bytes, 1, n, file) == n);
+        fclose(file);
+        chmod(path, mode);
+}
+
+/* y [N, M, 3] = x [N, M, 3] + c [4, 1]: M is 4, or 1, which broadcasts. */
+static void write_model(struct scene *s)
+{
+        struct builder *b = builder_new(13);
+        size_t n_bytes;
+        const uint8_t *bytes;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_floats(b, "c", DIMS(4, 1), (float[]){10, 20, 30, 40});
+        builder_node(b, "Add", "x,c", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -1, 3));
+        bytes = builder_pack(b, &n_bytes);
+        write_file(s->model, bytes, n_bytes, 0600);
+        builder_free(b);
+}
+
+/* y = -x: any size will do. */
+static void write_easy_model(struct scene *s)
+{
+        struct builder *b = builder_new(13);
+        size_t n_bytes;
+        const uint8_t *bytes;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_node(b, "Neg", "x", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        bytes = builder_pack(b, &n_bytes);
+        write_file(s->model, bytes, n_bytes, 0600);
+        builder_free(b);
+}
+
+static void begin(struct scene *s, void (*write_it)(struct scene *))
+{
+        memset(s, 0, sizeof(*s));
+        service_init(&s->service);
+        snprintf(s->model, sizeof(s->model), "%s/model.onnx", s->service.directory);
+        snprintf(s->program, sizeof(s->program), "%s/compiler", s->service.directory);
+        write_it(s);
+        s->service.specs[1].name = "open";
+        s->service.specs[1].path = s->model;
+        s->service.specs[1].shapes_max = 2;
+        s->service.n_specs = 2;
+}
+
+static void start(struct scene *s)
+{
+        service_start(&s->service);
+        s->client = service_connect(&s->service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(s->client, &s->queue, NULL), 0);
+        cr_assert_eq(starling_model_open(s->client, "open", &s->open, NULL), 0, "%s", s->service.log);
+        cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 3, (uint32_t[]){8, 16, 3}, &s->input), 0);
+        cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 3, (uint32_t[]){8, 16, 3}, &s->output), 0);
+        for (int i = 0; i < 8 * 16 * 3; i++)
+                ((float *)s->input.data)[i] = (float)i;
+}
+
+static void end(struct scene *s)
+{
+        starling_close(s->client);
+        unlink(s->model);
+        unlink(s->program);
+        service_stop(&s->service);
+}
+
+static struct starling_request request(struct scene *s, uint32_t samples, uint32_t size)
+{
+        s->input.dims[0] = samples;
+        s->input.dims[1] = size;
+        return (struct starling_request){
+                .model = s->open, .inputs = &s->input, .n_inputs = 1, .outputs = &s->output, .n_outputs = 1};
+}
+
+static int infer(struct scene *s, uint32_t samples, uint32_t size, struct starling_completion *done)
+{
+        struct starling_request wanted = request(s, samples, size);
+
+        return starling_infer(s->queue, &wanted, done);
+}
+
+static void expect_sum(struct scene *s, uint32_t samples, uint32_t size)
+{
+        const float *x = s->input.data, *y = s->output.data;
+        struct starling_completion done;
+
+        cr_assert_eq(infer(s, samples, size, &done), 0, "%s", s->service.log);
+        cr_assert_eq(done.outputs[0].rank, 3);
+        cr_assert_eq(done.outputs[0].dims[0], samples);
+        cr_assert_eq(done.outputs[0].dims[1], 4);
+        for (uint32_t i = 0; i < samples * 12; i++) {
+                uint32_t sample = i / 12, row = i % 12 / 3, from = sample * size * 3 + (size == 1 ? 0 : row * 3) + i % 3;
+
+                cr_assert_eq(y[i], x[from] + 10.0f * (float)(row + 1));
+        }
+}
+
+Test(shapes, each_request_brings_its_own_sizes, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_model);
+        start(&s);
+        expect_sum(&s, 3, 4);
+        expect_sum(&s, 2, 1);
+        expect_sum(&s, 8, 4);
+        end(&s);
+}
+
+Test(shapes, sizes_that_the_model_cannot_have_are_refused_each_time, .timeout = 60)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_model);
+        start(&s);
+        cr_assert_eq(infer(&s, 1, 7, &done), -EINVAL);
+        service_expect_log(&s.service, "open[7]");
+        cr_assert_eq(infer(&s, 1, 7, &done), -EINVAL);
+        expect_sum(&s, 1, 4);
+        end(&s);
+}
+
+Test(shapes, an_output_that_is_too_small_is_told_what_its_sizes_need, .timeout = 60)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_model);
+        start(&s);
+        s.output.bytes = 64;
+        cr_assert_eq(infer(&s, 2, 4, &done), -EMSGSIZE);
+        cr_assert_eq(done.bytes_needed, 2 * 4 * 3 * sizeof(float));
+        cr_assert_eq(infer(&s, 2, 4, &done), -EMSGSIZE);
+        cr_assert_eq(done.bytes_needed, 2 * 4 * 3 * sizeof(float));
+        end(&s);
+}
+
+Test(shapes, the_sizes_used_longest_ago_make_room, .timeout = 60)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        start(&s);
+        for (uint32_t size = 1; size <= 5; size++) {
+                cr_assert_eq(infer(&s, 1, size, &done), 0, "%s", s.service.log);
+                cr_assert_eq(((float *)s.output.data)[3 * size - 1], -(float)(3 * size - 1));
+        }
+        service_expect_log(&s.service, "model-unloaded model=\"open[3]\"");
+        cr_assert_null(strstr(s.service.log, "model-unloaded model=\"open[5]\""));
+        cr_assert_eq(infer(&s, 1, 1, &done), 0, "%s", s.service.log);
+        end(&s);
+}
+
+/* A compiler that never comes to an end for one size. */
+static void hang_for_nine(struct scene *s)
+{
+        char text[512];
+        int n = snprintf(
+                text, sizeof(text), "#!/bin/sh\ncase \"$*\" in *M=9*) exec sleep 1000;; esac\nexec %s \"$@\"\n", COMPILE_CHILD);
+
+        write_file(s->program, text, (size_t)n, 0700);
+        s->service.options.compile_program = s->program;
+        s->service.options.compile_jobs = 2;
+}
+
+Test(shapes, requests_that_wait_for_theirs_hold_up_nobody_and_can_be_cancelled, .timeout = 60)
+{
+        struct starling_completion done;
+        struct starling_request waits;
+        uint64_t id;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        hang_for_nine(&s);
+        start(&s);
+        waits = request(&s, 1, 9);
+        cr_assert_eq(starling_submit(s.queue, &waits, &id), 0);
+        for (uint32_t size = 1; size <= 3; size++)
+                cr_assert_eq(infer(&s, 1, size, &done), 0, "%s", s.service.log);
+        cr_assert_eq(starling_cancel(s.queue, id), 0);
+        cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+        cr_assert_eq(done.id, id);
+        cr_assert_eq(done.status, -ECANCELED);
+        end(&s);
+}
+
+Test(shapes, requests_that_wait_end_with_the_model, .timeout = 60)
+{
+        struct starling_completion done;
+        struct starling_request waits;
+        uint64_t id;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        hang_for_nine(&s);
+        start(&s);
+        waits = request(&s, 1, 9);
+        cr_assert_eq(starling_submit(s.queue, &waits, &id), 0);
+        pthread_mutex_lock(&s.service.specs_lock);
+        s.service.n_specs = 1;
+        pthread_mutex_unlock(&s.service.specs_lock);
+        service_reload(&s.service);
+        cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+        cr_assert_eq(done.status, -ECANCELED);
+        end(&s);
+}
