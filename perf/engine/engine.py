@@ -12,6 +12,7 @@ import glob
 import importlib.metadata
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -81,6 +82,17 @@ def start_peak(options, folder, cpus):
     if runner.error:
         sys.exit(f"engine.py: the matrix product that the peak is measured with: {runner.error}")
     return runner
+
+
+def check_options(options):
+    """A wrong option is said once, not in every row."""
+    command = [options.program, "--model", "none", *(word for option in options.option for word in ("--option", option))]
+    try:
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        sys.exit(f"engine.py: {options.program}: {error.strerror}; build the target starling-engine, or name it with --program")
+    if result.returncode != 0:
+        sys.exit(f"engine.py: {result.stderr.strip()}")
 
 
 def versions():
@@ -176,6 +188,7 @@ def main():
     wanted = max(numbers(options.cores))
     if len(cpus) < wanted:
         sys.exit(f"engine.py: {wanted} cores are wanted, this process may use {len(cpus)}")
+    check_options(options)
     rows, crews = earlier(options.out) if options.resume or options.workers else ([], [])
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         peak = start_peak(options, folder, cpus)
