@@ -15,7 +15,7 @@ static double library_share(const struct sl_node_desc *node)
                 least = weights->dims[0] / groups;
         if (groups == 1)
                 return 0.95;
-        return least == 1 ? 0.28 : least < 32 ? 0.2 : 0.6;
+        return least == 1 ? 0.28 : least < 8 ? 0.17 : least < 16 ? 0.4 : 0.7;
 }
 
 double sl_cost_library(const struct sl_node_desc *node)

@@ -59,6 +59,40 @@ Test(cpu_convolutions, by_tiles_of_four_they_give_what_the_reference_gives)
         check_all(winograds, COUNT(winograds), SL_ALGORITHM_WINOGRAD_4);
 }
 
+static const char *const depthwises[] = {
+        "Conv 2x24x10x10 24x1x3x3 24 group=24 pads=1,1,1,1 +clip",
+        "Conv 1x32x9x9 32x1x3x3 group=32 pads=1,1,1,1",
+        "Conv 1x1x2x4 1x1x3x3 1 group=1 pads=1,1,1,1",
+        "Conv 1x17x7x7 17x1x3x3 17 group=17 pads=1,1,1,1 strides=2,2 +hardswish",
+        "Conv 1x40x14x15 40x1x3x3 40 group=40 pads=0,0,1,1 strides=2,2 +residual",
+        "Conv 1x300x8x8 300x1x3x3 300 group=300 pads=1,1,1,1 +swish",
+        "Conv 2x24x10x10 24x1x5x5 24 group=24 pads=2,2,2,2 +residual +swish",
+        "Conv 1x33x12x11 33x1x5x5 33 group=33 pads=2,2,2,2 strides=2,2 +gelu",
+        "Conv 1x16x8x8 16x1x5x5 16 group=16",
+        "Conv 1x16x3x5 16x1x5x5 16 group=16 pads=4,4,4,4 +relu",
+        "Conv 1x280x5x90 280x1x3x3 280 group=280 pads=1,1,1,1 +residual +relu",
+};
+
+Test(cpu_convolutions, depthwise_they_give_what_the_reference_gives)
+{
+        check_all(depthwises, COUNT(depthwises), SL_ALGORITHM_BLOCKED);
+}
+
+static const char *const grouped[] = {
+        "Conv 2x32x10x10 32x4x3x3 32 group=8 pads=1,1,1,1 +relu",
+        "Conv 1x32x9x9 32x4x3x3 32 group=8 pads=1,1,1,1 strides=2,2 +residual +relu",
+        "Conv 1x24x7x7 24x8x3x3 24 group=3 pads=1,1,1,1",
+        "Conv 1x40x8x6 40x2x3x3 40 group=20 pads=1,1,1,1 +swish",
+        "Conv 1x48x8x9 48x8x3x3 group=6 pads=1,1,1,1 strides=2,2",
+        "Conv 1x12x6x6 12x4x3x3 12 group=3",
+        "Conv 2x512x6x7 512x8x3x3 512 group=64 pads=1,1,1,1 +clip",
+};
+
+Test(cpu_convolutions, with_few_channels_a_group_they_give_what_the_reference_gives)
+{
+        check_all(grouped, COUNT(grouped), SL_ALGORITHM_BLOCKED);
+}
+
 /* What an algorithm declines, and what AUTO never takes. */
 static const char *const not_for_winograd[] = {
         "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=2,2",
@@ -222,6 +256,8 @@ Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
         if (!sl_cpu_has_avx512())
                 cr_skip_test("this processor has no AVX-512");
         sl_cpu_use_one_thread();
+        expect_same_bits("Conv %dx40x9x9 40x1x3x3 40 group=40 pads=1,1,1,1 +swish", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx40x9x9 40x4x3x3 40 group=10 pads=1,1,1,1", SL_ALGORITHM_BLOCKED);
         for (uint32_t algorithm = SL_ALGORITHM_WINOGRAD_2; algorithm <= SL_ALGORITHM_WINOGRAD_4; algorithm++) {
                 expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
                 expect_same_bits("Conv %dx20x4x4 160x20x3x3 160 pads=1,1,1,1 +swish", algorithm);

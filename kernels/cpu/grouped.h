@@ -1,0 +1,40 @@
+/*
+ * Convolutions whose groups have as many filters as channels, and few: depthwise ones (3x3 and 5x5) and groups of 2, 4 or 8
+ * (3x3), with stride 1 or 2, channels last. A tile of a few pixels of the output is summed in registers, sixteen channels at a
+ * time: each pixel of the input is loaded once for all outputs of the tile that it touches, and with groups once for each channel
+ * of a group, which is then spread over the lanes of its group. Pixels outside the image are read from a row of zeros in scratch.
+ * The last tile of a row or column lies over its neighbour where the image does not divide; what both compute is the same.
+ *
+ * Weights are packed as [sixteen filters][channel of the group][tap][filter].
+ */
+#pragma once
+
+#include "backend.h"
+#include "cpu/finish.h"
+
+#include <stdint.h>
+
+struct sl_grouped {
+        int64_t group;                          /* channels of one */
+        int64_t side, stride;                   /* of the window */
+        int64_t batch, height, width, channels; /* of the input */
+        int64_t out_height, out_width;
+        int64_t pad_top, pad_left;
+        int64_t chunk_channels; /* that are computed at a time, a multiple of 16 */
+        bool has_bias;
+        uint32_t residual; /* node input; 0: none */
+        struct sl_finish finish;
+};
+
+/* Of a tile of the output. */
+#define SL_GROUPED_ROWS_MAX 4
+#define SL_GROUPED_COLUMNS  4
+
+/* Rows of a tile: more with groups, whose lanes take their time to spread. */
+static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
+{
+        return d->group > 1 && d->stride == 1 ? 4 : 2;
+}
+
+/* For processors with AVX-512. */
+int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding);

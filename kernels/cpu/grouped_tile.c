@@ -1,0 +1,192 @@
+/*
+ * The tiles of a convolution with groups. For AVX-512.
+ */
+#include "cpu/grouped.h"
+#include "cpu/vector.h"
+
+#include <string.h>
+
+#define INLINE     static inline __attribute__((always_inline))
+#define ROWS_MAX   SL_GROUPED_ROWS_MAX
+#define COLUMNS    SL_GROUPED_COLUMNS
+#define PIXELS_MAX (9 * 9) /* of the input under a tile: 5x5 with stride 2 */
+
+/* One tile: where its pixels lie, at the first channel of the chunk. */
+struct tile {
+        const float *pixels[PIXELS_MAX];
+        const float *weights, *bias, *residual;
+        float *y;
+        int64_t row_floats; /* of the output */
+        int64_t channels;   /* of the chunk */
+};
+
+INLINE void store_tile(const struct sl_grouped *d, const struct tile *t, int rows, const __m512 *sums, int64_t c, __mmask16 mask)
+{
+        const __m512 least = sl_vector_set(d->finish.least), most = sl_vector_set(d->finish.most);
+
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++)
+#pragma GCC unroll 4
+                for (int column = 0; column < COLUMNS; column++) {
+                        int64_t at = row * t->row_floats + column * d->channels + c;
+                        __m512 sum = sums[row * COLUMNS + column];
+
+                        if (t->residual)
+                                sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->residual + at));
+                        _mm512_mask_storeu_ps(t->y + at, mask, sl_vector_clip(sum, least, most));
+                }
+}
+
+/* Adds one pixel of the input to every output of the tile that it touches. */
+INLINE void add_pixel(int side, int stride, int rows, __m512 *sums, const __m512 *weights, __m512 x, int in_row, int in_column)
+{
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++)
+#pragma GCC unroll 4
+                for (int column = 0; column < COLUMNS; column++) {
+                        int y = in_row - row * stride, z = in_column - column * stride;
+
+                        if (y >= 0 && y < side && z >= 0 && z < side)
+                                sums[row * COLUMNS + column] =
+                                        _mm512_fmadd_ps(x, weights[y * side + z], sums[row * COLUMNS + column]);
+                }
+}
+
+/* One channel of each group: every pixel under the tile, and all that it touches. */
+INLINE void add_channel(const struct tile *t, int side, int stride, int rows, bool spread, __m512i lanes, __m512 *sums,
+        const float *packed, int64_t c, __mmask16 mask)
+{
+        const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
+        __m512 weights[25];
+
+#pragma GCC unroll 25
+        for (int tap = 0; tap < side * side; tap++)
+                weights[tap] = _mm512_loadu_ps(packed + tap * SL_VECTOR_FLOATS);
+#pragma GCC unroll 9
+        for (int row = 0; row < in_rows; row++)
+#pragma GCC unroll 11
+                for (int column = 0; column < in_columns; column++) {
+                        __m512 x = _mm512_maskz_loadu_ps(mask, t->pixels[row * in_columns + column] + c);
+
+                        add_pixel(side, stride, rows, sums, weights, spread ? _mm512_permutexvar_ps(lanes, x) : x, row, column);
+                }
+}
+
+INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, bool spread,
+        const float *packed, int64_t c, __mmask16 mask)
+{
+        __m512 bias = t->bias ? _mm512_maskz_loadu_ps(mask, t->bias + c) : _mm512_setzero_ps(), sums[ROWS_MAX * COLUMNS];
+
+#pragma GCC unroll 16
+        for (int i = 0; i < rows * COLUMNS; i++)
+                sums[i] = bias;
+        if (spread) {
+                /* Lane n takes channel k of its own group. */
+                __m512i lanes = _mm512_andnot_si512(_mm512_set1_epi32((int)d->group - 1),
+                        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+
+                for (int64_t k = 0; k < d->group; k++, packed += side * side * SL_VECTOR_FLOATS) {
+                        add_channel(t, side, stride, rows, true, lanes, sums, packed, c, mask);
+                        lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(1));
+                }
+        } else {
+                add_channel(t, side, stride, rows, false, _mm512_setzero_si512(), sums, packed, c, mask);
+        }
+        store_tile(d, t, rows, sums, c, mask);
+}
+
+INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, bool spread)
+{
+        const float *packed = t->weights;
+        int64_t c = 0;
+
+        for (; c + SL_VECTOR_FLOATS <= t->channels; c += SL_VECTOR_FLOATS, packed += d->group * side * side * SL_VECTOR_FLOATS)
+                sum_vector(d, t, side, stride, rows, spread, packed, c, (__mmask16)0xffffu);
+        if (c < t->channels)
+                sum_vector(d, t, side, stride, rows, spread, packed, c, sl_vector_mask(t->channels - c));
+        for (int row = 0; row < rows && d->finish.activation; row++)
+                sl_finish_activate(&d->finish, t->y + row * t->row_floats, d->channels, COLUMNS, t->channels);
+}
+
+/* How far each pixel under a tile lies from the first. */
+INLINE void find_offsets(const struct sl_grouped *d, int in_rows, int in_columns, int64_t *ret_offsets)
+{
+        for (int i = 0; i < in_rows; i++)
+                for (int j = 0; j < in_columns; j++)
+                        ret_offsets[i * in_columns + j] = (i * d->width + j) * d->channels;
+}
+
+/* Pointers to all pixels under the tile whose first output is (row, column). */
+INLINE void find_pixels(const struct sl_grouped *d, const float *image, const float *zeros, const int64_t *offsets, int64_t row,
+        int64_t column, int in_rows, int in_columns, struct tile *t)
+{
+        int64_t top = row * d->stride - d->pad_top, left = column * d->stride - d->pad_left;
+        const float *first = image + (top * d->width + left) * d->channels;
+
+        if (top >= 0 && left >= 0 && top + in_rows <= d->height && left + in_columns <= d->width) {
+                for (int i = 0; i < in_rows * in_columns; i++)
+                        t->pixels[i] = first + offsets[i];
+                return;
+        }
+        for (int i = 0; i < in_rows; i++)
+                for (int j = 0; j < in_columns; j++) {
+                        bool inside = top + i >= 0 && top + i < d->height && left + j >= 0 && left + j < d->width;
+
+                        t->pixels[i * in_columns + j] = inside ? first + offsets[i * in_columns + j] : zeros;
+                }
+}
+
+/* The chunk of channels from @first on, of one sample. */
+INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *binding, int side, int stride, int rows, bool spread,
+        int64_t sample, int64_t first)
+{
+        const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
+        const float *image = (const float *)binding->inputs[0] + sample * d->height * d->width * d->channels + first;
+        struct tile t = {.weights = (const float *)binding->inputs[1] + first * d->group * side * side,
+                .bias = d->has_bias ? (const float *)binding->inputs[2] + first : NULL,
+                .row_floats = d->out_width * d->channels,
+                .channels = d->channels - first < d->chunk_channels ? d->channels - first : d->chunk_channels};
+        int64_t offsets[PIXELS_MAX];
+
+        find_offsets(d, in_rows, in_columns, offsets);
+        for (int64_t row = 0; row < d->out_height; row += rows) {
+                int64_t top = row + rows <= d->out_height ? row : d->out_height - rows;
+
+                for (int64_t column = 0; column < d->out_width; column += COLUMNS) {
+                        int64_t left = column + COLUMNS <= d->out_width ? column : d->out_width - COLUMNS;
+                        int64_t at = ((sample * d->out_height + top) * d->out_width + left) * d->channels + first;
+
+                        find_pixels(d, image, binding->scratch, offsets, top, left, in_rows, in_columns, &t);
+                        t.y = (float *)binding->outputs[0] + at;
+                        t.residual = d->residual ? (const float *)binding->inputs[d->residual] + at : NULL;
+                        run_tile(d, &t, side, stride, rows, spread);
+                }
+        }
+}
+
+#define DEFINE(name, side, stride, rows, spread)                                                                                   \
+        static void name(const struct sl_grouped *d, const struct sl_binding *binding)                                             \
+        {                                                                                                                          \
+                for (int64_t sample = 0; sample < d->batch; sample++)                                                              \
+                        for (int64_t first = 0; first < d->channels; first += d->chunk_channels)                                   \
+                                run_chunk(d, binding, side, stride, rows, spread, sample, first);                                  \
+        }
+
+DEFINE(depthwise_3_1, 3, 1, 2, false)
+DEFINE(depthwise_3_2, 3, 2, 2, false)
+DEFINE(depthwise_5_1, 5, 1, 2, false)
+DEFINE(depthwise_5_2, 5, 2, 2, false)
+DEFINE(grouped_3_1, 3, 1, 4, true)
+DEFINE(grouped_3_2, 3, 2, 2, true)
+
+int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding)
+{
+        memset(binding->scratch, 0, (size_t)d->channels * sizeof(float));
+        if (d->group > 1)
+                (d->stride == 1 ? grouped_3_1 : grouped_3_2)(d, binding);
+        else if (d->side == 3)
+                (d->stride == 1 ? depthwise_3_1 : depthwise_3_2)(d, binding);
+        else
+                (d->stride == 1 ? depthwise_5_1 : depthwise_5_2)(d, binding);
+        return 0;
+}
