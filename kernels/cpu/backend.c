@@ -114,6 +114,8 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
         [SL_OP_GATHER] = &sl_cpu_gather,
+        [SL_OP_QUANTIZE_LINEAR] = &sl_cpu_quantize,
+        [SL_OP_DEQUANTIZE_LINEAR] = &sl_cpu_dequantize,
         [SL_OP_QUANTIZED_ADD] = &sl_cpu_quantized_add,
 };
 

@@ -77,6 +77,8 @@ extern const struct sl_cpu_loop sl_cpu_reduce;
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
+extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */
+extern const struct sl_cpu_loop sl_cpu_dequantize;
 extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
 extern const struct sl_cpu_loop sl_cpu_grouped;    /* Conv with few channels a group, one above all */

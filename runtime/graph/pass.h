@@ -17,7 +17,12 @@ struct sl_graph;
         X(FUSE_BIAS, "fuse-bias", fuse_bias)                   /* Add of a constant vector -> bias of Conv, Gemm, MatMul */        \
         X(FUSE_RESIDUAL, "fuse-residual", fuse_residual)       /* Add of a computed tensor -> epilogue residual */                 \
         X(FUSE_ACTIVATION, "fuse-activation", fuse_activation) /* Relu, Clip, Sigmoid, ... -> epilogue */                          \
-        X(REMOVE_DEAD, "remove-dead", remove_dead)             /* what no output needs */
+        X(UNSIGN_BYTES, "unsign-bytes", unsign_bytes)          /* int8 activations -> uint8 */                                     \
+        X(QUANTIZE_PRODUCTS, "quantize-products", quantize_products) /* Conv, Gemm, MatMul of dequantized bytes -> of bytes */     \
+        X(QUANTIZE_ELEMENTS, "quantize-elements", quantize_elements) /* Add, Relu, Concat, MaxPool, ... the same */                \
+        X(FUSE_QUANTIZED_RESIDUAL, "fuse-quantized-residual", fuse_quantized_residual) /* a sum of bytes -> residual */            \
+        X(FOLD_WEIGHTS, "fold-weights", fold_weights) /* dequantized constants that stayed floats */                               \
+        X(REMOVE_DEAD, "remove-dead", remove_dead)    /* what no output needs */
 
 enum sl_pass {
 #define X(id, name, function) SL_PASS_##id,

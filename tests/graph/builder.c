@@ -185,6 +185,12 @@ Onnx__TensorProto *builder_ints(struct builder *b, const char *name, uint32_t ra
         return initializer(b, raw_tensor(b, name, SL_DTYPE_I64, rank, dims, data));
 }
 
+Onnx__TensorProto *builder_raw(
+        struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims, const void *data)
+{
+        return initializer(b, raw_tensor(b, name, dtype, rank, dims, data));
+}
+
 Onnx__TensorProto *builder_random(struct builder *b, const char *name, uint32_t rank, const int64_t *dims)
 {
         size_t n = 1;

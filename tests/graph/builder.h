@@ -29,6 +29,8 @@ void builder_declare_output(struct builder *b, const char *name, int32_t dtype, 
 /* Initializers with raw data. */
 Onnx__TensorProto *builder_floats(struct builder *b, const char *name, uint32_t rank, const int64_t *dims, const float *data);
 Onnx__TensorProto *builder_ints(struct builder *b, const char *name, uint32_t rank, const int64_t *dims, const int64_t *data);
+Onnx__TensorProto *builder_raw(
+        struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims, const void *data);
 /* Random floats in [-1, 1), the same for the same name. */
 Onnx__TensorProto *builder_random(struct builder *b, const char *name, uint32_t rank, const int64_t *dims);
 
