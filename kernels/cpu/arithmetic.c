@@ -87,6 +87,7 @@ DEFINE_ROW(less_or_equal_i32, int32_t, uint8_t, a <= b)
 
 DEFINE_ROW(and_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
 DEFINE_ROW(or_bool, uint8_t, uint8_t, (a != 0) | (b != 0))
+DEFINE_ROW(xor_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
 
 /* Squares are what Pow is mostly used for, and a product gives the same bits. */
 static void pow_f32(int64_t n, void *result, const void *left, int64_t left_step, const void *right, int64_t right_step)
@@ -146,6 +147,7 @@ static row_function *const rows_i32[SL_OP_COUNT] = {
 static row_function *const rows_bool[SL_OP_COUNT] = {
         [SL_OP_AND] = and_bool,
         [SL_OP_OR] = or_bool,
+        [SL_OP_XOR] = xor_bool,
 };
 
 static row_function *find_row(uint32_t op, uint32_t dtype)

@@ -32,6 +32,21 @@ static inline float bound(float x, float low, float high)
         return risen > high ? high : risen;
 }
 
+/* x * tanh(log(1 + e^x)), which is x to the last bit where e^x would be too large. */
+static inline float mish_of(float x)
+{
+        float e = sl_exp(x < 20.0f ? x : 20.0f), n = e * (e + 2.0f);
+
+        return x > 20.0f ? x : x * (n / (n + 2.0f));
+}
+
+static inline float shrunk(float x, float threshold, float bias)
+{
+        float small = x == x ? 0.0f : x;
+
+        return x < -threshold ? x + bias : x > threshold ? x - bias : small;
+}
+
 DEFINE_FLAT(relu, float, x < 0.0f ? 0.0f : x)
 DEFINE_FLAT(leaky_relu, float, x < 0.0f ? a * x : x)
 DEFINE_FLAT(hard_sigmoid, float, bound(a *x + b, 0.0f, 1.0f))
@@ -53,6 +68,12 @@ DEFINE_FLAT(gelu, float, sl_gelu(x))
 DEFINE_FLAT(gelu_by_tanh, float, sl_gelu_tanh(x))
 DEFINE_FLAT(sine, float, sinf(x))
 DEFINE_FLAT(cosine, float, cosf(x))
+DEFINE_FLAT(selu, float, x > 0.0f ? a * x : b * (sl_exp(x) - 1.0f))
+DEFINE_FLAT(celu, float, x > 0.0f ? x : a * (sl_exp(x / a) - 1.0f))
+DEFINE_FLAT(mish, float, mish_of(x))
+DEFINE_FLAT(thresholded_relu, float, x <= a ? 0.0f : x)
+DEFINE_FLAT(softsign, float, x / (1.0f + fabsf(x)))
+DEFINE_FLAT(shrink, float, shrunk(x, a, b))
 DEFINE_FLAT(invert, uint8_t, !x)
 
 static flat_function *const functions[SL_OP_COUNT] = {
@@ -76,6 +97,12 @@ static flat_function *const functions[SL_OP_COUNT] = {
         [SL_OP_GELU] = gelu,
         [SL_OP_SIN] = sine,
         [SL_OP_COS] = cosine,
+        [SL_OP_SELU] = selu,
+        [SL_OP_CELU] = celu,
+        [SL_OP_MISH] = mish,
+        [SL_OP_THRESHOLDED_RELU] = thresholded_relu,
+        [SL_OP_SOFTSIGN] = softsign,
+        [SL_OP_SHRINK] = shrink,
         [SL_OP_NOT] = invert,
 };
 
@@ -98,6 +125,18 @@ static void read_parameters(const struct sl_node_desc *node, struct unary *unary
         case SL_OP_CLIP:
                 unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_MIN, (double)-INFINITY);
                 unary->b = (float)sl_attrs_float(&node->attrs, SL_ATTR_MAX, (double)INFINITY);
+                break;
+        case SL_OP_SELU:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_GAMMA, 1.05070102214813232421875);
+                unary->b = unary->a * (float)sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 1.67326319217681884765625);
+                break;
+        case SL_OP_CELU:
+        case SL_OP_THRESHOLDED_RELU:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 1);
+                break;
+        case SL_OP_SHRINK:
+                unary->a = (float)sl_attrs_float(&node->attrs, SL_ATTR_LAMBD, 0.5);
+                unary->b = (float)sl_attrs_float(&node->attrs, SL_ATTR_BIAS, 0);
                 break;
         default:
                 break;

@@ -152,14 +152,13 @@ int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *bind
 int sl_ref_shift(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         uint32_t dtype = node->inputs[0].dtype;
-        uint64_t mask = UINT64_MAX >> (64 - 8 * sl_dtype_bytes(dtype));
         bool right = sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0);
         struct sl_ref_walk walk;
 
         walk_inputs(&walk, node);
         for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
-                uint64_t x = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], dtype) & mask;
-                uint64_t by = sl_ref_load_bits(binding->inputs[1], walk.offsets[1], dtype) & mask;
+                uint64_t x = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], dtype);
+                uint64_t by = sl_ref_load_bits(binding->inputs[1], walk.offsets[1], dtype);
 
                 sl_ref_store_bits(binding->outputs[0], i, dtype, by > 63 ? 0 : right ? x >> by : x << by);
         }

@@ -14,6 +14,7 @@
 #define SL_REF_BYTES      (SL_REF_BIT(I8) | SL_REF_BIT(U8))
 #define SL_REF_BOOL       SL_REF_BIT(BOOL)
 #define SL_REF_INTEGERS   (SL_REF_WIDE | SL_REF_BYTES | SL_REF_BIT(I16) | SL_REF_BIT(U16))
+#define SL_REF_UNSIGNED   (SL_REF_BIT(U8) | SL_REF_BIT(U16) | SL_REF_BIT(U32) | SL_REF_BIT(U64))
 #define SL_REF_NUMBERS    (SL_REF_FLOATS | SL_REF_INTEGERS)
 #define SL_REF_ALL        (SL_REF_NUMBERS | SL_REF_BOOL)
 
@@ -134,7 +135,7 @@
         X(IS_NAN, predicate, SL_REF_FLOATS)                                                                                        \
         X(IS_INF, predicate, SL_REF_FLOATS)                                                                                        \
         X(MOD, modulo, SL_REF_NUMBERS)                                                                                             \
-        X(BIT_SHIFT, shift, SL_REF_INTEGERS)                                                                                       \
+        X(BIT_SHIFT, shift, SL_REF_UNSIGNED)                                                                                       \
         X(BITWISE_AND, arithmetic, SL_REF_INTEGERS)                                                                                \
         X(BITWISE_OR, arithmetic, SL_REF_INTEGERS)                                                                                 \
         X(BITWISE_XOR, arithmetic, SL_REF_INTEGERS)                                                                                \
