@@ -1,6 +1,7 @@
 #include "op.h"
 
 #include "base/bytes.h"
+#include "shape/attention.h"
 #include "shape/rules.h"
 
 #include <inttypes.h>
@@ -164,11 +165,24 @@ static bool multiplies(uint32_t op)
                op == SL_OP_QUANTIZED_MATMUL;
 }
 
+/* Each query with each key, each weight with each value. */
+static uint64_t attention_multiply_adds(const struct sl_node_desc *node)
+{
+        struct sl_attention a;
+
+        if (sl_attention_read(node, &a, NULL) || a.batch < 0 || a.rows < 0 || a.keys < 0)
+                return 0;
+        return times(times(times((uint64_t)a.batch, (uint64_t)a.rows), times((uint64_t)a.keys, (uint64_t)a.heads)),
+                (uint64_t)(a.depth + a.width));
+}
+
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
 {
         const struct sl_shape *a = &node->inputs[0].shape, *w = &node->inputs[1].shape;
         uint64_t each, outputs = sl_shape_elements(&node->outputs[0].shape);
 
+        if (node->op == SL_OP_ROW_ATTENTION)
+                return attention_multiply_adds(node);
         if (!multiplies(node->op))
                 return 0;
         if (outputs == UINT64_MAX || !sl_shape_is_static(a) || !sl_shape_is_static(w))

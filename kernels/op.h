@@ -17,6 +17,8 @@
  *   Shape                STARTS and ENDS (lists of one) are `start` and `end`
  *   ConstantOfShape      VALUE (float) and TO (the element type) are the `value` tensor
  *   Reorder              LAYOUT is the layout of the output
+ *   starling.RowAttention   GROUP is the number of heads, SHAPE the length of a query and of a value, STARTS the first columns of
+ *                        queries, keys and values, ALPHA the scale (shape/attention.h); fusion makes it, no file has it
  *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
  *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
@@ -194,7 +196,8 @@ enum {
         X(SCATTER_ND, "ScatterND", 3, 3, 1, scatter_nd, SL_OP_INDEXES | SL_OP_INPLACE | SL_OP_MIXES)                               \
         X(MAX_UNPOOL, "MaxUnpool", 2, 3, 1, max_unpool, SL_OP_INDEXES | SL_OP_MIXES)                                               \
         X(LP_POOL, "LpPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                            \
-        X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)
+        X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                     \
+        X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, SL_OP_LEADING)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

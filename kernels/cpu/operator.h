@@ -76,6 +76,7 @@ extern const struct sl_cpu_loop sl_cpu_gather;
 extern const struct sl_cpu_loop sl_cpu_reduce;
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
+extern const struct sl_cpu_loop sl_cpu_attention; /* starling.RowAttention */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
 extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */
 extern const struct sl_cpu_loop sl_cpu_dequantize;

@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ int sl_graph_new(struct sl_graph **ret_graph)
         if (!graph)
                 return -ENOMEM;
         graph->arena = sl_graph_arena_new();
-        if (!graph->arena) {
+        graph->index = sl_graph_index_new();
+        if (!graph->arena || !graph->index) {
                 sl_graph_free(graph);
                 return -ENOMEM;
         }
@@ -42,6 +44,7 @@ struct sl_graph *sl_graph_free(struct sl_graph *graph)
         if (!graph)
                 return NULL;
         sl_graph_arena_free(graph->arena);
+        sl_graph_index_free(graph->index);
         free(graph->values);
         free(graph->nodes);
         free(graph);
@@ -141,7 +144,21 @@ int sl_graph_set_inputs(struct sl_graph *graph, uint32_t node, const uint32_t *i
                 return -ENOMEM;
         graph->nodes[node].inputs = copy;
         graph->nodes[node].n_inputs = n_inputs;
+        for (uint32_t i = 0; i < n_inputs; i++)
+                sl_graph_index_use(graph->index, inputs[i], node);
         return 0;
+}
+
+void sl_graph_set_input(struct sl_graph *graph, uint32_t node, uint32_t input, uint32_t value)
+{
+        graph->nodes[node].inputs[input] = value;
+        sl_graph_index_use(graph->index, value, node);
+}
+
+void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output, uint32_t value)
+{
+        graph->nodes[node].outputs[output] = value;
+        sl_graph_index_make(graph->index, value, node);
 }
 
 void *sl_graph_alloc(struct sl_graph *graph, uint64_t bytes)
@@ -178,11 +195,25 @@ static void replace(uint32_t *indices, uint32_t n, uint32_t from, uint32_t to)
                         indices[i] = to;
 }
 
+static void replace_inputs_of(struct sl_graph *graph, uint32_t node, uint32_t from, uint32_t to)
+{
+        if (graph->nodes[node].dead || !sl_node_uses(&graph->nodes[node], from))
+                return;
+        replace(graph->nodes[node].inputs, graph->nodes[node].n_inputs, from, to);
+        sl_graph_index_use(graph->index, to, node);
+}
+
 void sl_graph_replace_inputs(struct sl_graph *graph, uint32_t from, uint32_t to)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++)
-                if (!graph->nodes[i].dead)
-                        replace(graph->nodes[i].inputs, graph->nodes[i].n_inputs, from, to);
+        uint32_t state = 0, user;
+
+        if (!sl_graph_index_ready(graph->index, graph)) {
+                for (uint32_t i = 0; i < graph->n_nodes; i++)
+                        replace_inputs_of(graph, i, from, to);
+                return;
+        }
+        while ((user = sl_graph_index_next_user(graph->index, from, &state)) != SL_VALUE_NONE)
+                replace_inputs_of(graph, user, from, to);
 }
 
 void sl_graph_replace_uses(struct sl_graph *graph, uint32_t from, uint32_t to)
@@ -207,32 +238,69 @@ bool sl_node_uses(const struct sl_node *node, uint32_t value)
         return false;
 }
 
+/* Counts @node among the users if it is one that is not there yet. */
+static uint32_t count_user(
+        const struct sl_graph *graph, uint32_t value, uint32_t node, uint32_t *ret_users, uint32_t room, uint32_t n)
+{
+        if (graph->nodes[node].dead || !sl_node_uses(&graph->nodes[node], value))
+                return n;
+        for (uint32_t i = 0; i < n && i < room; i++)
+                if (ret_users[i] == node)
+                        return n;
+        if (n < room)
+                ret_users[n] = node;
+        return n + 1;
+}
+
+uint32_t sl_graph_users(const struct sl_graph *graph, uint32_t value, uint32_t *ret_users, uint32_t room)
+{
+        uint32_t n = 0, state = 0, user;
+
+        if (!sl_graph_index_ready(graph->index, graph)) {
+                for (uint32_t i = 0; i < graph->n_nodes; i++)
+                        n = count_user(graph, value, i, ret_users, room, n);
+                return n;
+        }
+        while ((user = sl_graph_index_next_user(graph->index, value, &state)) != SL_VALUE_NONE)
+                n = count_user(graph, value, user, ret_users, room, n);
+        return n;
+}
+
 uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value)
 {
-        uint32_t user = SL_VALUE_NONE;
+        uint32_t user;
 
         if (sl_graph_is_output(graph, value))
                 return SL_VALUE_NONE;
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                if (graph->nodes[i].dead || !sl_node_uses(&graph->nodes[i], value))
-                        continue;
-                if (user != SL_VALUE_NONE)
-                        return SL_VALUE_NONE;
-                user = i;
-        }
-        return user;
+        return sl_graph_users(graph, value, &user, 1) == 1 ? user : SL_VALUE_NONE;
+}
+
+static bool makes(const struct sl_graph *graph, uint32_t index, uint32_t value)
+{
+        const struct sl_node *node = &graph->nodes[index];
+
+        for (uint32_t k = 0; k < node->n_outputs && !node->dead; k++)
+                if (node->outputs[k] == value)
+                        return true;
+        return false;
 }
 
 uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value)
 {
+        bool ready;
+        uint32_t hint;
+
         if (value == SL_VALUE_NONE || graph->values[value].kind != SL_VALUE_COMPUTED)
                 return SL_VALUE_NONE;
+        ready = sl_graph_index_ready(graph->index, graph);
+        hint = ready ? sl_graph_index_maker(graph->index, value) : SL_VALUE_NONE;
+        if (hint != SL_VALUE_NONE && makes(graph, hint, value))
+                return hint;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                const struct sl_node *node = &graph->nodes[i];
-
-                for (uint32_t k = 0; k < node->n_outputs && !node->dead; k++)
-                        if (node->outputs[k] == value)
-                                return i;
+                if (!makes(graph, i, value))
+                        continue;
+                sl_graph_index_make(graph->index, value, i);
+                return i;
         }
         return SL_VALUE_NONE;
 }

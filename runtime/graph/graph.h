@@ -49,6 +49,7 @@ struct sl_graph {
         uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants) */
         uint32_t *outputs;
         struct sl_graph_arena *arena; /* everything above, and constants; freed at once */
+        struct sl_graph_index *index; /* makers and users; NULL: none */
 };
 
 /* Limits for hostile files. */
@@ -73,10 +74,17 @@ int sl_graph_add_constant(
 int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
         const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node);
 
-/* Names the inputs and outputs of the graph; replaces the inputs of a node. The arrays are copied. -ENOMEM, -E2BIG. */
+/*
+ * Names the inputs and outputs of the graph; replaces the inputs of a node. The arrays are copied. -ENOMEM, -E2BIG.
+ * Inputs change here alone (but for becoming SL_VALUE_NONE): the index of users hears of it.
+ */
 int sl_graph_set_ports(
         struct sl_graph *graph, const uint32_t *inputs, uint32_t n_inputs, const uint32_t *outputs, uint32_t n_outputs);
 int sl_graph_set_inputs(struct sl_graph *graph, uint32_t node, const uint32_t *inputs, uint32_t n_inputs);
+void sl_graph_set_input(struct sl_graph *graph, uint32_t node, uint32_t input, uint32_t value);
+
+/* Output @output of the node is @value from now on: the one way that costs no walk when its producer is asked for. */
+void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output, uint32_t value);
 
 /* The same graph with the same indices; constants are shared with @graph, which must outlive the copy. -ENOMEM. */
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);
@@ -101,6 +109,9 @@ const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value);
 
 /* The one live node that uses @value and is its only use (not a graph output); SL_VALUE_NONE if not exactly one. */
 uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value);
+
+/* The live nodes that use @value, each once, in no order, as far as @ret_users has room; returns how many there are. */
+uint32_t sl_graph_users(const struct sl_graph *graph, uint32_t value, uint32_t *ret_users, uint32_t room);
 
 /* The live node that makes @value, or SL_VALUE_NONE. */
 uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value);

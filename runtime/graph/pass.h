@@ -13,11 +13,15 @@ struct sl_graph;
 #define SL_PASSES(X)                                                                                                               \
         X(FOLD_CONSTANTS, "fold-constants", fold_constants)    /* nodes whose inputs are all constant */                           \
         X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, double Transpose */    \
+        X(FUSE_GELU, "fuse-gelu", fuse_gelu)                   /* x / 2 * (1 + Erf(x / sqrt(2))) -> Gelu, and its approximation */ \
+        X(FUSE_LAYER_NORM, "fuse-layer-norm", fuse_layer_norm) /* mean, variance, quotient, scale, shift -> LayerNormalization */  \
+        X(FUSE_ATTENTION, "fuse-attention", fuse_attention)    /* products, scale, mask, Softmax over heads -> one node */         \
         X(FOLD_BATCH_NORM, "fold-batch-norm", fold_batch_norm) /* into the Conv or Gemm before it */                               \
         X(FUSE_BIAS, "fuse-bias", fuse_bias)                   /* Add of a constant vector -> bias of Conv, Gemm, MatMul */        \
-        X(FUSE_RESIDUAL, "fuse-residual", fuse_residual)       /* Add of a computed tensor -> epilogue residual */                 \
-        X(FUSE_ACTIVATION, "fuse-activation", fuse_activation) /* Relu, Clip, Sigmoid, ... -> epilogue */                          \
-        X(UNSIGN_BYTES, "unsign-bytes", unsign_bytes)          /* int8 activations -> uint8 */                                     \
+        X(MERGE_PROJECTIONS, "merge-projections", merge_projections) /* of one input, for one attention -> one MatMul */           \
+        X(FUSE_RESIDUAL, "fuse-residual", fuse_residual)             /* Add of a computed tensor -> epilogue residual */           \
+        X(FUSE_ACTIVATION, "fuse-activation", fuse_activation)       /* Relu, Clip, Sigmoid, ... -> epilogue */                    \
+        X(UNSIGN_BYTES, "unsign-bytes", unsign_bytes)                /* int8 activations -> uint8 */                               \
         X(QUANTIZE_PRODUCTS, "quantize-products", quantize_products) /* Conv, Gemm, MatMul of dequantized bytes -> of bytes */     \
         X(QUANTIZE_ELEMENTS, "quantize-elements", quantize_elements) /* Add, Relu, Concat, MaxPool, ... the same */                \
         X(FUSE_QUANTIZED_RESIDUAL, "fuse-quantized-residual", fuse_quantized_residual) /* a sum of bytes -> residual */            \

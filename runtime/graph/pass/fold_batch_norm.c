@@ -62,7 +62,7 @@ static int scale_weights(struct sl_graph *graph, uint32_t index, const struct af
                 to[i] = (float)((double)from[i] * affine->scale[channel_of(node, i, elements, affine->channels)]);
         result = sl_graph_add_constant(graph, old->name, &tensor, to, &weights);
         if (result == 0)
-                graph->nodes[index].inputs[1] = weights;
+                sl_graph_set_input(graph, index, 1, weights);
         return result;
 }
 
@@ -114,7 +114,7 @@ static int fold(struct sl_graph *graph, uint32_t norm, uint32_t host, uint32_t c
                 result = move_bias(graph, host, &affine);
         if (result < 0)
                 return result;
-        graph->nodes[host].outputs[0] = graph->nodes[norm].outputs[0];
+        sl_graph_set_output(graph, host, 0, graph->nodes[norm].outputs[0]);
         graph->nodes[norm].dead = 1;
         graph->values[made].dead = 1;
         return 0;

@@ -69,7 +69,7 @@ static void fuse(struct sl_graph *graph, uint32_t host, uint32_t last, const str
         node->epilogue.activation = activation->activation;
         node->epilogue.act_a = activation->act_a;
         node->epilogue.act_b = activation->act_b;
-        node->outputs[0] = graph->nodes[last].outputs[0];
+        sl_graph_set_output(graph, host, 0, graph->nodes[last].outputs[0]);
         graph->nodes[last].dead = 1;
 }
 
@@ -105,14 +105,11 @@ static bool gated_activation(const struct sl_node *gate, struct sl_epilogue *epi
 }
 
 /* The gate and the product use @made, and nothing else does. */
-static bool used_by_both_alone(const struct sl_graph *graph, uint32_t made, uint32_t gate, uint32_t product)
+static bool used_by_both_alone(const struct sl_graph *graph, uint32_t made)
 {
-        if (sl_graph_is_output(graph, made))
-                return false;
-        for (uint32_t i = 0; i < graph->n_nodes; i++)
-                if (i != gate && i != product && !graph->nodes[i].dead && sl_node_uses(&graph->nodes[i], made))
-                        return false;
-        return true;
+        uint32_t users[2];
+
+        return !sl_graph_is_output(graph, made) && sl_graph_users(graph, made, users, 2) == 2;
 }
 
 static void fuse_product(struct sl_graph *graph, uint32_t index)
@@ -127,7 +124,7 @@ static void fuse_product(struct sl_graph *graph, uint32_t index)
                         continue;
                 if (!gated_activation(&graph->nodes[gate], &activation) || sl_graph_only_user(graph, gated) != index)
                         continue;
-                if (!used_by_both_alone(graph, made, gate, index))
+                if (!used_by_both_alone(graph, made))
                         continue;
                 fuse(graph, host, index, &activation);
                 graph->nodes[gate].dead = 1;

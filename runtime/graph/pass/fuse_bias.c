@@ -33,7 +33,7 @@ static int fuse(struct sl_graph *graph, uint32_t add, uint32_t maker, uint32_t c
         result = sl_bias_write(graph, maker, bias, channels);
         if (result < 0)
                 return result;
-        graph->nodes[maker].outputs[0] = graph->nodes[add].outputs[0];
+        sl_graph_set_output(graph, maker, 0, graph->nodes[add].outputs[0]);
         graph->nodes[add].dead = 1;
         graph->values[made].dead = 1;
         return 0;

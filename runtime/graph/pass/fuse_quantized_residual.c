@@ -56,7 +56,7 @@ static int fuse(struct sl_graph *graph, uint32_t sum, uint32_t host, uint32_t si
         graph->nodes[host].attrs = attrs;
         graph->nodes[host].epilogue = graph->nodes[sum].epilogue;
         graph->nodes[host].epilogue.has_residual = 1;
-        graph->nodes[host].outputs[0] = graph->nodes[sum].outputs[0];
+        sl_graph_set_output(graph, host, 0, graph->nodes[sum].outputs[0]);
         graph->nodes[sum].dead = 1;
         graph->values[made].dead = 1;
         return sl_graph_infer_node(graph, host, error);

@@ -52,7 +52,7 @@ static int fuse(struct sl_graph *graph, uint32_t add, uint32_t host, uint32_t ma
         if (result < 0)
                 return result;
         graph->nodes[host].epilogue.has_residual = 1;
-        graph->nodes[host].outputs[0] = graph->nodes[add].outputs[0];
+        sl_graph_set_output(graph, host, 0, graph->nodes[add].outputs[0]);
         graph->nodes[add].dead = 1;
         graph->values[made].dead = 1;
         return 0;

@@ -66,7 +66,7 @@ static void take_over(struct sl_graph *graph, uint32_t first, uint32_t last)
         if (first == last)
                 return;
         graph->values[graph->nodes[first].outputs[0]].dead = 1;
-        graph->nodes[first].outputs[0] = graph->nodes[last].outputs[0];
+        sl_graph_set_output(graph, first, 0, graph->nodes[last].outputs[0]);
         graph->nodes[last].dead = 1;
 }
 
@@ -136,7 +136,7 @@ static int move_bytes(struct sl_graph *graph, uint32_t value, struct sl_error *e
         if (r < 0)
                 return r;
         if (bytes != SL_VALUE_NONE)
-                graph->nodes[maker].inputs[0] = bytes;
+                sl_graph_set_input(graph, maker, 0, bytes);
         return sl_graph_infer_node(graph, maker, error);
 }
 
@@ -178,7 +178,7 @@ static int rescale_input(
         uint32_t bytes = sl_quantity_bytes(graph, value, &quantity);
 
         if (sl_quantity_equal(&quantity, result)) {
-                graph->nodes[concat].inputs[input] = bytes;
+                sl_graph_set_input(graph, concat, input, bytes);
                 return 0;
         }
         return become_sum(graph, sl_graph_producer(graph, value), &bytes, &quantity, 1, result, &(struct sl_epilogue){0}, error);

@@ -208,7 +208,7 @@ static int rewrite(struct sl_graph *graph, uint32_t index, const struct product 
         graph->nodes[index].attrs = attrs;
         if (p->result_user != SL_VALUE_NONE) {
                 graph->values[graph->nodes[index].outputs[0]].dead = 1;
-                graph->nodes[index].outputs[0] = graph->nodes[p->result_user].outputs[0];
+                sl_graph_set_output(graph, index, 0, graph->nodes[p->result_user].outputs[0]);
                 graph->nodes[p->result_user].dead = 1;
         }
         return sl_graph_infer_node(graph, index, error);

@@ -50,11 +50,11 @@ static uint32_t same_value(const struct sl_graph *graph, const struct sl_node *n
         return undoes(graph, &graph->nodes[producer], node) ? graph->nodes[producer].inputs[0] : SL_VALUE_NONE;
 }
 
-static void rename_output(struct sl_graph *graph, struct sl_node *producer, uint32_t from, uint32_t to)
+static void rename_output(struct sl_graph *graph, uint32_t producer, uint32_t from, uint32_t to)
 {
-        for (uint32_t i = 0; i < producer->n_outputs; i++)
-                if (producer->outputs[i] == from)
-                        producer->outputs[i] = to;
+        for (uint32_t i = 0; i < graph->nodes[producer].n_outputs; i++)
+                if (graph->nodes[producer].outputs[i] == from)
+                        sl_graph_set_output(graph, producer, i, to);
         sl_graph_replace_inputs(graph, from, to);
         graph->values[from].dead = 1;
 }
@@ -72,7 +72,7 @@ static void remove_node(struct sl_graph *graph, uint32_t index, uint32_t same)
                 if (producer == SL_VALUE_NONE || sl_graph_is_output(graph, same))
                         return;
                 node->dead = 1;
-                rename_output(graph, &graph->nodes[producer], same, output);
+                rename_output(graph, producer, same, output);
                 return;
         }
         node->dead = 1;

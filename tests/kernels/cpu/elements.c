@@ -5,6 +5,29 @@
 
 #include <criterion/criterion.h>
 
+/* Heads that share a tensor, masks of every shape, rows and keys that are no multiple of anything. */
+static const char *const attentions[] = {
+        "RowAttention 1x5x24 1x5x24 1x5x24 group=3 shape=8,8",
+        "RowAttention 2x16x96 2x16x96 2x16x96 group=2 shape=16,16 starts=0,32,64 alpha=0.25",
+        "RowAttention 1x17x64 1x33x64 1x33x80 group=4 shape=16,20 alpha=0.25",
+        "RowAttention 1x128x192 1x128x192 1x128x192 group=1 shape=64,64 starts=0,64,128 alpha=0.125",
+        "RowAttention 1x197x64 1x197x64 1x197x64 1x1x1x197 group=1 shape=64,64 alpha=0.125 wide:4",
+        "RowAttention 2x9x30 2x19x30 2x19x34 2x1x1x19 group=2 shape=15,17 alpha=0.5",
+        "RowAttention 2x9x30 2x19x30 2x19x34 2x1x9x19 group=2 shape=15,17",
+        "RowAttention 2x9x30 2x19x30 2x19x34 1x2x9x19 group=2 shape=15,17",
+        "RowAttention 2x9x30 2x19x30 2x19x34 9x1 group=2 shape=15,17",
+        "RowAttention 2x9x30 2x19x30 2x19x34 19 group=2 shape=15,17",
+        "RowAttention 2x9x30 2x19x30 2x19x34 2x1x1x1 group=2 shape=15,17",
+        "RowAttention 1x3x7 1x1x7 1x1x1 group=1 shape=7,1",
+        "RowAttention 1x1x40 1x70x40 1x70x40 group=1 shape=40,40",
+        "RowAttention 1x31x8 1x4700x8 1x4700x8 group=1 shape=8,8 wide:2",
+};
+
+Test(cpu_elements, attention)
+{
+        case_check_all(attentions, sizeof(attentions) / sizeof(attentions[0]));
+}
+
 static const char *const functions[] = {
         "Relu 3x5x7",
         "Relu 2x3x5x7 nhwc",

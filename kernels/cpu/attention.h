@@ -1,0 +1,32 @@
+/*
+ * starling.RowAttention on float32: the flat state of its loop, and the part for AVX-512. Private to attention*.c. Pure; any thread.
+ *
+ * For each head the keys and the values are packed once (gemm.h), then blocks of queries pass by them; scores of a block lie in
+ * scratch and stay in the second-level cache. A row never depends on the others, so a sample has the same bits in any batch.
+ */
+#pragma once
+
+#include "shape/attention.h"
+
+#include <stdbool.h>
+
+struct sl_binding;
+
+struct sl_cpu_attention {
+        struct sl_attention a;
+        int64_t strides[3]; /* from row to row of queries, keys, values */
+        int64_t mask_strides[4];
+        bool has_mask;
+        float scale;
+        int64_t block_rows;                           /* queries at a time */
+        int64_t values_offset, scores_offset, stride; /* of scratch, in floats; from row to row of scores */
+};
+
+/* One head of one sample, by its first query, key, value and output; @mask: of the first row, or NULL. */
+struct sl_cpu_head {
+        const float *queries, *keys, *values, *mask;
+        float *output;
+        float *scratch;
+};
+
+void sl_cpu_attend_512(const struct sl_cpu_attention *state, const struct sl_cpu_head *head);

@@ -1,0 +1,312 @@
+/*
+ * Attention as exporters take it apart becomes one starling.RowAttention, which reads queries, keys and values where a projection left
+ * them and writes rows of all heads:
+ *
+ *     rows [N,S,H*D] -Reshape-> [N,S,H,D] -Transpose-> [N,H,S,D]      for queries and values, [N,H,D,T] for the keys
+ *     MatMul, a scale, the mask added, Softmax over the keys, MatMul
+ *     -Transpose-> [N,S,H,D] -Reshape-> [N,S,H*D]
+ *
+ * The three may lie in one projection, as [N,S,3,H,D] that is split; a scale may stand at the queries, the keys or the scores.
+ */
+#include "pass.h"
+
+#include "base/error.h"
+#include "graph.h"
+#include "pass/match.h"
+#include "shape/attention.h"
+
+#include <string.h>
+
+#define STEPS_MAX 16 /* that are followed back from a product to the rows */
+
+/* The logical axes of the tensor at hand: which of its dimensions each of them is. */
+enum axis { AXIS_BATCH, AXIS_HEAD, AXIS_ROW, AXIS_COLUMN, AXIS_PART, N_AXES };
+#define NOWHERE UINT32_MAX
+
+/* Where one of the three comes from, while it is followed back. */
+struct source {
+        uint32_t value;
+        uint32_t at[N_AXES]; /* AXIS_PART: NOWHERE, or the dimension from which one part was taken */
+        bool part_is_taken;  /* the dimension of the parts is whole again, behind the split */
+        int64_t part;
+        double scale;
+        int64_t heads, length, first; /* when it has arrived */
+};
+
+static const struct sl_shape *shape_of(const struct sl_graph *graph, uint32_t value)
+{
+        return &graph->values[value].tensor.shape;
+}
+
+static bool back_over_scale(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        double scalar;
+
+        for (uint32_t i = 0; i < 2; i++) {
+                if (!sl_match_scalar(graph, node->inputs[1 - i], &scalar) || (node->op == SL_OP_DIV && (i || scalar == 0)))
+                        continue;
+                s->scale *= node->op == SL_OP_DIV ? 1 / scalar : scalar;
+                s->value = node->inputs[i];
+                return true;
+        }
+        return false;
+}
+
+static bool back_over_transpose(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        uint32_t rank = shape_of(graph, node->inputs[0])->rank;
+
+        for (int axis = 0; axis < N_AXES; axis++)
+                if (s->at[axis] != NOWHERE)
+                        s->at[axis] =
+                                (uint32_t)sl_attrs_ints(&node->attrs, SL_ATTR_PERM, s->at[axis], (int64_t)rank - 1 - s->at[axis]);
+        s->value = node->inputs[0];
+        return true;
+}
+
+/* One dimension more, at @place, of which a part was taken. */
+static bool insert_part(struct source *s, uint32_t place)
+{
+        if (s->at[AXIS_PART] != NOWHERE)
+                return false;
+        for (int axis = 0; axis < AXIS_PART; axis++)
+                s->at[axis] += s->at[axis] >= place;
+        s->at[AXIS_PART] = place;
+        return true;
+}
+
+static int64_t wrapped(int64_t axis, uint32_t rank)
+{
+        return axis < 0 ? axis + (int64_t)rank : axis;
+}
+
+static bool back_over_squeeze(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        uint32_t rank = shape_of(graph, node->inputs[0])->rank;
+
+        s->value = node->inputs[0];
+        return axes && axes->count == 1 && rank == 5 && insert_part(s, (uint32_t)wrapped(axes->ints[0], rank));
+}
+
+static bool back_over_split(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        int64_t axis = wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), shape_of(graph, node->inputs[0])->rank);
+
+        if (s->part_is_taken || axis != s->at[AXIS_PART] || shape_of(graph, node->inputs[0])->dims[axis] != node->n_outputs)
+                return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (node->outputs[i] == s->value)
+                        s->part = i;
+        s->part_is_taken = true;
+        s->value = node->inputs[0];
+        return true;
+}
+
+/* One index along an axis, which vanishes. */
+static bool back_over_gather(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        const struct sl_shape *in = shape_of(graph, node->inputs[0]);
+        const struct sl_value *index = &graph->values[node->inputs[1]];
+        int64_t axis = wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), in->rank);
+
+        if (in->rank != 5 || index->kind != SL_VALUE_CONSTANT || index->tensor.dtype != SL_DTYPE_I64 || index->tensor.shape.rank)
+                return false;
+        memcpy(&s->part, index->data, sizeof(s->part));
+        s->part = wrapped(s->part, (uint32_t)in->dims[axis]);
+        s->part_is_taken = true;
+        s->value = node->inputs[0];
+        return s->part >= 0 && s->part < in->dims[axis] && insert_part(s, (uint32_t)axis);
+}
+
+/* Rows [N,S,W] seen as [N,S,H,D] or [N,S,parts,H,D]. */
+static bool arrive(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        const struct sl_shape *in = shape_of(graph, node->inputs[0]), *out = shape_of(graph, node->outputs[0]);
+        bool has_part = s->at[AXIS_PART] != NOWHERE;
+        int64_t parts = has_part ? out->dims[2] : 1;
+
+        if (in->rank != 3 || out->rank != 4u + has_part || in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1])
+                return false;
+        if (s->at[AXIS_BATCH] != 0 || s->at[AXIS_ROW] != 1 || s->at[AXIS_HEAD] != 2u + has_part ||
+                s->at[AXIS_COLUMN] != 3u + has_part)
+                return false;
+        if (has_part && (!s->part_is_taken || s->at[AXIS_PART] != 2))
+                return false;
+        s->heads = out->dims[s->at[AXIS_HEAD]];
+        s->length = out->dims[s->at[AXIS_COLUMN]];
+        if (s->heads < 1 || s->length < 1 || parts < 1 || in->dims[0] == SL_DIM_UNKNOWN || in->dims[1] == SL_DIM_UNKNOWN)
+                return false;
+        s->first = s->part * s->heads * s->length;
+        s->value = node->inputs[0];
+        return true;
+}
+
+/* Follows the operand of a product back to its rows. */
+static bool find_rows(const struct sl_graph *graph, uint32_t value, bool transposed, struct source *ret_source)
+{
+        struct source s = {.value = value, .scale = 1, .at = {0, 1, transposed ? 3 : 2, transposed ? 2 : 3, NOWHERE}};
+
+        if (shape_of(graph, value)->rank != 4)
+                return false;
+        for (int step = 0; step < STEPS_MAX; step++) {
+                uint32_t index = sl_graph_producer(graph, s.value);
+                const struct sl_node *node = index == SL_VALUE_NONE ? NULL : &graph->nodes[index];
+                bool on = false;
+
+                if (node && node->op == SL_OP_RESHAPE) {
+                        *ret_source = s;
+                        return node->n_inputs == 1 && arrive(graph, node, ret_source);
+                }
+                if (node && (node->op == SL_OP_MUL || node->op == SL_OP_DIV))
+                        on = back_over_scale(graph, node, &s);
+                else if (node && node->op == SL_OP_TRANSPOSE)
+                        on = back_over_transpose(graph, node, &s);
+                else if (node && node->op == SL_OP_SQUEEZE)
+                        on = back_over_squeeze(graph, node, &s);
+                else if (node && node->op == SL_OP_SPLIT)
+                        on = back_over_split(graph, node, &s);
+                else if (node && node->op == SL_OP_GATHER)
+                        on = back_over_gather(graph, node, &s);
+                if (!on)
+                        return false;
+        }
+        return false;
+}
+
+/* What is known while the nodes are walked back from the output. */
+struct attention {
+        struct source queries, keys, values;
+        uint32_t mask; /* SL_VALUE_NONE: none */
+        double scale;
+};
+
+/* A plain product of two tensors. */
+static const struct sl_node *product_of(const struct sl_graph *graph, uint32_t value)
+{
+        uint32_t index = sl_match_made(graph, value, SL_OP_MATMUL);
+        const struct sl_node *node = index == SL_VALUE_NONE ? NULL : &graph->nodes[index];
+
+        return node && node->n_inputs == 2 && node->epilogue.activation == SL_ACT_NONE && !node->epilogue.has_residual ? node
+                                                                                                                       : NULL;
+}
+
+/* scale * queries * keys */
+static bool match_scores(const struct sl_graph *graph, uint32_t value, struct attention *a)
+{
+        struct source s = {.value = value, .scale = 1};
+        uint32_t index = sl_graph_producer(graph, value);
+        const struct sl_node *product;
+
+        if (index != SL_VALUE_NONE && (graph->nodes[index].op == SL_OP_MUL || graph->nodes[index].op == SL_OP_DIV) &&
+                !back_over_scale(graph, &graph->nodes[index], &s))
+                return false;
+        product = product_of(graph, s.value);
+        if (!product || !find_rows(graph, product->inputs[0], false, &a->queries) ||
+                !find_rows(graph, product->inputs[1], true, &a->keys))
+                return false;
+        a->scale = s.scale * a->queries.scale * a->keys.scale;
+        return true;
+}
+
+static bool is_mask(const struct sl_graph *graph, uint32_t value, uint32_t scores)
+{
+        const struct sl_shape *mask = shape_of(graph, value), *target = shape_of(graph, scores);
+
+        if (graph->values[value].tensor.dtype != graph->values[scores].tensor.dtype || mask->rank > target->rank)
+                return false;
+        for (uint32_t i = 0; i < mask->rank; i++) {
+                int64_t dim = mask->dims[i];
+
+                if (dim != 1 && (dim == SL_DIM_UNKNOWN || dim != target->dims[target->rank - mask->rank + i]))
+                        return false;
+        }
+        return true;
+}
+
+static bool match_masked_scores(const struct sl_graph *graph, uint32_t value, struct attention *a)
+{
+        uint32_t scores, mask;
+
+        a->mask = SL_VALUE_NONE;
+        if (match_scores(graph, value, a))
+                return true;
+        for (int order = 0; sl_match_operands(graph, value, SL_OP_ADD, order, &scores, &mask); order++) {
+                a->mask = mask;
+                if (is_mask(graph, mask, value) && match_scores(graph, scores, a))
+                        return true;
+        }
+        return false;
+}
+
+/* Softmax over the keys, times the values. Nothing else may want the weights: they are not kept. */
+static bool match_sums(const struct sl_graph *graph, uint32_t value, struct attention *a)
+{
+        const struct sl_node *product = product_of(graph, value);
+        uint32_t softmax = product ? sl_match_made(graph, product->inputs[0], SL_OP_SOFTMAX) : SL_VALUE_NONE;
+        int64_t axis;
+
+        if (softmax == SL_VALUE_NONE || sl_graph_only_user(graph, product->inputs[0]) == SL_VALUE_NONE ||
+                shape_of(graph, product->inputs[0])->rank != 4)
+                return false;
+        axis = sl_attrs_int(&graph->nodes[softmax].attrs, SL_ATTR_AXIS, -1);
+        return (axis == -1 || axis == 3) && match_masked_scores(graph, graph->nodes[softmax].inputs[0], a) &&
+               find_rows(graph, product->inputs[1], false, &a->values);
+}
+
+/* The Transpose to [N,S,H,D] in front of the Reshape to rows. */
+static bool match_output(const struct sl_graph *graph, const struct sl_node *reshape, struct attention *a)
+{
+        static const int64_t perm[] = {0, 2, 1, 3};
+        uint32_t index = sl_match_made(graph, reshape->inputs[0], SL_OP_TRANSPOSE);
+        const struct sl_shape *out = shape_of(graph, reshape->outputs[0]);
+
+        if (index == SL_VALUE_NONE || reshape->n_inputs != 1 || out->rank != 3)
+                return false;
+        for (uint32_t i = 0; i < 4; i++)
+                if (sl_attrs_ints(&graph->nodes[index].attrs, SL_ATTR_PERM, i, -1) != perm[i])
+                        return false;
+        return match_sums(graph, graph->nodes[index].inputs[0], a) &&
+               graph->values[reshape->outputs[0]].tensor.dtype == SL_DTYPE_F32;
+}
+
+/* The sources agree with each other and with what the Reshape makes. */
+static bool is_sound(const struct sl_graph *graph, const struct attention *a, uint32_t output)
+{
+        const struct sl_shape *q = shape_of(graph, a->queries.value), *k = shape_of(graph, a->keys.value);
+        const struct sl_shape *v = shape_of(graph, a->values.value), *out = shape_of(graph, output);
+
+        return a->queries.heads == a->keys.heads && a->queries.heads == a->values.heads && a->queries.length == a->keys.length &&
+               a->values.scale == 1 && q->dims[0] == k->dims[0] && q->dims[0] == v->dims[0] && k->dims[1] == v->dims[1] &&
+               out->dims[0] == q->dims[0] && out->dims[1] == q->dims[1] && out->dims[2] == a->values.heads * a->values.length;
+}
+
+static int become_attention(struct sl_graph *graph, uint32_t index, const struct attention *a)
+{
+        uint32_t inputs[] = {a->queries.value, a->keys.value, a->values.value, a->mask};
+        struct sl_attrs *attrs = &graph->nodes[index].attrs;
+        int result = sl_match_become(graph, index, SL_OP_ROW_ATTENTION, inputs, a->mask == SL_VALUE_NONE ? 3 : 4);
+
+        if (result == 0)
+                result = sl_attrs_set_int(attrs, SL_ATTR_GROUP, a->queries.heads);
+        if (result == 0)
+                result = sl_attrs_set_ints(attrs, SL_ATTR_SHAPE, (int64_t[]){a->queries.length, a->values.length}, 2);
+        if (result == 0)
+                result = sl_attrs_set_ints(attrs, SL_ATTR_STARTS, (int64_t[]){a->queries.first, a->keys.first, a->values.first}, 3);
+        return result < 0 ? result : sl_attrs_set_float(attrs, SL_ATTR_ALPHA, a->scale);
+}
+
+int sl_pass_fuse_attention(struct sl_graph *graph, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+                struct attention a;
+
+                if (node->dead || node->op != SL_OP_RESHAPE || !match_output(graph, node, &a) ||
+                        !is_sound(graph, &a, node->outputs[0]))
+                        continue;
+                if (become_attention(graph, i, &a) < 0)
+                        return sl_error_set(error, ENOMEM, "node \"%s\": no memory for an attention", graph->nodes[i].name);
+        }
+        return sl_pass_remove_dead(graph, error);
+}

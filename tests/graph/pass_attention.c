@@ -1,0 +1,179 @@
+/*
+ * Attention as exporters take it apart, with one projection or three, scaled in any place, masked or not.
+ */
+#include "base/error.h"
+#include "pass.h"
+#include "pass_bench.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#define TOKENS 5
+#define HEADS  2
+#define HEAD   4
+#define WIDTH  (HEADS * HEAD)
+
+enum form {
+        SCALE_SCORES = 1, /* divided; else both operands are multiplied by the root */
+        MASKED = 2,
+        SWAPPED = 4, /* mask + scores, root * operand */
+};
+
+static void transpose(struct builder *b, const char *input, const char *output, size_t n, const int64_t *perm)
+{
+        builder_attr_ints(b, builder_node(b, "Transpose", input, output), "perm", n, perm);
+}
+
+static void project(struct builder *b, const char *name, int64_t columns)
+{
+        char weights[16], bias[16], product[16], inputs[64];
+
+        snprintf(weights, sizeof(weights), "w%s", name);
+        snprintf(bias, sizeof(bias), "b%s", name);
+        snprintf(product, sizeof(product), "p%s", name);
+        builder_random(b, weights, DIMS(WIDTH, columns));
+        builder_random(b, bias, DIMS(columns));
+        snprintf(inputs, sizeof(inputs), "x,%s", weights);
+        builder_node(b, "MatMul", inputs, product);
+        snprintf(inputs, sizeof(inputs), "%s,%s", bias, product);
+        builder_node(b, "Add", inputs, name);
+}
+
+/* From q [N,H,S,D], k [N,H,D,S] and v [N,H,S,D] on. */
+static void attend(struct builder *b, int form)
+{
+        builder_floats(b, "root", 0, NULL, (const float[]){0.70710677f});
+        builder_floats(b, "two", 0, NULL, (const float[]){2.0f});
+        builder_random(b, "mask", DIMS(1, 1, 1, TOKENS));
+        if (form & SCALE_SCORES) {
+                builder_node(b, "MatMul", "q,k", "product");
+                builder_node(b, "Div", "product,two", "scaled");
+        } else {
+                builder_node(b, "Mul", form & SWAPPED ? "root,q" : "q,root", "qr");
+                builder_node(b, "Mul", form & SWAPPED ? "root,k" : "k,root", "kr");
+                builder_node(b, "MatMul", "qr,kr", "scaled");
+        }
+        if (form & MASKED)
+                builder_node(b, "Add", form & SWAPPED ? "mask,scaled" : "scaled,mask", "scores");
+        builder_attr_int(b, builder_node(b, "Softmax", form & MASKED ? "scores" : "scaled", "weights"), "axis", -1);
+        builder_node(b, "MatMul", "weights,v", "mixed");
+        transpose(b, "mixed", "turned", DIMS(0, 2, 1, 3));
+        builder_ints(b, "rows", DIMS(3), (const int64_t[]){0, 0, WIDTH});
+        builder_node(b, "Reshape", "turned,rows", "y");
+        builder_output(b, "y");
+}
+
+static struct builder *three_projections(int form)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, TOKENS, WIDTH));
+        builder_ints(b, "heads", DIMS(4), (const int64_t[]){0, 0, HEADS, HEAD});
+        project(b, "a", WIDTH);
+        project(b, "b", WIDTH);
+        project(b, "c", WIDTH);
+        builder_node(b, "Reshape", "a,heads", "ah");
+        builder_node(b, "Reshape", "b,heads", "bh");
+        builder_node(b, "Reshape", "c,heads", "ch");
+        transpose(b, "ah", "q", DIMS(0, 2, 1, 3));
+        transpose(b, "bh", "k", DIMS(0, 2, 3, 1));
+        transpose(b, "ch", "v", DIMS(0, 2, 1, 3));
+        attend(b, form);
+        return b;
+}
+
+static struct builder *one_projection(int form)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, TOKENS, WIDTH));
+        builder_ints(b, "parts", DIMS(5), (const int64_t[]){0, 0, 3, HEADS, HEAD});
+        builder_ints(b, "first", DIMS(1), (const int64_t[]){0});
+        builder_ints(b, "ones", DIMS(3), (const int64_t[]){1, 1, 1});
+        project(b, "a", 3 * WIDTH);
+        builder_node(b, "Reshape", "a,parts", "ah");
+        transpose(b, "ah", "at", DIMS(2, 0, 3, 1, 4));
+        builder_attr_int(b, builder_node(b, "Split", "at,ones", "sq,sk,sv"), "axis", 0);
+        builder_node(b, "Squeeze", "sq,first", "q");
+        builder_node(b, "Squeeze", "sk,first", "key");
+        builder_node(b, "Squeeze", "sv,first", "v");
+        transpose(b, "key", "k", DIMS(0, 1, 3, 2));
+        attend(b, form);
+        return b;
+}
+
+static int to_attention(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = sl_pass_fold_constants(graph, error);
+
+        result = result ? result : sl_pass_fuse_attention(graph, error);
+        return result ? result : sl_pass_fuse_bias(graph, error);
+}
+
+static int to_one_projection(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = to_attention(graph, error);
+
+        return result ? result : sl_pass_merge_projections(graph, error);
+}
+
+#define ELEMENTS (BATCH * TOKENS * WIDTH)
+
+Test(passes, attention_over_three_projections_is_one_node_in_every_form)
+{
+        for (int form = 0; form < 8; form++) {
+                struct builder *b = three_projections(form);
+                struct sl_graph *graph = run_pass(b, to_attention, ELEMENTS, ELEMENTS);
+                char want[1024];
+
+                snprintf(want, sizeof(want),
+                        "pa = MatMul(x [N,5,8], wa [8,8], pa [8]) -> a [N,5,8]\n"
+                        "pb = MatMul(x [N,5,8], wb [8,8], pb [8]) -> b [N,5,8]\n"
+                        "pc = MatMul(x [N,5,8], wc [8,8], pc [8]) -> c [N,5,8]\n"
+                        "y = starling.RowAttention(a [N,5,8], b [N,5,8], c [N,5,8]%s) "
+                        "{group=2, shape=[4,4], starts=[0,0,0], alpha=0.5} -> y [N,5,8]\n",
+                        form & MASKED ? ", mask [1,1,1,5]" : "");
+                expect_text(graph, want);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
+Test(passes, attention_reads_its_parts_out_of_one_projection)
+{
+        struct builder *b = one_projection(SCALE_SCORES);
+        struct sl_graph *graph = run_pass(b, to_attention, ELEMENTS, ELEMENTS);
+
+        expect_text(graph, "pa = MatMul(x [N,5,8], wa [8,24], pa [24]) -> a [N,5,24]\n"
+                           "y = starling.RowAttention(a [N,5,24], a [N,5,24], a [N,5,24]) "
+                           "{group=2, shape=[4,4], starts=[0,8,16], alpha=0.5} -> y [N,5,8]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, projections_of_one_attention_stand_side_by_side)
+{
+        struct builder *b = three_projections(MASKED);
+        struct sl_graph *graph = run_pass(b, to_one_projection, ELEMENTS, ELEMENTS);
+
+        expect_text(graph, "pa = MatMul(x [N,5,8], pa [8,24], pa [24]) -> pa [N,5,24]\n"
+                           "y = starling.RowAttention(pa [N,5,24], pa [N,5,24], pa [N,5,24], mask [1,1,1,5]) "
+                           "{group=2, shape=[4,4], starts=[0,8,16], alpha=0.5} -> y [N,5,8]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* The weights of the attention are an answer of the model themselves. */
+Test(passes, attention_whose_weights_somebody_wants_stays)
+{
+        struct builder *b = three_projections(0);
+        struct sl_error error = {0};
+        struct sl_graph *graph;
+
+        builder_output(b, "weights");
+        graph = builder_import(b);
+        cr_assert_eq(to_attention(graph, &error), 0, "%s", error.text);
+        cr_assert_eq(count_ops(graph, SL_OP_ROW_ATTENTION), 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}

@@ -1,0 +1,190 @@
+/*
+ * Chains of nodes that exporters write for one operator: Gelu and LayerNormalization, with operands in every order.
+ */
+#include "base/error.h"
+#include "pass.h"
+#include "pass_bench.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#define FEATURES 6
+
+static struct builder *rows_builder(void)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, FEATURES));
+        return b;
+}
+
+static void scalar(struct builder *b, const char *name, float value)
+{
+        builder_floats(b, name, 0, NULL, &value);
+}
+
+static void binary(struct builder *b, const char *type, bool swapped, const char *left, const char *right, const char *output)
+{
+        char inputs[128];
+
+        snprintf(inputs, sizeof(inputs), "%s,%s", swapped ? right : left, swapped ? left : right);
+        builder_node(b, type, inputs, output);
+}
+
+static void expect_after(struct builder *b, pass_fn pass, const char *text)
+{
+        struct sl_graph *graph = run_pass(b, pass, BATCH * FEATURES, BATCH * FEATURES);
+
+        expect_text(graph, text);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+static void gelu_scalars(struct builder *b)
+{
+        scalar(b, "root", 1.41421356f);
+        scalar(b, "inverse", 0.70710678f);
+        scalar(b, "one", 1.0f);
+        scalar(b, "half", 0.5f);
+}
+
+#define GELU "y = Gelu(x [N,6]) {approximate=0} -> y [N,6]\n"
+
+Test(passes, gelu_by_erf_is_one_node_in_every_order_of_operands)
+{
+        for (int swapped = 0; swapped < 16; swapped++) {
+                struct builder *b = rows_builder();
+
+                gelu_scalars(b);
+                if (swapped & 1)
+                        builder_node(b, "Div", "x,root", "d");
+                else
+                        binary(b, "Mul", swapped & 2, "x", "inverse", "d");
+                builder_node(b, "Erf", "d", "e");
+                binary(b, "Add", swapped & 4, "e", "one", "a");
+                binary(b, "Mul", swapped & 8, "x", "a", "m");
+                binary(b, "Mul", swapped & 2, "m", "half", "y");
+                builder_output(b, "y");
+                expect_after(b, sl_pass_fuse_gelu, GELU);
+        }
+}
+
+Test(passes, gelu_may_halve_its_argument_or_its_bend_first)
+{
+        for (int form = 0; form < 2; form++) {
+                struct builder *b = rows_builder();
+
+                gelu_scalars(b);
+                builder_node(b, "Div", "x,root", "d");
+                builder_node(b, "Erf", "d", "e");
+                builder_node(b, "Add", "one,e", "a");
+                builder_node(b, "Mul", form ? "half,x" : "a,half", "h");
+                builder_node(b, "Mul", form ? "h,a" : "x,h", "y");
+                builder_output(b, "y");
+                expect_after(b, sl_pass_fuse_gelu, GELU);
+        }
+}
+
+Test(passes, gelu_by_tanh_is_one_node_cubed_by_pow_by_products_or_factored_out)
+{
+        for (int form = 0; form < 3; form++) {
+                struct builder *b = rows_builder();
+
+                gelu_scalars(b);
+                scalar(b, "cubic", 0.044715f);
+                scalar(b, "three", 3.0f);
+                scalar(b, "slope", 0.79788456f);
+                if (form == 0) {
+                        builder_node(b, "Pow", "x,three", "p");
+                } else {
+                        builder_node(b, "Mul", "x,x", "q");
+                        builder_node(b, "Mul", form == 1 ? "x,q" : "q,cubic", "p");
+                }
+                if (form < 2) {
+                        builder_node(b, "Mul", "cubic,p", "c");
+                        builder_node(b, "Add", "c,x", "s");
+                        builder_node(b, "Mul", "s,slope", "t");
+                } else {
+                        builder_node(b, "Add", "one,p", "s");
+                        builder_node(b, "Mul", "slope,x", "v");
+                        builder_node(b, "Mul", "v,s", "t");
+                }
+                builder_node(b, "Tanh", "t", "h");
+                builder_node(b, "Add", "h,one", "a");
+                builder_node(b, "Mul", "x,a", "m");
+                builder_node(b, "Mul", "half,m", "y");
+                builder_output(b, "y");
+                expect_after(b, sl_pass_fuse_gelu, "y = Gelu(x [N,6]) {approximate=1} -> y [N,6]\n");
+        }
+}
+
+Test(passes, what_is_nearly_a_gelu_stays)
+{
+        struct builder *b = rows_builder();
+        struct sl_graph *graph;
+
+        gelu_scalars(b);
+        builder_node(b, "Div", "x,root", "d");
+        builder_node(b, "Erf", "d", "e");
+        builder_node(b, "Add", "e,half", "a");
+        builder_node(b, "Mul", "x,a", "m");
+        builder_node(b, "Mul", "m,half", "y");
+        builder_output(b, "y");
+        graph = run_pass(b, sl_pass_fuse_gelu, BATCH * FEATURES, BATCH * FEATURES);
+        cr_assert_eq(count_ops(graph, SL_OP_GELU), 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* @form: bit 0 d * d instead of Pow, bit 1 the subtraction twice, bit 2 Reciprocal instead of Div, bit 3 operands swapped. */
+static struct builder *norm_builder(int form, const char *shift)
+{
+        struct builder *b = rows_builder();
+        const char *means[] = {"mean", "variance"}, *of[] = {"x", "square"};
+
+        scalar(b, "two", 2.0f);
+        scalar(b, "epsilon", 0.25f);
+        builder_random(b, "scale", DIMS(FEATURES));
+        builder_random(b, "shift", DIMS(FEATURES));
+        for (int i = 0; i < 2; i++) {
+                Onnx__NodeProto *mean;
+
+                if (i) {
+                        builder_node(b, "Sub", "x,mean", "d");
+                        if (form & 2)
+                                builder_node(b, "Sub", "x,mean", "again");
+                        if (form & 1)
+                                builder_node(b, "Mul", form & 2 ? "again,again" : "d,d", "square");
+                        else
+                                builder_node(b, "Pow", form & 2 ? "again,two" : "d,two", "square");
+                }
+                mean = builder_node(b, "ReduceMean", of[i], means[i]);
+                builder_attr_ints(b, mean, "axes", DIMS(-1));
+        }
+        binary(b, "Add", form & 8, "variance", "epsilon", "v");
+        builder_node(b, "Sqrt", "v", "s");
+        if (form & 4)
+                builder_node(b, "Reciprocal", "s", "r");
+        binary(b, form & 4 ? "Mul" : "Div", (form & 12) == 12, "d", form & 4 ? "r" : "s", "n");
+        binary(b, "Mul", form & 8, "n", "scale", "m");
+        binary(b, "Add", form & 8, "m", shift, "y");
+        builder_output(b, "y");
+        return b;
+}
+
+Test(passes, layer_norm_is_one_node_in_every_form)
+{
+        for (int form = 0; form < 16; form++)
+                expect_after(norm_builder(form, "shift"), sl_pass_fuse_layer_norm,
+                        "y = LayerNormalization(x [N,6], scale [6], shift [6]) {axis=-1, epsilon=0.25} -> y [N,6]\n");
+}
+
+Test(passes, what_adds_something_computed_is_no_layer_norm)
+{
+        struct builder *b = norm_builder(0, "x");
+        struct sl_graph *graph = run_pass(b, sl_pass_fuse_layer_norm, BATCH * FEATURES, BATCH * FEATURES);
+
+        cr_assert_eq(count_ops(graph, SL_OP_LAYER_NORM), 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}
