@@ -3,6 +3,7 @@
  * and may lie in any layout: all of that is in the strides of a walk. The loops promise the compiler that a row of the result
  * does not run into its operands later on; it may lie exactly on the left one.
  */
+#include "cpu/bfloat16.h"
 #include "cpu/operator.h"
 #include "cpu/walk.h"
 
@@ -89,6 +90,10 @@ DEFINE_ROW(and_bool, uint8_t, uint8_t, (a != 0) & (b != 0))
 DEFINE_ROW(or_bool, uint8_t, uint8_t, (a != 0) | (b != 0))
 DEFINE_ROW(xor_bool, uint8_t, uint8_t, (a != 0) ^ (b != 0))
 
+DEFINE_ROW(add_bf16, uint16_t, uint16_t, sl_narrow_bf16(sl_widen_bf16(a) + sl_widen_bf16(b)))
+DEFINE_ROW(sub_bf16, uint16_t, uint16_t, sl_narrow_bf16(sl_widen_bf16(a) - sl_widen_bf16(b)))
+DEFINE_ROW(mul_bf16, uint16_t, uint16_t, sl_narrow_bf16(sl_widen_bf16(a) * sl_widen_bf16(b)))
+
 /* Squares are what Pow is mostly used for, and a product gives the same bits. */
 static void pow_f32(int64_t n, void *result, const void *left, int64_t left_step, const void *right, int64_t right_step)
 {
@@ -114,6 +119,12 @@ static row_function *const rows_f32[SL_OP_COUNT] = {
         [SL_OP_GREATER_OR_EQUAL] = greater_or_equal_f32,
         [SL_OP_LESS] = less_f32,
         [SL_OP_LESS_OR_EQUAL] = less_or_equal_f32,
+};
+
+static row_function *const rows_bf16[SL_OP_COUNT] = {
+        [SL_OP_ADD] = add_bf16,
+        [SL_OP_SUB] = sub_bf16,
+        [SL_OP_MUL] = mul_bf16,
 };
 
 static row_function *const rows_i64[SL_OP_COUNT] = {
@@ -155,6 +166,8 @@ static row_function *find_row(uint32_t op, uint32_t dtype)
         switch (dtype) {
         case SL_DTYPE_F32:
                 return rows_f32[op];
+        case SL_DTYPE_BF16:
+                return rows_bf16[op];
         case SL_DTYPE_I64:
                 return rows_i64[op];
         case SL_DTYPE_I32:

@@ -135,8 +135,9 @@ typedef void block_function(const struct block *block);
         X(1, vectors)                                                                                                              \
         X(2, vectors)                                                                                                              \
         X(3, vectors)                                                                                                              \
-        X(4, vectors) X(5, vectors) X(6, vectors) X(7, vectors) X(8, vectors) X(9, vectors) X(10, vectors) X(11, vectors)          \
-                X(12, vectors) X(13, vectors) X(14, vectors)
+        X(4, vectors)                                                                                                              \
+        X(5, vectors) X(6, vectors) X(7, vectors) X(8, vectors) X(9, vectors) X(10, vectors) X(11, vectors) X(12, vectors)         \
+                X(13, vectors) X(14, vectors)
 
 ALL_ROWS(BLOCK, 1)
 ALL_ROWS(BLOCK, 2)

@@ -2,6 +2,7 @@
  * Functions of one element that a compiler vectorises by itself, and two rare ones that call the C library. Input and output have
  * one shape and layout, so both are seen flat; the output may lie exactly on the input.
  */
+#include "cpu/bfloat16.h"
 #include "cpu/operator.h"
 #include "cpu/vector_math.h"
 
@@ -76,6 +77,21 @@ DEFINE_FLAT(softsign, float, x / (1.0f + fabsf(x)))
 DEFINE_FLAT(shrink, float, shrunk(x, a, b))
 DEFINE_FLAT(invert, uint8_t, !x)
 
+DEFINE_FLAT(relu_bf16, uint16_t, x & 0x8000 && x <= 0xff80 ? 0 : x)
+DEFINE_FLAT(clip_bf16, uint16_t, sl_narrow_bf16(bound(sl_widen_bf16(x), a, b)))
+DEFINE_FLAT(tangent_bf16, uint16_t, sl_narrow_bf16(sl_tanh(sl_widen_bf16(x))))
+DEFINE_FLAT(sigmoid_bf16, uint16_t, sl_narrow_bf16(sl_sigmoid(sl_widen_bf16(x))))
+DEFINE_FLAT(gelu_bf16, uint16_t, sl_narrow_bf16(sl_gelu(sl_widen_bf16(x))))
+DEFINE_FLAT(gelu_by_tanh_bf16, uint16_t, sl_narrow_bf16(sl_gelu_tanh(sl_widen_bf16(x))))
+
+static flat_function *const functions_bf16[SL_OP_COUNT] = {
+        [SL_OP_RELU] = relu_bf16,
+        [SL_OP_CLIP] = clip_bf16,
+        [SL_OP_TANH] = tangent_bf16,
+        [SL_OP_SIGMOID] = sigmoid_bf16,
+        [SL_OP_GELU] = gelu_bf16,
+};
+
 static flat_function *const functions[SL_OP_COUNT] = {
         [SL_OP_RELU] = relu,
         [SL_OP_LEAKY_RELU] = leaky_relu,
@@ -147,13 +163,16 @@ static bool unary_plan(const struct sl_node_desc *node, void *state, struct sl_c
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
         struct unary *unary = state;
+        bool narrow = x->dtype == SL_DTYPE_BF16;
 
         (void)sizes;
-        if (x->dtype != (node->op == SL_OP_NOT ? SL_DTYPE_BOOL : SL_DTYPE_F32) || y->dtype != x->dtype || !sl_cpu_same_place(x, y))
+        if (!narrow && x->dtype != (node->op == SL_OP_NOT ? SL_DTYPE_BOOL : SL_DTYPE_F32))
                 return false;
-        unary->function = functions[node->op];
+        if (y->dtype != x->dtype || !sl_cpu_same_place(x, y))
+                return false;
+        unary->function = narrow ? functions_bf16[node->op] : functions[node->op];
         if (node->op == SL_OP_GELU && sl_attrs_int(&node->attrs, SL_ATTR_APPROXIMATE, 0))
-                unary->function = gelu_by_tanh;
+                unary->function = narrow ? gelu_by_tanh_bf16 : gelu_by_tanh;
         unary->elements = (int64_t)sl_shape_elements(&x->shape);
         read_parameters(node, unary);
         return unary->function != NULL;

@@ -12,7 +12,6 @@
 #include "last_words.h"
 #include "lower.h"
 #include "lower_options.h"
-#include "pass.h"
 #include "sandbox.h"
 #include "signature_plan.h"
 
@@ -112,7 +111,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         if (r == -ENOTSUP && sl_signature_write(model_path, lowering, fd) == 0)
                 return 0;
         if (r == 0)
-                r = sl_passes_run(graph, lowering->without_passes, error);
+                r = sl_lower_rewrite(graph, lowering, error);
         if (r == 0)
                 r = sl_lowered_new(graph, lowering, &lowered, error);
         return r < 0 ? r : sl_lowered_write(lowered, fd, error);

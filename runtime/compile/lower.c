@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "graph.h"
 #include "ladder.h"
+#include "narrow.h"
 #include "pack.h"
+#include "pass.h"
 #include "placement.h"
 #include "schedule.h"
 #include "tune.h"
@@ -188,4 +190,27 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)
         free(lowered->choices);
         free(lowered);
         return NULL;
+}
+
+static bool is_quantized(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                uint32_t op = graph->nodes[i].op;
+
+                if (!graph->nodes[i].dead && (op == SL_OP_QUANTIZED_CONV || op == SL_OP_QUANTIZED_MATMUL))
+                        return true;
+        }
+        return false;
+}
+
+int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
+{
+        int r = sl_passes_run(graph, options->without_passes, error);
+
+        if (r < 0)
+                return r;
+        if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))
+                return sl_error_set(error, ENOTSUP,
+                        "precision is int8, but no product of the file is quantized: `starling quantize` writes such files");
+        return options->precision == SL_PRECISION_BF16 ? sl_graph_narrow(graph, error) : 0;
 }

@@ -5,6 +5,7 @@
 #include "builder.h"
 
 #include "base/error.h"
+#include "narrow.h"
 #include "pass.h"
 
 #include <criterion/criterion.h>
@@ -270,6 +271,55 @@ Test(quantize, weights_that_stay_floats_become_constants)
 
         expect_count(graph, SL_OP_CONV, 1);
         expect_count(graph, SL_OP_DEQUANTIZE_LINEAR, 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+/* Two convolutions and what carries between them are bfloat16; a softmax is not, nor are the ports. */
+Test(narrow, casts_stand_at_the_borders_of_products_and_nowhere_else)
+{
+        struct builder *b = image_model();
+        struct sl_error error = {""};
+        float input[IMAGE], want[IMAGE], got[IMAGE];
+
+        builder_random(b, "w", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_random(b, "v", DIMS(CHANNELS, CHANNELS, 1, 1));
+        builder_node(b, "Conv", "x,w", "c");
+        builder_attr_ints(b, builder_node(b, "MaxPool", "c", "p"), "kernel_shape", DIMS(1, 1));
+        builder_node(b, "Conv", "p,v", "d");
+        builder_attr_int(b, builder_node(b, "Softmax", "d", "y"), "axis", 1);
+        builder_output(b, "y");
+        struct sl_graph *raw = builder_import(b), *graph = builder_import(b);
+
+        cr_assert_eq(sl_graph_narrow(graph, &error), 0, "%s", error.text);
+        expect_count(graph, SL_OP_CAST, 2);
+        cr_expect_eq(graph->values[graph->outputs[0]].tensor.dtype, SL_DTYPE_F32);
+        fill_random(input, IMAGE, 3);
+        evaluate_floats(raw, BATCH, input, want, IMAGE);
+        evaluate_floats(graph, BATCH, input, got, IMAGE);
+        for (size_t i = 0; i < IMAGE; i++)
+                cr_expect(fabsf(want[i] - got[i]) <= 0.02f, "element %zu is %g, was %g", i, (double)got[i], (double)want[i]);
+        sl_graph_free(raw);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(narrow, a_graph_without_products_stays_as_it_is)
+{
+        struct builder *b = image_model();
+        struct sl_error error = {""};
+
+        builder_node(b, "Relu", "x", "r");
+        builder_node(b, "Add", "r,x", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = builder_import(b);
+        char *before = print_graph(graph);
+
+        cr_assert_eq(sl_graph_narrow(graph, &error), 0, "%s", error.text);
+        char *after = print_graph(graph);
+        cr_expect_str_eq(before, after);
+        free(before);
+        free(after);
         sl_graph_free(graph);
         builder_free(b);
 }

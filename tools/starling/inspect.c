@@ -7,7 +7,6 @@
 #include "import.h"
 #include "lower.h"
 #include "lower_options.h"
-#include "pass.h"
 
 #include <getopt.h>
 #include <stddef.h>
@@ -103,7 +102,7 @@ static int inspect(const struct wish *wish, struct sl_error *error)
         if (result == 0)
                 result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)
-                result = sl_passes_run(optimised, wish->lowering.without_passes, error);
+                result = sl_lower_rewrite(optimised, &wish->lowering, error);
         return result == 0 ? print(wish, raw, optimised, error) : result;
 }
 

@@ -94,6 +94,16 @@ static const char *const halves[] = {
         "GlobalAveragePool 2x32x7x7:bfloat16 nhwc",
         "AveragePool 2x8x12x12:bfloat16 kernel_shape=2,2 strides=2,2 nhwc",
         "Concat 1x8x5x5:bfloat16 1x16x5x5:bfloat16 axis=1 nhwc",
+        "Add 2x7x9x5:bfloat16 2x7x9x5:bfloat16 nhwc",
+        "Sub 2x7x9x5:bfloat16 5:bfloat16",
+        "Mul 2x7x9x5:bfloat16 2x7x1x1:bfloat16 nhwc",
+        "Relu 2x7x9x5:bfloat16",
+        "Clip 2x7x9x5:bfloat16 min=-0.25 max=0.5",
+        "Tanh 2x7x9x5:bfloat16",
+        "Sigmoid 2x7x9x5:bfloat16",
+        "Gelu 2x7x9x5:bfloat16",
+        "Cast 3x7x33 to=16",
+        "Cast 3x7x33:bfloat16 to=1",
 };
 
 Test(cpu_quantized, bfloat16_gives_what_the_reference_gives)
