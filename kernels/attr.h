@@ -115,7 +115,10 @@
         X(ADDEND_SCALE, "addend_scale")                                                                                            \
         X(ADDEND_ZERO, "addend_zero")                                                                                              \
         X(Y_SCALE, "y_scale")                                                                                                      \
-        X(Y_ZERO, "y_zero")
+        X(Y_ZERO, "y_zero")                                                                                                        \
+        X(MIN_GRAM, "min_gram_length")                                                                                             \
+        X(MAX_GRAM, "max_gram_length")                                                                                             \
+        X(MAX_SKIP, "max_skip_count")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

@@ -28,6 +28,8 @@
  *   RoiAlign             MODE is 0 avg, 1 max; TRANSFORM is 0 half_pixel, 1 output_half_pixel
  *   Scatter*             REDUCTION is 0 none, 1 add, 2 mul, 3 max, 4 min; Scatter is ScatterElements
  *   NonMaxSuppression    MAX_BOXES is input 2
+ *   TfIdfVectorizer      inputs 1 to 4 are pool_int64s, ngram_counts, ngram_indexes, weights; LENGTH is that of a row of the output;
+ *                        MODE is 0 TF, 1 IDF, 2 TFIDF
  * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  *
  * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
@@ -197,7 +199,8 @@ enum {
         X(MAX_UNPOOL, "MaxUnpool", 2, 3, 1, max_unpool, SL_OP_INDEXES | SL_OP_MIXES)                                               \
         X(LP_POOL, "LpPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                            \
         X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                     \
-        X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, SL_OP_LEADING)
+        X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, SL_OP_LEADING)                                           \
+        X(NGRAM, "TfIdfVectorizer", 4, 5, 1, ngram, SL_OP_INDEXES | SL_OP_DEAR | SL_OP_LEADING)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

@@ -157,7 +157,8 @@
         X(MAX_UNPOOL, max_unpool, SL_REF_FLOATS)                                                                                   \
         X(LP_POOL, pool, SL_REF_FLOATS)                                                                                            \
         X(GLOBAL_LP_POOL, global_pool, SL_REF_FLOATS)                                                                              \
-        X(ROW_ATTENTION, row_attention, SL_REF_FLOATS)
+        X(ROW_ATTENTION, row_attention, SL_REF_FLOATS)                                                                             \
+        X(NGRAM, ngram, SL_REF_BIT(I32) | SL_REF_BIT(I64))
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)

@@ -43,6 +43,9 @@ int sl_canonical_size(struct sl_importer *im, const struct sl_onnx_node *node, s
 int sl_canonical_concat(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_reshape(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
+/* canonical_ngram.c */
+int sl_canonical_ngram(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
 /* canonical_old.c: opsets 1 to 6 */
 int sl_canonical_broadcast(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_prelu(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

@@ -25,7 +25,7 @@ bool sl_import_is_wide(uint32_t op, const Onnx__NodeProto *proto)
 static int check_attrs(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t op)
 {
         for (size_t i = 0; i < node->proto->n_attribute; i++) {
-                const char *name = node->proto->attribute[i]->name;
+                const char *name = node->proto->attribute[i]->name ? node->proto->attribute[i]->name : "";
                 bool axis = (op == SL_OP_CONCAT || op == SL_OP_SPLIT) && !strcmp(name, "axis");
                 bool parts = op == SL_OP_SPLIT && (!strcmp(name, "split") || !strcmp(name, "num_outputs"));
 

@@ -14,6 +14,8 @@ static const struct sl_canonical_words resize[] = {{"mode", SL_ATTR_MODE, "neare
         {"nearest_mode", SL_ATTR_NEAREST, "round_prefer_floor round_prefer_ceil floor ceil"},
         {"keep_aspect_ratio_policy", SL_ATTR_ASPECT_POLICY, "stretch not_larger not_smaller"}, {0}};
 
+static const struct sl_canonical_words ngram[] = {{"mode", SL_ATTR_MODE, "TF IDF TFIDF"}, {0}};
+
 static const struct sl_canonical_words upsample[] = {{"mode", SL_ATTR_MODE, "nearest linear"}, {0}};
 
 static const struct sl_canonical_words roi_align[] = {{"mode", SL_ATTR_MODE, "avg max"},
