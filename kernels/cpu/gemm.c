@@ -1,6 +1,8 @@
 /*
  * The rows are cut into blocks of at most 14, the columns into panels; a block times a panel (or two, or four, when there are few
- * rows) is summed in registers. A panel stays in the first or second cache while the rows pass by it.
+ * rows) is summed in registers. Where the packed matrix is large, the depth is cut too: a piece of a panel stays in the first cache
+ * while the rows pass by it, and the next piece is fetched into the second one meanwhile. Sums wait in c between two pieces, which
+ * changes no bit of them.
  */
 #include "cpu/gemm.h"
 
@@ -8,6 +10,7 @@
 #include "cpu/vector.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -15,8 +18,15 @@
 #define SUMS_MAX 28
 #define UNROLLED 4
 
+#define LINE_BYTES 64
+
 /* Floats of one operand that may stay in the second-level cache: 512 KiB. */
 #define RESIDENT_FLOATS (128 << 10)
+
+/* Depth of a piece of a panel, which is 48 KiB then, and of the part of the rows that stays in the second-level cache meanwhile. */
+#define NEAR_DEPTH 384
+#define FAR_DEPTH  1152
+#define FAR_ROWS   252
 
 #define HIDE(p) __asm__("" : "+r"(p))
 
@@ -25,8 +35,11 @@ struct block {
         float *c;
         const float *bias, *residual;
         int64_t depth, a_bytes, c_stride, residual_stride;
-        int64_t b_bytes; /* from panel to panel */
-        __mmask16 last;  /* of the last vector of columns */
+        int64_t b_bytes;     /* from panel to panel */
+        const char *ahead;   /* what is fetched into the second-level cache meanwhile */
+        int64_t ahead_lines; /* for every UNROLLED of depth */
+        bool starts, ends;   /* with the bias, else with what c holds; with residual and clip, else as it is */
+        __mmask16 last;      /* of the last vector of columns */
         __m512 least, most;
 };
 
@@ -61,6 +74,8 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
         const int64_t row_bytes = k->a_bytes;
         const float *bases[5], *b[4];
         __m512 sums[SUMS_MAX];
+        const int64_t ahead_lines = k->ahead_lines;
+        const char *ahead = k->ahead;
         int64_t depth = k->depth;
 
 #pragma GCC unroll 5
@@ -71,14 +86,15 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                 b[i] = (const float *)((const char *)k->b + (i < n_panels ? i * k->b_bytes : 0));
 #pragma GCC unroll 8
         for (int v = 0; v < n_vectors; v++) {
+                __mmask16 mask = v + 1 < n_vectors ? (__mmask16)0xffff : k->last;
                 __m512 start = _mm512_setzero_ps();
 
                 if (k->bias)
-                        start = _mm512_maskz_loadu_ps(
-                                v + 1 < n_vectors ? (__mmask16)0xffff : k->last, k->bias + v * SL_VECTOR_FLOATS);
+                        start = _mm512_maskz_loadu_ps(mask, k->bias + v * SL_VECTOR_FLOATS);
 #pragma GCC unroll 14
                 for (int row = 0; row < n_rows; row++)
-                        sums[row * n_vectors + v] = start;
+                        sums[row * n_vectors + v] =
+                                k->starts ? start : _mm512_maskz_loadu_ps(mask, k->c + row * k->c_stride + v * SL_VECTOR_FLOATS);
         }
         for (; depth >= UNROLLED; depth -= UNROLLED) {
 #pragma GCC unroll 5
@@ -90,6 +106,8 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 #pragma GCC unroll 4
                 for (int step = 0; step < UNROLLED; step++)
                         add_step(n_rows, n_vectors, sums, bases, row_bytes, b, per_panel, step);
+                for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
+                        _mm_prefetch(ahead, _MM_HINT_T1);
 #pragma GCC unroll 5
                 for (int i = 0; i < 5; i++)
                         bases[i] += UNROLLED;
@@ -116,11 +134,12 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                         __mmask16 mask = v + 1 < n_vectors ? (__mmask16)0xffff : k->last;
                         __m512 sum = sums[row * n_vectors + v];
 
-                        if (k->residual)
+                        if (k->ends && k->residual)
                                 sum = _mm512_add_ps(sum,
                                         _mm512_maskz_loadu_ps(mask, k->residual + row * k->residual_stride + v * SL_VECTOR_FLOATS));
-                        _mm512_mask_storeu_ps(
-                                k->c + row * k->c_stride + v * SL_VECTOR_FLOATS, mask, sl_vector_clip(sum, k->least, k->most));
+                        if (k->ends)
+                                sum = sl_vector_clip(sum, k->least, k->most);
+                        _mm512_mask_storeu_ps(k->c + row * k->c_stride + v * SL_VECTOR_FLOATS, mask, sum);
                 }
 }
 
@@ -136,8 +155,9 @@ typedef void block_function(const struct block *block);
         X(2, vectors)                                                                                                              \
         X(3, vectors)                                                                                                              \
         X(4, vectors)                                                                                                              \
-        X(5, vectors) X(6, vectors) X(7, vectors) X(8, vectors) X(9, vectors) X(10, vectors) X(11, vectors) X(12, vectors)         \
-                X(13, vectors) X(14, vectors)
+        X(5, vectors)                                                                                                              \
+        X(6, vectors)                                                                                                              \
+        X(7, vectors) X(8, vectors) X(9, vectors) X(10, vectors) X(11, vectors) X(12, vectors) X(13, vectors) X(14, vectors)
 
 ALL_ROWS(BLOCK, 1)
 ALL_ROWS(BLOCK, 2)
@@ -200,70 +220,127 @@ static block_function *find_block(int64_t rows, int vectors)
         }
 }
 
-/* Rows [row, end) under @vectors vectors of columns from @first on, cut into blocks that differ by one row at most. */
-static void run_columns(const struct sl_gemm *g, int64_t row, int64_t end, int64_t first, int64_t width, int vectors)
+/* Rows, columns and depth of one turn of the loops. */
+struct piece {
+        int64_t row, end;
+        int64_t first, width;
+        int vectors; /* of columns */
+        int64_t depth_first, depth;
+        const float *ahead; /* the piece of the packed matrix that comes next, if it is to be fetched; else NULL */
+};
+
+static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t depth_first, int vectors)
 {
-        int64_t blocks = (end - row + ROWS_MAX - 1) / ROWS_MAX;
         int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
-        struct block k = {.b = g->b + first / SL_GEMM_PANEL * panel_stride,
-                .bias = g->bias ? g->bias + first : NULL,
-                .depth = g->depth,
+        int64_t step = vectors == 1 ? SL_VECTOR_FLOATS : SL_GEMM_PANEL;
+
+        return g->b + first / SL_GEMM_PANEL * panel_stride + depth_first * step;
+}
+
+/* The rows of the piece, cut into blocks that differ by one row at most. */
+static void run_piece(const struct sl_gemm *g, const struct piece *p)
+{
+        int64_t blocks = (p->end - p->row + ROWS_MAX - 1) / ROWS_MAX, row = p->row;
+        int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
+        struct block k = {.b = packed_at(g, p->first, p->depth_first, p->vectors),
+                .bias = g->bias ? g->bias + p->first : NULL,
+                .depth = p->depth,
                 .a_bytes = g->a_stride * (int64_t)sizeof(float),
                 .b_bytes = panel_stride * (int64_t)sizeof(float),
                 .c_stride = g->c_stride,
                 .residual_stride = g->residual_stride,
-                .last = sl_vector_mask(width - (vectors - 1) * SL_VECTOR_FLOATS),
+                .ahead = (const char *)p->ahead,
+                .ahead_lines = p->ahead ? (p->vectors * UNROLLED + blocks - 1) / blocks : 0,
+                .starts = p->depth_first == 0,
+                .ends = p->depth_first + p->depth == g->depth,
+                .last = sl_vector_mask(p->width - (p->vectors - 1) * SL_VECTOR_FLOATS),
                 .least = sl_vector_set(g->finish ? g->finish->least : -INFINITY),
                 .most = sl_vector_set(g->finish ? g->finish->most : INFINITY)};
 
         for (; blocks > 0; blocks--) {
-                int64_t rows = (end - row) / blocks;
+                int64_t rows = (p->end - row) / blocks;
 
-                k.a = g->a + row * g->a_stride;
-                k.c = g->c + row * g->c_stride + first;
-                k.residual = g->residual ? g->residual + row * g->residual_stride + first : NULL;
-                find_block(rows, vectors)(&k);
-                if (g->finish && g->finish->activation)
-                        sl_finish_activate(g->finish, k.c, g->c_stride, rows, width);
+                k.a = g->a + row * g->a_stride + p->depth_first;
+                k.c = g->c + row * g->c_stride + p->first;
+                k.residual = g->residual ? g->residual + row * g->residual_stride + p->first : NULL;
+                find_block(rows, p->vectors)(&k);
+                if (k.ends && g->finish && g->finish->activation)
+                        sl_finish_activate(g->finish, k.c, g->c_stride, rows, p->width);
+                k.ahead += k.ahead_lines * (p->depth / UNROLLED) * LINE_BYTES;
                 row += rows;
         }
 }
 
-static void run_rows(const struct sl_gemm *g, int64_t row, int64_t end)
+/* How the loops are cut: @near inside of @far inside of the depth, @rows of all rows. */
+struct cut {
+        int64_t rows, far, near;
+        bool fetches; /* pieces that come next */
+};
+
+/* All panels under one part of the depth, piece after piece. */
+static void run_part(const struct sl_gemm *g, const struct cut *cut, int64_t row, int64_t end, int64_t part)
 {
-        int64_t width;
+        int64_t part_end = g->depth - part < cut->far ? g->depth : part + cut->far;
+        struct piece p = {.row = row, .end = end};
 
-        for (int64_t first = 0; first < g->columns; first += width) {
-                int64_t left = g->columns - first;
-                int vectors = choose_vectors(end - row, left);
+        for (p.first = 0; p.first < g->columns; p.first += p.width) {
+                int64_t left = g->columns - p.first;
 
-                width = left < vectors * SL_VECTOR_FLOATS ? left : vectors * SL_VECTOR_FLOATS;
-                run_columns(g, row, end, first, width, vectors);
+                p.vectors = choose_vectors(end - row, left);
+                p.width = left < p.vectors * SL_VECTOR_FLOATS ? left : p.vectors * SL_VECTOR_FLOATS;
+                for (p.depth_first = part; p.depth_first < part_end || part_end == 0; p.depth_first += p.depth) {
+                        p.depth = part_end - p.depth_first < cut->near ? part_end - p.depth_first : cut->near;
+                        p.ahead = NULL;
+                        if (cut->fetches && p.depth_first + p.depth < part_end)
+                                p.ahead = packed_at(g, p.first, p.depth_first + p.depth, p.vectors);
+                        else if (cut->fetches)
+                                p.ahead = packed_at(g, p.width < left ? p.first + p.width : 0, part, p.vectors);
+                        run_piece(g, &p);
+                        if (part_end == 0)
+                                break;
+                }
         }
 }
 
-/*
- * How many rows pass by all panels before the next ones do. While all panels stay in the second cache, one block: it stays in the
- * first cache and its part of c is written at once. Else as many rows as stay in the second cache.
- */
-static int64_t choose_rows(const struct sl_gemm *g)
+static bool overlaps(const struct sl_gemm *g)
 {
-        int64_t row_floats = g->depth > 0 ? g->depth : 1, rows;
+        const float *c_end = g->c + g->rows * g->c_stride, *end = g->residual + g->rows * g->residual_stride;
 
-        if (row_floats * g->columns <= RESIDENT_FLOATS)
-                return ROWS_MAX;
-        rows = RESIDENT_FLOATS / row_floats / ROWS_MAX * ROWS_MAX;
-        return rows > ROWS_MAX ? rows : ROWS_MAX;
+        return g->residual && g->residual < c_end && g->c < end;
+}
+
+/*
+ * While all panels stay in the second cache, one block of rows at a time passes by all of them: it stays in the first cache and its
+ * part of c is written at once. Else many rows pass by pieces of panels. The sums of pieces may not wait in c while a residual lies
+ * there; and one block of rows has nothing to gain.
+ */
+static struct cut choose_cut(const struct sl_gemm *g)
+{
+        struct cut cut = {.rows = ROWS_MAX, .far = g->depth, .near = g->depth, .fetches = g->streams};
+
+        if (g->depth * g->columns <= RESIDENT_FLOATS || g->rows <= ROWS_MAX)
+                return cut;
+        if (overlaps(g)) {
+                cut.rows = RESIDENT_FLOATS / g->depth / ROWS_MAX * ROWS_MAX;
+                cut.rows = cut.rows > ROWS_MAX ? cut.rows : ROWS_MAX;
+                return cut;
+        }
+        return (struct cut){.rows = FAR_ROWS, .far = FAR_DEPTH, .near = NEAR_DEPTH, .fetches = true};
 }
 
 void sl_gemm_run(const struct sl_gemm *g)
 {
-        int64_t chunks = (g->rows + choose_rows(g) - 1) / choose_rows(g), row = 0;
+        struct cut cut = choose_cut(g);
+        int64_t chunks = (g->rows + cut.rows - 1) / cut.rows, row = 0;
 
         for (; chunks > 0; chunks--) {
                 int64_t rows = (g->rows - row) / chunks;
+                int64_t part = 0;
 
-                run_rows(g, row, row + rows);
+                do {
+                        run_part(g, &cut, row, row + rows, part);
+                        part += cut.far;
+                } while (part < g->depth);
                 row += rows;
         }
 }

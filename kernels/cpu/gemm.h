@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_finish;
@@ -25,6 +26,7 @@ struct sl_gemm {
         const float *bias;          /* columns, or NULL */
         const float *residual;      /* as c, with a stride of its own, or NULL; need not lie apart from c */
         int64_t residual_stride;
+        bool streams; /* b comes from beyond the second-level cache: what follows is fetched ahead; a large b always is */
         const struct sl_finish *finish; /* NULL: none */
 };
 

@@ -102,6 +102,7 @@ Test(cpu_gemm, every_count_of_rows_and_columns_gives_the_product)
                         check(rows, depths[(size_t)rows % 5], columns[n], rows % 3, NULL);
         check(200, 1500, 100, 0, NULL);
         check(3, 1500, 700, 0, NULL);
+        check(31, 2500, 75, 1, NULL);
 }
 
 Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
@@ -118,6 +119,7 @@ Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
         for (size_t i = 0; i < sizeof(finishes) / sizeof(finishes[0]); i++) {
                 check(17, 9, 53, 2, &finishes[i]);
                 check(5, 30, 80, 0, &finishes[i]);
+                check(16, 1300, 110, 3, &finishes[i]);
         }
 }
 
