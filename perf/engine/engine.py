@@ -136,6 +136,11 @@ def say(row, seconds):
     print(f"{row['model']} batch {row['batch']} cores {row['cores']}: {text} ({seconds:.0f} s)", flush=True)
 
 
+def say_summary(figures):
+    mean, least = figures["geomean_ratio"] or 0, figures["min_ratio"] or 0
+    print(f"geometric mean {mean:.3f}, least {least:.3f} over {figures['rows_counted']} rows")
+
+
 def measure_cells(options, cpus, folder, peak, rows, keep):
     bench = cell.Bench(options.program, options.peers.split(","), options.option, options.seconds, folder)
     for name in models_of(options):
@@ -158,10 +163,13 @@ def measure_crew(options, cpus, folder, name):
     """Resident memory that workers add to a process: together, as copies, and the largest alone."""
     path = os.path.join(options.zoo, name + ".onnx")
     largest = max(numbers(CREW))
+    plan = os.path.join(folder, "crew.plan")
+    bench = cell.Bench(options.program, [], options.option, 0, folder)
+    with bench.starling(path, largest, cpus[:1], {}, keep=plan) as process:
+        process.order("load")
     grown = {}
     for label, sizes, flags in (("shared", CREW, []), ("copies", CREW, ["--copies"]), ("one", str(largest), [])):
-        bench = cell.Bench(options.program, [], options.option, 0, folder)
-        with bench.starling(path, largest, cpus[:1], {}, flags=flags) as process:
+        with bench.starling(path, largest, cpus[:1], {}, plan=plan, flags=flags) as process:
             reply = process.order(f"workers {sizes}")
         grown[label + "_bytes"] = reply["after_bytes"] - reply["before_bytes"]
     saved = 1 - grown["shared_bytes"] / grown["copies_bytes"]
@@ -208,9 +216,7 @@ def main():
             measure_crews(options, cpus, folder, crews, keep)
         else:
             measure_cells(options, cpus, folder, peak, rows, keep)
-    figures = table.summary(rows)
-    mean, least = figures["geomean_ratio"] or 0, figures["min_ratio"] or 0
-    print(f"geometric mean {mean:.3f}, least {least:.3f} over {figures['rows_counted']} rows")
+            say_summary(table.summary(rows))
     return 0
 
 
