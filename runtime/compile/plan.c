@@ -23,7 +23,8 @@ static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
         if (status.st_size < (off_t)sizeof(struct sl_plan_header))
                 return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)status.st_size,
                         sizeof(struct sl_plan_header));
-        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        /* All of it is read at once, by the checksum. */
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
         if (bytes == MAP_FAILED)
                 return sl_error_set(
                         error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)status.st_size, errno);

@@ -33,6 +33,10 @@ struct compile_texts {
         char *jobs, *memory_bytes, *seconds;
 };
 
+struct cache_texts {
+        char *directory, *bytes;
+};
+
 struct access_texts {
         char **allow, **admins, **readers;
         uint32_t allow_count, admins_count, readers_count;
@@ -47,6 +51,7 @@ struct texts {
         struct limit_texts limits;
         struct thread_texts threads;
         struct compile_texts compile;
+        struct cache_texts cache;
 };
 
 static const cyaml_schema_field_t quota_fields[] = {
@@ -79,6 +84,12 @@ static const cyaml_schema_field_t compile_fields[] = {
         CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t cache_fields[] = {
+        SL_TEXT_FIELD(struct cache_texts, directory),
+        SL_TEXT_FIELD(struct cache_texts, bytes),
+        CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t access_fields[] = {
         SL_LIST_FIELD(struct access_texts, allow),
         SL_LIST_FIELD(struct access_texts, admins),
@@ -99,6 +110,7 @@ static const cyaml_schema_field_t fields[] = {
         CYAML_FIELD_MAPPING("limits", CYAML_FLAG_OPTIONAL, struct texts, limits, limit_fields),
         CYAML_FIELD_MAPPING("threads", CYAML_FLAG_OPTIONAL, struct texts, threads, thread_fields),
         CYAML_FIELD_MAPPING("compile", CYAML_FLAG_OPTIONAL, struct texts, compile, compile_fields),
+        CYAML_FIELD_MAPPING("cache", CYAML_FLAG_OPTIONAL, struct texts, cache, cache_fields),
         CYAML_FIELD_END,
 };
 
@@ -132,6 +144,7 @@ static const struct sl_setting settings[] = {
         NUMBER(compile.jobs, compile_jobs, 1, 64),
         BYTES(compile.memory_bytes, compile_memory_bytes, 64 * MIB, TIB),
         NUMBER(compile.seconds, compile_seconds, 1, 86400),
+        BYTES(cache.bytes, cache_bytes, 0, 1024 * TIB),
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
 };
@@ -153,6 +166,7 @@ static void init(struct sl_config *config)
                 .compile_jobs = 1,
                 .compile_memory_bytes = 8 * GIB,
                 .compile_seconds = 120,
+                .cache_bytes = 16 * GIB,
                 .log_level = 2,
         };
         CPU_ZERO(&config->dispatcher_cores);
@@ -171,6 +185,10 @@ static int apply_names(struct sl_config *config, const struct texts *texts, stru
         if (texts->socket_dir && texts->socket_dir[0] != '/')
                 return sl_yaml_file_error(config->file, error, "socket_dir", "\"%s\" is not an absolute path", texts->socket_dir);
         config->socket_dir = texts->socket_dir;
+        if (texts->cache.directory && texts->cache.directory[0] != '/')
+                return sl_yaml_file_error(
+                        config->file, error, "cache.directory", "\"%s\" is not an absolute path", texts->cache.directory);
+        config->cache_directory = texts->cache.directory;
         for (uint32_t i = 0; i < texts->models_count; i++)
                 if (sl_value_name(texts->models[i], wish) < 0)
                         return sl_yaml_file_error(config->file, error, "models", "\"%s\" is %s", texts->models[i], wish);

@@ -23,6 +23,9 @@
  *       spin_us: 50                    # how long a thread looks for work before it sleeps
  *     grace_seconds: 5                 # for what runs when the runtime is told to stop
  *     compile: {jobs: 1, memory_bytes: 8 GiB, seconds: 120}
+ *     cache:                           # of compiled plans
+ *       directory: /var/cache/starling # this user's alone; default: $XDG_CACHE_HOME/starling, /var/cache/starling
+ *       bytes: 16 GiB                  # what was used longest ago goes; 0: no cache
  *     wait: auto                       # io_uring, epoll
  *     log_level: info                  # error, warning, info, debug
  *
@@ -63,6 +66,8 @@ struct sl_config {
         uint32_t grace_seconds;
         uint32_t compile_jobs;
         uint64_t compile_memory_bytes, compile_seconds;
+        const char *cache_directory; /* NULL: the default */
+        uint64_t cache_bytes;
         uint32_t wait;      /* enum sl_wait_kind */
         uint32_t log_level; /* enum sl_log_level */
 

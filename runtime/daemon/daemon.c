@@ -7,6 +7,7 @@
 #include "config.h"
 #include "log.h"
 #include "notify.h"
+#include "plan_cache.h"
 #include "repository.h"
 #include "runtime.h"
 #include "topology.h"
@@ -29,7 +30,8 @@
 
 struct daemon {
         const struct sl_daemon_options *options;
-        struct sl_config *config; /* of the start, never replaced: options of the runtime point into it */
+        struct sl_plan_cache *cache; /* NULL: none */
+        struct sl_config *config;    /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
         struct sl_placement placement;
         struct sl_config *models; /* the configuration that the last scan read */
@@ -249,6 +251,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->compile_jobs = config->compile_jobs;
         ret_options->compile_memory_bytes = config->compile_memory_bytes;
         ret_options->compile_seconds = config->compile_seconds;
+        ret_options->cache = daemon->cache;
         ret_options->scan = on_scan;
         ret_options->log = on_log;
         ret_options->context = daemon;
@@ -276,11 +279,23 @@ static int find_socket(const struct daemon *daemon, const char *name, char *ret_
         return result;
 }
 
+/* A cache that cannot be used costs a line in the log and time, no more. */
+static void open_cache(struct daemon *daemon)
+{
+        const struct sl_config *config = daemon->config;
+        struct sl_error error = {""};
+
+        if (!config->cache_bytes || sl_plan_cache_new(config->cache_directory, config->cache_bytes, &daemon->cache, &error) == 0)
+                return;
+        sl_log_eventf(&daemon->log, config->cache_directory ? SL_LOG_WARNING : SL_LOG_INFO, "no-cache", "text=\"%s\"", error.text);
+}
+
 static int new_runtime(struct daemon *daemon, struct sl_error *error)
 {
         struct sl_runtime_options options;
         char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
 
+        open_cache(daemon);
         fill_options(daemon, path, &options);
         int result = find_socket(daemon, options.name, path, sizeof(path), error);
         return result < 0 ? result : sl_runtime_new(&options, &daemon->runtime, error);
@@ -353,6 +368,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         if (result == 0)
                 result = run(&daemon, error);
         sl_runtime_free(daemon.runtime);
+        sl_plan_cache_free(daemon.cache);
         if (daemon.signals >= 0)
                 close(daemon.signals);
         sl_repository_scan_free(daemon.scan);

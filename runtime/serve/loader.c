@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "compile.h"
 #include "cores.h"
+#include "plan_cache.h"
 #include "stats.h"
 #include "worker.h"
 
@@ -11,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+
+#define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
+#define LOG_DEBUG   3
 
 struct sl_load {
         struct sl_load_options options;
@@ -19,6 +24,10 @@ struct sl_load {
         struct sl_model *model;
         uint32_t batch_max, workers, warmup;
         uint32_t answers; /* workers that have said "ready" */
+        int cached_fd;    /* readable from the start when the plan was in the cache; else -1 */
+        bool keyed;       /* there is a cache, and `key` is the plan's in it */
+        struct sl_plan_cache_key key;
+        char *path; /* of the model file, while keyed */
 };
 
 struct sl_model *sl_model_free(struct sl_model *model)
@@ -57,6 +66,50 @@ static int model_new(const struct sl_model_spec *spec, uint32_t segments, struct
         return 0;
 }
 
+static void say(const struct sl_load *load, int level, const char *event, const char *text)
+{
+        char fields[SL_ERROR_TEXT_BYTES + 128];
+
+        snprintf(fields, sizeof(fields), "model=%s text=\"%s\"", load->model->name, text);
+        if (load->options.runtime->log)
+                load->options.runtime->log(load->options.runtime->context, level, event, fields);
+}
+
+/* Whatever goes wrong with the cache, the model is compiled; one line says so. */
+static bool find_cached(struct sl_load *load, const struct sl_model_spec *spec)
+{
+        struct sl_plan_cache *cache = load->options.runtime->cache;
+        struct sl_error error = {""};
+        int r;
+
+        if (!cache)
+                return false;
+        r = sl_plan_cache_key(cache, spec->path, load->options.runtime->compile_program, &spec->lowering, &load->key, &error);
+        load->path = strdup(spec->path);
+        load->keyed = r == 0 && load->path;
+        if (load->keyed)
+                r = sl_plan_cache_find(cache, &load->key, &load->model->plan, &error);
+        if (r < 0 && error.text[0])
+                say(load, LOG_WARNING, "cache-ignored", error.text);
+        if (!load->model->plan)
+                return false;
+        load->cached_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (load->cached_fd >= 0) {
+                say(load, LOG_DEBUG, "cache-used", load->key.name);
+                return true;
+        }
+        load->model->plan = sl_plan_free(load->model->plan);
+        return false;
+}
+
+static void keep_in_cache(struct sl_load *load, int plan_fd)
+{
+        struct sl_error error = {""};
+
+        if (load->keyed && sl_plan_cache_store(load->options.runtime->cache, &load->key, load->path, plan_fd, &error) < 0)
+                say(load, LOG_WARNING, "cache-ignored", error.text);
+}
+
 int sl_load_new(
         const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error)
 {
@@ -66,6 +119,7 @@ int sl_load_new(
         if (!load)
                 return sl_error_set(error, ENOMEM, "no memory to load \"%s\"", spec->name);
         load->options = *options;
+        load->cached_fd = -1;
         load->state = SL_LOAD_COMPILING;
         load->batch_max = spec->lowering.batch_max;
         load->workers = spec->workers;
@@ -73,7 +127,7 @@ int sl_load_new(
         r = model_new(spec, options->segments, options->stats, &load->model);
         if (r < 0)
                 sl_error_set(error, -r, "no memory to load \"%s\"", spec->name);
-        else
+        else if (!find_cached(load, spec))
                 r = sl_compile_start(
                         &(struct sl_compile_options){
                                 .program = options->runtime->compile_program,
@@ -96,6 +150,8 @@ struct sl_load *sl_load_free(struct sl_load *load)
         if (!load)
                 return NULL;
         sl_compile_cancel(load->compilation);
+        sl_cleanup_fd(&load->cached_fd);
+        free(load->path);
         sl_model_free(load->model);
         free(load);
         return NULL;
@@ -103,7 +159,7 @@ struct sl_load *sl_load_free(struct sl_load *load)
 
 int sl_load_fd(const struct sl_load *load)
 {
-        return sl_compile_fd(load->compilation);
+        return load->cached_fd >= 0 ? load->cached_fd : sl_compile_fd(load->compilation);
 }
 
 /* The @n-th core of the set, counting round. */
@@ -163,12 +219,14 @@ static int start_workers(struct sl_load *load, struct sl_error *error)
 static int open_plan(struct sl_load *load, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = sl_compile_finish(sl_take(load->compilation), &fd, error);
+        int r = load->cached_fd >= 0 ? 0 : sl_compile_finish(sl_take(load->compilation), &fd, error);
 
-        if (r == 0)
+        if (r == 0 && fd >= 0)
                 r = sl_plan_open(fd, &load->model->plan, error);
         if (r < 0)
                 return r;
+        if (fd >= 0)
+                keep_in_cache(load, fd);
         load->model->info = sl_plan_info(load->model->plan);
         if (load->model->info->n_symbols)
                 load->workers = 0; /* there is nothing to run before its open dimensions have sizes */

@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sl_plan_cache;
+
 struct sl_error;
 struct sl_runtime;
 
@@ -63,6 +65,7 @@ struct sl_runtime_options {
         uint32_t compile_jobs;     /* models compiled at the same time; at least 1 */
         uint64_t compile_memory_bytes, compile_seconds; /* limits of one compilation; 0: the defaults */
         const char *compile_program;                    /* NULL: /proc/self/exe */
+        struct sl_plan_cache *cache;                    /* of plans; NULL: none. Outlives the runtime; the control thread's */
 
         sl_runtime_scan_fn scan;
         sl_runtime_log_fn log;

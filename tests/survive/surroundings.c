@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -167,6 +168,50 @@ Test(surroundings, a_compiler_without_memory_costs_one_line, .timeout = 120)
         world_configure(&world, "models: [lenet]\ncompile: {memory_bytes: 64 MiB}\n");
         world_start(&world);
         cr_expect_eq(world_count_log(&world, "event=model-failed model=lenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* A copy is made beside the serving; a plan without its final name is none. */
+static void expect_plans(const char *folder, uint32_t n)
+{
+        char pattern[4200];
+        glob_t found;
+
+        snprintf(pattern, sizeof(pattern), "%s/*.plan", folder);
+        for (int tries = 0; tries < 1000; tries++) {
+                bool enough = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc >= n;
+
+                globfree(&found);
+                if (enough)
+                        return;
+                world_pause_us(10000);
+        }
+        cr_assert_fail("no %u plans in %s", n, folder);
+}
+
+Test(surroundings, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_line, .timeout = 120)
+{
+        char folder[4096], yaml[4200], command[4300];
+        struct world world;
+
+        world_init(&world);
+        snprintf(folder, sizeof(folder), "%.3000s/plans", world.folder);
+        snprintf(yaml, sizeof(yaml), "models: [lenet]\nlog_level: debug\ncache: {directory: %s}\n", folder);
+        world_configure(&world, yaml);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used"), 0, "%s", world_log(&world));
+        expect_plans(folder, 1);
+        world_stop(&world);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used model=lenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        snprintf(command, sizeof(command), "for f in %s/*.plan; do truncate -s 5000 $f; done", folder);
+        cr_assert_eq(system(command), 0);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used"), 0, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=cache-ignored model=lenet"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=lenet"), 1, "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
 }

@@ -1,0 +1,23 @@
+/*
+ * What tells one model file from another: its content, and, cheaper, what the file system says of it. Where the file may have
+ * external data, every regular file of its folder counts too: which of them it reads is known only to whoever parses it, and nobody
+ * does that here. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_digest {
+        uint64_t low, high;
+};
+
+/*
+ * By path, device, inode, size, and times of change and of content: a file with the same identity has the same content, unless two
+ * changes fell into one tick of the file system's clock, or somebody set it. *ret_changed: seconds since 1970 of the last change.
+ * @folder: the other files of the folder too. Return: 0; -errno; -E2BIG too many files.
+ */
+int sl_model_identify(const char *path, bool folder, struct sl_digest *ret_identity, int64_t *ret_changed);
+
+/* By content. *ret_folder: the file may have external data, and the digest covers its folder. Return: as above. */
+int sl_model_digest(const char *path, bool *ret_folder, struct sl_digest *ret_digest);

@@ -1,0 +1,554 @@
+#include "plan_cache.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "format.h"
+#include "lower_options.h"
+#include "plan.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define SETTLED_SECONDS 2
+#define ENTRIES_MAX     65536u
+#define CPUINFO_BYTES   16384
+#define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
+#define OWNER_ONLY      0600
+#define WRITERS         (S_IWGRP | S_IWOTH)
+#define COPY_BYTES      (8u << 20) /* between two looks at whether to stop */
+#define UNDER_WAY_NAME  "new.%d.%llu"
+
+struct sl_plan_cache {
+        int fd; /* of the folder */
+        uint64_t bytes_max;
+        struct sl_digest host;      /* processor, libraries, format */
+        _Atomic uint64_t n_written; /* makes names of files under way differ */
+
+        pthread_t copier;
+        bool has_copier;
+        pthread_mutex_t lock; /* of what follows */
+        pthread_cond_t change;
+        struct copy *first, **last; /* the first is under way */
+        int failed;                 /* -errno of a copy that nobody has heard of */
+        atomic_bool stops;
+};
+
+/* One plan on its way into the folder. */
+struct copy {
+        struct copy *next;
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        int plan_fd;
+};
+
+/* IDENTITY.model */
+struct known_model {
+        uint64_t magic, folder;
+        struct sl_digest digest;
+        uint64_t checksum; /* of the fields above */
+};
+
+SL_DEFINE_CLEANUP(struct sl_plan_cache *, sl_plan_cache_free)
+
+static struct sl_digest mix(struct sl_digest seed, const void *bytes, size_t n)
+{
+        XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, n, seed.low ^ (seed.high << 1 | seed.high >> 63));
+
+        return (struct sl_digest){hash.low64, hash.high64};
+}
+
+/* The lines that tell kinds of processors apart, of the first one; a host without them has one kind. */
+static struct sl_digest mix_processor(struct sl_digest seed)
+{
+        static const char *const keys[] = {"vendor_id", "cpu family", "model", "stepping", "cache size", "flags"};
+        SL_CLEANUP(sl_cleanup_fd) int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+        SL_CLEANUP(sl_cleanup_free) char *text = calloc(1, CPUINFO_BYTES);
+        char *rest;
+
+        if (fd < 0 || !text || read(fd, text, CPUINFO_BYTES - 1) <= 0)
+                return seed;
+        rest = strstr(text, "\n\n");
+        if (rest)
+                *rest = 0;
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+                for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+                        if (!strncmp(line, keys[i], strlen(keys[i])))
+                                seed = mix(seed, line, strlen(line));
+                }
+        }
+        return seed;
+}
+
+static struct sl_digest digest_host(void)
+{
+        struct sl_plan_key key = sl_plan_key_here();
+        uint32_t version = SL_PLAN_VERSION;
+        struct sl_digest digest = mix((struct sl_digest){0}, &version, sizeof(version));
+
+        return mix_processor(mix(digest, &key, sizeof(key)));
+}
+
+static int default_directory(char ret_path[PATH_MAX])
+{
+        const char *home = getenv("XDG_CACHE_HOME");
+        int n = home && home[0] == '/' ? snprintf(ret_path, PATH_MAX, "%s/starling", home)
+                                       : snprintf(ret_path, PATH_MAX, "/var/cache/starling");
+
+        return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static bool is_ours_alone(const struct stat *status)
+{
+        return status->st_uid == geteuid() && !(status->st_mode & WRITERS);
+}
+
+static int open_directory(const char *path, int *ret_fd, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct stat status;
+
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
+        if (!is_ours_alone(&status))
+                return sl_error_set(error, EPERM,
+                        "cache folder \"%s\": it belongs to user %u with mode %o, others could write to it", path, status.st_uid,
+                        status.st_mode & 07777u);
+        *ret_fd = sl_take_fd(&fd);
+        return 0;
+}
+
+int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = calloc(1, sizeof(*cache));
+        char path[PATH_MAX];
+        int r;
+
+        if (!cache)
+                return sl_error_set(error, ENOMEM, "no memory for the cache of plans");
+        cache->fd = -1;
+        pthread_mutex_init(&cache->lock, NULL);
+        pthread_cond_init(&cache->change, NULL);
+        cache->last = &cache->first;
+        cache->bytes_max = bytes_max;
+        cache->host = digest_host();
+        if (!directory && default_directory(path) < 0)
+                return sl_error_set(error, ENAMETOOLONG, "cache folder: the path of $XDG_CACHE_HOME is too long");
+        r = open_directory(directory ? directory : path, &cache->fd, error);
+        if (r < 0)
+                return r;
+        *ret_cache = sl_take(cache);
+        return 0;
+}
+
+/* Return: the next one. */
+static struct copy *copy_free(struct copy *copy)
+{
+        struct copy *next = copy->next;
+
+        close(copy->plan_fd);
+        free(copy);
+        return next;
+}
+
+static void stop_copier(struct sl_plan_cache *cache)
+{
+        pthread_mutex_lock(&cache->lock);
+        cache->stops = true;
+        pthread_cond_broadcast(&cache->change);
+        pthread_mutex_unlock(&cache->lock);
+        if (cache->has_copier)
+                pthread_join(cache->copier, NULL);
+        while (cache->first)
+                cache->first = copy_free(cache->first);
+}
+
+struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache)
+{
+        if (!cache)
+                return NULL;
+        stop_copier(cache);
+        pthread_cond_destroy(&cache->change);
+        pthread_mutex_destroy(&cache->lock);
+        sl_cleanup_fd(&cache->fd);
+        free(cache);
+        return NULL;
+}
+
+static void name_of(struct sl_digest digest, const char *suffix, char ret_name[SL_PLAN_CACHE_NAME_BYTES])
+{
+        snprintf(ret_name, SL_PLAN_CACHE_NAME_BYTES, "%016llx%016llx.%s", (unsigned long long)digest.high,
+                (unsigned long long)digest.low, suffix);
+}
+
+/* A file of ours, nothing that a link leads to. Return: 0; -ENOENT; -EPERM; -errno. */
+static int open_entry(const struct sl_plan_cache *cache, const char *name, int *ret_fd)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = openat(cache->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        struct stat status;
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISREG(status.st_mode) || !is_ours_alone(&status))
+                return -EPERM;
+        *ret_fd = sl_take_fd(&fd);
+        return 0;
+}
+
+/* @write fills the file; it gets its name when it is complete. */
+static int put_entry(struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char under_way[64];
+        int r;
+
+        snprintf(under_way, sizeof(under_way), UNDER_WAY_NAME, getpid(), (unsigned long long)cache->n_written++);
+        unlinkat(cache->fd, under_way, 0);
+        fd = openat(cache->fd, under_way, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
+        if (fd < 0)
+                return -errno;
+        r = write_to(fd, context);
+        if (r == 0 && renameat(cache->fd, under_way, cache->fd, name) < 0)
+                r = -errno;
+        if (r < 0)
+                unlinkat(cache->fd, under_way, 0);
+        return r;
+}
+
+static uint64_t checksum_of(const struct known_model *known)
+{
+        return XXH3_64bits(known, offsetof(struct known_model, checksum));
+}
+
+static bool recall_model(const struct sl_plan_cache *cache, struct sl_digest identity, struct known_model *ret_known)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+
+        name_of(identity, "model", name);
+        if (open_entry(cache, name, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
+                return false;
+        return ret_known->magic == MODEL_MAGIC && ret_known->folder <= 1 && ret_known->checksum == checksum_of(ret_known);
+}
+
+static int write_model(int fd, void *context)
+{
+        return write(fd, context, sizeof(struct known_model)) == sizeof(struct known_model) ? 0 : -EIO;
+}
+
+static void remember_model(struct sl_plan_cache *cache, struct sl_digest identity, const struct known_model *known)
+{
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+
+        name_of(identity, "model", name);
+        put_entry(cache, name, write_model, (void *)known); /* Without it the model is read again, no more. */
+}
+
+/*
+ * The content's digest: from what is known of this identity, or by reading. A model with external data is found in two steps: its
+ * own identity says that the folder counts, that of the folder gives the digest.
+ */
+static int digest_model(struct sl_plan_cache *cache, const char *path, struct sl_plan_cache_key *key, struct sl_digest *ret_digest)
+{
+        struct known_model known = {.magic = MODEL_MAGIC};
+        const int64_t settled = (int64_t)time(NULL) - SETTLED_SECONDS; /* what changes while it is read has changed later */
+        int64_t changed, folder_changed = 0;
+        struct sl_digest own;
+        bool folder;
+        int r = sl_model_identify(path, false, &own, &changed);
+
+        key->identity = own;
+        key->folder = false;
+        if (r == 0 && recall_model(cache, own, &known) && !known.folder) {
+                *ret_digest = known.digest;
+                return 0;
+        }
+        if (r == 0 && known.folder) {
+                key->folder = true;
+                r = sl_model_identify(path, true, &key->identity, &folder_changed);
+                if (r == 0 && recall_model(cache, key->identity, &known)) {
+                        *ret_digest = known.digest;
+                        return 0;
+                }
+        }
+        if (r == 0)
+                r = sl_model_digest(path, &folder, ret_digest);
+        if (r == 0 && folder)
+                r = sl_model_identify(path, true, &key->identity, &folder_changed);
+        if (r < 0)
+                return r;
+        key->folder = folder;
+        known = (struct known_model){.magic = MODEL_MAGIC, .folder = folder, .digest = *ret_digest};
+        known.checksum = checksum_of(&known);
+        if (changed < settled)
+                remember_model(cache, own, &known);
+        if (changed < settled && folder_changed < settled && folder)
+                remember_model(cache, key->identity, &known);
+        return 0;
+}
+
+static struct sl_digest mix_options(struct sl_digest seed, const struct sl_lower_options *lowering)
+{
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                const char *name = sl_lower_option_name((enum sl_lower_option)i);
+                char text[SL_LOWER_OPTION_TEXT_BYTES];
+
+                sl_lower_options_text(lowering, (enum sl_lower_option)i, text);
+                seed = mix(mix(seed, name, strlen(name)), text, strlen(text));
+        }
+        return seed;
+}
+
+int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
+        const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error)
+{
+        struct sl_plan_cache_key key = {0};
+        struct sl_digest compiler, model, all;
+        int64_t changed;
+        int r = sl_model_identify(program ? program : "/proc/self/exe", false, &compiler, &changed);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "\"%s\": %s", program ? program : "/proc/self/exe", strerror(-r));
+        r = digest_model(cache, model_path, &key, &model);
+        if (r < 0)
+                return sl_error_set(error, -r, "\"%s\": %s", model_path, strerror(-r));
+        all = mix(mix(cache->host, &compiler, sizeof(compiler)), &model, sizeof(model));
+        name_of(mix_options(all, lowering), "plan", key.name);
+        *ret_key = key;
+        return 0;
+}
+
+int sl_plan_cache_find(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        int r = open_entry(cache, key->name, &fd);
+
+        if (r == -ENOENT)
+                return r;
+        if (r < 0)
+                return sl_error_set(
+                        error, -r, "cached plan %s: %s", key->name, r == -EPERM ? "no file of this user's alone" : strerror(-r));
+        r = sl_plan_open(fd, ret_plan, error);
+        if (r == -EBADMSG || r == -EPROTONOSUPPORT)
+                unlinkat(cache->fd, key->name, 0);
+        if (r < 0)
+                return sl_error_prefix(error, r, "cached plan %s", key->name);
+        futimens(fd, NULL);
+        return 0;
+}
+
+struct copying {
+        const struct sl_plan_cache *cache;
+        int plan_fd;
+};
+
+static int write_plan(int fd, void *context)
+{
+        const struct copying *copying = context;
+        struct stat status;
+
+        if (fstat(copying->plan_fd, &status) < 0)
+                return -errno;
+        for (off_t at = 0; at < status.st_size;) {
+                ssize_t n = sendfile(fd, copying->plan_fd, &at, COPY_BYTES);
+
+                if (copying->cache->stops)
+                        return -ECANCELED;
+
+                if (n <= 0)
+                        return n < 0 ? -errno : -EIO;
+        }
+        return 0;
+}
+
+struct entry {
+        char name[NAME_MAX + 1];
+        uint64_t bytes;
+        struct timespec used;
+};
+
+static int oldest_first(const void *a, const void *b)
+{
+        const struct timespec *left = &((const struct entry *)a)->used, *right = &((const struct entry *)b)->used;
+
+        if (left->tv_sec != right->tv_sec)
+                return left->tv_sec < right->tv_sec ? -1 : 1;
+        return (left->tv_nsec > right->tv_nsec) - (left->tv_nsec < right->tv_nsec);
+}
+
+static int list_entries(const struct sl_plan_cache *cache, struct entry **ret_entries, uint32_t *ret_n)
+{
+        int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+        struct entry *entries = NULL;
+        uint32_t n = 0, room = 0;
+
+        if (!folder)
+                return -errno;
+        for (const struct dirent *found; (found = readdir(folder)) && n < ENTRIES_MAX;) {
+                struct stat status;
+
+                if (fstatat(cache->fd, found->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
+                        continue;
+                if (n == room) {
+                        struct entry *grown = reallocarray(entries, room = room * 2 + 64, sizeof(*grown));
+
+                        if (!grown)
+                                break;
+                        entries = grown;
+                }
+                memcpy(entries[n].name, found->d_name, sizeof(entries[n].name));
+                entries[n].bytes = (uint64_t)status.st_size;
+                entries[n++].used = status.st_mtim;
+        }
+        closedir(folder);
+        *ret_entries = entries;
+        *ret_n = n;
+        return 0;
+}
+
+/* A plan that somebody has mapped lives on without its name. */
+static void make_room(const struct sl_plan_cache *cache, const char *keep)
+{
+        SL_CLEANUP(sl_cleanup_free) struct entry *entries = NULL;
+        uint64_t bytes = 0;
+        uint32_t n = 0;
+
+        if (list_entries(cache, &entries, &n) < 0)
+                return;
+        for (uint32_t i = 0; i < n; i++)
+                bytes += entries[i].bytes;
+        if (n)
+                qsort(entries, n, sizeof(*entries), oldest_first);
+        for (uint32_t i = 0; i < n && bytes > cache->bytes_max; i++) {
+                if (!strcmp(entries[i].name, keep) || unlinkat(cache->fd, entries[i].name, 0) < 0)
+                        continue;
+                bytes -= entries[i].bytes;
+        }
+}
+
+static int copy_plan(struct sl_plan_cache *cache, const struct copy *copy)
+{
+        struct copying copying = {cache, copy->plan_fd};
+        int r = put_entry(cache, copy->name, write_plan, &copying);
+
+        if (r == 0)
+                make_room(cache, copy->name);
+        return r;
+}
+
+static void *run_copier(void *context)
+{
+        struct sl_plan_cache *cache = context;
+
+        pthread_mutex_lock(&cache->lock);
+        while (!cache->stops) {
+                int r;
+
+                if (!cache->first) {
+                        pthread_cond_wait(&cache->change, &cache->lock);
+                        continue;
+                }
+                pthread_mutex_unlock(&cache->lock);
+                r = copy_plan(cache, cache->first);
+                pthread_mutex_lock(&cache->lock);
+                cache->failed = cache->failed ? cache->failed : r;
+                cache->first = copy_free(cache->first);
+                if (!cache->first)
+                        cache->last = &cache->first;
+                pthread_cond_broadcast(&cache->change);
+        }
+        pthread_mutex_unlock(&cache->lock);
+        return NULL;
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_copier(struct sl_plan_cache *cache)
+{
+        sigset_t all, before;
+        int r;
+
+        if (cache->has_copier)
+                return 0;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&cache->copier, NULL, run_copier, cache);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        cache->has_copier = r == 0;
+        return -r;
+}
+
+static int enqueue(struct sl_plan_cache *cache, const char *name, int plan_fd)
+{
+        struct copy *copy = calloc(1, sizeof(*copy));
+        int r = copy ? start_copier(cache) : -ENOMEM;
+
+        if (r == 0) {
+                copy->plan_fd = fcntl(plan_fd, F_DUPFD_CLOEXEC, 0);
+                r = copy->plan_fd < 0 ? -errno : 0;
+        }
+        if (r < 0) {
+                free(copy);
+                return r;
+        }
+        memcpy(copy->name, name, sizeof(copy->name));
+        pthread_mutex_lock(&cache->lock);
+        *cache->last = copy;
+        cache->last = &copy->next;
+        pthread_cond_broadcast(&cache->change);
+        pthread_mutex_unlock(&cache->lock);
+        return 0;
+}
+
+static int tell_failure(struct sl_plan_cache *cache, struct sl_error *error)
+{
+        int r;
+
+        pthread_mutex_lock(&cache->lock);
+        r = cache->failed;
+        cache->failed = 0;
+        pthread_mutex_unlock(&cache->lock);
+        return r < 0 ? sl_error_set(error, -r, "a plan could not be kept: %s", strerror(-r)) : 0;
+}
+
+int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error)
+{
+        pthread_mutex_lock(&cache->lock);
+        while (cache->first)
+                pthread_cond_wait(&cache->change, &cache->lock);
+        pthread_mutex_unlock(&cache->lock);
+        return tell_failure(cache, error);
+}
+
+int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
+        struct sl_error *error)
+{
+        struct sl_digest identity;
+        struct stat status;
+        int64_t changed;
+        int r = sl_model_identify(model_path, key->folder, &identity, &changed);
+
+        if (r < 0 || identity.low != key->identity.low || identity.high != key->identity.high)
+                return sl_error_set(error, ESTALE, "plan of \"%s\" is not kept: the file has changed meanwhile", model_path);
+        if (fstat(plan_fd, &status) == 0 && (uint64_t)status.st_size > cache->bytes_max)
+                return sl_error_set(error, EFBIG, "plan of \"%s\" is not kept: %lld bytes, the cache holds %llu", model_path,
+                        (long long)status.st_size, (unsigned long long)cache->bytes_max);
+        r = enqueue(cache, key->name, plan_fd);
+        if (r < 0)
+                return sl_error_set(error, -r, "plan of \"%s\" is not kept: %s", model_path, strerror(-r));
+        return tell_failure(cache, error);
+}

@@ -1,0 +1,57 @@
+/*
+ * Plan files kept on disk from one start to the next, in a folder that only its owner can write.
+ *
+ *     KEY.plan         a plan file; KEY is the digest of all that it depends on: content of the model and its external data,
+ * options, processor, libraries, version of the format, the program that compiles IDENTITY.model   what the content's digest was
+ * when the file system last said IDENTITY of the model, so that an unchanged model is not read again
+ *
+ * Written under another name and renamed; opened without following links; used only when the owner is this user and nobody else can
+ * write; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When the folder is over its
+ * bound, the files that were used longest ago go. Two processes may share a folder. One owner thread per
+ * cache; a thread of its own copies what is to be kept, since that is as slow as the disk.
+ */
+#pragma once
+
+#include "model_digest.h"
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_lower_options;
+struct sl_plan;
+struct sl_plan_cache;
+
+#define SL_PLAN_CACHE_NAME_BYTES 48
+
+struct sl_plan_cache_key {
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        struct sl_digest identity; /* of the model when the key was made */
+        bool folder;
+};
+
+/*
+ * @directory: is made when it is not there (its parent must be); NULL: $XDG_CACHE_HOME/starling, or /var/cache/starling.
+ * Return: 0; -EPERM another user owns it or could write to it; -errno; the text names it.
+ */
+int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error);
+/* Gives up copies that are under way. NULL is fine. Returns NULL. */
+struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
+
+/* @program: that compiles, NULL: this one. Reads the model when its identity is new. Return: 0; -errno with text. */
+int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
+        const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error);
+
+/* Return: 0 and the plan, checked; -ENOENT; another -errno with a text: it was not used, and removed if it was damaged. */
+int sl_plan_cache_find(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_plan, struct sl_error *error);
+
+/*
+ * Begins to keep a copy of the plan file, which nobody may change any more. @key: made before the compilation began.
+ * Return: 0; -ESTALE the model has changed since, nothing is kept; -EFBIG larger than the cache; -errno; with text. What a copy
+ * before this one met is told here too, once.
+ */
+int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
+        struct sl_error *error);
+
+/* Waits until all copies are complete. Return: 0; what the first that failed met, with text. */
+int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error);

@@ -1,0 +1,280 @@
+/*
+ * Rules of the cache of plans: what a plan depends on is in its key, and nothing is used that could be somebody else's.
+ */
+#include "base/error.h"
+#include "lower_options.h"
+#include "network.h"
+#include "plan.h"
+#include "plan_cache.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB (1u << 20)
+
+static char folder[64], model[PATH_MAX];
+static struct sl_plan_cache *cache;
+static struct sl_lower_options options;
+static int plan_fd;
+
+static void write_file(const char *path, const char *content)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+        cr_assert_geq(fd, 0, "%s", path);
+        cr_assert_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+        close(fd);
+}
+
+static const char *inside(const char *name)
+{
+        static char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        return path;
+}
+
+static void open_cache(uint64_t bytes)
+{
+        cr_assert_eq(sl_plan_cache_new(inside("cache"), bytes, &cache, NULL), 0);
+}
+
+static void setup(void)
+{
+        struct network net;
+        uint32_t x;
+
+        strcpy(folder, "/tmp/starling-cache-XXXXXX");
+        cr_assert_not_null(mkdtemp(folder));
+        cr_assert_eq(mkdir(inside("model"), 0700), 0);
+        snprintf(model, sizeof(model), "%s/model/model.onnx", folder);
+        write_file(model, "not parsed here");
+        open_cache(64 * MIB);
+        sl_lower_options_init(&options);
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 4, 4));
+        network_output(&net, network_apply(&net, SL_OP_RELU, x));
+        network_finish(&net);
+        plan_fd = network_plan_fd(&net, "cpu", 1);
+        network_deinit(&net);
+}
+
+static void teardown(void)
+{
+        char command[128];
+
+        sl_plan_cache_free(cache);
+        close(plan_fd);
+        snprintf(command, sizeof(command), "rm -rf %s", folder);
+        cr_assert_eq(system(command), 0);
+}
+
+TestSuite(plan_cache, .init = setup, .fini = teardown);
+
+static struct sl_plan_cache_key key_of(const char *path)
+{
+        struct sl_plan_cache_key key;
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_plan_cache_key(cache, path, NULL, &options, &key, &error), 0, "%s", error.text);
+        return key;
+}
+
+static struct sl_plan_cache_key keep(void)
+{
+        struct sl_plan_cache_key key = key_of(model);
+        struct sl_error error = {""};
+
+        cr_assert_eq(sl_plan_cache_store(cache, &key, model, plan_fd, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_plan_cache_wait(cache, &error), 0, "%s", error.text);
+        return key;
+}
+
+static int find(const struct sl_plan_cache_key *key, struct sl_error *error)
+{
+        struct sl_plan *plan = NULL;
+        int r = sl_plan_cache_find(cache, key, &plan, error);
+
+        cr_assert_eq(!plan, r != 0);
+        sl_plan_free(plan);
+        return r;
+}
+
+static const char *entry(const struct sl_plan_cache_key *key)
+{
+        static char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/cache/%s", folder, key->name);
+        return path;
+}
+
+Test(plan_cache, a_kept_plan_is_found_again_also_by_another_process)
+{
+        struct sl_plan_cache_key key = key_of(model);
+
+        cr_assert_eq(find(&key, NULL), -ENOENT);
+        keep();
+        cr_assert_eq(find(&key, NULL), 0);
+        sl_plan_cache_free(cache);
+        open_cache(64 * MIB);
+        key = key_of(model);
+        cr_assert_eq(find(&key, NULL), 0);
+}
+
+Test(plan_cache, a_copy_of_the_model_has_the_same_key)
+{
+        struct sl_plan_cache_key key = key_of(model), other;
+
+        write_file(inside("copy.onnx"), "not parsed here");
+        other = key_of(inside("copy.onnx"));
+        cr_assert_str_eq(key.name, other.name);
+}
+
+Test(plan_cache, every_option_is_in_the_key)
+{
+        static const char *const changes[] = {"tune=quick", "winograd=false", "max_relative_error=0.5", "batch_max=3",
+                "backend=ref", "without_passes=fuse-bias", "precision=bf16"};
+        struct sl_plan_cache_key key = key_of(model);
+
+        for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+                sl_lower_options_init(&options);
+                cr_assert_eq(sl_lower_options_parse(&options, changes[i], NULL), 0);
+                cr_expect_str_neq(key.name, key_of(model).name, "%s", changes[i]);
+        }
+}
+
+Test(plan_cache, the_program_that_compiles_is_in_the_key)
+{
+        struct sl_plan_cache_key key = key_of(model), other;
+
+        cr_assert_eq(sl_plan_cache_key(cache, model, "/bin/true", &options, &other, NULL), 0);
+        cr_assert_str_neq(key.name, other.name);
+        cr_assert_eq(sl_plan_cache_key(cache, model, "/nowhere", &options, &other, NULL), -ENOENT);
+}
+
+Test(plan_cache, a_changed_model_is_another)
+{
+        struct sl_plan_cache_key key = keep(), other;
+
+        write_file(model, "not parsed either");
+        other = key_of(model);
+        cr_assert_str_neq(key.name, other.name);
+        cr_assert_eq(find(&other, NULL), -ENOENT);
+        cr_assert_eq(sl_plan_cache_store(cache, &key, model, plan_fd, NULL), -ESTALE);
+}
+
+Test(plan_cache, external_data_are_part_of_the_model)
+{
+        struct sl_plan_cache_key plain = key_of(model), before, after;
+
+        write_file(inside("model/weights"), "1");
+        cr_assert_str_eq(plain.name, key_of(model).name, "a file without external data does not hang on its neighbours");
+        write_file(model, "... location weights ...");
+        before = key_of(model);
+        write_file(inside("model/weights"), "2");
+        after = key_of(model);
+        cr_assert_str_neq(before.name, after.name);
+}
+
+Test(plan_cache, a_damaged_plan_is_removed_with_one_line)
+{
+        struct sl_plan_cache_key key = keep();
+        struct sl_error error = {""};
+        int fd = open(entry(&key), O_WRONLY);
+
+        cr_assert_eq(pwrite(fd, "damage", 6, 600), 6);
+        close(fd);
+        cr_assert_eq(find(&key, &error), -EBADMSG);
+        cr_assert_not_null(strstr(error.text, key.name), "%s", error.text);
+        cr_assert_null(strchr(error.text, '\n'));
+        cr_assert_eq(find(&key, NULL), -ENOENT);
+        keep();
+        cr_assert_eq(find(&key, NULL), 0);
+}
+
+Test(plan_cache, a_plan_that_others_can_write_is_not_used)
+{
+        struct sl_plan_cache_key key = keep();
+
+        cr_assert_eq(chmod(entry(&key), 0620), 0);
+        cr_assert_eq(find(&key, NULL), -EPERM);
+        cr_assert_eq(chmod(entry(&key), 0602), 0);
+        cr_assert_eq(find(&key, NULL), -EPERM);
+        cr_assert_eq(chmod(entry(&key), 0600), 0);
+        cr_assert_eq(find(&key, NULL), 0);
+}
+
+Test(plan_cache, a_link_is_not_followed)
+{
+        struct sl_plan_cache_key key = keep();
+
+        cr_assert_eq(rename(entry(&key), inside("elsewhere")), 0);
+        cr_assert_eq(symlink(inside("elsewhere"), entry(&key)), 0);
+        cr_assert_eq(find(&key, NULL), -ELOOP);
+}
+
+Test(plan_cache, a_folder_that_others_can_write_is_refused)
+{
+        struct sl_plan_cache *other = NULL;
+        struct sl_error error = {""};
+
+        cr_assert_eq(mkdir(inside("open"), 0700), 0);
+        cr_assert_eq(chmod(inside("open"), 0770), 0);
+        cr_assert_eq(sl_plan_cache_new(inside("open"), MIB, &other, &error), -EPERM);
+        cr_assert_not_null(strstr(error.text, inside("open")));
+        cr_assert_eq(symlink("cache", inside("link")), 0);
+        cr_assert_lt(sl_plan_cache_new(inside("link"), MIB, &other, NULL), 0);
+        cr_assert_lt(sl_plan_cache_new(inside("nowhere/cache"), MIB, &other, NULL), 0);
+        cr_assert_null(other);
+}
+
+Test(plan_cache, over_its_bound_what_was_used_longest_ago_goes)
+{
+        struct sl_plan_cache_key keys[3];
+        struct stat status;
+
+        cr_assert_eq(fstat(plan_fd, &status), 0);
+        sl_plan_cache_free(cache);
+        open_cache((uint64_t)status.st_size * 5 / 2);
+        for (uint32_t i = 0; i < 3; i++) {
+                struct timespec times[2] = {{.tv_sec = 1000 + i}, {.tv_sec = 1000 + i}};
+
+                options.batch_max = i + 1;
+                keys[i] = keep();
+                cr_assert_eq(utimensat(AT_FDCWD, entry(&keys[i]), times, 0), 0);
+                if (i == 1)
+                        cr_assert_eq(find(&keys[0], NULL), 0, "which makes the first the last used");
+        }
+        cr_assert_eq(find(&keys[1], NULL), -ENOENT);
+        cr_assert_eq(find(&keys[0], NULL), 0);
+        cr_assert_eq(find(&keys[2], NULL), 0);
+}
+
+Test(plan_cache, a_plan_larger_than_the_cache_is_not_kept)
+{
+        struct sl_plan_cache_key key = key_of(model);
+
+        sl_plan_cache_free(cache);
+        open_cache(100);
+        cr_assert_eq(sl_plan_cache_store(cache, &key, model, plan_fd, NULL), -EFBIG);
+        cr_assert_eq(find(&key, NULL), -ENOENT);
+}
+
+Test(plan_cache, the_end_gives_up_copies_under_way_and_leaves_none_half_written)
+{
+        struct sl_plan_cache_key key = key_of(model);
+
+        for (uint32_t i = 0; i < 20; i++)
+                cr_assert_eq(sl_plan_cache_store(cache, &key, model, plan_fd, NULL), 0);
+        cache = sl_plan_cache_free(cache);
+        open_cache(64 * MIB);
+        if (find(&key, NULL) < 0)
+                cr_assert_eq(find(&key, NULL), -ENOENT, "there is a whole plan or none");
+}
