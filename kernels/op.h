@@ -28,9 +28,13 @@
  *   RoiAlign             MODE is 0 avg, 1 max; TRANSFORM is 0 half_pixel, 1 output_half_pixel
  *   Scatter*             REDUCTION is 0 none, 1 add, 2 mul, 3 max, 4 min; Scatter is ScatterElements
  *   NonMaxSuppression    MAX_BOXES is input 2
- *   TfIdfVectorizer      inputs 1 to 4 are pool_int64s, ngram_counts, ngram_indexes, weights; LENGTH is that of a row of the output;
- *                        MODE is 0 TF, 1 IDF, 2 TFIDF
- * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
+ *   TfIdfVectorizer      inputs 1 to 4 are pool_int64s, ngram_counts, ngram_indexes, weights; LENGTH is that of a row of the
+ * output; MODE is 0 TF, 1 IDF, 2 TFIDF OneHot               DEPTH is input 2, the values are input 1 MelWeightMatrix      BINS and
+ * LENGTH are inputs 3 and 4, behind the rate and the edges Einsum               EQUATION is made of numbers (shape/einsum.h); a
+ * product of two is MatMul with Transposes *Loss                REDUCTION is 0 mean, 1 sum, 2 none GridSample           MODE is 0
+ * linear, 1 nearest, 2 cubic; PADDING_MODE is 0 zeros, 1 border, 2 reflection Attention            as the standard corrected opset
+ * 23 later: QK_MODE 1 is behind softcap, 2 behind the mask auto_pad is resolved into PADS, the axis of a Softmax before opset 13
+ * into reshapes, by import.
  *
  * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
  * each result is rounded once. A byte q stands for scale * (q - zero). TO is the type of the output: uint8, int8 (both with Y_SCALE
@@ -70,7 +74,7 @@ enum {
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
         X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE)                                    \
-        X(LAYER_NORM, "LayerNormalization", 2, 3, 1, layer_norm, SL_OP_INPLACE)                                                    \
+        X(LAYER_NORM, "LayerNormalization", 2, 3, 3, layer_norm, SL_OP_INPLACE)                                                    \
         X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, SL_OP_SPATIAL)                                           \
         X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                                    \
         X(SOFTMAX, "Softmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                                     \
@@ -200,7 +204,34 @@ enum {
         X(LP_POOL, "LpPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                            \
         X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                     \
         X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, SL_OP_LEADING)                                           \
-        X(NGRAM, "TfIdfVectorizer", 4, 5, 1, ngram, SL_OP_INDEXES | SL_OP_DEAR | SL_OP_LEADING)
+        X(NGRAM, "TfIdfVectorizer", 4, 5, 1, ngram, SL_OP_INDEXES | SL_OP_DEAR | SL_OP_LEADING)                                    \
+        X(DEPTH_TO_SPACE, "DepthToSpace", 1, 1, 1, blocks, SL_OP_SPATIAL)                                                          \
+        X(SPACE_TO_DEPTH, "SpaceToDepth", 1, 1, 1, blocks, SL_OP_SPATIAL)                                                          \
+        X(REVERSE_SEQUENCE, "ReverseSequence", 2, 2, 1, reverse_sequence, SL_OP_INDEXES)                                           \
+        X(TRILU, "Trilu", 1, 2, 1, trilu, SL_OP_INPLACE)                                                                           \
+        X(EYE_LIKE, "EyeLike", 1, 1, 1, eye_like, SL_OP_MIXES)                                                                     \
+        X(ONE_HOT, "OneHot", 2, 3, 1, one_hot, SL_OP_MIXES)                                                                        \
+        X(CUM_SUM, "CumSum", 1, 2, 1, along_axis, SL_OP_INPLACE)                                                                   \
+        X(HARDMAX, "Hardmax", 1, 1, 1, along_axis, 0)                                                                              \
+        X(LP_NORM, "LpNormalization", 1, 1, 1, lp_norm, 0)                                                                         \
+        X(MEAN_VARIANCE_NORM, "MeanVarianceNormalization", 1, 1, 1, mean_variance_norm, SL_OP_MIXES)                               \
+        X(RMS_NORM, "RMSNormalization", 2, 2, 1, rms_norm, 0)                                                                      \
+        X(GROUP_NORM, "GroupNormalization", 3, 3, 1, group_norm, SL_OP_LEADING)                                                    \
+        X(COL2IM, "Col2Im", 1, 3, 1, col2im, SL_OP_LEADING | SL_OP_DEAR)                                                           \
+        X(DET, "Det", 1, 1, 1, det, SL_OP_DEAR)                                                                                    \
+        X(HANN_WINDOW, "HannWindow", 0, 1, 1, taper, 0)                                                                            \
+        X(HAMMING_WINDOW, "HammingWindow", 0, 1, 1, taper, 0)                                                                      \
+        X(BLACKMAN_WINDOW, "BlackmanWindow", 0, 1, 1, taper, 0)                                                                    \
+        X(MEL_WEIGHTS, "MelWeightMatrix", 3, 5, 1, mel_weights, SL_OP_MIXES)                                                       \
+        X(DFT, "DFT", 1, 3, 1, dft, SL_OP_DEAR)                                                                                    \
+        X(STFT, "STFT", 1, 4, 1, stft, SL_OP_LEADING | SL_OP_DEAR)                                                                 \
+        X(NLL_LOSS, "NegativeLogLikelihoodLoss", 2, 3, 1, loss, SL_OP_INDEXES | SL_OP_MIXES)                                       \
+        X(CROSS_ENTROPY_LOSS, "SoftmaxCrossEntropyLoss", 2, 3, 2, loss, SL_OP_INDEXES | SL_OP_MIXES)                               \
+        X(EINSUM, "Einsum", 1, 15, 1, einsum, SL_OP_MIXES | SL_OP_DEAR)                                                            \
+        X(GRID_SAMPLE, "GridSample", 2, 2, 1, grid_sample, SL_OP_LEADING | SL_OP_DEAR)                                             \
+        X(AFFINE_GRID, "AffineGrid", 1, 2, 1, affine_grid, SL_OP_LEADING)                                                          \
+        X(ATTENTION, "Attention", 3, 6, 4, attention, SL_OP_LEADING | SL_OP_DEAR)                                                  \
+        X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, SL_OP_INDEXES | SL_OP_LEADING)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

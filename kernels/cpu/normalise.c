@@ -115,7 +115,7 @@ static bool normalise_plan(const struct sl_node_desc *node, void *state, struct 
                 if (node->inputs[i].dtype != SL_DTYPE_NONE &&
                         (!sl_cpu_is_f32(&node->inputs[i]) || node->inputs[i].layout != SL_LAYOUT_PLAIN))
                         return false;
-        if (node->n_inputs < 2 || !sl_cpu_is_f32(y) || y->layout != SL_LAYOUT_PLAIN || sl_cpu_is_empty(y))
+        if (node->n_inputs < 2 || node->n_outputs != 1 || !sl_cpu_is_f32(y) || y->layout != SL_LAYOUT_PLAIN || sl_cpu_is_empty(y))
                 return false;
         s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         s->has_shift = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;

@@ -158,7 +158,34 @@
         X(LP_POOL, pool, SL_REF_FLOATS)                                                                                            \
         X(GLOBAL_LP_POOL, global_pool, SL_REF_FLOATS)                                                                              \
         X(ROW_ATTENTION, row_attention, SL_REF_FLOATS)                                                                             \
-        X(NGRAM, ngram, SL_REF_BIT(I32) | SL_REF_BIT(I64))
+        X(NGRAM, ngram, SL_REF_BIT(I32) | SL_REF_BIT(I64))                                                                         \
+        X(DEPTH_TO_SPACE, blocks, SL_REF_ALL)                                                                                      \
+        X(SPACE_TO_DEPTH, blocks, SL_REF_ALL)                                                                                      \
+        X(REVERSE_SEQUENCE, reverse_sequence, SL_REF_ALL)                                                                          \
+        X(TRILU, trilu, SL_REF_ALL)                                                                                                \
+        X(EYE_LIKE, eye_like, SL_REF_ALL)                                                                                          \
+        X(ONE_HOT, one_hot, SL_REF_NUMBERS)                                                                                        \
+        X(CUM_SUM, cum_sum, SL_REF_NUMBERS)                                                                                        \
+        X(HARDMAX, hardmax, SL_REF_FLOATS)                                                                                         \
+        X(LP_NORM, lp_norm, SL_REF_FLOATS)                                                                                         \
+        X(MEAN_VARIANCE_NORM, mean_variance_norm, SL_REF_FLOATS)                                                                   \
+        X(RMS_NORM, rms_norm, SL_REF_FLOATS)                                                                                       \
+        X(GROUP_NORM, group_norm, SL_REF_FLOATS)                                                                                   \
+        X(COL2IM, col2im, SL_REF_NUMBERS)                                                                                          \
+        X(DET, det, SL_REF_FLOATS)                                                                                                 \
+        X(HANN_WINDOW, taper, SL_REF_NUMBERS)                                                                                      \
+        X(HAMMING_WINDOW, taper, SL_REF_NUMBERS)                                                                                   \
+        X(BLACKMAN_WINDOW, taper, SL_REF_NUMBERS)                                                                                  \
+        X(MEL_WEIGHTS, mel_weights, SL_REF_WIDE)                                                                                   \
+        X(DFT, dft, SL_REF_FLOATS)                                                                                                 \
+        X(STFT, stft, SL_REF_FLOATS)                                                                                               \
+        X(NLL_LOSS, loss, SL_REF_FLOATS)                                                                                           \
+        X(CROSS_ENTROPY_LOSS, loss, SL_REF_FLOATS)                                                                                 \
+        X(EINSUM, einsum, SL_REF_NUMBERS)                                                                                          \
+        X(GRID_SAMPLE, grid_sample, SL_REF_FLOATS)                                                                                 \
+        X(AFFINE_GRID, affine_grid, SL_REF_FLOATS)                                                                                 \
+        X(ATTENTION, attention, SL_REF_FLOATS)                                                                                     \
+        X(ROTARY_EMBEDDING, rotary_embedding, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
@@ -167,7 +194,11 @@ SL_REF_KERNELS(X)
 /* id, function: kernels that need scratch say how many bytes; a shape rule has bounded them. */
 #define SL_REF_SCRATCHES(X)                                                                                                        \
         X(LSTM, recurrent)                                                                                                         \
-        X(GRU, recurrent) X(RNN, recurrent) X(RESIZE, resize) X(TOP_K, top_k) X(NON_MAX_SUPPRESSION, non_max_suppression)
+        X(GRU, recurrent)                                                                                                          \
+        X(RNN, recurrent)                                                                                                          \
+        X(RESIZE, resize)                                                                                                          \
+        X(TOP_K, top_k) X(NON_MAX_SUPPRESSION, non_max_suppression) X(DET, det) X(COL2IM, col2im) X(DFT, dft) X(STFT, dft)         \
+                X(ATTENTION, attention)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

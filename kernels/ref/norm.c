@@ -90,8 +90,13 @@ int sl_ref_layer_norm(const struct sl_node_desc *node, const struct sl_binding *
         for (; walk.left; sl_ref_walk_next(&walk), i++) {
                 double x = sl_ref_load(binding->inputs[0], i, dtype);
 
-                if (i % size == 0)
+                if (i % size == 0) {
                         moments(binding->inputs[0], i, size, dtype, &mean, &variance);
+                        if (node->n_outputs > 1)
+                                sl_ref_store(binding->outputs[1], i / size, node->outputs[1].dtype, mean);
+                        if (node->n_outputs > 2)
+                                sl_ref_store(binding->outputs[2], i / size, node->outputs[2].dtype, 1 / sqrt(variance + epsilon));
+                }
                 x = (x - mean) / sqrt(variance + epsilon) * sl_ref_load(binding->inputs[1], walk.offsets[0], node->inputs[1].dtype);
                 if (shifted)
                         x += sl_ref_load(binding->inputs[2], walk.offsets[1], node->inputs[2].dtype);

@@ -122,7 +122,21 @@ static bool computes_along(const struct sl_node *node, const struct sl_tensor *i
         case SL_OP_TILE:
                 return in->shape.dims[axis] != out->shape.dims[axis];
         case SL_OP_TOP_K:
+        case SL_OP_HARDMAX:
+        case SL_OP_LP_NORM:
                 return last == axis;
+        case SL_OP_RMS_NORM:
+                return axis >= last;
+        case SL_OP_CUM_SUM:
+                return first == axis;
+        case SL_OP_REVERSE_SEQUENCE:
+                return in->shape.rank > 1 && axis != sl_attrs_int(&node->attrs, SL_ATTR_BATCH_AXIS, 1);
+        case SL_OP_TRILU:
+        case SL_OP_DET:
+                return axis + 2 >= (int)in->shape.rank;
+        case SL_OP_DFT:
+                return axis + 1 == (int)in->shape.rank ||
+                       axis == wrapped(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -2), in->shape.rank);
         case SL_OP_GATHER_ELEMENTS:
         case SL_OP_SCATTER_ELEMENTS:
                 return first == axis;

@@ -36,6 +36,13 @@ struct example {
                         0                                                                                                          \
                 }                                                                                                                  \
         }
+#define REAL(id, value)                                                                                                            \
+        {                                                                                                                          \
+                SL_ATTR_TYPE_FLOAT, SL_ATTR_##id, 1, {0},                                                                          \
+                {                                                                                                                  \
+                        value                                                                                                      \
+                }                                                                                                                  \
+        }
 #define INTS(id, ...)                                                                                                              \
         {                                                                                                                          \
                 SL_ATTR_TYPE_INTS, SL_ATTR_##id, sizeof((int64_t[]){__VA_ARGS__}) / 8, {__VA_ARGS__},                              \
@@ -76,6 +83,8 @@ bool example_node(uint32_t op, struct sl_node_desc *ret_node)
 
                 if (attr->type == SL_ATTR_TYPE_INT)
                         sl_attrs_set_int(&ret_node->attrs, attr->id, attr->ints[0]);
+                else if (attr->type == SL_ATTR_TYPE_FLOAT)
+                        sl_attrs_set_float(&ret_node->attrs, attr->id, attr->floats[0]);
                 else if (attr->type == SL_ATTR_TYPE_INTS)
                         sl_attrs_set_ints(&ret_node->attrs, attr->id, attr->ints, attr->count);
                 else if (attr->type == SL_ATTR_TYPE_FLOATS)

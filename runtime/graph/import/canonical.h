@@ -76,3 +76,15 @@ int sl_canonical_conv_transpose(struct sl_importer *im, const struct sl_onnx_nod
 int sl_canonical_resize(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_upsample(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 int sl_canonical_roi_align(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_einsum.c */
+int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_signal.c */
+int sl_canonical_blocks(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_one_hot(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_eye_like(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_taper(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_mel_weights(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_dft(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_grid_sample(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

@@ -20,3 +20,10 @@ static const struct sl_canonical_words upsample[] = {{"mode", SL_ATTR_MODE, "nea
 
 static const struct sl_canonical_words roi_align[] = {{"mode", SL_ATTR_MODE, "avg max"},
         {"coordinate_transformation_mode", SL_ATTR_TRANSFORM, "half_pixel output_half_pixel"}, {0}};
+
+static const struct sl_canonical_words depth_to_space[] = {{"mode", SL_ATTR_MODE, "DCR CRD"}, {0}};
+
+static const struct sl_canonical_words loss[] = {{"reduction", SL_ATTR_REDUCTION, "mean sum none"}, {0}};
+
+static const struct sl_canonical_words grid_sample[] = {{"mode", SL_ATTR_MODE, "linear nearest cubic bilinear bicubic"},
+        {"padding_mode", SL_ATTR_PADDING_MODE, "zeros border reflection"}, {0}};
