@@ -310,6 +310,18 @@ const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value)
         return value != SL_VALUE_NONE && graph->values[value].kind == SL_VALUE_CONSTANT ? graph->values[value].data : NULL;
 }
 
+struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_nodes)
+{
+        struct sl_node *nodes = graph->nodes;
+
+        *ret_n_nodes = graph->n_nodes;
+        graph->nodes = NULL;
+        graph->n_nodes = 0;
+        sl_graph_index_free(graph->index);
+        graph->index = sl_graph_index_new();
+        return nodes;
+}
+
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
 {
         struct sl_graph *copy;

@@ -40,6 +40,10 @@ struct sl_node {
         uint32_t *outputs;
 };
 
+struct sl_graph_property {
+        const char *key, *value;
+};
+
 struct sl_graph {
         char name[SL_NAME_BYTES];
         int64_t opset, ir_version;
@@ -48,8 +52,10 @@ struct sl_graph {
         struct sl_node *nodes;
         uint32_t *inputs; /* values that a request brings (initializers with a graph input are constants) */
         uint32_t *outputs;
-        struct sl_graph_arena *arena; /* everything above, and constants; freed at once */
-        struct sl_graph_index *index; /* makers and users; NULL: none */
+        uint32_t n_properties;
+        struct sl_graph_property *properties; /* what the file says of itself under keys that begin with "starling." */
+        struct sl_graph_arena *arena;         /* everything above, and constants; freed at once */
+        struct sl_graph_index *index;         /* makers and users; NULL: none */
 };
 
 /* Limits for hostile files. */
@@ -85,6 +91,12 @@ void sl_graph_set_input(struct sl_graph *graph, uint32_t node, uint32_t input, u
 
 /* Output @output of the node is @value from now on: the one way that costs no walk when its producer is asked for. */
 void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output, uint32_t value);
+
+/*
+ * Takes all nodes out, for a rewrite that puts them back one by one with others between them. The array is the caller's to free;
+ * what its nodes point to stays the graph's.
+ */
+struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_nodes);
 
 /* The same graph with the same indices; constants are shared with @graph, which must outlive the copy. -ENOMEM. */
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);

@@ -16,8 +16,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define OPSET_MIN 1
-#define OPSET_MAX 23
+#define PROPERTY_PREFIX "starling."
+#define PROPERTY_BYTES  2048
+#define PROPERTIES_MAX  32
+#define OPSET_MIN       1
+#define OPSET_MAX       23
 
 /* Messages beside the nodes: attributes, tensors, dimensions. A real model has about ten for each node. */
 #define MESSAGES_PER_NODE 64
@@ -149,10 +152,47 @@ static int import_nodes(struct sl_importer *im)
         return result;
 }
 
+static char *keep_text(struct sl_importer *im, const char *text)
+{
+        size_t bytes = strlen(text) + 1;
+        char *copy = sl_graph_alloc(im->graph, bytes);
+
+        return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+static bool is_property(const Onnx__StringStringEntryProto *entry)
+{
+        return entry->key && entry->value && !strncmp(entry->key, PROPERTY_PREFIX, strlen(PROPERTY_PREFIX)) &&
+               strlen(entry->key) < PROPERTY_BYTES && strlen(entry->value) < PROPERTY_BYTES;
+}
+
+/* Others, longer ones and more of them say nothing that anybody here reads. */
+static int import_properties(struct sl_importer *im)
+{
+        struct sl_graph_property *kept = sl_graph_alloc(im->graph, PROPERTIES_MAX * sizeof(*kept));
+
+        im->graph->properties = kept;
+        for (size_t i = 0; kept && i < im->model->n_metadata_props && im->graph->n_properties < PROPERTIES_MAX; i++) {
+                const Onnx__StringStringEntryProto *entry = im->model->metadata_props[i];
+                struct sl_graph_property *property = &kept[im->graph->n_properties];
+
+                if (!is_property(entry))
+                        continue;
+                property->key = keep_text(im, entry->key);
+                property->value = keep_text(im, entry->value);
+                if (!property->key || !property->value)
+                        return -ENOMEM;
+                im->graph->n_properties++;
+        }
+        return kept ? 0 : -ENOMEM;
+}
+
 static int import_graph(struct sl_importer *im)
 {
         int result = check_model(im);
 
+        if (result == 0)
+                result = import_properties(im);
         if (result == 0)
                 result = collect_names(im);
         if (result == 0)

@@ -118,6 +118,16 @@ static json_t *plan_json(const struct sl_inspect_plan *plan)
                 (json_int_t)plan->weights_bytes, "memory", memory, "nodes", nodes);
 }
 
+/* How the file says that it was made, and how good it was found to be. */
+static json_t *variant_json(const struct sl_graph *graph)
+{
+        json_t *variant = json_object();
+
+        for (uint32_t i = 0; i < graph->n_properties; i++)
+                json_object_set_new(variant, strchr(graph->properties[i].key, '.') + 1, name_json(graph->properties[i].value));
+        return variant;
+}
+
 static int gather(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan,
         json_t **ret_facts, struct sl_error *error)
 {
@@ -127,12 +137,12 @@ static int gather(const struct sl_graph *raw, const struct sl_graph *optimised, 
         if (result < 0)
                 return result;
         count_parameters(raw, &parameters, &bytes);
-        *ret_facts = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I}, s:o, s:o}", "name", name_json(raw->name),
-                "opset", (json_int_t)raw->opset, "ir_version", (json_int_t)raw->ir_version, "inputs",
+        *ret_facts = json_pack("{s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:{s:I, s:I}, s:o, s:o, s:o}", "name",
+                name_json(raw->name), "opset", (json_int_t)raw->opset, "ir_version", (json_int_t)raw->ir_version, "inputs",
                 ports_json(raw, raw->inputs, raw->n_inputs), "outputs", ports_json(raw, raw->outputs, raw->n_outputs), "parameters",
                 (json_int_t)parameters, "parameter_bytes", (json_int_t)bytes, "multiply_adds", (json_int_t)adds, "nodes", "before",
                 (json_int_t)count_nodes(raw, SL_OP_COUNT), "after", (json_int_t)count_nodes(optimised, SL_OP_COUNT), "operators",
-                operators_json(raw, optimised), "plan", plan_json(plan));
+                operators_json(raw, optimised), "plan", plan_json(plan), "variant", variant_json(raw));
         return *ret_facts ? 0 : sl_error_set(error, ENOMEM, "no memory to describe the graph");
 }
 
@@ -218,6 +228,18 @@ static void print_plan(const json_t *plan, FILE *stream)
         print_nodes(plan, stream);
 }
 
+static void print_variant(json_t *variant, FILE *stream)
+{
+        const char *key, *title = "variant";
+        json_t *value;
+
+        json_object_foreach(variant, key, value)
+        {
+                fprintf(stream, "%-14s%s: %s\n", title, key, json_string_value(value));
+                title = "";
+        }
+}
+
 static void print_text(const json_t *facts, FILE *stream)
 {
         const json_t *nodes = json_object_get(facts, "nodes");
@@ -234,6 +256,7 @@ static void print_text(const json_t *facts, FILE *stream)
         fprintf(stream, "  %-28s%8s%8s\n", "operator", "before", "after");
         print_operators(json_object_get(facts, "operators"), stream);
         print_plan(json_object_get(facts, "plan"), stream);
+        print_variant(json_object_get(facts, "variant"), stream);
 }
 
 int sl_inspect(const struct sl_graph *raw, const struct sl_graph *optimised, const struct sl_inspect_plan *plan, bool json,

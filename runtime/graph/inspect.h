@@ -43,8 +43,9 @@ struct sl_inspect_plan {
  * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
  * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
  * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "bound_bytes", "sum_bytes"}],
- * "nodes": [{"name", "operator", "backend", "algorithm", "why"}]} or null}. As text, only nodes that had a choice, or that the
- * plan's own backend lacks, are listed.
+ * "nodes": [{"name", "operator", "backend", "algorithm", "why"}]} or null,
+ * "variant": {what the file says of itself under keys that begin with "starling."}}. As text, only nodes that had a choice, or that
+ * the plan's own backend lacks, are listed.
  *
  * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
  */

@@ -223,16 +223,16 @@ int sl_graph_narrow(struct sl_graph *graph, struct sl_error *error)
 {
         struct narrowing narrowing = {.graph = graph, .n_forms = graph->n_values};
         SL_CLEANUP(sl_cleanup_free) struct form *forms = calloc(graph->n_values + 1u, sizeof(*forms));
-        SL_CLEANUP(sl_cleanup_free) struct sl_node *nodes = sl_take(graph->nodes);
-        uint32_t n_nodes = graph->n_nodes;
+        SL_CLEANUP(sl_cleanup_free) struct sl_node *nodes = NULL;
+        uint32_t n_nodes;
         int r;
 
-        graph->n_nodes = 0;
         if (!forms)
                 return sl_error_set(error, ENOMEM, "no memory for the forms of %u values", graph->n_values);
         for (uint32_t i = 0; i < narrowing.n_forms; i++)
                 forms[i].half = SL_VALUE_NONE;
         narrowing.forms = forms;
+        nodes = sl_graph_take_nodes(graph, &n_nodes);
         r = write_nodes(&narrowing, nodes, n_nodes);
         if (r < 0)
                 return sl_error_set(error, -r, "no room for a graph of %u nodes in bfloat16", n_nodes);

@@ -24,6 +24,8 @@ enum status {
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
+        X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
+                "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
         X("profile", command_profile, "[OPTIONS] MODEL.onnx", "time every node of a model: text, JSON or a Chrome trace")          \
         X("compile", command_compile, "MODEL.onnx -o PLAN [OPTIONS]", "compile a model into a plan file")                          \

@@ -1,0 +1,26 @@
+/*
+ * A graph back into an ONNX file (opset 20, domain ai.onnx), for tools that rewrite models. One owner thread, the graph's.
+ *
+ * Ports keep their names; nodes and all other values get a number in front of theirs, so that names are unique. A parameter that
+ * import made an attribute is an initializer again. Not everything has a way back: internal operators, epilogues, and operators
+ * whose attributes import gave other types; the text names the node.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_graph;
+
+/* An entry of metadata_props. */
+struct sl_export_property {
+        const char *key, *value;
+};
+
+/*
+ * *ret_file is malloc()ed. What is written on the way lies in the graph's arena. Return: 0; -ENOTSUP, -ENOMEM, -EFBIG over 2 GiB,
+ * which is protobuf's limit.
+ */
+int sl_export_onnx(struct sl_graph *graph, const struct sl_export_property *properties, size_t n_properties, uint8_t **ret_file,
+        size_t *ret_bytes, struct sl_error *error);

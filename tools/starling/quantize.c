@@ -1,0 +1,251 @@
+/*
+ * `starling quantize`: reads samples, makes a variant of a model in this process, writes it as ONNX with its accuracy beside it.
+ */
+#include "quantize.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "command.h"
+#include "export.h"
+#include "graph.h"
+#include "import.h"
+#include "lower.h"
+#include "dataset.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROPERTIES_MAX 16
+#define VALUE_BYTES    1024
+
+SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+SL_DEFINE_CLEANUP(struct sl_dataset *, sl_dataset_free)
+
+enum {
+        OPTION_CALIBRATION = 256,
+        OPTION_LABELS,
+        OPTION_METHOD,
+        OPTION_PERCENTILE,
+        OPTION_SAMPLES,
+        OPTION_MAX_LOSS,
+        OPTION_PRECISION
+};
+
+static const struct option options[] = {
+        {"calibration", required_argument, NULL, OPTION_CALIBRATION},
+        {"labels", required_argument, NULL, OPTION_LABELS},
+        {"method", required_argument, NULL, OPTION_METHOD},
+        {"percentile", required_argument, NULL, OPTION_PERCENTILE},
+        {"samples", required_argument, NULL, OPTION_SAMPLES},
+        {"max-loss", required_argument, NULL, OPTION_MAX_LOSS},
+        {"precision", required_argument, NULL, OPTION_PRECISION},
+        {"output", required_argument, NULL, 'o'},
+        {"option", required_argument, NULL, 'O'},
+        {0},
+};
+
+static const char *const methods[] = {
+        [SL_RANGE_MINMAX] = "minmax",
+        [SL_RANGE_PERCENTILE] = "percentile",
+        [SL_RANGE_MSE] = "mse",
+};
+
+struct wish {
+        const char *model, *data, *labels, *output;
+        struct sl_quantize_options options;
+};
+
+static int take_method(struct wish *wish, const char *value)
+{
+        for (uint32_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+                if (strcmp(methods[i], value) != 0)
+                        continue;
+                wish->options.method = (enum sl_range_method)i;
+                return 0;
+        }
+        return -EINVAL;
+}
+
+static int take_number(double *number, const char *value, double least, double most)
+{
+        char *end;
+
+        *number = strtod(value, &end);
+        return end != value && !*end && *number >= least && *number <= most ? 0 : -EINVAL;
+}
+
+static int take_precision(struct wish *wish, const char *value, struct sl_error *error)
+{
+        char text[64];
+
+        snprintf(text, sizeof(text), "precision=%s", value);
+        return sl_lower_options_parse(&wish->options.lowering, text, error);
+}
+
+static int take(struct wish *wish, int option, const char *value, struct sl_error *error)
+{
+        switch (option) {
+        case OPTION_CALIBRATION:
+                wish->data = value;
+                return 0;
+        case OPTION_LABELS:
+                wish->labels = value;
+                return 0;
+        case OPTION_METHOD:
+                return take_method(wish, value);
+        case OPTION_PERCENTILE:
+                return take_number(&wish->options.percentile, value, 50, 100);
+        case OPTION_SAMPLES:
+                wish->options.calibration = strtoull(value, NULL, 10);
+                return wish->options.calibration ? 0 : -EINVAL;
+        case OPTION_MAX_LOSS:
+                return take_number(&wish->options.max_loss, value, 0, 1);
+        case OPTION_PRECISION:
+                return take_precision(wish, value, error);
+        case 'o':
+                wish->output = value;
+                return 0;
+        case 'O':
+                return sl_lower_options_parse(&wish->options.lowering, value, error);
+        default:
+                return -EINVAL;
+        }
+}
+
+/* -EINVAL without a text: wrong usage. */
+static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
+{
+        for (int option; (option = getopt_long(argc, argv, "o:O:", options, NULL)) != -1;)
+                if (take(wish, option, optarg, error) < 0)
+                        return -EINVAL;
+        if (argc - optind != 1 || !wish->data || !wish->output)
+                return -EINVAL;
+        wish->model = argv[optind];
+        return wish->options.lowering.precision == SL_PRECISION_FP32 ? -EINVAL : 0;
+}
+
+static int read_data(struct wish *wish, struct sl_dataset **ret_samples, int64_t **ret_labels, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        struct sl_graph_limits limits = sl_lower_graph_limits(&wish->options.lowering);
+        int r = sl_import_onnx_bound(wish->model, &limits, &wish->options.lowering.shapes, &graph, error);
+
+        r = r < 0 ? r : sl_dataset_open(wish->data, graph, ret_samples, error);
+        if (r < 0 || !wish->labels)
+                return r;
+        return sl_labels_read(wish->labels, sl_dataset_count(*ret_samples), ret_labels, error);
+}
+
+/* The texts of the properties; a line of what is printed is one of them. */
+struct report {
+        size_t n;
+        struct sl_export_property properties[PROPERTIES_MAX];
+        char values[PROPERTIES_MAX][VALUE_BYTES];
+};
+
+__attribute__((format(printf, 3, 4))) static void add_property(struct report *report, const char *key, const char *format, ...)
+{
+        va_list args;
+
+        if (report->n == PROPERTIES_MAX)
+                return;
+        va_start(args, format);
+        vsnprintf(report->values[report->n], VALUE_BYTES, format, args);
+        va_end(args);
+        report->properties[report->n] = (struct sl_export_property){.key = key, .value = report->values[report->n]};
+        report->n++;
+}
+
+static void fill_report(const struct wish *wish, const struct sl_variant *variant, struct report *report)
+{
+        bool bytes = wish->options.lowering.precision == SL_PRECISION_INT8;
+        const struct sl_accuracy *accuracy = &variant->accuracy;
+
+        add_property(report, "starling.precision", "%s", bytes ? "int8" : "bf16");
+        if (bytes && wish->options.method == SL_RANGE_PERCENTILE)
+                add_property(report, "starling.calibration", "percentile %g of %" PRIu64 " samples", wish->options.percentile,
+                        wish->options.calibration);
+        else if (bytes)
+                add_property(report, "starling.calibration", "%s of %" PRIu64 " samples", methods[wish->options.method],
+                        wish->options.calibration);
+        add_property(report, "starling.measured_samples", "%" PRIu64, accuracy->samples);
+        add_property(report, "starling.cosine", "%.6f", accuracy->cosine);
+        if (!isnan(accuracy->agreement))
+                add_property(report, "starling.top_1_agreement", "%.4f", accuracy->agreement);
+        if (!isnan(accuracy->top_1)) {
+                add_property(report, "starling.top_1", "%.4f", accuracy->top_1);
+                add_property(report, "starling.top_1_float32", "%.4f", accuracy->top_1_float32);
+        }
+        if (bytes)
+                add_property(report, "starling.float_products", "%u of %u", variant->n_float, variant->n_products);
+        if (variant->n_float)
+                add_property(report, "starling.float_nodes", "%s", variant->float_nodes);
+}
+
+static int write_file(const char *path, const uint8_t *data, size_t bytes, struct sl_error *error)
+{
+        FILE *file = fopen(path, "wbe");
+        int r = file && fwrite(data, 1, bytes, file) == bytes ? 0 : -errno;
+
+        if (file && fclose(file) != 0 && r == 0)
+                r = -errno;
+        return r < 0 ? sl_error_set(error, -r, "%s: %s", path, strerrordesc_np(-r)) : 0;
+}
+
+static int write_variant(const struct wish *wish, const struct sl_variant *variant, struct sl_error *error)
+{
+        struct report report = {.n = 0};
+        uint8_t *file = NULL;
+        size_t bytes;
+        int r;
+
+        fill_report(wish, variant, &report);
+        r = sl_export_onnx(variant->graph, report.properties, report.n, &file, &bytes, error);
+        r = r < 0 ? r : write_file(wish->output, file, bytes, error);
+        free(file);
+        for (size_t i = 0; i < report.n && r == 0; i++)
+                printf("%-18s%s\n", strchr(report.properties[i].key, '.') + 1, report.properties[i].value);
+        return r;
+}
+
+static int quantize(struct wish *wish, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_dataset_free) struct sl_dataset *samples = NULL;
+        SL_CLEANUP(sl_cleanup_free) int64_t *labels = NULL;
+        struct sl_variant variant;
+        int r = read_data(wish, &samples, &labels, error);
+
+        if (r < 0)
+                return r;
+        wish->options.labels = labels;
+        if (!wish->options.calibration)
+                wish->options.calibration = sl_dataset_count(samples) / 2;
+        r = sl_quantize(wish->model, &wish->options, samples, &variant, error);
+        if (r < 0)
+                return r;
+        r = write_variant(wish, &variant, error);
+        sl_variant_deinit(&variant);
+        return r;
+}
+
+int command_quantize(int argc, char **argv)
+{
+        struct wish wish = {.options = {.method = SL_RANGE_MSE, .percentile = 99.99, .max_loss = 0.01}};
+        struct sl_error error = {""};
+        int r;
+
+        sl_lower_options_init(&wish.options.lowering);
+        wish.options.lowering.precision = SL_PRECISION_INT8;
+        if (parse(argc, argv, &wish, &error) < 0)
+                return error.text[0] ? complain(STATUS_USAGE, "quantize", "%s", error.text) : complain_usage("quantize");
+        r = quantize(&wish, &error);
+        if (r == 0)
+                return STATUS_OK;
+        return complain(STATUS_FAILED, "quantize", "%s", error.text[0] ? error.text : strerrordesc_np(-r));
+}
