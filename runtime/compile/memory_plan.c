@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* How long one order is repaired: placing is quadratic in the blocks. */
+#define ROUNDS_MAX     200u
+#define PLACEMENTS_MAX 30000000u
 
 static uint64_t padded_bytes(const struct sl_block *block)
 {
@@ -105,17 +110,15 @@ static int check_sizes(const struct sl_block *blocks, uint32_t n_blocks)
 struct planner {
         struct sl_block *blocks;
         uint32_t n_blocks;
-        struct sl_block **order, **placed;
+        struct sl_block **order, **placed, **best; /* the best order so far */
+        uint64_t least;                            /* bytes that it takes */
 };
 
-/* Return: bytes of the workspace. */
-static uint64_t place(struct planner *planner, sl_block_order *compare_blocks)
+/* In the order at hand. Return: bytes of the workspace. */
+static uint64_t place(struct planner *planner)
 {
         uint64_t workspace = 0;
 
-        for (uint32_t i = 0; i < planner->n_blocks; i++)
-                planner->order[i] = &planner->blocks[i];
-        qsort(planner->order, planner->n_blocks, sizeof(*planner->order), compare_blocks);
         for (uint32_t i = 0; i < planner->n_blocks; i++) {
                 struct sl_block *block = planner->order[i];
 
@@ -127,36 +130,85 @@ static uint64_t place(struct planner *planner, sl_block_order *compare_blocks)
         return workspace;
 }
 
+static uint64_t try_order(struct planner *planner)
+{
+        uint64_t bytes = place(planner);
+
+        if (bytes < planner->least) {
+                planner->least = bytes;
+                memcpy(planner->best, planner->order, planner->n_blocks * sizeof(*planner->best));
+        }
+        return bytes;
+}
+
+/* A block that ends at the top came too late: it goes to the front of the order. False when it is there already. */
+static bool promote_top(struct planner *planner, uint64_t top)
+{
+        struct sl_block *block;
+        uint32_t at = 0;
+
+        while (planner->order[at]->offset + padded_bytes(planner->order[at]) != top)
+                at++;
+        block = planner->order[at];
+        memmove(planner->order + 1, planner->order, at * sizeof(*planner->order));
+        planner->order[0] = block;
+        return at > 0;
+}
+
+static uint32_t rounds_for(uint32_t n_blocks)
+{
+        uint64_t rounds = PLACEMENTS_MAX / ((uint64_t)n_blocks * n_blocks + 1);
+
+        return rounds < ROUNDS_MAX ? (uint32_t)rounds : ROUNDS_MAX;
+}
+
+static void sort_order(struct planner *planner, sl_block_order *compare_blocks)
+{
+        for (uint32_t i = 0; i < planner->n_blocks; i++)
+                planner->order[i] = &planner->blocks[i];
+        qsort(planner->order, planner->n_blocks, sizeof(*planner->order), compare_blocks);
+}
+
 /* The best order is placed last, so that its offsets stay. */
 static uint64_t place_best(struct planner *planner)
 {
-        uint32_t n = sizeof(orders) / sizeof(orders[0]), best = 0, last = 0;
-        uint64_t least = UINT64_MAX, bound = 0;
+        uint32_t n_orders = sizeof(orders) / sizeof(orders[0]), rounds = rounds_for(planner->n_blocks);
+        uint64_t bound = 0;
 
         if (sl_memory_lower_bound(planner->blocks, planner->n_blocks, &bound) < 0)
                 bound = 0;
-        for (uint32_t i = 0; i < n && least > bound; i++) {
-                uint64_t bytes = place(planner, orders[i]);
-
-                last = i;
-                best = bytes < least ? i : best;
-                least = bytes < least ? bytes : least;
+        planner->least = UINT64_MAX;
+        for (uint32_t i = 0; i < n_orders && planner->least > bound; i++) {
+                sort_order(planner, orders[i]);
+                try_order(planner);
         }
-        return best == last ? least : place(planner, orders[best]);
+        for (uint32_t i = 0; i < n_orders && planner->least > bound; i++) {
+                uint64_t top;
+
+                sort_order(planner, orders[i]);
+                top = place(planner);
+                for (uint32_t round = 0; round < rounds && planner->least > bound && promote_top(planner, top); round++)
+                        top = try_order(planner);
+        }
+        memcpy(planner->order, planner->best, planner->n_blocks * sizeof(*planner->order));
+        return place(planner);
 }
 
 int sl_memory_plan(struct sl_block *blocks, uint32_t n_blocks, uint64_t *ret_bytes)
 {
-        SL_CLEANUP(sl_cleanup_free) struct sl_block **order = NULL, **placed = NULL;
+        SL_CLEANUP(sl_cleanup_free) struct sl_block **tables = NULL;
+        struct planner planner = {.blocks = blocks, .n_blocks = n_blocks};
         uint64_t workspace;
 
         if (check_sizes(blocks, n_blocks) < 0)
                 return -EOVERFLOW;
-        order = calloc(n_blocks + 1u, sizeof(*order));
-        placed = calloc(n_blocks + 1u, sizeof(*placed));
-        if (!order || !placed)
+        tables = calloc(n_blocks + 1u, 3 * sizeof(*tables));
+        if (!tables)
                 return -ENOMEM;
-        workspace = place_best(&(struct planner){.blocks = blocks, .n_blocks = n_blocks, .order = order, .placed = placed});
+        planner.order = tables;
+        planner.placed = tables + n_blocks;
+        planner.best = tables + 2 * (size_t)n_blocks;
+        workspace = place_best(&planner);
         if (workspace > SL_PLAN_BYTES_MAX)
                 return -EOVERFLOW;
         *ret_bytes = workspace;

@@ -3,8 +3,8 @@
  * alive at the same time never share a byte. Pure arithmetic; any thread.
  *
  * Greedy: block after block goes into the smallest gap that holds it between the blocks that live at the same time, or behind them
- * when there is none. Three orders are tried (size, size times lifetime, time) until one meets the lower bound; the best plan
- * stays.
+ * when there is none. Three orders are tried (size, size times lifetime, time) until one meets the lower bound; then each is
+ * repaired for a while: whatever ends at the top goes to the front. The best plan stays.
  */
 #pragma once
 

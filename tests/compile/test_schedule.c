@@ -217,3 +217,61 @@ Test(schedule, figures_say_what_sharing_saves)
         cr_assert_eq(n_convolutions, 6);
         sl_compile_figures_free(&figures);
 }
+
+static uint32_t concat(uint32_t a, uint32_t b)
+{
+        return network_node(&net, SL_OP_CONCAT, VALUES(a, b), ATTRS({SL_ATTR_AXIS, 0, {1}}));
+}
+
+static uint32_t add_chain(uint32_t x)
+{
+        for (uint32_t i = 0; i < 5; i++)
+                x = network_conv(&net, x, i ? 8 << (i % 3) : 8, 8 << ((i + 1) % 3), 3, 1, 1);
+        return x;
+}
+
+static uint32_t add_residuals(uint32_t x)
+{
+        for (uint32_t i = 0; i < 5; i++)
+                x = network_node(&net, SL_OP_ADD,
+                        VALUES(x, network_conv(&net, network_conv(&net, x, 8, 16, 1, 1, 1), 16, 8, 3, 1, 1)), 0, NULL);
+        return x;
+}
+
+static uint32_t add_dense_block(uint32_t x)
+{
+        for (int64_t channels = 8; channels < 64; channels += 4)
+                x = concat(x, network_conv(&net, network_conv(&net, x, channels, 16, 1, 1, 1), 16, 4, 3, 1, 1));
+        return x;
+}
+
+static uint32_t add_branches(uint32_t x)
+{
+        uint32_t wide = network_conv(&net, network_conv(&net, x, 8, 24, 1, 1, 1), 24, 12, 3, 1, 1);
+        uint32_t deep =
+                network_conv(&net, network_conv(&net, network_conv(&net, x, 8, 4, 1, 1, 1), 4, 20, 3, 1, 1), 20, 8, 3, 1, 1);
+
+        return concat(concat(wide, deep), network_conv(&net, x, 8, 4, 1, 1, 1));
+}
+
+Test(schedule, a_workspace_stays_within_a_twentieth_of_its_bound)
+{
+        static uint32_t (*const shapes[])(uint32_t x) = {add_chain, add_residuals, add_dense_block, add_branches};
+        struct sl_lower_options options;
+
+        sl_lower_options_init(&options);
+        options.batch_max = 2;
+        for (uint32_t s = 0; s < sizeof(shapes) / sizeof(*shapes); s++) {
+                struct sl_compile_figures figures;
+
+                network_deinit(&net);
+                network_init(&net);
+                network_output(&net, shapes[s](network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8, 24, 24))));
+                network_finish(&net);
+                cr_assert_eq(sl_compile_figures(net.graph, &options, &figures, NULL), 0);
+                for (uint32_t i = 0; i < figures.n_batches; i++)
+                        cr_expect_leq(figures.memory[i].workspace_bytes,
+                                figures.lower_bound_bytes[i] + figures.lower_bound_bytes[i] / 20, "graph %u", s);
+                sl_compile_figures_free(&figures);
+        }
+}
