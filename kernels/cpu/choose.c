@@ -2,6 +2,7 @@
  * Where and Cast: element by element, in any layout.
  */
 #include "cpu/bfloat16.h"
+#include "cpu/float16.h"
 #include "cpu/operator.h"
 #include "cpu/walk.h"
 
@@ -162,6 +163,22 @@ SL_CPU_CLONES static void cast_BF16_F32(int64_t n, void *result, const void *arg
                 y[i] = sl_widen_bf16(x[i]);
 }
 
+SL_CPU_CLONES static void cast_F32_F16(int64_t n, void *result, const void *argument)
+{
+        const float *x = argument;
+        uint16_t *y = result;
+
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_narrow_f16(x[i]);
+}
+
+SL_CPU_CLONES static void cast_F16_F32(int64_t n, void *result, const void *argument)
+{
+        const uint16_t *x = argument;
+        float *y = result;
+
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_widen_f16(x[i]);
+}
+
 #define CAST_ENTRY(from, from_type, to, to_type) [SL_DTYPE_##from][SL_DTYPE_##to] = cast_##from##_##to,
 #define TRUTH_ENTRY(from)                        [SL_DTYPE_##from][SL_DTYPE_BOOL] = cast_##from##_BOOL,
 
@@ -170,7 +187,8 @@ SL_CPU_CLONES static void cast_BF16_F32(int64_t n, void *result, const void *arg
 static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {
         CAST_ROW(F32, float) CAST_ROW(F64, double) CAST_ROW(I32, int32_t) CAST_ROW(I64, int64_t) CAST_ROW(U8, uint8_t)
                 CAST_ROW(I8, int8_t)[SL_DTYPE_F32][SL_DTYPE_BF16] = cast_F32_BF16,
-        [SL_DTYPE_BF16][SL_DTYPE_F32] = cast_BF16_F32};
+        [SL_DTYPE_BF16][SL_DTYPE_F32] = cast_BF16_F32, [SL_DTYPE_F32][SL_DTYPE_F16] = cast_F32_F16,
+        [SL_DTYPE_F16][SL_DTYPE_F32] = cast_F16_F32};
 
 struct cast {
         cast_function *function;

@@ -9,6 +9,7 @@
 #include "pass.h"
 #include "placement.h"
 #include "schedule.h"
+#include "widen.h"
 #include "tune.h"
 
 #include <stdbool.h>
@@ -205,8 +206,10 @@ static bool is_quantized(const struct sl_graph *graph)
 
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
-        int r = sl_passes_run(graph, options->without_passes, error);
+        int r = strcmp(sl_lower_options_backend(options), "ref") ? sl_graph_widen(graph, error) : 0;
 
+        if (r == 0)
+                r = sl_passes_run(graph, options->without_passes, error);
         if (r < 0)
                 return r;
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))

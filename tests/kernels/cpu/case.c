@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "cpu/threads.h"
 
+#include "ref/half.h"
+
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -264,6 +266,9 @@ static void store(void *data, uint32_t dtype, uint64_t index, double value)
                 break;
         case SL_DTYPE_BF16:
                 ((uint16_t *)data)[index] = to_bf16((float)value);
+                break;
+        case SL_DTYPE_F16:
+                ((uint16_t *)data)[index] = sl_ref_to_f16(value);
                 break;
         default:
                 cr_assert_eq(sl_dtype_bytes(dtype), 1);
