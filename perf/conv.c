@@ -1,7 +1,8 @@
 /*
  * Convolutions of well-known networks, one node at a time, by every algorithm that the `cpu` backend has for them: the library's
- * and the own ones in turns, best of many short runs, beside the peak of one core measured in the same run. Between two runs of a
- * node the others pass, so that its weights come from where they come from within a network, as far as the caches say.
+ * and the own ones in turns, best of many short runs, beside the peak of one core measured in the same run. Before each launch the
+ * weights are put out of the caches and the input into them, as a network that is larger than the caches leaves them; `hot` leaves
+ * both in.
  *
  * One thread. Not part of `starling bench`: it looks at kernels, not at the runtime.
  */
@@ -10,15 +11,15 @@
 #include "cpu/threads.h"
 #include "op.h"
 
+#include <immintrin.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define ROUNDS     15
-#define RUN_NS     2000000
-#define COLD_BYTES (8u << 20)
+#define ROUNDS 15
+#define RUN_NS 2000000
 
 struct shape {
         const char *network;
@@ -75,6 +76,7 @@ struct run {
         struct sl_kernel *kernel;
         float *x, *weights, *bias, *y;
         void *packed, *scratch;
+        size_t x_floats, weights_bytes;
         double best_ns;
 };
 
@@ -145,6 +147,8 @@ static bool make_run(const struct sl_node_desc *node, struct run *run)
         if (cpu->pack(node, 1, &packed[1]))
                 return false;
         run->x = take_floats(sl_shape_elements(&node->inputs[0].shape));
+        run->x_floats = sl_shape_elements(&node->inputs[0].shape);
+        run->weights_bytes = packed[1].data_bytes ? packed[1].data_bytes : sl_tensor_bytes(&node->inputs[1]);
         run->weights = take_floats(sl_shape_elements(&node->inputs[1].shape));
         run->bias = take_floats(sl_shape_elements(&node->inputs[2].shape));
         run->y = take_floats(sl_shape_elements(&node->outputs[0].shape));
@@ -167,7 +171,7 @@ static void launch(const struct run *run)
         const void *inputs[] = {run->x, run->packed ? run->packed : run->weights, run->bias};
         void *outputs[] = {run->y};
 
-        sl_backend_cpu.launch(run->kernel, &(struct sl_binding){inputs, outputs, run->scratch});
+        sl_backend_cpu.launch(run->kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = run->scratch});
 }
 
 static void free_run(struct run *run)
@@ -201,14 +205,19 @@ static __attribute__((target("avx512f"))) double measure_peak(void)
         return 20000 * 24 * 32 / best;
 }
 
-static void sweep(char *cold)
+/* As within a network: the weights come from memory, the input was written just now. */
+static __attribute__((target("clflushopt"))) void settle(const struct run *run)
 {
-        for (size_t i = 0; i < COLD_BYTES; i += 64)
-                cold[i]++;
+        const char *weights = run->packed ? run->packed : (const char *)run->weights;
+
+        for (size_t i = 0; i < run->weights_bytes; i += 64)
+                _mm_clflushopt((void *)(weights + i));
+        _mm_mfence();
+        for (size_t i = 0; i < run->x_floats; i += 16)
+                ((volatile float *)run->x)[i] = run->x[i];
 }
 
-/* Cold: each launch after something as large as the second-level cache was touched. */
-static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorithms, uint32_t n, char *cold)
+static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorithms, uint32_t n, bool hot)
 {
         for (int round = 0; round < ROUNDS; round++)
                 for (uint32_t i = 0; i < n; i++) {
@@ -218,8 +227,8 @@ static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorit
                         for (int count = 0; spent < RUN_NS && count < 40; count++) {
                                 double start, ns;
 
-                                if (cold)
-                                        sweep(cold);
+                                if (!hot)
+                                        settle(run);
                                 start = now_ns();
                                 launch(run);
                                 ns = now_ns() - start;
@@ -229,7 +238,7 @@ static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorit
                 }
 }
 
-static void bench(const struct shape *s, int64_t batch, char *cold, double peak)
+static void bench(const struct shape *s, int64_t batch, bool hot, double peak)
 {
         struct sl_node_desc node;
         uint32_t algorithms[SL_ALGORITHM_COUNT], n;
@@ -244,7 +253,7 @@ static void bench(const struct shape *s, int64_t batch, char *cold, double peak)
                 if (!make_run(&node, &runs[algorithms[i]]))
                         exit(1);
         }
-        measure(runs, algorithms, n, cold);
+        measure(runs, algorithms, n, hot);
         printf("%-13s %4d -> %4d  %3dx%-3d k%d s%d g%-3d b%d ", s->network, (int)s->channels, (int)s->filters, (int)s->size,
                 (int)s->size, (int)s->kernel, (int)s->stride, (int)s->groups, (int)batch);
         for (uint32_t i = 0; i < n; i++) {
@@ -261,8 +270,8 @@ static void bench(const struct shape *s, int64_t batch, char *cold, double peak)
 /* conv [BATCH [FIRST [LAST]]] [hot] */
 int main(int argc, char **argv)
 {
-        char *cold = argc > 1 && !strcmp(argv[argc - 1], "hot") ? NULL : take(COLD_BYTES);
-        int n_numbers = argc - (cold ? 0 : 1);
+        bool hot = argc > 1 && !strcmp(argv[argc - 1], "hot");
+        int n_numbers = argc - hot;
         int64_t batch = n_numbers > 1 ? atoi(argv[1]) : 1;
         size_t first = n_numbers > 2 ? (size_t)atoi(argv[2]) : 0, last = n_numbers > 3 ? (size_t)atoi(argv[3]) : N_SHAPES - 1;
         double peak;
@@ -271,7 +280,6 @@ int main(int argc, char **argv)
         peak = measure_peak();
         printf("peak of one core %.0f GFLOP/s; best guess first\n", peak);
         for (size_t i = first; i <= last && i < N_SHAPES; i++)
-                bench(&shapes[i], batch, cold, peak);
-        free(cold);
+                bench(&shapes[i], batch, hot, peak);
         return 0;
 }

@@ -11,6 +11,7 @@ static const struct {
         const struct sl_cpu_loop *loop;
 } rows[] = {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
+        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_GEMM, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_winograd_2},

@@ -293,8 +293,10 @@ static void run_part(const struct sl_gemm *g, const struct cut *cut, int64_t row
                         p.ahead = NULL;
                         if (cut->fetches && p.depth_first + p.depth < part_end)
                                 p.ahead = packed_at(g, p.first, p.depth_first + p.depth, p.vectors);
+                        else if (cut->fetches && p.width < left)
+                                p.ahead = packed_at(g, p.first + p.width, part, p.vectors);
                         else if (cut->fetches)
-                                p.ahead = packed_at(g, p.width < left ? p.first + p.width : 0, part, p.vectors);
+                                p.ahead = g->next ? g->next : packed_at(g, 0, part, p.vectors);
                         run_piece(g, &p);
                         if (part_end == 0)
                                 break;

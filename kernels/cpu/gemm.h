@@ -26,7 +26,8 @@ struct sl_gemm {
         const float *bias;          /* columns, or NULL */
         const float *residual;      /* as c, with a stride of its own, or NULL; need not lie apart from c */
         int64_t residual_stride;
-        bool streams; /* b comes from beyond the second-level cache: what follows is fetched ahead; a large b always is */
+        const float *next; /* packed too: what the next product reads, to be fetched ahead; NULL: b again */
+        bool streams;      /* b comes from beyond the second-level cache: what follows is fetched ahead; a large b always is */
         const struct sl_finish *finish; /* NULL: none */
 };
 

@@ -82,10 +82,11 @@ extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */
 extern const struct sl_cpu_loop sl_cpu_dequantize;
 extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
-extern const struct sl_cpu_loop sl_cpu_product;    /* MatMul and Gemm by a constant matrix */
-extern const struct sl_cpu_loop sl_cpu_grouped;    /* Conv with few channels a group, one above all */
-extern const struct sl_cpu_loop sl_cpu_winograd_2; /* Conv, F(2x2, 3x3) */
-extern const struct sl_cpu_loop sl_cpu_winograd_4; /* Conv, F(4x4, 3x3) */
+extern const struct sl_cpu_loop sl_cpu_product;        /* MatMul and Gemm by a constant matrix */
+extern const struct sl_cpu_loop sl_cpu_grouped;        /* Conv with few channels a group, one above all */
+extern const struct sl_cpu_loop sl_cpu_window_product; /* Conv without groups */
+extern const struct sl_cpu_loop sl_cpu_winograd_2;     /* Conv, F(2x2, 3x3) */
+extern const struct sl_cpu_loop sl_cpu_winograd_4;     /* Conv, F(4x4, 3x3) */
 
 /*
  * Before a function with a hot loop: compiled for AVX-512, AVX2 and the baseline, chosen when the program is loaded. The build

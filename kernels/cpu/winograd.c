@@ -73,6 +73,7 @@ static bool plan(const struct sl_node_desc *node, int64_t side, void *state, str
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
         w->sums_offset = positions * w->position_floats;
+        w->streams = positions * w->channels * w->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         w->has_bias = sl_describe_input(node, 2) != NULL;
         w->residual = w->finish.has_residual ? node->n_inputs - 1 : 0;
         sizes->scratch_bytes = (size_t)((w->sums_offset + positions * w->sum_floats) * (int64_t)sizeof(float));

@@ -31,6 +31,7 @@ struct sl_winograd {
         int64_t position_floats;                 /* from position to position of a block */
         int64_t sum_floats;                      /* the same of the sums */
         int64_t sums_offset;                     /* into scratch, in floats */
+        bool streams;                            /* the weights are more than the second-level cache holds beside the tiles */
         bool has_bias;
         uint32_t residual; /* node input; 0: none */
         struct sl_finish finish;

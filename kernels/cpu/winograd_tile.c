@@ -202,11 +202,13 @@ INLINE void run_step(const struct sl_winograd *w, int side, float *tiles, const 
                 .columns = t->filters,
                 .a_stride = w->channel_floats,
                 .c_stride = w->step_filters,
+                .streams = w->streams,
                 .panel_stride = positions * w->channels * SL_GEMM_PANEL};
 
         for (int position = 0; position < positions; position++) {
                 gemm.a = tiles + position * w->position_floats;
                 gemm.b = weights + position * sl_gemm_packed_floats(w->channels, first_panel);
+                gemm.next = weights + (position + 1) * sl_gemm_packed_floats(w->channels, first_panel);
                 gemm.c = sums + position * w->sum_floats;
                 sl_gemm_run(&gemm);
         }

@@ -93,6 +93,27 @@ Test(cpu_convolutions, with_few_channels_a_group_they_give_what_the_reference_gi
         check_all(grouped, COUNT(grouped), SL_ALGORITHM_BLOCKED);
 }
 
+static const char *const products[] = {
+        "Conv 1x64x7x7 100x64x1x1 100 +relu",
+        "Conv 2x24x15x13 144x24x1x1 144 +residual +swish",
+        "Conv 3x33x4x5 24x33x1x1 +clip",
+        "Conv 2x40x9x8 50x40x1x1 50 strides=2,2 +residual +relu",
+        "Conv 1x1x28x28 6x1x5x5 6 pads=2,2,2,2 +relu",
+        "Conv 1x6x14x14 16x6x5x5 16 +gelu",
+        "Conv 1x3x33x31 32x3x7x7 32 pads=3,3,3,3 strides=2,2 +relu",
+        "Conv 2x20x9x9 40x20x3x3 40 pads=1,1,1,1 strides=2,2 +hardswish",
+        "Conv 1x20x9x9 40x20x3x3 40 pads=2,2,2,2 dilations=2,2",
+        "Conv 1x20x9x12 40x20x1x7 40 pads=0,3,0,3 +relu",
+        "Conv 2x256x12x12 64x256x3x3 64 pads=0,1,2,1 strides=2,1",
+        "Conv 1x17x5x5 33x17x4x2 33 pads=5,3,4,2",
+        "Conv 1x1100x30x30 16x1100x3x3 pads=1,1,1,1 loose:2e-5",
+};
+
+Test(cpu_convolutions, as_products_they_give_what_the_reference_gives)
+{
+        check_all(products, COUNT(products), SL_ALGORITHM_BLOCKED);
+}
+
 /* What an algorithm declines, and what AUTO never takes. */
 static const char *const not_for_winograd[] = {
         "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=2,2",
@@ -257,6 +278,8 @@ Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
                 cr_skip_test("this processor has no AVX-512");
         sl_cpu_use_one_thread();
         expect_same_bits("Conv %dx40x9x9 40x1x3x3 40 group=40 pads=1,1,1,1 +swish", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx40x5x7 50x40x1x1 50 +gelu", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx40x5x7 50x40x3x3 50 pads=1,1,1,1 strides=2,2", SL_ALGORITHM_BLOCKED);
         expect_same_bits("Conv %dx40x9x9 40x4x3x3 40 group=10 pads=1,1,1,1", SL_ALGORITHM_BLOCKED);
         for (uint32_t algorithm = SL_ALGORITHM_WINOGRAD_2; algorithm <= SL_ALGORITHM_WINOGRAD_4; algorithm++) {
                 expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
