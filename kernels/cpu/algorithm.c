@@ -12,6 +12,7 @@ static const struct {
 } rows[] = {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
+        {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_GEMM, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_winograd_2},
@@ -64,19 +65,26 @@ const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uin
         return NULL;
 }
 
-const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, const struct sl_packed *packed)
+bool sl_algorithm_form_fits(
+        const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed)
+{
+        struct sl_packed own;
+
+        return loop->form && loop->form(node, index, &own) && own.data_bytes == packed->data_bytes &&
+               own.form_bytes == packed->form_bytes && !memcmp(own.form, packed->form, own.form_bytes);
+}
+
+const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed)
 {
         uint32_t wanted = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
-        struct sl_packed own;
 
         for (size_t i = 0; i < N_ROWS; i++) {
                 const struct sl_cpu_loop *loop = rows[i].loop;
 
                 if (rows[i].op != node->op || !loop->form || (wanted != SL_ALGORITHM_AUTO && wanted != rows[i].algorithm) ||
-                        !fits(loop, node, NULL) || !loop->form(node, 1, &own))
+                        !fits(loop, node, NULL))
                         continue;
-                if (own.data_bytes == packed->data_bytes && own.form_bytes == packed->form_bytes &&
-                        !memcmp(own.form, packed->form, own.form_bytes))
+                if (sl_algorithm_form_fits(loop, node, index, packed))
                         return loop;
         }
         return NULL;

@@ -9,7 +9,11 @@
 const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm);
 
 /* The same, by the form of the packed weights; NULL when the form is not one of an own loop that takes the node. */
-const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, const struct sl_packed *packed);
+const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed);
+
+/* Is @packed the form that the loop gives input @index of the node? */
+bool sl_algorithm_form_fits(
+        const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed);
 
 /* Is it a form that sl_cpu_form() made? */
 bool sl_algorithm_is_own_form(const struct sl_packed *packed);

@@ -48,6 +48,7 @@ static sl_cpu_describe *const calls[SL_OP_COUNT] = {
 };
 
 static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
+        [SL_OP_LSTM] = &sl_cpu_lstm,
         [SL_OP_ROW_ATTENTION] = &sl_cpu_attention,
         [SL_OP_BATCH_NORM] = &sl_cpu_scale,
         [SL_OP_LAYER_NORM] = &sl_cpu_normalise,
@@ -287,7 +288,7 @@ static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_p
 static int cpu_repack(
         const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
 {
-        const struct sl_cpu_loop *own = sl_algorithm_is_own_form(packed) ? sl_algorithm_of_form(node, packed) : NULL;
+        const struct sl_cpu_loop *own = sl_algorithm_is_own_form(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
         struct sl_cpu_call call;
 
         if (own)
@@ -355,7 +356,7 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
         if (!node_is_final(node))
                 return WAY_NONE;
         if (has_weights && sl_algorithm_is_own_form(&packed[1])) {
-                *ret_own = sl_algorithm_of_form(node, &packed[1]);
+                *ret_own = sl_algorithm_of_form(node, 1, &packed[1]);
                 return *ret_own ? WAY_LOOP : WAY_NONE;
         }
         if (has_weights)
@@ -365,6 +366,21 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
                 return way;
         *ret_own = NULL;
         return find_library_way(node, call);
+}
+
+/* What lies packed must be in the loop's own form: the plan file that says so is not trusted. */
+static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_packed *packed,
+        struct sl_kernel **ret_kernel)
+{
+        int result;
+
+        for (uint32_t i = 0; packed && i < node->n_inputs; i++)
+                if (packed[i].data_bytes && (!loop || !sl_algorithm_form_fits(loop, node, i, &packed[i])))
+                        return -ENOTSUP;
+        result = plan_loop(loop, node, ret_kernel);
+        if (!result && loop->weights)
+                loop->weights((*ret_kernel)->state, packed);
+        return result;
 }
 
 static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
@@ -382,7 +398,7 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
                         result = compile_call(&call, node, packed, constants, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
-                result = plan_loop(own ? own : only_loop(node), node, ret_kernel);
+                result = compile_loop(own ? own : only_loop(node), node, packed, ret_kernel);
                 break;
         case WAY_NONE:
                 break;

@@ -37,6 +37,9 @@ struct sl_cpu_loop {
         bool (*form)(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed);
         int (*repack)(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data);
 
+        /* compile() says which inputs lie packed, all of them in the loop's own form; NULL: input 1 does, or nothing is packed. */
+        void (*weights)(void *state, const struct sl_packed *packed);
+
         double (*seconds)(const void *state); /* about, on the scale of cost.h; only of loops that stand in algorithm.c */
 
         bool finishes; /* takes an epilogue: plan() looks at it */
@@ -82,6 +85,7 @@ extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */
 extern const struct sl_cpu_loop sl_cpu_dequantize;
 extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
+extern const struct sl_cpu_loop sl_cpu_lstm;
 extern const struct sl_cpu_loop sl_cpu_product;        /* MatMul and Gemm by a constant matrix */
 extern const struct sl_cpu_loop sl_cpu_grouped;        /* Conv with few channels a group, one above all */
 extern const struct sl_cpu_loop sl_cpu_window_product; /* Conv without groups */

@@ -350,20 +350,26 @@ static void make_tensors(struct test_kernel *k, const struct test_case *test)
 }
 
 /* Packed weights lie in read-only pages, as in a plan file: whoever writes into them dies. */
-static bool pack_weights(struct test_kernel *k)
+static bool pack_input(struct test_kernel *k, uint32_t index)
 {
-        int r = k->backend->pack(&k->node, 1, &k->packed[1]);
+        struct sl_packed *packed = &k->packed[index];
+        int r = k->backend->pack(&k->node, index, packed);
 
         cr_expect_eq(r, 0, "pack: %d", r);
-        if (r || !k->packed[1].data_bytes)
+        if (r || !packed->data_bytes)
                 return !r;
-        k->packed_pages = sl_align_up(k->packed[1].data_bytes, SL_PAGE_BYTES);
-        k->packed_data = mmap(NULL, k->packed_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        cr_assert_neq(k->packed_data, MAP_FAILED);
-        r = k->backend->repack(&k->node, 1, &k->packed[1], k->tensors.inputs[1], k->packed_data);
+        k->packed_pages[index] = sl_align_up(packed->data_bytes, SL_PAGE_BYTES);
+        k->packed_data[index] = mmap(NULL, k->packed_pages[index], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert_neq(k->packed_data[index], MAP_FAILED);
+        r = k->backend->repack(&k->node, index, packed, k->tensors.inputs[index], k->packed_data[index]);
         cr_expect_eq(r, 0, "repack: %d", r);
-        mprotect(k->packed_data, k->packed_pages, PROT_READ);
+        mprotect(k->packed_data[index], k->packed_pages[index], PROT_READ);
         return !r;
+}
+
+static bool pack_weights(struct test_kernel *k)
+{
+        return pack_input(k, 1) && (k->node.op != SL_OP_LSTM || pack_input(k, 2));
 }
 
 bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test)
@@ -380,7 +386,7 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
         if (test->packed && !strcmp(backend->name, "cpu") && !pack_weights(k))
                 return false;
         if (test->packed)
-                constants[1] = k->packed_data ? k->packed_data : k->tensors.inputs[1];
+                constants[1] = k->packed_data[1] ? k->packed_data[1] : k->tensors.inputs[1];
         if (is_quantized_product(k->node.op))
                 constants[2] = k->tensors.inputs[2];
         r = backend->compile(&k->node, k->packed, constants, &k->kernel, &error);
@@ -394,8 +400,9 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
 void test_kernel_deinit(struct test_kernel *k)
 {
         k->kernel = k->backend->kernel_free(k->kernel);
-        if (k->packed_data)
-                munmap(k->packed_data, k->packed_pages);
+        for (uint32_t i = 0; i < SL_PACKED_INPUTS; i++)
+                if (k->packed_data[i])
+                        munmap(k->packed_data[i], k->packed_pages[i]);
         for (uint32_t i = 0; i < k->node.n_inputs; i++)
                 free_guarded(k->tensors.inputs[i]);
         for (uint32_t i = 0; i < k->node.n_outputs; i++)
@@ -411,8 +418,9 @@ static int launch(struct test_kernel *k, void *output)
 
         memcpy(inputs, k->tensors.inputs, sizeof(inputs));
         memcpy(outputs, k->tensors.outputs, sizeof(outputs));
-        if (k->packed_data)
-                inputs[1] = k->packed_data;
+        for (uint32_t i = 0; i < SL_PACKED_INPUTS; i++)
+                if (k->packed_data[i])
+                        inputs[i] = k->packed_data[i];
         outputs[0] = output;
         return k->backend->launch(k->kernel, &binding);
 }

@@ -23,6 +23,23 @@ static const char *const attentions[] = {
         "RowAttention 1x31x8 1x4700x8 1x4700x8 group=1 shape=8,8 wide:2",
 };
 
+static const char *const recurrences[] = {
+        "LSTM 5x1x3 1x16x3 1x16x4 hidden_size=4 outputs:3",
+        "LSTM 5x2x3 1x16x3 1x16x4 1x32 hidden_size=4 outputs:3",
+        "LSTM 4x3x10 1x68x10 1x68x17 1x136 _ 1x3x17 1x3x17 hidden_size=17 outputs:3",
+        "LSTM 4x3x10 1x68x10 1x68x17 1x136 _ 1x3x17 1x3x17 hidden_size=17 outputs:3 packed",
+        "LSTM 7x2x20 2x64x20 2x64x16 2x128 _ 2x2x16 2x2x16 hidden_size=16 direction=2 outputs:3 packed",
+        "LSTM 7x2x20 2x64x20 2x64x16 2x128 _ 2x2x16 2x2x16 hidden_size=16 direction=2 outputs:3",
+        "LSTM 6x1x9 1x40x9 1x40x10 1x80 hidden_size=10 direction=1 outputs:2 packed",
+        "LSTM 6x1x9 1x40x9 1x40x10 1x80 hidden_size=10 direction=1 packed wide:3",
+        "LSTM 20x17x128 1x1024x128 1x1024x256 1x2048 hidden_size=256 outputs:3 packed wide:0.1",
+};
+
+Test(cpu_elements, a_recurrence_gives_what_the_reference_gives)
+{
+        case_check_all(recurrences, sizeof(recurrences) / sizeof(recurrences[0]));
+}
+
 Test(cpu_elements, attention)
 {
         case_check_all(attentions, sizeof(attentions) / sizeof(attentions[0]));
