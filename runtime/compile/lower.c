@@ -204,6 +204,15 @@ static bool is_quantized(const struct sl_graph *graph)
         return false;
 }
 
+/* A file may say itself that it is the variant in bfloat16. */
+static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
+{
+        for (uint32_t i = 0; i < graph->n_properties; i++)
+                if (!strcmp(graph->properties[i].key, "starling.precision") && !strcmp(graph->properties[i].value, "bf16"))
+                        return true;
+        return options->precision == SL_PRECISION_BF16;
+}
+
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
         int r = strcmp(sl_lower_options_backend(options), "ref") ? sl_graph_widen(graph, error) : 0;
@@ -215,5 +224,5 @@ int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *opti
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))
                 return sl_error_set(error, ENOTSUP,
                         "precision is int8, but no product of the file is quantized: `starling quantize` writes such files");
-        return options->precision == SL_PRECISION_BF16 ? sl_graph_narrow(graph, error) : 0;
+        return wants_narrow(graph, options) ? sl_graph_narrow(graph, error) : 0;
 }

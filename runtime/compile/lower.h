@@ -42,7 +42,8 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*
- * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 narrows the graph; int8 asks for a file whose operators are quantized.
+ * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 (also where the file says
+ * that it is that variant) narrows the graph; int8 asks for a file whose operators are quantized.
  * Return: 0; -ENOTSUP nothing is quantized; what the passes say.
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);

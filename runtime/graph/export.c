@@ -157,6 +157,49 @@ static int write_attribute(struct exporter *e, Onnx__NodeProto *node, const stru
         return write_list(e, attribute, attr);
 }
 
+/* Shape has its lists of one as numbers. */
+static int write_bound(struct exporter *e, Onnx__NodeProto *node, const struct sl_attr *attr)
+{
+        struct sl_attr number = {.type = SL_ATTR_TYPE_INT, .i = attr->count ? attr->ints[0] : 0};
+
+        return write_attribute(e, node, &number, attr->id == SL_ATTR_STARTS ? "start" : "end");
+}
+
+/* The one element that ConstantOfShape repeats. */
+static int write_value(struct exporter *e, const struct sl_node *from, Onnx__NodeProto *node)
+{
+        Onnx__AttributeProto *attribute = add_attribute(e, node, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
+        Onnx__TensorProto *tensor = allocate(e, sizeof(*tensor));
+        double value = sl_attrs_float(&from->attrs, SL_ATTR_VALUE, 0);
+        uint32_t dtype = e->graph->values[from->outputs[0]].tensor.dtype;
+        uint8_t *data = allocate(e, sizeof(int64_t));
+
+        if (!attribute || !tensor || !data)
+                return -ENOMEM;
+        onnx__tensor_proto__init(tensor);
+        tensor->dims = allocate(e, sizeof(*tensor->dims));
+        if (!tensor->dims)
+                return -ENOMEM;
+        tensor->n_dims = 1;
+        tensor->dims[0] = 1;
+        if (dtype == SL_DTYPE_F32)
+                *(float *)data = (float)value;
+        else if (dtype == SL_DTYPE_I64)
+                *(int64_t *)data = (int64_t)value;
+        else if (dtype == SL_DTYPE_I32)
+                *(int32_t *)data = (int32_t)value;
+        else if (dtype == SL_DTYPE_BOOL)
+                *data = value != 0;
+        else
+                return -ENOTSUP;
+        tensor->has_data_type = 1;
+        tensor->data_type = (int32_t)dtype;
+        tensor->has_raw_data = 1;
+        tensor->raw_data = (ProtobufCBinaryData){.len = sl_dtype_bytes(dtype), .data = data};
+        attribute->t = tensor;
+        return 0;
+}
+
 /* A parameter as an initializer: a list of int64, or one number of the type of the data. */
 static int write_parameter(struct exporter *e, const struct sl_node *node, const struct sl_attr *attr, char **ret_name)
 {
@@ -200,8 +243,6 @@ static bool has_way_back(const struct sl_node *node)
         if (strchr(sl_op_name(node->op), '.') || node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE)
                 return false;
         switch (node->op) {
-        case SL_OP_SHAPE:
-        case SL_OP_CONSTANT_OF_SHAPE:
         case SL_OP_LSTM:
         case SL_OP_GRU:
         case SL_OP_RNN:
@@ -254,8 +295,12 @@ static int write_attributes(struct exporter *e, const struct sl_node *from, Onnx
                 const char *name = attribute_name(from, attr);
                 int input = parameter_input(from, attr->id);
 
-                if (name && !*name)
+                if ((name && !*name) || from->op == SL_OP_CONSTANT_OF_SHAPE)
                         continue;
+                if (from->op == SL_OP_SHAPE) {
+                        r = write_bound(e, node, attr);
+                        continue;
+                }
                 if (input < 0) {
                         r = write_attribute(e, node, attr, name ? name : sl_attr_name(attr->id));
                         continue;
@@ -298,6 +343,8 @@ static int write_node(struct exporter *e, const struct sl_node *from)
         for (uint32_t i = 0; i < from->n_outputs; i++)
                 node->output[node->n_output++] = from->outputs[i] == SL_VALUE_NONE ? (char *)"" : e->names[from->outputs[i]];
         r = write_attributes(e, from, node);
+        if (r == 0 && from->op == SL_OP_CONSTANT_OF_SHAPE)
+                r = write_value(e, from, node);
         if (r == 0 && from->op == SL_OP_MATMUL && node->n_input > 2 && *node->input[2])
                 r = write_bias(e, from, node);
         return r;
@@ -317,7 +364,7 @@ static int write_nodes(struct exporter *e, struct sl_error *error)
                 r = write_node(e, node);
                 if (r < 0)
                         return sl_error_set(error, -r, "node \"%s\": %s", node->name,
-                                r == -ENOTSUP ? "a parameter of another type than float32" : "no memory");
+                                r == -ENOTSUP ? "a number of a type that is not written" : "no memory");
         }
         return 0;
 }

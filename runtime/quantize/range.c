@@ -1,6 +1,7 @@
 #include "range.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define SHRINKS 40 /* candidates of SL_RANGE_MSE, down to a tenth */
@@ -75,21 +76,32 @@ static double square_error(const struct sl_range *range, double low, double high
         return sum;
 }
 
-static void least_error(const struct sl_range *range, double *low, double *high)
+/* The share of one end at which the error is least, the other end as it is. */
+static double best_share(const struct sl_range *range, double low, double high, bool of_high)
 {
-        double best = INFINITY, best_low = *low, best_high = *high;
+        double least = INFINITY, best = 1;
 
         for (int i = 0; i < SHRINKS; i++) {
-                double share = 1.0 - 0.9 * i / SHRINKS, error = square_error(range, share * *low, share * *high);
+                double share = 1.0 - 0.9 * i / SHRINKS;
+                double error = square_error(range, of_high ? low : share * low, of_high ? share * high : high);
 
-                if (error >= best)
+                if (error >= least)
                         continue;
-                best = error;
-                best_low = share * *low;
-                best_high = share * *high;
+                least = error;
+                best = share;
         }
-        *low = best_low;
-        *high = best_high;
+        return best;
+}
+
+/* One end after the other, twice: what is best for one hangs on the other. */
+static void least_error(const struct sl_range *range, double *low, double *high)
+{
+        const double lowest = *low, highest = *high;
+
+        for (int i = 0; i < 2; i++) {
+                *high = highest * best_share(range, *low, highest, true);
+                *low = lowest * best_share(range, lowest, *high, false);
+        }
 }
 
 void sl_range_limits(const struct sl_range *range, enum sl_range_method method, double percentile, float *ret_low, float *ret_high)

@@ -88,8 +88,21 @@ int command_help(int argc, char **argv)
                        "  --seconds S        how long it runs [2]\n"
                        "  --json             one object, always with the steps\n"
                        "  --trace FILE       for chrome://tracing\n");
+        if (strcmp(command->name, "quantize") == 0)
+                printf("\n  --calibration DATA a file of samples, or a folder with INPUT.npy (or INPUT.f32, bare float32) for each "
+                       "input;\n"
+                       "                     axis 0 counts the samples\n"
+                       "  --samples N        the first ones are calibrated on, accuracy is measured on the others [half]\n"
+                       "  --labels FILE      class numbers: .npy, or bare uint8; then top-1 is measured\n"
+                       "  --method METHOD    minmax, percentile, mse [mse]\n"
+                       "  --percentile P     of all numbers, those that stay inside [99.99]\n"
+                       "  --max-loss X       of top-1, without labels of cosine similarity; the worst products stay float32 "
+                       "[0.01]\n"
+                       "  --precision P      int8, bf16 [int8]\n"
+                       "  -o FILE            the variant, as ONNX; its accuracy lies in it, for `starling inspect`\n");
         if (strcmp(command->name, "profile") == 0 || strcmp(command->name, "inspect") == 0 ||
-                strcmp(command->name, "compile") == 0 || strcmp(command->name, "serve") == 0)
+                strcmp(command->name, "quantize") == 0 || strcmp(command->name, "compile") == 0 ||
+                strcmp(command->name, "serve") == 0)
                 print_lower_options();
         return STATUS_OK;
 }
