@@ -22,8 +22,8 @@
 
 /* Fused operators have no way back to ONNX, and a bias or a norm that stands apart costs a rounding. */
 #define BASIC_PASSES                                                                                                               \
-        (1u << SL_PASS_FOLD_CONSTANTS | 1u << SL_PASS_REMOVE_IDENTITY | 1u << SL_PASS_FOLD_BATCH_NORM | 1u << SL_PASS_FUSE_BIAS |  \
-                1u << SL_PASS_REMOVE_DEAD)
+        (1u << SL_PASS_FOLD_CONSTANTS | 1u << SL_PASS_REMOVE_IDENTITY | 1u << SL_PASS_FUSE_PAD | 1u << SL_PASS_FOLD_BATCH_NORM |   \
+                1u << SL_PASS_FUSE_BIAS | 1u << SL_PASS_REMOVE_DEAD)
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_observation *, sl_observation_free)

@@ -469,3 +469,36 @@ Test(passes, the_checker_finds_a_use_before_the_producer)
         sl_graph_free(graph);
         builder_free(b);
 }
+
+Test(passes, a_pad_of_zeros_goes_into_the_convolution_behind_it)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 5, 5));
+        builder_ints(b, "pads", DIMS(8), (const int64_t[]){0, 0, 0, 1, 0, 0, 2, 0});
+        builder_node(b, "Pad", "x,pads", "p");
+        add_conv(b, "p", "w", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, all_passes, IMAGE, BATCH * 4 * 7 * 6);
+
+        expect_text(graph, "y = Conv(x [N,4,5,5], w [4,4,3,3]) {pads=[1,2,3,1]} -> y [N,4,7,6]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_pad_of_something_else_stays)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 5, 5));
+        builder_ints(b, "pads", DIMS(8), (const int64_t[]){0, 0, 1, 1, 0, 0, 1, 1});
+        builder_floats(b, "one", 0, NULL, &(float){1});
+        builder_node(b, "Pad", "x,pads,one", "p");
+        add_conv(b, "p", "w", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, all_passes, IMAGE, BATCH * 4 * 7 * 7);
+
+        cr_assert_eq(count_ops(graph, SL_OP_PAD), 1);
+        sl_graph_free(graph);
+        builder_free(b);
+}
