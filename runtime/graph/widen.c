@@ -12,17 +12,34 @@ static bool is_half(const struct sl_graph *graph, uint32_t value)
         return value != SL_VALUE_NONE && graph->values[value].tensor.dtype == SL_DTYPE_F16;
 }
 
-/* What only moves float16 about does so faster than anything wider. */
-static bool has_products(const struct sl_graph *graph)
+/* What only moves elements about does so faster with narrow ones. */
+static bool moves(uint32_t op)
+{
+        switch (op) {
+        case SL_OP_CAST:
+        case SL_OP_CONCAT:
+        case SL_OP_EXPAND:
+        case SL_OP_GATHER:
+        case SL_OP_PAD:
+        case SL_OP_SLICE:
+        case SL_OP_SPLIT:
+        case SL_OP_TILE:
+        case SL_OP_TRANSPOSE:
+        case SL_OP_WHERE:
+                return true;
+        default:
+                return sl_op_traits(op) & SL_OP_VIEW;
+        }
+}
+
+static bool computes_in_half(const struct sl_graph *graph)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
-                bool product = node->op == SL_OP_CONV || node->op == SL_OP_GEMM || node->op == SL_OP_MATMUL ||
-                               node->op == SL_OP_CONV_TRANSPOSE || node->op == SL_OP_LSTM || node->op == SL_OP_GRU ||
-                               node->op == SL_OP_RNN;
 
-                if (!node->dead && product && is_half(graph, node->inputs[0]))
-                        return true;
+                for (uint32_t k = 0; k < node->n_inputs && !node->dead && !moves(node->op); k++)
+                        if (is_half(graph, node->inputs[k]))
+                                return true;
         }
         return false;
 }
@@ -144,7 +161,7 @@ int sl_graph_widen(struct sl_graph *graph, struct sl_error *error)
         uint32_t n_nodes = graph->n_nodes, n_values = graph->n_values;
         int r;
 
-        if (!has_products(graph))
+        if (!computes_in_half(graph))
                 return 0;
         r = widen_attrs(graph);
         if (r == 0)

@@ -103,7 +103,7 @@ Test(widen, what_only_moves_float16_stays_so)
         struct sl_graph *graph;
 
         builder_input(b, "x", SL_DTYPE_F16, DIMS(-1, 3));
-        builder_node(b, "Neg", "x", "y");
+        builder_node(b, "Transpose", "x", "y");
         builder_output(b, "y");
         graph = builder_import(b);
         cr_assert_eq(sl_graph_widen(graph, NULL), 0);
