@@ -118,7 +118,13 @@
         X(Y_ZERO, "y_zero")                                                                                                        \
         X(MIN_GRAM, "min_gram_length")                                                                                             \
         X(MAX_GRAM, "max_gram_length")                                                                                             \
-        X(MAX_SKIP, "max_skip_count")
+        X(MAX_SKIP, "max_skip_count")                                                                                              \
+        X(CARRIED, "starling.carried")                                                                                             \
+        X(NUM_SCAN_INPUTS, "num_scan_inputs")                                                                                      \
+        X(SCAN_INPUT_AXES, "scan_input_axes")                                                                                      \
+        X(SCAN_INPUT_DIRECTIONS, "scan_input_directions")                                                                          \
+        X(SCAN_OUTPUT_AXES, "scan_output_axes")                                                                                    \
+        X(SCAN_OUTPUT_DIRECTIONS, "scan_output_directions")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

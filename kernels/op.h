@@ -29,12 +29,16 @@
  *   Scatter*             REDUCTION is 0 none, 1 add, 2 mul, 3 max, 4 min; Scatter is ScatterElements
  *   NonMaxSuppression    MAX_BOXES is input 2
  *   TfIdfVectorizer      inputs 1 to 4 are pool_int64s, ngram_counts, ngram_indexes, weights; LENGTH is that of a row of the
- * output; MODE is 0 TF, 1 IDF, 2 TFIDF OneHot               DEPTH is input 2, the values are input 1 MelWeightMatrix      BINS and
- * LENGTH are inputs 3 and 4, behind the rate and the edges Einsum               EQUATION is made of numbers (shape/einsum.h); a
- * product of two is MatMul with Transposes *Loss                REDUCTION is 0 mean, 1 sum, 2 none GridSample           MODE is 0
- * linear, 1 nearest, 2 cubic; PADDING_MODE is 0 zeros, 1 border, 2 reflection Attention            as the standard corrected opset
- * 23 later: QK_MODE 1 is behind softcap, 2 behind the mask auto_pad is resolved into PADS, the axis of a Softmax before opset 13
- * into reshapes, by import.
+ *                        output; MODE is 0 TF, 1 IDF, 2 TFIDF
+ *   OneHot               DEPTH is input 2, the values are input 1
+ *   MelWeightMatrix      BINS and LENGTH are inputs 3 and 4, behind the rate and the edges
+ *   Einsum               EQUATION is made of numbers (shape/einsum.h); a product of two is MatMul with Transposes
+ *   *Loss                REDUCTION is 0 mean, 1 sum, 2 none
+ *   GridSample           MODE is 0 linear, 1 nearest, 2 cubic; PADDING_MODE is 0 zeros, 1 border, 2 reflection
+ *   Attention            as the standard corrected opset 23 later: QK_MODE 1 is behind softcap, 2 behind the mask
+ *   If, Loop, Scan       what bodies read of the outer graph are further inputs, at the end; CARRIED is how many values a Loop or
+ *                        a Scan carries from one run of its body to the next
+ * auto_pad is resolved into PADS, the axis of a Softmax before opset 13 into reshapes, by import.
  *
  * Quantized operators, which passes make of what lies between DequantizeLinear and QuantizeLinear: bytes go in, sums are exact, and
  * each result is rounded once. A byte q stands for scale * (q - zero). TO is the type of the output: uint8, int8 (both with Y_SCALE
@@ -62,6 +66,8 @@ enum {
         SL_OP_DEAR = 1 << 6,        /* its cost is not bounded by the size of its tensors: never folded */
         SL_OP_LEADING = 1 << 7,     /* computes along every axis but the first */
         SL_OP_MIXES = 1 << 8,       /* may compute along any axis: its samples are never independent */
+        SL_OP_COUNTS = 1 << 10,     /* how much it makes hangs on its data: see sl_op_bound() */
+        SL_OP_CONTROL = 1 << 11,    /* has bodies, graphs of its own: see control.h */
 };
 
 /* id, ONNX name, least and most inputs, outputs (at most), shape rule, traits */
@@ -148,7 +154,7 @@ enum {
         X(TILE, "Tile", 1, 2, 1, tile, 0)                                                                                          \
         X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
         X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
-        X(RANGE, "Range", 3, 3, 1, range, 0)                                                                                       \
+        X(RANGE, "Range", 3, 3, 1, range, SL_OP_COUNTS)                                                                            \
         X(REORDER, "starling.Reorder", 1, 1, 1, reorder, 0)                                                                        \
         X(LSTM, "LSTM", 3, 8, 3, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                            \
         X(GRU, "GRU", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
@@ -193,7 +199,7 @@ enum {
         X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)      \
         X(RESIZE, "Resize", 1, 4, 1, resize, SL_OP_SPATIAL | SL_OP_DEAR)                                                           \
         X(TOP_K, "TopK", 1, 2, 2, top_k, 0)                                                                                        \
-        X(NON_MAX_SUPPRESSION, "NonMaxSuppression", 2, 5, 1, non_max_suppression, SL_OP_MIXES | SL_OP_DEAR)                        \
+        X(NON_MAX_SUPPRESSION, "NonMaxSuppression", 2, 5, 1, non_max_suppression, SL_OP_MIXES | SL_OP_DEAR | SL_OP_COUNTS)         \
         X(ROI_ALIGN, "RoiAlign", 3, 3, 1, roi_align, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                                     \
         X(MAX_ROI_POOL, "MaxRoiPool", 2, 2, 1, max_roi_pool, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                             \
         X(GATHER_ELEMENTS, "GatherElements", 2, 2, 1, gather_elements, SL_OP_INDEXES)                                              \
@@ -231,7 +237,13 @@ enum {
         X(GRID_SAMPLE, "GridSample", 2, 2, 1, grid_sample, SL_OP_LEADING | SL_OP_DEAR)                                             \
         X(AFFINE_GRID, "AffineGrid", 1, 2, 1, affine_grid, SL_OP_LEADING)                                                          \
         X(ATTENTION, "Attention", 3, 6, 4, attention, SL_OP_LEADING | SL_OP_DEAR)                                                  \
-        X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, SL_OP_INDEXES | SL_OP_LEADING)
+        X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, SL_OP_INDEXES | SL_OP_LEADING)                           \
+        X(NON_ZERO, "NonZero", 1, 1, 1, non_zero, SL_OP_COUNTS | SL_OP_MIXES)                                                      \
+        X(COMPRESS, "Compress", 2, 2, 1, compress, SL_OP_COUNTS | SL_OP_MIXES | SL_OP_INDEXES)                                     \
+        X(UNIQUE, "Unique", 1, 1, 4, unique, SL_OP_COUNTS | SL_OP_MIXES)                                                           \
+        X(IF, "If", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                                  \
+        X(LOOP, "Loop", 2, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
+        X(SCAN, "Scan", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
@@ -270,6 +282,12 @@ int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
 
 /* Multiply-adds of the node at its shapes; 0 for operators without any and for shapes that are not static. */
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);
+
+/*
+ * The most that the dimension which an operator of SL_OP_COUNTS leaves unknown can be, for these inputs. Its kernel says what it
+ * was (struct sl_binding: made). -EINVAL, -EOVERFLOW.
+ */
+int64_t sl_op_bound(const struct sl_node_desc *node, const void *const *inputs);
 
 /* The most boxes that a NonMaxSuppression can choose: rows of its output. SL_DIM_UNKNOWN, -EOVERFLOW. */
 int64_t sl_op_most_boxes(const struct sl_node_desc *node);

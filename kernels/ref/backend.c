@@ -92,6 +92,18 @@ static int repack(
         return -ENOTSUP; /* pack() never asks for it. */
 }
 
+/* Operators that count leave a dimension to the caller. */
+static bool dims_agree(uint32_t op, const struct sl_shape *shape, const struct sl_shape *rule)
+{
+        for (uint32_t i = 0; i < shape->rank; i++) {
+                bool counted = rule->dims[i] == SL_DIM_UNKNOWN && (sl_op_traits(op) & SL_OP_COUNTS);
+
+                if (!counted && shape->dims[i] != rule->dims[i])
+                        return false;
+        }
+        return true;
+}
+
 /* The kernels trust shapes and attributes, so the shape rule must arrive at the same outputs. */
 static int check_outputs(const struct sl_node_desc *node, struct sl_node_desc *inferred, struct sl_error *error)
 {
@@ -104,9 +116,7 @@ static int check_outputs(const struct sl_node_desc *node, struct sl_node_desc *i
                 const struct sl_tensor *out = &node->outputs[i], *rule = &inferred->outputs[i];
                 bool same = out->dtype == rule->dtype && out->layout == rule->layout && out->shape.rank == rule->shape.rank;
 
-                /* Range and NonMaxSuppression leave their length to the caller. */
-                if (!same || (node->op != SL_OP_RANGE && node->op != SL_OP_NON_MAX_SUPPRESSION &&
-                                     !sl_shape_equal(&out->shape, &rule->shape)))
+                if (!same || !dims_agree(node->op, &out->shape, &rule->shape))
                         r = sl_error_set(error, EINVAL, "%s: output %u is %s %s, the shape rule says %s %s", sl_op_name(node->op),
                                 i, sl_dtype_name(out->dtype), sl_shape_print(&out->shape, text), sl_dtype_name(rule->dtype),
                                 sl_shape_print(&rule->shape, want));
@@ -139,9 +149,19 @@ static int compile(const struct sl_node_desc *node, const struct sl_packed *pack
         return 0;
 }
 
+size_t sl_ref_scratch_bytes(const struct sl_node_desc *node)
+{
+        return scratches[node->op] ? scratches[node->op](node) : 0;
+}
+
+int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        return supports(node) ? kernels[node->op].launch(node, binding) : -ENOTSUP;
+}
+
 static size_t scratch_bytes(const struct sl_kernel *kernel)
 {
-        return scratches[kernel->node.op] ? scratches[kernel->node.op](&kernel->node) : 0;
+        return sl_ref_scratch_bytes(&kernel->node);
 }
 
 static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)

@@ -185,11 +185,24 @@
         X(GRID_SAMPLE, grid_sample, SL_REF_FLOATS)                                                                                 \
         X(AFFINE_GRID, affine_grid, SL_REF_FLOATS)                                                                                 \
         X(ATTENTION, attention, SL_REF_FLOATS)                                                                                     \
-        X(ROTARY_EMBEDDING, rotary_embedding, SL_REF_FLOATS)
+        X(ROTARY_EMBEDDING, rotary_embedding, SL_REF_FLOATS)                                                                       \
+        X(NON_ZERO, non_zero, SL_REF_ALL)                                                                                          \
+        X(COMPRESS, compress, SL_REF_ALL)                                                                                          \
+        X(UNIQUE, unique, SL_REF_ALL)                                                                                              \
+        X(IF, control, 0)                                                                                                          \
+        X(LOOP, control, 0)                                                                                                        \
+        X(SCAN, control, 0)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
 #undef X
+
+/*
+ * Runs a node whose outputs sl_op_infer() has just given: no kernel is made and nothing is checked twice. The scratch that it
+ * wants comes first. Return: as supports() and launch() of the backend.
+ */
+size_t sl_ref_scratch_bytes(const struct sl_node_desc *node);
+int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding);
 
 /* id, function: kernels that need scratch say how many bytes; a shape rule has bounded them. */
 #define SL_REF_SCRATCHES(X)                                                                                                        \
@@ -198,7 +211,7 @@ SL_REF_KERNELS(X)
         X(RNN, recurrent)                                                                                                          \
         X(RESIZE, resize)                                                                                                          \
         X(TOP_K, top_k) X(NON_MAX_SUPPRESSION, non_max_suppression) X(DET, det) X(COL2IM, col2im) X(DFT, dft) X(STFT, dft)         \
-                X(ATTENTION, attention)
+                X(ATTENTION, attention) X(UNIQUE, unique)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

@@ -6,6 +6,7 @@
  *     header | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS | DATA
  *
  *     program (one per batch size)  -> its steps, in order
+ *     program of a body             -> behind those: dynamic steps alone; nested ones come behind those that run them
  *     step                          -> its operands (inputs, then outputs) and attributes
  *     operand                       -> a place: workspace offset, constant, or a port of the model
  *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them
@@ -26,7 +27,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 1u
+#define SL_PLAN_VERSION 2u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -45,6 +46,7 @@ enum sl_place {
         SL_PLACE_CONSTANT,  /* index: of the constant */
         SL_PLACE_INPUT,     /* index: of the model's input port */
         SL_PLACE_OUTPUT,    /* index: of the model's output port */
+        SL_PLACE_SLOT,      /* index: of a tensor whose shape is known when it runs; offset 1: read for the last time */
         SL_PLACE_COUNT,
 };
 
@@ -64,17 +66,21 @@ struct sl_plan_step {
         uint32_t op;                   /* enum sl_op */
         uint32_t backend;              /* enum sl_plan_backend */
         uint32_t n_inputs, n_outputs, n_attrs;
-        uint32_t reserved;
+        uint32_t dynamic; /* 1: shapes, or the path, hang on data: the interpreter runs it, on ref */
         struct sl_epilogue epilogue;
         struct sl_choice choice; /* for people only */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
+        uint64_t first_body, n_bodies;          /* programs, of a dynamic step: 2 of If, 1 of Loop and Scan */
 };
 
 struct sl_plan_program {
-        uint64_t batch;
+        uint64_t batch; /* 0: of a body */
         uint64_t first_step, n_steps;
         uint64_t workspace_bytes;
+        uint64_t n_slots;
+        uint64_t n_inputs, n_outputs, first_operand; /* of a body: its inputs, which are slots, then its outputs */
+        uint64_t dynamic_bytes, dynamic_steps;       /* what one run may take: options dynamic_bytes_max, dynamic_steps_max */
 };
 
 struct sl_plan_constant {

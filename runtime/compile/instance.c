@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cpu/threads.h"
+#include "interpreter.h"
 #include "op.h"
 #include "plan_map.h"
 #include "workspace.h"
@@ -23,6 +24,7 @@
 #include <string.h>
 
 struct step {
+        const struct sl_plan_step *dynamic; /* what the interpreter runs; NULL: the kernel below */
         const struct sl_backend *backend;
         struct sl_kernel *kernel;
         struct sl_binding binding; /* points into the pointer table */
@@ -35,6 +37,8 @@ struct patch {
 };
 
 struct program {
+        const struct sl_plan_program *source;
+        bool dynamic; /* some step is */
         uint32_t batch;
         uint32_t n_steps, n_patches;
         struct step *steps;
@@ -47,6 +51,7 @@ struct sl_instance {
         uint32_t n_programs;
         struct program programs[SL_PLAN_BATCHES_MAX];
         struct sl_workspace workspace;
+        struct sl_interpreter interpreter;
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -122,6 +127,10 @@ static int compile_step(const struct sl_plan *plan, const struct sl_plan_step *s
         const char *name = sl_plan_backend_name(source->backend);
         int r;
 
+        if (source->dynamic) {
+                step->dynamic = source;
+                return 0;
+        }
         step->backend = sl_backend_find(name);
         if (!step->backend)
                 return sl_error_set(error, ENOTSUP, "this program has no backend \"%s\"", name);
@@ -159,12 +168,14 @@ static int build_program(struct sl_instance *instance, const struct sl_plan_prog
                 return sl_error_set(
                         error, ENOMEM, "instance: no memory for the tables of %llu steps", (unsigned long long)source->n_steps);
         program->batch = (uint32_t)source->batch;
+        program->source = source;
         slots = program->pointers;
         for (uint64_t i = 0; i < source->n_steps; i++) {
                 const struct sl_plan_step *step = &instance->plan->steps[source->first_step + i];
                 int r = compile_step(instance->plan, step, call, &program->steps[i], error);
 
                 program->n_steps++;
+                program->dynamic = program->dynamic || step->dynamic;
                 if (r < 0)
                         return sl_error_prefix(error, r, "step %llu at batch %u", (unsigned long long)i, program->batch);
                 bind_step(instance, program, step, &program->steps[i], slots);
@@ -209,6 +220,8 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         if (sl_workspace_init(&instance->workspace, bytes) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
                         (unsigned long long)bytes);
+        if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes) < 0)
+                return sl_error_set(error, ENOMEM, "model \"%s\": no memory for its slots", plan->info->name);
         sl_cpu_use_one_thread();
         r = build_programs(instance, n_programs, error);
         if (r < 0)
@@ -236,6 +249,7 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
                 return NULL;
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 free_program(&instance->programs[i]);
+        sl_interpreter_deinit(&instance->interpreter);
         sl_workspace_deinit(&instance->workspace);
         free(instance);
         return NULL;
@@ -273,6 +287,36 @@ static void put_buffers(const struct program *program, const void *const *inputs
         }
 }
 
+static int run_step(struct sl_instance *instance, const struct step *step)
+{
+        if (step->dynamic)
+                return sl_interpreter_step(&instance->interpreter, step->dynamic);
+        return step->backend->launch(step->kernel, &step->binding);
+}
+
+static int run_dynamic(struct sl_instance *instance, const struct program *program, const void *const *inputs, void *const *outputs,
+        struct sl_open_output *open, struct sl_error *error)
+{
+        int r = 0;
+
+        sl_interpreter_begin(&instance->interpreter, program->source, inputs, outputs, open, error);
+        for (uint32_t i = 0; i < program->n_steps && r == 0; i++)
+                r = run_step(instance, &program->steps[i]);
+        sl_interpreter_end(&instance->interpreter);
+        return r == 0 ? instance->interpreter.too_small : r;
+}
+
+int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
+        struct sl_open_output *open, struct sl_error *error)
+{
+        const struct program *program = find_program(instance, batch);
+
+        if (!program)
+                return sl_error_set(error, EINVAL, "batch %u is no size of the plan", batch);
+        put_buffers(program, inputs, outputs);
+        return run_dynamic(instance, program, inputs, outputs, open, error);
+}
+
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
 {
         const struct program *program = find_program(instance, batch);
@@ -280,6 +324,8 @@ int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *co
         if (!program)
                 return -EINVAL;
         put_buffers(program, inputs, outputs);
+        if (program->dynamic)
+                return run_dynamic(instance, program, inputs, outputs, NULL, NULL);
         for (uint32_t i = 0; i < program->n_steps; i++) {
                 const struct step *step = &program->steps[i];
                 int r = step->backend->launch(step->kernel, &step->binding);
@@ -295,22 +341,23 @@ int sl_instance_run_timed(
 {
         const struct program *program = find_program(instance, batch);
         uint64_t before;
+        int r = 0;
 
         if (!program)
                 return -EINVAL;
         put_buffers(program, inputs, outputs);
+        sl_interpreter_begin(&instance->interpreter, program->source, inputs, outputs, NULL, NULL);
         before = sl_clock_ns();
-        for (uint32_t i = 0; i < program->n_steps; i++) {
-                const struct step *step = &program->steps[i];
-                int r = step->backend->launch(step->kernel, &step->binding);
+        for (uint32_t i = 0; i < program->n_steps && r == 0; i++) {
+                r = run_step(instance, &program->steps[i]);
+
                 uint64_t after = sl_clock_ns();
 
-                if (r < 0)
-                        return r;
                 ret_step_ns[i] = after - before;
                 before = after;
         }
-        return 0;
+        sl_interpreter_end(&instance->interpreter);
+        return r;
 }
 
 uint32_t sl_instance_step(const struct sl_instance *instance, uint32_t samples)

@@ -66,8 +66,8 @@ static bool works_at(const struct sl_graph *graph, const struct sl_graph *single
 
 static bool is_batchable(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch_max)
 {
-        return sl_graph_has_batch(graph) && all_lead_with(single, 1) && works_at(graph, single, 2, true) &&
-               (batch_max <= 2 || works_at(graph, single, batch_max, false));
+        return sl_graph_has_batch(graph) && sl_graph_is_static(single) && all_lead_with(single, 1) &&
+               works_at(graph, single, 2, true) && (batch_max <= 2 || works_at(graph, single, batch_max, false));
 }
 
 static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl_error *error)

@@ -50,8 +50,10 @@ static void add_steps(struct analysis *analysis)
         for (uint32_t i = 0; i < analysis->graph->n_nodes; i++) {
                 if (!analysis->placement->backends[i])
                         continue;
-                schedule->steps[schedule->n_steps++] =
-                        (struct sl_step){.node = i, .backend = analysis->placement->backends[i], .scratch_block = SL_VALUE_NONE};
+                schedule->steps[schedule->n_steps++] = (struct sl_step){.node = i,
+                        .backend = analysis->placement->backends[i],
+                        .scratch_block = SL_VALUE_NONE,
+                        .dynamic = !sl_node_is_static(analysis->graph, &analysis->graph->nodes[i])};
         }
 }
 
@@ -70,6 +72,11 @@ static void find_last_reads(struct analysis *analysis)
                         group->readers++;
                 }
         }
+}
+
+static bool is_open(const struct analysis *analysis, uint32_t value)
+{
+        return !sl_shape_is_static(&analysis->graph->values[value].tensor.shape);
 }
 
 static struct sl_storage *storage_of(const struct analysis *analysis, uint32_t value)
@@ -95,7 +102,7 @@ static void store_outputs(struct analysis *analysis)
                 const struct sl_value *value = &analysis->graph->values[root];
                 struct sl_storage *storage = &analysis->schedule->storages[root];
 
-                if (value->kind != SL_VALUE_COMPUTED || storage->place != SL_PLACE_NONE)
+                if (value->kind != SL_VALUE_COMPUTED || storage->place != SL_PLACE_NONE || is_open(analysis, root))
                         continue;
                 if (analysis->groups[root].readers && !sl_dtype_is_float(value->tensor.dtype))
                         continue;
@@ -166,6 +173,11 @@ static void store_result(struct analysis *analysis, const struct sl_node *node, 
 
         if (storage->place != SL_PLACE_NONE)
                 return;
+        if (is_open(analysis, root)) {
+                schedule->slot_ends[schedule->n_slots] = last_use(analysis, root, step);
+                *storage = (struct sl_storage){.place = SL_PLACE_SLOT, .index = schedule->n_slots++};
+                return;
+        }
         if (output == 0 && runs_in_place(analysis, node, step)) {
                 *storage = *storage_of(analysis, node->inputs[0]);
                 schedule->blocks[storage->index].last = last_use(analysis, root, step);
@@ -211,7 +223,8 @@ static bool add_copies(struct analysis *analysis)
                         .copy_value = analysis->graph->outputs[i],
                         .copy_output = i,
                         .backend = ref,
-                        .scratch_block = SL_VALUE_NONE};
+                        .scratch_block = SL_VALUE_NONE,
+                        .dynamic = is_open(analysis, analysis->graph->outputs[i])};
         }
         return ref != NULL;
 }
@@ -234,7 +247,8 @@ static int allocate(struct sl_schedule *schedule, const struct sl_graph *graph)
         schedule->steps = calloc(n_steps + 1, sizeof(*schedule->steps));
         schedule->storages = calloc(graph->n_values + 1u, sizeof(*schedule->storages));
         schedule->blocks = calloc(n_steps + count_results(graph) + 1, sizeof(*schedule->blocks));
-        return schedule->steps && schedule->storages && schedule->blocks ? 0 : -ENOMEM;
+        schedule->slot_ends = calloc(graph->n_values + 1u, sizeof(*schedule->slot_ends));
+        return schedule->steps && schedule->storages && schedule->blocks && schedule->slot_ends ? 0 : -ENOMEM;
 }
 
 int sl_schedule_new(const struct sl_placement *placement, struct sl_schedule **ret_schedule)
@@ -265,6 +279,7 @@ struct sl_schedule *sl_schedule_free(struct sl_schedule *schedule)
         free(schedule->steps);
         free(schedule->storages);
         free(schedule->blocks);
+        free(schedule->slot_ends);
         free(schedule);
         return NULL;
 }

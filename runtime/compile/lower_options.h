@@ -34,6 +34,8 @@ struct sl_error;
         X(plan_seconds, NUMBER, "120", 1, 86400)               /* processor time of a compilation; its tuning comes on top */      \
         X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
         X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */                           \
+        X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of shapes that hang on data */             \
+        X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
         X(shapes, SHAPES, "", 0, 0)                            /* of open dimensions: sequence=128,height=224 */
 
 enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };

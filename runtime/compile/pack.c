@@ -255,6 +255,9 @@ int sl_packing_walk(struct sl_packing *packing, const struct sl_placement *place
         for (uint32_t s = 0; s < schedule->n_steps; s++) {
                 struct sl_step *step = &schedule->steps[s];
                 bool copies = step->node == SL_VALUE_NONE;
+
+                if (step->dynamic)
+                        continue;
                 int r = copies ? walk_copy(packing, placement, step, error)
                                : walk_step(packing, placement, schedule, step, ret_again, error);
 

@@ -445,7 +445,9 @@ static int place_node(struct walk *walk, uint32_t index, struct sl_error *error)
         if (!names_all_outputs(node))
                 return sl_error_set(error, ENOTSUP, "node \"%s\": this %s leaves out one of its %u outputs", node->name,
                         sl_op_name(node->op), node->n_outputs);
-        if (sl_op_traits(node->op) & SL_OP_VIEW) {
+        if (!sl_node_is_static(walk->source, node)) {
+                way = (struct way){.backend = walk->ref, .in = SL_LAYOUT_PLAIN, .out = SL_LAYOUT_PLAIN};
+        } else if (sl_op_traits(node->op) & SL_OP_VIEW) {
                 way = way_of_view(walk, node);
         } else {
                 r = find_way(walk, node, &way, error);

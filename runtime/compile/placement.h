@@ -7,7 +7,7 @@
  *
  * On `cpu` activations of rank 3 to 5 become CHANNELS_LAST at the first convolution and stay so until somebody needs them PLAIN.
  * Tensors whose bytes are the same either way (one channel, or one pixel) are relabelled by a view instead. `ref` is PLAIN
- * throughout.
+ * throughout. A node whose shapes or path hang on data runs on `ref`, of whatever shapes it finds.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct sl_placement {
 };
 
 /*
- * @graph: of static shapes (sl_graph_specialise()). @backend: "cpu" or "ref"; what `cpu` cannot run is run by `ref`.
+ * @graph: specialised. @backend: "cpu" or "ref"; what `cpu` cannot run is run by `ref`.
  * Return: 0; -ENOTSUP no backend runs a node (the text names node and operator), or there is no such backend; -ENOMEM, -E2BIG.
  */
 int sl_placement_new(

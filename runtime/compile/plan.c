@@ -60,6 +60,14 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
         return NULL;
 }
 
+bool sl_port_is_open(const struct sl_port *port)
+{
+        for (uint32_t i = 0; i < port->shape.rank && i < SL_RANK_MAX; i++)
+                if (port->shape.dims[i] == SL_DIM_UNKNOWN)
+                        return true;
+        return false;
+}
+
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
 {
         return plan->info;

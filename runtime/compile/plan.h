@@ -11,6 +11,7 @@
 #include "base/dim_sizes.h"
 #include "tensor.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,7 @@ struct sl_port {
         uint32_t batch_axis; /* 0, or SL_PORT_NO_BATCH when the tensor has none */
         uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
         uint32_t reserved;
-        struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN only in a signature */
+        struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN in a signature, and in open outputs */
         uint8_t symbols[SL_RANK_MAX]; /* of an input of a signature: which symbol an unknown dimension is, else SL_PORT_NO_SYMBOL */
 };
 
@@ -56,6 +57,9 @@ struct sl_plan_info {
         uint32_t n_symbols, reserved;
         char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
 };
+
+/* An output of a plan that can be run whose shape hangs on the data of the request: see sl_instance_run_open(). */
+bool sl_port_is_open(const struct sl_port *port);
 
 /*
  * Maps a plan file read-only and checks it: magic, version, checksum, processor and library, every offset. The fd may be closed
@@ -96,11 +100,26 @@ uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
 /*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
- * Never allocates, never waits. Inputs may be client memory that changes while it is read (dense floats): results are then
- * undefined but nothing is read or written outside the buffers.
- * Return: 0; -EINVAL a batch that is not in the ladder; -ERANGE an index in the data is out of bounds (outputs undefined).
+ * Never waits, and never allocates but for steps that hang on data. Inputs may be client memory that changes while it is read
+ * (dense floats): results are then undefined but nothing is read or written outside the buffers. Return: 0; -EINVAL a batch that is
+ * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined).
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
+
+/* An output whose shape hangs on the data: the room that there is, and what it was. */
+struct sl_open_output {
+        uint64_t capacity_bytes;
+        struct sl_shape shape;
+};
+
+/*
+ * The same for a plan with open outputs: @open has an entry for each output, of which those of open ones are read and filled. What
+ * hangs on data lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all back.
+ * Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it; -ENOMEM
+ * over dynamic_bytes_max; -E2BIG over dynamic_steps_max. The text says which operator, and the limit; NULL is fine.
+ */
+int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
+        struct sl_open_output *open, struct sl_error *error);
 
 /* The same, with the time that each of the sl_plan_steps() took, for profiles. It allocates nothing either. */
 int sl_instance_run_timed(

@@ -8,8 +8,15 @@
 #include "base/error.h"
 #include "op.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+/* Tensors of one program whose shapes hang on data. */
+#define SLOTS_MAX (1u << 20)
+
+/* Bodies inside bodies: as deep as a graph may be. */
+#define DEPTH_MAX 4
 
 static int damaged(struct sl_error *error, const char *what, uint64_t value, uint64_t limit)
 {
@@ -110,6 +117,20 @@ static bool tensor_is_sound(const struct sl_tensor *tensor)
         return tensor->layout <= SL_LAYOUT_CHANNELS_LAST && sl_tensor_bytes(tensor) <= SL_PLAN_BYTES_MAX;
 }
 
+/* Of a value whose shape is known when it runs: what is written of it is a hint. */
+static bool open_tensor_is_sound(const struct sl_tensor *tensor)
+{
+        if (!sl_dtype_bytes(tensor->dtype) || tensor->shape.rank > SL_RANK_MAX || tensor->layout != SL_LAYOUT_PLAIN)
+                return false;
+        for (uint32_t i = 0; i < tensor->shape.rank; i++) {
+                int64_t dim = tensor->shape.dims[i];
+
+                if (dim < SL_DIM_UNKNOWN || dim > (int64_t)SL_PLAN_BYTES_MAX)
+                        return false;
+        }
+        return true;
+}
+
 /* The port's tensor at a batch size. */
 static struct sl_tensor port_tensor(const struct sl_port *port, uint64_t batch)
 {
@@ -121,7 +142,7 @@ static struct sl_tensor port_tensor(const struct sl_port *port, uint64_t batch)
 }
 
 /* Samples are gathered port by port: a model that takes several has a place for them in each. */
-static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info *info)
+static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info *info, bool input)
 {
         struct sl_tensor tensor;
 
@@ -134,7 +155,7 @@ static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info 
         if (info->batchable && port->batch_axis != 0)
                 return false;
         tensor = port_tensor(port, info->batches[info->n_batches - 1]);
-        return tensor_is_sound(&tensor);
+        return sl_port_is_open(port) ? open_tensor_is_sound(&tensor) && !input && !info->batchable : tensor_is_sound(&tensor);
 }
 
 /* Of a signature: the batch first, unknown dimensions anywhere, and a symbol only where an input's dimension is unknown. */
@@ -159,7 +180,7 @@ static bool open_port_is_sound(const struct sl_port *port, const struct sl_plan_
 
 static bool described_well(const struct sl_port *port, const struct sl_plan_info *info, bool input)
 {
-        return info->n_symbols ? open_port_is_sound(port, info, input) : port_is_sound(port, info);
+        return info->n_symbols ? open_port_is_sound(port, info, input) : port_is_sound(port, info, input);
 }
 
 static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
@@ -203,7 +224,7 @@ static int check_batches(const struct sl_plan *plan, struct sl_error *error)
                 return check_signature(plan, error);
         if (!info->n_batches || info->n_batches > SL_PLAN_BATCHES_MAX)
                 return damaged(error, "number of batch sizes", info->n_batches, SL_PLAN_BATCHES_MAX);
-        if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS) != info->n_batches)
+        if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS) < info->n_batches)
                 return damaged(error, "number of programs", sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), info->n_batches);
         for (uint32_t i = 0; i < info->n_batches; i++) {
                 if (info->batches[i] <= (i ? info->batches[i - 1] : 0))
@@ -304,9 +325,42 @@ static bool operand_fits(
                 return !written && port_operand_fits(operand, plan->info->inputs, plan->info->n_inputs, program);
         case SL_PLACE_OUTPUT:
                 return port_operand_fits(operand, plan->info->outputs, plan->info->n_outputs, program);
+        case SL_PLACE_SLOT:
+                return operand->index < program->n_slots && operand->offset <= 1;
         default:
                 return false;
         }
+}
+
+static bool is_open_output(const struct sl_plan *plan, const struct sl_plan_operand *operand)
+{
+        return operand->place == SL_PLACE_OUTPUT && operand->index < plan->info->n_outputs &&
+               sl_port_is_open(&plan->info->outputs[operand->index]);
+}
+
+/* A step of the interpreter reads and writes PLAIN tensors as they are; a body has nothing but slots and constants. */
+static bool dynamic_operand_fits(const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step,
+        const struct sl_plan_operand *operand, bool written)
+{
+        if (operand->place == SL_PLACE_NONE)
+                return !written && operand->tensor.dtype == SL_DTYPE_NONE;
+        if (operand->place == SL_PLACE_SLOT)
+                return open_tensor_is_sound(&operand->tensor) && operand->index < program->n_slots && operand->offset <= 1;
+        if (is_open_output(plan, operand))
+                return program->batch && written && step->op == SL_OP_IDENTITY && step->n_inputs == 1;
+        if (operand->tensor.layout != SL_LAYOUT_PLAIN || !tensor_is_sound(&operand->tensor))
+                return false;
+        if (operand->place == SL_PLACE_CONSTANT)
+                return operand_fits(plan, operand, program, written) && !plan->constants[operand->index].packed;
+        return program->batch && operand_fits(plan, operand, program, written);
+}
+
+static bool static_operand_fits(
+        const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_operand *operand, bool written)
+{
+        if (operand->place == SL_PLACE_SLOT || is_open_output(plan, operand))
+                return false;
+        return operand_fits(plan, operand, program, written);
 }
 
 static int check_operands(
@@ -314,14 +368,37 @@ static int check_operands(
 {
         for (uint32_t i = 0; i < step->n_inputs + step->n_outputs; i++) {
                 const struct sl_plan_operand *operand = &plan->operands[step->first_operand + i];
+                bool written = i >= step->n_inputs, fits;
 
-                if (operand->place != SL_PLACE_NONE && !tensor_is_sound(&operand->tensor))
+                if (!step->dynamic && operand->place != SL_PLACE_NONE && !tensor_is_sound(&operand->tensor))
                         return sl_error_set(error, EBADMSG, "plan file: operand %u of a %s has no sound type or shape", i,
                                 sl_op_name(step->op));
-                if (!operand_fits(plan, operand, program, i >= step->n_inputs))
+                fits = step->dynamic ? dynamic_operand_fits(plan, program, step, operand, written)
+                                     : static_operand_fits(plan, program, operand, written);
+                if (!fits)
                         return sl_error_set(
                                 error, EBADMSG, "plan file: operand %u of a %s lies outside its place", i, sl_op_name(step->op));
         }
+        return 0;
+}
+
+/* The bodies of a step come behind the program that it is in, so that none runs itself. */
+static int check_step_bodies(
+        const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
+{
+        uint64_t n_programs = sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), at = (uint64_t)(program - plan->programs);
+        bool control = sl_op_traits(step->op) & SL_OP_CONTROL;
+        uint64_t wanted = !control ? 0 : step->op == SL_OP_IF ? 2 : 1;
+
+        if (step->dynamic > 1 || (control && !step->dynamic))
+                return damaged(error, "kind of a step", step->dynamic, 1);
+        if (step->n_bodies != wanted)
+                return damaged(error, "number of bodies of a step", step->n_bodies, wanted);
+        if (!wanted)
+                return 0;
+        if (step->first_body <= at || step->first_body < plan->info->n_batches ||
+                !sl_range_inside(step->first_body, step->n_bodies, n_programs))
+                return damaged(error, "first body of a step", step->first_body, n_programs);
         return 0;
 }
 
@@ -353,7 +430,9 @@ static int check_step(
         if (step->scratch_offset % SL_LINE_BYTES ||
                 !sl_range_inside(step->scratch_offset, step->scratch_bytes, program->workspace_bytes))
                 return damaged(error, "scratch of a step", step->scratch_bytes, program->workspace_bytes);
-        return check_operands(plan, program, step, error);
+        int r = check_step_bodies(plan, program, step, error);
+
+        return r < 0 ? r : check_operands(plan, program, step, error);
 }
 
 static int check_program(const struct sl_plan *plan, const struct sl_plan_program *program, struct sl_error *error)
@@ -364,6 +443,10 @@ static int check_program(const struct sl_plan *plan, const struct sl_plan_progra
                 return damaged(error, "first step of a program", program->first_step, n_steps);
         if (program->workspace_bytes > SL_PLAN_BYTES_MAX)
                 return damaged(error, "workspace of a program", program->workspace_bytes, SL_PLAN_BYTES_MAX);
+        if (program->n_slots > SLOTS_MAX)
+                return damaged(error, "number of slots of a program", program->n_slots, SLOTS_MAX);
+        if (program->dynamic_bytes > SL_PLAN_BYTES_MAX)
+                return damaged(error, "dynamic memory of a program", program->dynamic_bytes, SL_PLAN_BYTES_MAX);
         for (uint64_t i = 0; i < program->n_steps; i++) {
                 int r = check_step(plan, program, &plan->steps[program->first_step + i], error);
 
@@ -371,6 +454,66 @@ static int check_program(const struct sl_plan *plan, const struct sl_plan_progra
                         return r;
         }
         return 0;
+}
+
+static int check_body(const struct sl_plan *plan, const struct sl_plan_program *program, struct sl_error *error)
+{
+        uint64_t n_operands = sl_plan_count(plan, SL_PLAN_SECTION_OPERANDS);
+
+        if (program->batch || program->workspace_bytes)
+                return damaged(error, "batch or workspace of a body", program->batch, 0);
+        if (program->n_inputs > SL_NODE_INPUTS_MAX || program->n_outputs > SL_NODE_OUTPUTS_MAX + 1)
+                return damaged(error, "number of inputs or outputs of a body", program->n_inputs, SL_NODE_INPUTS_MAX);
+        if (!sl_range_inside(program->first_operand, program->n_inputs + program->n_outputs, n_operands))
+                return damaged(error, "first operand of a body", program->first_operand, n_operands);
+        for (uint64_t i = 0; i < program->n_inputs + program->n_outputs; i++) {
+                const struct sl_plan_operand *operand = &plan->operands[program->first_operand + i];
+                bool slot = operand->place == SL_PLACE_SLOT && operand->index < program->n_slots;
+                bool constant = i >= program->n_inputs && operand->place == SL_PLACE_CONSTANT &&
+                                tensor_is_sound(&operand->tensor) && constant_operand_fits(plan, operand) &&
+                                !plan->constants[operand->index].packed && operand->tensor.layout == SL_LAYOUT_PLAIN;
+
+                if (!slot && !constant)
+                        return sl_error_set(error, EBADMSG, "plan file: a body has an input or an output that is none");
+        }
+        for (uint64_t i = 0; i < program->n_steps; i++)
+                if (!plan->steps[program->first_step + i].dynamic)
+                        return sl_error_set(error, EBADMSG, "plan file: a body has a step that is not dynamic");
+        return 0;
+}
+
+/* One walk suffices, for a body comes behind whoever runs it. */
+static int check_depth(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n_programs = sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS);
+        uint8_t *depths = calloc(n_programs + 1, 1);
+        int r = depths ? 0 : sl_error_set(error, ENOMEM, "plan file: no memory for %llu programs", (unsigned long long)n_programs);
+
+        for (uint64_t p = 0; p < n_programs && r == 0; p++)
+                for (uint64_t s = 0; s < plan->programs[p].n_steps && r == 0; s++) {
+                        const struct sl_plan_step *step = &plan->steps[plan->programs[p].first_step + s];
+
+                        if (step->n_bodies && depths[p] >= DEPTH_MAX)
+                                r = damaged(error, "depth of bodies", depths[p] + 1u, DEPTH_MAX);
+                        for (uint64_t b = 0; b < step->n_bodies && r == 0; b++)
+                                if (depths[step->first_body + b] <= depths[p])
+                                        depths[step->first_body + b] = (uint8_t)(depths[p] + 1);
+                }
+        free(depths);
+        return r;
+}
+
+static int check_programs(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n_programs = sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS);
+        int r = 0;
+
+        for (uint64_t i = 0; i < n_programs && r == 0; i++) {
+                r = check_program(plan, &plan->programs[i], error);
+                if (r == 0 && i >= plan->info->n_batches)
+                        r = check_body(plan, &plan->programs[i], error);
+        }
+        return r < 0 ? r : check_depth(plan, error);
 }
 
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
@@ -391,12 +534,7 @@ int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
                 if (r < 0)
                         return r;
         }
-        for (uint32_t i = 0; i < plan->info->n_batches; i++) {
-                r = check_program(plan, &plan->programs[i], error);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        return check_programs(plan, error);
 }
 
 static void read_input(const struct sl_plan *plan, const struct sl_plan_operand *operand, uint32_t i, struct sl_plan_call *call)

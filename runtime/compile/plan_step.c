@@ -53,6 +53,14 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
         if (!program || step >= program->n_steps)
                 return -EINVAL;
         source = &plan->steps[program->first_step + step];
+        if (source->dynamic) {
+                *ret_info = (struct sl_step_info){.name = source->name,
+                        .operator_name = sl_op_name(source->op),
+                        .backend = "dynamic",
+                        .algorithm = "",
+                        .out = plan->operands[source->first_operand + source->n_inputs].tensor};
+                return 0;
+        }
         r = sl_plan_read_step(plan, source, call);
         if (r < 0)
                 return r;

@@ -14,6 +14,7 @@
 #include "format.h"
 #include "memory_plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_backend;
@@ -21,7 +22,7 @@ struct sl_placement;
 
 struct sl_storage {
         uint32_t place; /* enum sl_place */
-        uint32_t index; /* of the block (WORKSPACE), the value (CONSTANT) or the port */
+        uint32_t index; /* of the block (WORKSPACE), the value (CONSTANT), the slot or the port */
 };
 
 struct sl_step {
@@ -30,6 +31,7 @@ struct sl_step {
         const struct sl_backend *backend;
         uint64_t scratch_bytes;
         uint32_t scratch_block; /* SL_VALUE_NONE without scratch */
+        bool dynamic;           /* run by the interpreter: no kernel is made for it */
 };
 
 struct sl_schedule {
@@ -37,6 +39,8 @@ struct sl_schedule {
         struct sl_step *steps;
         struct sl_storage *storages; /* of each value of the placement's graph */
         struct sl_block *blocks;     /* of values; scratch comes behind */
+        uint32_t n_slots;            /* values whose shapes hang on data */
+        uint32_t *slot_ends;         /* of each slot: the last step that reads it */
         uint64_t workspace_bytes;    /* the last three are filled by sl_schedule_place() */
         uint64_t lower_bound_bytes;
         uint64_t unshared_bytes; /* if no two blocks shared a byte */

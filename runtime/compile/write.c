@@ -14,6 +14,7 @@
 #include "placement.h"
 #include "schedule.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -21,11 +22,12 @@
 #include <xxhash.h>
 
 struct tables {
-        struct sl_plan_program programs[SL_PLAN_BATCHES_MAX];
+        struct sl_plan_program *programs;
         struct sl_plan_step *steps;
         struct sl_plan_operand *operands;
         struct sl_attr *attrs;
         uint64_t n_programs, n_steps, n_operands, n_attrs;
+        uint64_t next_body; /* where the next program of a body goes */
         struct sl_constants constants;
 };
 
@@ -38,10 +40,37 @@ struct writer {
 
 static void tables_deinit(struct tables *tables)
 {
+        free(tables->programs);
         free(tables->steps);
         free(tables->operands);
         free(tables->attrs);
         sl_constants_deinit(&tables->constants);
+}
+
+/* A body, its bodies included. */
+static void count_body(const struct sl_graph *graph, struct tables *tables)
+{
+        tables->n_programs++;
+        tables->n_operands += graph->n_inputs + graph->n_outputs;
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                const struct sl_node *node = &graph->nodes[i];
+
+                if (node->dead)
+                        continue;
+                tables->n_steps++;
+                tables->n_operands += node->n_inputs + node->n_outputs;
+                tables->n_attrs += node->attrs.count;
+                for (uint32_t b = 0; b < node->n_bodies; b++)
+                        count_body(node->bodies[b], tables);
+        }
+}
+
+/* The bodies of a step's node: its origin has them. */
+static const struct sl_node *node_with_bodies(const struct sl_program *program, const struct sl_step *step)
+{
+        uint32_t origin = step->dynamic && step->node != SL_VALUE_NONE ? program->placement->origins[step->node] : SL_VALUE_NONE;
+
+        return origin == SL_VALUE_NONE ? NULL : &program->graph->nodes[origin];
 }
 
 static void count_program(const struct sl_program *program, struct tables *tables)
@@ -55,19 +84,25 @@ static void count_program(const struct sl_program *program, struct tables *table
                 tables->n_steps++;
                 tables->n_operands += node ? node->n_inputs + node->n_outputs : 2;
                 tables->n_attrs += node ? node->attrs.count : 0;
+                node = node_with_bodies(program, step);
+                for (uint32_t b = 0; node && b < node->n_bodies; b++)
+                        count_body(node->bodies[b], tables);
         }
 }
 
 /* Counts first, so that the tables never move; the counts then start again from 0 as the tables fill. */
 static int allocate_tables(const struct sl_lowered *lowered, struct tables *tables)
 {
+        tables->n_programs = lowered->info.n_batches;
         for (uint32_t i = 0; i < lowered->info.n_batches; i++)
                 count_program(&lowered->programs[i], tables);
+        tables->programs = calloc(tables->n_programs + 1, sizeof(*tables->programs));
         tables->steps = calloc(tables->n_steps + 1, sizeof(*tables->steps));
         tables->operands = calloc(tables->n_operands + 1, sizeof(*tables->operands));
         tables->attrs = calloc(tables->n_attrs + 1, sizeof(*tables->attrs));
         tables->n_steps = tables->n_operands = tables->n_attrs = 0;
-        return tables->steps && tables->operands && tables->attrs ? 0 : -ENOMEM;
+        tables->next_body = lowered->info.n_batches;
+        return tables->programs && tables->steps && tables->operands && tables->attrs ? 0 : -ENOMEM;
 }
 
 /* Field by field: dimensions behind the rank stay zero, whatever the graph left there. */
@@ -92,7 +127,7 @@ static int put_constant(const struct sl_lowered *lowered, const struct sl_progra
 }
 
 static int put_operand(const struct sl_lowered *lowered, const struct sl_program *program, uint32_t value, uint32_t origin,
-        uint32_t input, struct tables *tables)
+        uint32_t input, uint32_t step, struct tables *tables)
 {
         struct sl_plan_operand *operand = &tables->operands[tables->n_operands++];
         const struct sl_storage *storage;
@@ -108,6 +143,8 @@ static int put_operand(const struct sl_lowered *lowered, const struct sl_program
                 operand->offset = program->schedule->blocks[storage->index].offset;
         else
                 operand->index = storage->index;
+        if (storage->place == SL_PLACE_SLOT)
+                operand->offset = program->schedule->slot_ends[storage->index] == step;
         return 0;
 }
 
@@ -115,7 +152,7 @@ static int put_copy(const struct sl_lowered *lowered, const struct sl_program *p
         struct sl_plan_step *target, struct tables *tables)
 {
         struct sl_plan_operand *output;
-        int r = put_operand(lowered, program, step->copy_value, SL_VALUE_NONE, 0, tables);
+        int r = put_operand(lowered, program, step->copy_value, SL_VALUE_NONE, 0, SL_VALUE_NONE, tables);
 
         target->op = SL_OP_IDENTITY;
         target->n_inputs = target->n_outputs = 1;
@@ -137,7 +174,8 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         struct sl_plan_step *target, struct tables *tables)
 {
         const struct sl_node *node = &program->placement->graph->nodes[step->node];
-        uint32_t origin = program->placement->origins[step->node];
+        uint32_t origin = step->dynamic ? SL_VALUE_NONE : program->placement->origins[step->node];
+        uint32_t number = (uint32_t)(step - program->schedule->steps);
         int r = 0;
 
         memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
@@ -149,9 +187,110 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         target->epilogue = node->epilogue;
         put_attrs(&node->attrs, target, tables);
         for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)
-                r = put_operand(lowered, program, node->inputs[i], origin, i, tables);
+                r = put_operand(lowered, program, node->inputs[i], origin, i, number, tables);
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)
-                r = put_operand(lowered, program, node->outputs[i], SL_VALUE_NONE, 0, tables);
+                r = put_operand(lowered, program, node->outputs[i], SL_VALUE_NONE, 0, SL_VALUE_NONE, tables);
+        return r;
+}
+
+static int put_body_operand(const struct sl_graph *graph, uint32_t value, bool last, struct tables *tables)
+{
+        struct sl_plan_operand *operand = &tables->operands[tables->n_operands++];
+        const struct sl_value *from = value == SL_VALUE_NONE ? NULL : &graph->values[value];
+
+        if (!from)
+                return 0;
+        put_tensor(operand, &from->tensor);
+        if (from->kind == SL_VALUE_CONSTANT) {
+                operand->place = SL_PLACE_CONSTANT;
+                return sl_constants_add(&tables->constants, from->data, from->data_bytes, NULL, &operand->index);
+        }
+        operand->place = SL_PLACE_SLOT;
+        operand->index = value;
+        operand->offset = last;
+        return 0;
+}
+
+static int put_bodies(const struct sl_node *node, uint64_t step, struct tables *tables);
+
+/* The last live node of a body that reads each value; its outputs are read behind all of them. */
+static uint32_t *last_readers(const struct sl_graph *graph)
+{
+        uint32_t *readers = calloc(graph->n_values + 1u, sizeof(*readers));
+
+        for (uint32_t i = 0; readers && i < graph->n_nodes; i++)
+                for (uint32_t k = 0; k < graph->nodes[i].n_inputs && !graph->nodes[i].dead; k++)
+                        if (graph->nodes[i].inputs[k] != SL_VALUE_NONE)
+                                readers[graph->nodes[i].inputs[k]] = i;
+        for (uint32_t i = 0; readers && i < graph->n_outputs; i++)
+                readers[graph->outputs[i]] = SL_VALUE_NONE;
+        for (uint32_t i = 0; readers && i < graph->n_inputs; i++)
+                readers[graph->inputs[i]] = SL_VALUE_NONE;
+        return readers;
+}
+
+static int put_body_step(const struct sl_graph *graph, uint32_t index, const uint32_t *readers, struct tables *tables)
+{
+        const struct sl_node *node = &graph->nodes[index];
+        struct sl_plan_step *target = &tables->steps[tables->n_steps++];
+        int r = 0;
+
+        memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
+        target->op = node->op;
+        target->backend = sl_plan_backend_number("ref");
+        target->dynamic = 1;
+        target->n_inputs = node->n_inputs;
+        target->n_outputs = node->n_outputs;
+        target->epilogue = node->epilogue;
+        target->first_operand = tables->n_operands;
+        target->first_attr = tables->n_attrs;
+        put_attrs(&node->attrs, target, tables);
+        for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)
+                r = put_body_operand(
+                        graph, node->inputs[i], node->inputs[i] != SL_VALUE_NONE && readers[node->inputs[i]] == index, tables);
+        for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)
+                r = put_body_operand(graph, node->outputs[i], false, tables);
+        return r;
+}
+
+/* Steps first, in one run of the table; then what their bodies are. */
+static int put_body(const struct sl_graph *graph, struct sl_plan_program *program, struct tables *tables)
+{
+        SL_CLEANUP(sl_cleanup_free) uint32_t *readers = last_readers(graph);
+        uint64_t step;
+        int r = readers ? 0 : -ENOMEM;
+
+        program->n_slots = graph->n_values;
+        program->n_inputs = graph->n_inputs;
+        program->n_outputs = graph->n_outputs;
+        program->first_operand = tables->n_operands;
+        program->first_step = step = tables->n_steps;
+        for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++)
+                r = put_body_operand(graph, graph->inputs[i], false, tables);
+        for (uint32_t i = 0; i < graph->n_outputs && r == 0; i++)
+                r = put_body_operand(graph, graph->outputs[i], false, tables);
+        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++)
+                if (!graph->nodes[i].dead)
+                        r = put_body_step(graph, i, readers, tables);
+        program->n_steps = tables->n_steps - program->first_step;
+        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++)
+                if (!graph->nodes[i].dead)
+                        r = put_bodies(&graph->nodes[i], step++, tables);
+        return r;
+}
+
+static int put_bodies(const struct sl_node *node, uint64_t step, struct tables *tables)
+{
+        uint64_t first = tables->next_body;
+        int r = 0;
+
+        if (!node->n_bodies)
+                return 0;
+        tables->steps[step].first_body = first;
+        tables->steps[step].n_bodies = node->n_bodies;
+        tables->next_body += node->n_bodies;
+        for (uint32_t b = 0; b < node->n_bodies && r == 0; b++)
+                r = put_body(node->bodies[b], &tables->programs[first + b], tables);
         return r;
 }
 
@@ -163,6 +302,7 @@ static int put_step(
         target->backend = sl_plan_backend_number(step->backend->name);
         target->first_operand = tables->n_operands;
         target->first_attr = tables->n_attrs;
+        target->dynamic = step->dynamic;
         target->scratch_bytes = step->scratch_bytes;
         if (step->scratch_block != SL_VALUE_NONE)
                 target->scratch_offset = program->schedule->blocks[step->scratch_block].offset;
@@ -177,13 +317,22 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
 
         for (uint32_t i = 0; i < lowered->info.n_batches && r == 0; i++) {
                 const struct sl_program *program = &lowered->programs[i];
+                uint64_t first_step = tables->n_steps;
 
-                tables->programs[tables->n_programs++] = (struct sl_plan_program){.batch = program->batch,
-                        .first_step = tables->n_steps,
+                tables->programs[i] = (struct sl_plan_program){.batch = program->batch,
+                        .first_step = first_step,
                         .n_steps = program->schedule->n_steps,
-                        .workspace_bytes = program->schedule->workspace_bytes};
+                        .workspace_bytes = program->schedule->workspace_bytes,
+                        .n_slots = program->schedule->n_slots,
+                        .dynamic_bytes = lowered->options.dynamic_bytes_max,
+                        .dynamic_steps = lowered->options.dynamic_steps_max};
                 for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++)
                         r = put_step(lowered, program, &program->schedule->steps[s], tables);
+                for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++) {
+                        const struct sl_node *node = node_with_bodies(program, &program->schedule->steps[s]);
+
+                        r = node ? put_bodies(node, first_step + s, tables) : 0;
+                }
         }
         return r;
 }

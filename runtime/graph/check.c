@@ -2,11 +2,14 @@
  * The invariants of a graph, walked node by node. Pure; the walk keeps one byte per value: has it been made yet?
  */
 #include "base/error.h"
+#include "control.h"
 #include "graph.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int check_graph(const struct sl_graph *graph, uint32_t depth, struct sl_error *error);
 
 static int check_constant(const struct sl_graph *graph, uint32_t index, struct sl_error *error)
 {
@@ -105,7 +108,21 @@ static int check_inference(const struct sl_graph *graph, struct sl_error *error)
         return result;
 }
 
-static int check_order(const struct sl_graph *graph, uint8_t *made, struct sl_error *error)
+static int check_bodies(const struct sl_node *node, uint32_t depth, struct sl_error *error)
+{
+        int result = 0;
+
+        if ((node->n_bodies != 0) != sl_op_has_bodies(node->op))
+                return sl_error_set(error, EINVAL, "node \"%s\" (%s): %u bodies", node->name, sl_op_name(node->op), node->n_bodies);
+        if (node->n_bodies && depth >= SL_GRAPH_DEPTH_MAX)
+                return sl_error_set(
+                        error, EINVAL, "node \"%s\": bodies are nested deeper than %d levels", node->name, SL_GRAPH_DEPTH_MAX);
+        for (uint32_t i = 0; i < node->n_bodies && result == 0; i++)
+                result = check_graph(node->bodies[i], depth + 1, error);
+        return result < 0 ? sl_error_prefix(error, result, "node \"%s\" (%s)", node->name, sl_op_name(node->op)) : 0;
+}
+
+static int check_order(const struct sl_graph *graph, uint8_t *made, uint32_t depth, struct sl_error *error)
 {
         int result = mark_sources(graph, made, error);
 
@@ -119,6 +136,8 @@ static int check_order(const struct sl_graph *graph, uint8_t *made, struct sl_er
                 result = check_inputs(graph, node, made, error);
                 if (result == 0)
                         result = check_outputs(graph, node, made, error);
+                if (result == 0)
+                        result = check_bodies(node, depth, error);
         }
         for (uint32_t i = 0; i < graph->n_outputs && result == 0; i++)
                 if (graph->outputs[i] >= graph->n_values || !made[graph->outputs[i]])
@@ -127,14 +146,19 @@ static int check_order(const struct sl_graph *graph, uint8_t *made, struct sl_er
         return result;
 }
 
-int sl_graph_check(const struct sl_graph *graph, struct sl_error *error)
+static int check_graph(const struct sl_graph *graph, uint32_t depth, struct sl_error *error)
 {
         uint8_t *made = calloc(graph->n_values + 1, 1);
         int result;
 
         if (!made)
                 return sl_error_set(error, ENOMEM, "no memory to check a graph of %u values", graph->n_values);
-        result = check_order(graph, made, error);
+        result = check_order(graph, made, depth, error);
         free(made);
         return result < 0 ? result : check_inference(graph, error);
+}
+
+int sl_graph_check(const struct sl_graph *graph, struct sl_error *error)
+{
+        return check_graph(graph, 0, error);
 }

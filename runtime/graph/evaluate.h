@@ -8,6 +8,8 @@
 
 struct sl_error;
 struct sl_graph;
+struct sl_live;
+struct sl_pool;
 
 /*
  * Runs the node over @inputs (n_inputs, NULL for absent ones) into @outputs (n_outputs, sized as its values say).
@@ -21,3 +23,14 @@ int sl_graph_run_node(
  * of exactly their bytes. Return: as above; -EINVAL when a shape is not static.
  */
 int sl_graph_evaluate(const struct sl_graph *graph, const void *const *inputs, void *const *outputs, struct sl_error *error);
+
+/* Nodes and rounds of loops that one evaluation may run. */
+#define SL_EVALUATE_STEPS_MAX (1u << 22)
+
+/*
+ * Evaluates a graph whose inputs have static shapes and whose outputs may hang on data. @ret_outputs: n_outputs holders of memory
+ * of @pool, or of the inputs and constants; the caller drops them. Return: as above; -ENOMEM the limit of @pool; -E2BIG that of
+ * steps.
+ */
+int sl_graph_evaluate_open(const struct sl_graph *graph, const void *const *inputs, struct sl_pool *pool,
+        struct sl_live *ret_outputs, struct sl_error *error);

@@ -43,6 +43,9 @@ struct sl_graph *sl_graph_free(struct sl_graph *graph)
 {
         if (!graph)
                 return NULL;
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                for (uint32_t b = 0; b < graph->nodes[i].n_bodies; b++)
+                        sl_graph_free(graph->nodes[i].bodies[b]);
         sl_graph_arena_free(graph->arena);
         sl_graph_index_free(graph->index);
         free(graph->values);
@@ -159,6 +162,20 @@ void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output,
 {
         graph->nodes[node].outputs[output] = value;
         sl_graph_index_make(graph->index, value, node);
+}
+
+int sl_graph_add_body(struct sl_graph *graph, uint32_t index, struct sl_graph *body)
+{
+        struct sl_node *node = &graph->nodes[index];
+        struct sl_graph **bodies = sl_graph_alloc(graph, (node->n_bodies + 1) * sizeof(*bodies));
+
+        if (!bodies)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < node->n_bodies; i++)
+                bodies[i] = node->bodies[i];
+        bodies[node->n_bodies++] = body;
+        node->bodies = bodies;
+        return 0;
 }
 
 void *sl_graph_alloc(struct sl_graph *graph, uint64_t bytes)
@@ -310,6 +327,14 @@ const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value)
         return value != SL_VALUE_NONE && graph->values[value].kind == SL_VALUE_CONSTANT ? graph->values[value].data : NULL;
 }
 
+bool sl_graph_has_bodies(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && graph->nodes[i].n_bodies)
+                        return true;
+        return false;
+}
+
 struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_nodes)
 {
         struct sl_node *nodes = graph->nodes;
@@ -320,6 +345,23 @@ struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_node
         sl_graph_index_free(graph->index);
         graph->index = sl_graph_index_new();
         return nodes;
+}
+
+static int copy_bodies(struct sl_graph *copy, uint32_t index, const struct sl_node *node)
+{
+        int result = 0;
+
+        for (uint32_t i = 0; i < node->n_bodies && result == 0; i++) {
+                struct sl_graph *body;
+
+                result = sl_graph_copy(node->bodies[i], &body);
+                if (result < 0)
+                        return result;
+                result = sl_graph_add_body(copy, index, body);
+                if (result < 0)
+                        sl_graph_free(body);
+        }
+        return result;
 }
 
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
@@ -348,6 +390,7 @@ int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph)
                 copy->nodes[i].dead = node->dead;
                 copy->nodes[i].attrs = node->attrs;
                 copy->nodes[i].epilogue = node->epilogue;
+                result = copy_bodies(copy, i, node);
         }
         if (result == 0)
                 result = sl_graph_set_ports(copy, graph->inputs, graph->n_inputs, graph->outputs, graph->n_outputs);

@@ -38,6 +38,8 @@ struct sl_node {
         struct sl_epilogue epilogue;
         uint32_t *inputs; /* value indices; owned by the graph's arena */
         uint32_t *outputs;
+        struct sl_graph **bodies; /* of If, Loop and Scan, owned by the node: see control.h */
+        uint32_t n_bodies;
 };
 
 struct sl_graph_property {
@@ -80,6 +82,9 @@ int sl_graph_add_constant(
 int sl_graph_add_node(struct sl_graph *graph, uint32_t op, const char *name, const uint32_t *inputs, uint32_t n_inputs,
         const uint32_t *outputs, uint32_t n_outputs, uint32_t *ret_node);
 
+/* Gives the node another body, which it owns from then on. -ENOMEM: the caller still owns it. */
+int sl_graph_add_body(struct sl_graph *graph, uint32_t node, struct sl_graph *body);
+
 /*
  * Names the inputs and outputs of the graph; replaces the inputs of a node. The arrays are copied. -ENOMEM, -E2BIG.
  * Inputs change here alone (but for becoming SL_VALUE_NONE): the index of users hears of it.
@@ -97,6 +102,9 @@ void sl_graph_set_output(struct sl_graph *graph, uint32_t node, uint32_t output,
  * what its nodes point to stays the graph's.
  */
 struct sl_node *sl_graph_take_nodes(struct sl_graph *graph, uint32_t *ret_n_nodes);
+
+/* Some live node is an If, a Loop or a Scan. Whoever takes the nodes cannot move their bodies. */
+bool sl_graph_has_bodies(const struct sl_graph *graph);
 
 /* The same graph with the same indices; constants are shared with @graph, which must outlive the copy. -ENOMEM. */
 int sl_graph_copy(const struct sl_graph *graph, struct sl_graph **ret_graph);
@@ -153,9 +161,14 @@ uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor);
 bool sl_graph_has_batch(const struct sl_graph *graph);
 
 /*
- * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred and static, shape arithmetic folded away.
+ * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred, shape arithmetic folded away. What hangs on the data
+ * of a request stays SL_DIM_UNKNOWN, or a parameter that is an input: sl_graph_is_static() says whether anything does.
  * Constants are shared with @graph, which must outlive the copy. Nodes and values keep their indices, whatever the batch: a node
  * that was folded away is dead, and its values are constants. New constants stand behind the values of @graph.
- * Return: 0; -ENOTSUP when a shape stays unknown (the text names it); -EINVAL, -EOVERFLOW, -ERANGE, -ENOMEM.
+ * Return: 0; -ENOTSUP; -EINVAL, -EOVERFLOW, -ERANGE, -ENOMEM.
  */
 int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error);
+
+/* No shape and no path of a live node hangs on data: all is known, and no node has a body. */
+bool sl_graph_is_static(const struct sl_graph *graph);
+bool sl_node_is_static(const struct sl_graph *graph, const struct sl_node *node);

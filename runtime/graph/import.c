@@ -67,7 +67,7 @@ static int check_model(struct sl_importer *im)
 
 static int count_names(struct sl_importer *im, uint32_t *ret_count)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         uint64_t count = proto->n_initializer + proto->n_input;
 
         for (size_t i = 0; i < proto->n_node; i++)
@@ -81,7 +81,7 @@ static int count_names(struct sl_importer *im, uint32_t *ret_count)
 
 static void add_inputs(struct sl_importer *im, struct sl_symbols *initializers)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
 
         for (size_t i = 0; i < proto->n_input; i++) {
                 const char *name = proto->input[i]->name ? proto->input[i]->name : "";
@@ -93,7 +93,7 @@ static void add_inputs(struct sl_importer *im, struct sl_symbols *initializers)
 
 static void add_outputs(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
 
         for (size_t i = 0; i < proto->n_node; i++)
                 for (size_t k = 0; k < proto->node[i]->n_output; k++)
@@ -103,7 +103,7 @@ static void add_outputs(struct sl_importer *im)
 
 static int collect_names(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         uint32_t count = 0;
         int result = count_names(im, &count);
 
@@ -129,7 +129,7 @@ static int collect_names(struct sl_importer *im)
 
 static int import_initializers(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         int result = 0;
 
         for (size_t i = 0; i < proto->n_initializer && result == 0; i++) {
@@ -143,7 +143,7 @@ static int import_initializers(struct sl_importer *im)
 
 static int import_nodes(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         SL_CLEANUP(sl_cleanup_free) uint32_t *order = calloc(proto->n_node + 1, sizeof(*order));
         int result = order ? sl_import_order(im, order) : -ENOMEM;
 
@@ -187,23 +187,32 @@ static int import_properties(struct sl_importer *im)
         return kept ? 0 : -ENOMEM;
 }
 
+int sl_import_contents(struct sl_importer *im)
+{
+        bool own_graph = !im->outer || im->graph != im->outer->graph;
+        int result = collect_names(im);
+
+        if (result == 0)
+                result = import_initializers(im);
+        if (result == 0)
+                result = im->outer ? sl_import_formals(im) : sl_import_inputs(im);
+        if (!im->outer)
+                im->budget = sl_fold_budget_of(im->graph);
+        if (result == 0)
+                result = import_nodes(im);
+        return result == 0 && own_graph ? sl_import_outputs(im) : result;
+}
+
 static int import_graph(struct sl_importer *im)
 {
         int result = check_model(im);
 
         if (result == 0)
                 result = import_properties(im);
-        if (result == 0)
-                result = collect_names(im);
-        if (result == 0)
-                result = import_initializers(im);
-        if (result == 0)
-                result = sl_import_inputs(im);
-        im->budget = sl_fold_budget_of(im->graph);
-        if (result == 0)
-                result = import_nodes(im);
-        if (result == 0)
-                result = sl_import_outputs(im);
+        if (result == 0) {
+                im->proto = im->model->graph;
+                result = sl_import_contents(im);
+        }
         if (result == 0)
                 result = sl_import_resolve(im);
         if (result == 0)

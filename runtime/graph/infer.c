@@ -3,6 +3,7 @@
  */
 #include "base/bytes.h"
 #include "base/error.h"
+#include "control.h"
 #include "graph.h"
 
 /* Dimensions that nobody knows and an inference that cannot do without them differ from a wrong graph. */
@@ -41,7 +42,11 @@ int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error 
 {
         const struct sl_node *node = &graph->nodes[index];
         struct sl_node_desc desc;
-        int result = sl_graph_describe(graph, index, &desc);
+        int result;
+
+        if (sl_op_has_bodies(node->op))
+                return sl_graph_infer_control(graph, index, error);
+        result = sl_graph_describe(graph, index, &desc);
 
         if (result < 0)
                 return sl_error_set(error, -result, "node \"%s\": more than %d inputs", node->name, SL_NODE_INPUTS_MAX);

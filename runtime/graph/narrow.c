@@ -227,6 +227,8 @@ int sl_graph_narrow(struct sl_graph *graph, struct sl_error *error)
         uint32_t n_nodes;
         int r;
 
+        if (sl_graph_has_bodies(graph))
+                return sl_error_set(error, ENOTSUP, "bfloat16: the graph has an If, a Loop or a Scan");
         if (!forms)
                 return sl_error_set(error, ENOMEM, "no memory for the forms of %u values", graph->n_values);
         for (uint32_t i = 0; i < narrowing.n_forms; i++)

@@ -60,9 +60,11 @@ static void print_attrs(const struct sl_attrs *attrs, FILE *stream)
                 fputc('}', stream);
 }
 
-static void print_node(const struct sl_graph *graph, const struct sl_node *node, FILE *stream)
+static void print_graph(const struct sl_graph *graph, uint32_t depth, FILE *stream);
+
+static void print_node(const struct sl_graph *graph, const struct sl_node *node, uint32_t depth, FILE *stream)
 {
-        fprintf(stream, "%s = %s(", node->name, sl_op_name(node->op));
+        fprintf(stream, "%*s%s = %s(", (int)depth * 4, "", node->name, sl_op_name(node->op));
         print_values(graph, node->inputs, node->n_inputs, stream);
         fputc(')', stream);
         print_attrs(&node->attrs, stream);
@@ -73,11 +75,24 @@ static void print_node(const struct sl_graph *graph, const struct sl_node *node,
         fputs(" -> ", stream);
         print_values(graph, node->outputs, node->n_outputs, stream);
         fputc('\n', stream);
+        for (uint32_t i = 0; i < node->n_bodies; i++) {
+                fprintf(stream, "%*sbody(", (int)depth * 4 + 2, "");
+                print_values(node->bodies[i], node->bodies[i]->inputs, node->bodies[i]->n_inputs, stream);
+                fputs(") -> ", stream);
+                print_values(node->bodies[i], node->bodies[i]->outputs, node->bodies[i]->n_outputs, stream);
+                fputc('\n', stream);
+                print_graph(node->bodies[i], depth + 1, stream);
+        }
+}
+
+static void print_graph(const struct sl_graph *graph, uint32_t depth, FILE *stream)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead)
+                        print_node(graph, &graph->nodes[i], depth, stream);
 }
 
 void sl_graph_print(const struct sl_graph *graph, FILE *stream)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++)
-                if (!graph->nodes[i].dead)
-                        print_node(graph, &graph->nodes[i], stream);
+        print_graph(graph, 0, stream);
 }

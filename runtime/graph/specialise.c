@@ -3,6 +3,7 @@
  * final shapes, so its parameters can be settled, its shape inferred, and itself folded if it is shape arithmetic.
  */
 #include "base/error.h"
+#include "control.h"
 #include "fold.h"
 #include "graph.h"
 #include "parameter.h"
@@ -33,6 +34,21 @@ static void set_batch(struct sl_graph *graph, int64_t batch)
         }
 }
 
+static int settle_all(struct sl_graph *graph, struct sl_fold_budget *budget, struct sl_error *error);
+
+/* What is settled inside the bodies may make the node's outputs better known. */
+static int settle_bodies(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *budget, struct sl_error *error)
+{
+        const struct sl_node *node = &graph->nodes[index];
+        int result = 0;
+
+        for (uint32_t i = 0; i < node->n_bodies && result == 0; i++)
+                result = settle_all(node->bodies[i], budget, error);
+        if (result == 0 && node->n_bodies)
+                result = sl_graph_infer_node(graph, index, error);
+        return result;
+}
+
 static int settle_node(struct sl_graph *graph, uint32_t index, struct sl_fold_budget *budget, struct sl_error *error)
 {
         int result = sl_parameters_absorb(graph, index, error);
@@ -40,50 +56,67 @@ static int settle_node(struct sl_graph *graph, uint32_t index, struct sl_fold_bu
         if (result == 0)
                 result = sl_graph_infer_node(graph, index, error);
         if (result == 0)
+                result = settle_bodies(graph, index, budget, error);
+        if (result == 0)
                 result = sl_fold_node(graph, index, budget, error);
         return result;
 }
 
-static int check_static(const struct sl_graph *graph, struct sl_error *error)
+bool sl_node_is_static(const struct sl_graph *graph, const struct sl_node *node)
+{
+        if (sl_op_has_bodies(node->op) || sl_parameters_pending(node))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i] != SL_VALUE_NONE && !sl_shape_is_static(&graph->values[node->inputs[i]].tensor.shape))
+                        return false;
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                if (node->outputs[i] != SL_VALUE_NONE && !sl_shape_is_static(&graph->values[node->outputs[i]].tensor.shape))
+                        return false;
+        return true;
+}
+
+bool sl_graph_is_static(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && !sl_node_is_static(graph, &graph->nodes[i]))
+                        return false;
+        return true;
+}
+
+static int check_sizes(const struct sl_graph *graph, struct sl_error *error)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
 
-                if (node->dead)
-                        continue;
-                if (sl_parameters_pending(node))
-                        return sl_error_set(
-                                error, ENOTSUP, "node \"%s\" (%s): its shape depends on data", node->name, sl_op_name(node->op));
-                for (uint32_t k = 0; k < node->n_outputs; k++) {
+                for (uint32_t k = 0; k < node->n_outputs && !node->dead; k++) {
                         const struct sl_value *value = node->outputs[k] == SL_VALUE_NONE ? NULL : &graph->values[node->outputs[k]];
                         char shape[SL_SHAPE_TEXT_BYTES];
 
-                        if (!value || sl_tensor_bytes(&value->tensor) != UINT64_MAX)
+                        if (!value || !sl_shape_is_static(&value->tensor.shape) || sl_tensor_bytes(&value->tensor) != UINT64_MAX)
                                 continue;
-                        return sl_error_set(error, ENOTSUP,
-                                "node \"%s\" (%s): the shape %s of \"%s\" depends on data or is too large", node->name,
+                        return sl_error_set(error, EOVERFLOW, "node \"%s\" (%s): the shape %s of \"%s\" is too large", node->name,
                                 sl_op_name(node->op), sl_shape_print(&value->tensor.shape, shape), value->name);
                 }
         }
         return 0;
 }
 
-static int settle_all(struct sl_graph *graph, struct sl_error *error)
+static int settle_all(struct sl_graph *graph, struct sl_fold_budget *budget, struct sl_error *error)
 {
-        struct sl_fold_budget budget = sl_fold_budget_of(graph);
         int result = 0;
 
         for (uint32_t i = 0; i < graph->n_nodes && result >= 0; i++)
                 if (!graph->nodes[i].dead)
-                        result = settle_node(graph, i, &budget, error);
+                        result = settle_node(graph, i, budget, error);
         if (result < 0)
                 return result;
         result = sl_pass_remove_dead(graph, error);
-        return result < 0 ? result : check_static(graph, error);
+        return result < 0 ? result : check_sizes(graph, error);
 }
 
 int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error)
 {
+        struct sl_fold_budget budget;
         struct sl_graph *copy;
         int result;
 
@@ -93,7 +126,8 @@ int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_g
         if (result < 0)
                 return sl_error_set(error, -result, "no memory to specialise a graph of %u nodes", graph->n_nodes);
         set_batch(copy, batch);
-        result = settle_all(copy, error);
+        budget = sl_fold_budget_of(copy);
+        result = settle_all(copy, &budget, error);
         if (result < 0) {
                 sl_graph_free(copy);
                 return sl_error_prefix(error, result, "batch %" PRId64, batch);

@@ -327,6 +327,8 @@ int sl_annotate(struct sl_graph *graph, const struct sl_limits *limits, const bo
         uint32_t n_nodes;
         int r = 0;
 
+        if (sl_graph_has_bodies(graph))
+                return sl_error_set(error, ENOTSUP, "int8: the graph has an If, a Loop or a Scan");
         if (!marks || !bytes || !consumes)
                 return sl_error_set(error, ENOMEM, "no memory for the marks of %u values", graph->n_values);
         for (uint32_t i = 0; i < graph->n_values; i++)

@@ -9,6 +9,7 @@
 #include "onnx/onnx.pb-c.h"
 #include "pass.h"
 #include "plan.h"
+#include "ref/live.h"
 #include "tensor_file.h"
 
 #include <math.h>
@@ -309,6 +310,28 @@ static void allocate_results(struct trial *trial, enum backend backend, const st
         }
 }
 
+/* Shapes that the data decide are those of the values afterwards. */
+static int evaluate_open(struct trial *trial, struct sl_graph *graph, const void *const *inputs)
+{
+        struct sl_pool pool = {.limit_bytes = 1ull << 30};
+        struct sl_live outputs[PORTS] = {0};
+        const struct sl_tensor *tensors[PORTS];
+        int result = sl_graph_evaluate_open(graph, inputs, &pool, outputs, &trial->error);
+
+        if (result < 0)
+                return result;
+        for (uint32_t i = 0; i < graph->n_outputs; i++) {
+                graph->values[graph->outputs[i]].tensor = outputs[i].tensor;
+                tensors[i] = &graph->values[graph->outputs[i]].tensor;
+        }
+        allocate_results(trial, BACKEND_REF, tensors);
+        for (uint32_t i = 0; i < graph->n_outputs; i++) {
+                memcpy(trial->results[BACKEND_REF][i], outputs[i].data, sl_tensor_bytes(tensors[i]));
+                sl_live_drop(&pool, &outputs[i]);
+        }
+        return 0;
+}
+
 static int run_on_ref(struct trial *trial)
 {
         const struct sl_tensor *tensors[PORTS];
@@ -321,9 +344,12 @@ static int run_on_ref(struct trial *trial)
         for (uint32_t i = 0; i < graph->n_outputs; i++)
                 tensors[i] = &graph->values[graph->outputs[i]].tensor;
         result = check_inputs(trial, graph, inputs);
-        allocate_results(trial, BACKEND_REF, tensors);
-        if (result == 0)
+        if (result == 0 && !sl_graph_is_static(graph))
+                result = evaluate_open(trial, graph, inputs);
+        else if (result == 0) {
+                allocate_results(trial, BACKEND_REF, tensors);
                 result = sl_graph_evaluate(graph, inputs, trial->results[BACKEND_REF], &trial->error);
+        }
         if (result == 0)
                 result = check_outputs(trial, BACKEND_REF, tensors);
         sl_graph_free(graph);
@@ -358,6 +384,7 @@ static int run_plan(struct trial *trial, const struct sl_plan *plan)
         const struct sl_tensor *tensors[PORTS];
         const void *inputs[PORTS];
         struct sl_instance *instance = NULL;
+        struct sl_open_output open[PORTS] = {0};
         uint32_t batch = (uint32_t)trial->batch;
         int result;
 
@@ -374,9 +401,17 @@ static int run_plan(struct trial *trial, const struct sl_plan *plan)
         }
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 inputs[i] = trial->inputs[i].data;
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                if (sl_port_is_open(&info->outputs[i]))
+                        shapes[i] = trial->outputs[i].tensor;
+                open[i].capacity_bytes = sl_tensor_bytes(&shapes[i]);
+        }
         allocate_results(trial, BACKEND_CPU, tensors);
-        result = sl_instance_run(instance, batch, inputs, trial->results[BACKEND_CPU]);
-        if (result < 0)
+        result = sl_instance_run_open(instance, batch, inputs, trial->results[BACKEND_CPU], open, &trial->error);
+        for (uint32_t i = 0; i < info->n_outputs && result == 0; i++)
+                if (sl_port_is_open(&info->outputs[i]))
+                        shapes[i].shape = open[i].shape;
+        if (result < 0 && !trial->error.text[0])
                 sl_error_set(&trial->error, -result, "the plan: %s", strerror(-result));
         if (result == 0)
                 result = check_outputs(trial, BACKEND_CPU, tensors);

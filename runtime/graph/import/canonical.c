@@ -152,6 +152,8 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
         [SL_OP_ATTENTION] = {.attrs = " is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap ",
                 .understood = " softmax_precision "},
         [SL_OP_ROTARY_EMBEDDING] = {.attrs = " interleaved num_heads rotary_embedding_dim "},
+        [SL_OP_COMPRESS] = {.attrs = " axis "},
+        [SL_OP_UNIQUE] = {.attrs = " axis sorted "},
 };
 
 /* ONNX operators that are none of ours, and what they become. */
@@ -261,12 +263,12 @@ static int find_inputs(struct sl_importer *im, struct sl_onnx_node *node)
                         SL_NODE_INPUTS_MAX);
         for (size_t i = 0; i < node->proto->n_input; i++) {
                 const char *name = node->proto->input[i];
-                const struct sl_symbol *symbol = *name ? sl_symbols_find(&im->symbols, name) : NULL;
+                uint32_t value = *name ? sl_import_find(im, name) : SL_VALUE_NONE;
 
-                if (*name && (!symbol || symbol->value == SL_VALUE_NONE))
+                if (*name && value == SL_VALUE_NONE)
                         return sl_error_set(im->error, ENOTSUP,
                                 "node \"%s\": input \"%s\" is an output that Starling does not compute", node->name, name);
-                node->inputs[node->n_inputs++] = symbol ? symbol->value : SL_VALUE_NONE;
+                node->inputs[node->n_inputs++] = value;
         }
         while (node->n_inputs && node->inputs[node->n_inputs - 1] == SL_VALUE_NONE)
                 node->n_inputs--;
@@ -339,6 +341,11 @@ int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
                 node.name = "";
         if (strcmp(domain_of(&node), "ai.onnx"))
                 return sl_import_refuse(im, &node, "the domain is not supported");
+        result = sl_import_count(im);
+        if (result < 0)
+                return result;
+        if (sl_import_has_bodies(proto))
+                return sl_import_control(im, &node);
         if (carries_graph(proto))
                 return sl_import_refuse(im, &node, "operators that carry a graph are not supported");
         row = find_row(proto->op_type, &op);

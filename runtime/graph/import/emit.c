@@ -36,7 +36,20 @@ static int as_import_error(int result)
         return result == -EOVERFLOW ? -E2BIG : result;
 }
 
-int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const uint32_t *outputs)
+/* What the node has taken is no longer the draft's. */
+static int give_bodies(struct sl_graph *graph, uint32_t index, struct sl_draft *draft)
+{
+        int result = 0;
+
+        for (uint32_t i = 0; i < draft->n_bodies && result == 0; i++) {
+                result = sl_graph_add_body(graph, index, draft->bodies[i]);
+                if (result == 0)
+                        draft->bodies[i] = NULL;
+        }
+        return result;
+}
+
+int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, const uint32_t *outputs)
 {
         uint32_t index;
         int result = sl_graph_add_node(
@@ -45,7 +58,9 @@ int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, cons
         if (result < 0)
                 return result;
         im->graph->nodes[index].attrs = draft->attrs;
-        result = sl_parameters_absorb(im->graph, index, im->error);
+        result = give_bodies(im->graph, index, draft);
+        if (result == 0)
+                result = sl_parameters_absorb(im->graph, index, im->error);
         if (result == 0)
                 result = sl_graph_infer_node(im->graph, index, im->error);
         for (uint32_t i = 0; i < draft->n_outputs && result == 0; i++)
@@ -65,14 +80,14 @@ static int add_output(struct sl_importer *im, const char *name, uint32_t *ret_va
         return sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &nothing, ret_value);
 }
 
-int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, uint32_t *ret_value)
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_value)
 {
         int result = add_output(im, node->name, ret_value);
 
         return result < 0 ? result : sl_import_emit(im, node, draft, ret_value);
 }
 
-int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft)
+int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         uint32_t outputs[SL_NODE_OUTPUTS_MAX];
 

@@ -12,16 +12,35 @@
 
 #include "base/error.h"
 
+/* Values of the graph around a body that it reads, and the inputs of the body that they become. */
+struct sl_capture {
+        uint32_t outer, value;
+};
+
+struct sl_captures {
+        uint32_t n;
+        struct sl_capture items[SL_NODE_INPUTS_MAX];
+};
+
 struct sl_importer {
         struct sl_graph *graph;
         const struct sl_graph_limits *limits;
         const struct sl_dim_sizes *sizes; /* NULL: none */
         Onnx__ModelProto *model;
-        int folder_fd; /* -1: no external data */
+        const Onnx__GraphProto *proto; /* what is being imported: the model's graph, or a body of it */
+        int folder_fd;                 /* -1: no external data */
         struct sl_symbols symbols;
         uint64_t constant_bytes;
         struct sl_fold_budget budget; /* for shape arithmetic that is constant from the start */
         struct sl_error *error;
+
+        /* Of a body: */
+        struct sl_importer *outer;       /* NULL for the model's graph */
+        struct sl_captures *captures;    /* unused where a branch is imported into the outer graph itself */
+        const struct sl_tensor *formals; /* what its node gives its inputs */
+        uint32_t *formal_values, n_formals;
+        uint32_t depth;
+        uint64_t n_imports; /* of nodes, in all bodies so far */
 };
 
 /* A node of the file with its inputs looked up. */
@@ -38,6 +57,9 @@ struct sl_draft {
         uint32_t n_inputs, n_outputs;
         uint32_t inputs[SL_NODE_INPUTS_MAX];
         struct sl_attrs attrs;
+        uint32_t n_given; /* inputs in the file, of a node with bodies: what follows is captured */
+        uint32_t n_bodies;
+        struct sl_graph *bodies[2]; /* the node takes them over */
 };
 
 /*
@@ -64,17 +86,32 @@ int sl_import_outputs(struct sl_importer *im);
 struct sl_signature;
 int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature);
 
+/* body.c: the value of that name, of this graph or captured from those around it; SL_VALUE_NONE when there is none. */
+uint32_t sl_import_find(struct sl_importer *im, const char *name);
+
+/* Something in this graph, or in those around it, has that name. */
+bool sl_import_knows(const struct sl_importer *im, const char *name);
+
+/* body.c: the inputs of a body, before its nodes; a node with bodies; a count of nodes that ends rounds without end. */
+int sl_import_formals(struct sl_importer *im);
+bool sl_import_has_bodies(const Onnx__NodeProto *proto);
+int sl_import_control(struct sl_importer *im, const struct sl_onnx_node *node);
+int sl_import_count(struct sl_importer *im);
+
+/* import.c: names, initializers, inputs, nodes, and the outputs of what is a graph of its own. */
+int sl_import_contents(struct sl_importer *im);
+
 /* canonical.c: one node. -ENOTSUP: names operator, domain, opset and node. */
 int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto);
 
 /* emit.c: a node into the graph: parameters absorbed, shapes inferred, folded if it is small and constant. */
-int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const uint32_t *outputs);
+int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, const uint32_t *outputs);
 
 /* Emits the draft with the outputs of the file's node. */
-int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft);
+int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
 /* Emits the draft with one new value as output, for the drafts that follow. */
-int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, uint32_t *ret_value);
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_value);
 
 /* Binds the first output of the file's node to a value that exists. */
 int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value);

@@ -52,6 +52,20 @@ static void release_bytes(void *pointer, size_t bytes)
         free(pointer);
 }
 
+/* A body may be imported again: its bytes stay with the file. */
+static int copy_raw(struct sl_importer *im, const Onnx__TensorProto *proto, const struct sl_tensor *tensor, const void **ret_data)
+{
+        uint8_t *copy = sl_graph_alloc(im->graph, proto->raw_data.len);
+
+        if (!copy)
+                return -ENOMEM;
+        memcpy(copy, proto->raw_data.data, proto->raw_data.len);
+        if (tensor->dtype == SL_DTYPE_BOOL)
+                normalise_bools(copy, proto->raw_data.len);
+        *ret_data = copy;
+        return 0;
+}
+
 static int take_raw(
         struct sl_importer *im, Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor, const void **ret_data)
 {
@@ -63,6 +77,8 @@ static int take_raw(
                         proto->raw_data.len, bytes);
         if (!bytes || !data)
                 return 0;
+        if (im->outer)
+                return copy_raw(im, proto, tensor, ret_data);
         if (sl_graph_arena_adopt(im->graph->arena, data, bytes, release_bytes) < 0)
                 return -ENOMEM;
         proto->raw_data = (ProtobufCBinaryData){0};

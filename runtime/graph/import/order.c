@@ -37,6 +37,8 @@ static int find_source(struct walk *walk, const Onnx__NodeProto *node, const cha
         if (!*input)
                 return 0;
         symbol = sl_symbols_find(&walk->im->symbols, input);
+        if (!symbol && sl_import_knows(walk->im, input))
+                return 0;
         if (!symbol)
                 return sl_error_set(walk->im->error, EBADMSG, "node \"%s\": input \"%s\" is made by nothing", name_of(node), input);
         *ret_node = symbol->node;
@@ -52,7 +54,7 @@ static void enter(struct walk *walk, uint32_t node)
 static int step(struct walk *walk)
 {
         struct visit *top = &walk->stack[walk->depth - 1];
-        const Onnx__NodeProto *node = walk->im->model->graph->node[top->node];
+        const Onnx__NodeProto *node = walk->im->proto->node[top->node];
         uint32_t source;
         int result;
 
@@ -75,7 +77,7 @@ static int walk_all(struct walk *walk)
 {
         int result = 0;
 
-        for (uint32_t i = 0; i < walk->im->model->graph->n_node && result == 0; i++) {
+        for (uint32_t i = 0; i < walk->im->proto->n_node && result == 0; i++) {
                 if (walk->states[i] == UNSEEN)
                         enter(walk, i);
                 while (walk->depth && result == 0)
@@ -86,7 +88,7 @@ static int walk_all(struct walk *walk)
 
 int sl_import_order(struct sl_importer *im, uint32_t *ret_order)
 {
-        size_t n = im->model->graph->n_node;
+        size_t n = im->proto->n_node;
         struct walk walk = {
                 .im = im,
                 .states = calloc(n + 1, 1),

@@ -91,7 +91,7 @@ static int import_input(struct sl_importer *im, const Onnx__ValueInfoProto *info
 
 int sl_import_inputs(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         uint32_t *inputs = calloc(proto->n_input + 1, sizeof(*inputs));
         const char *batch = NULL;
         uint32_t n_inputs = 0;
@@ -132,7 +132,7 @@ static int own_output(struct sl_importer *im, const char *name, const uint32_t *
 
 int sl_import_outputs(struct sl_importer *im)
 {
-        const Onnx__GraphProto *proto = im->model->graph;
+        const Onnx__GraphProto *proto = im->proto;
         uint32_t *outputs = calloc(proto->n_output + 1, sizeof(*outputs));
         int result = outputs ? 0 : -ENOMEM;
 
@@ -140,14 +140,14 @@ int sl_import_outputs(struct sl_importer *im)
                 result = sl_error_set(im->error, EBADMSG, "the graph has no outputs");
         for (size_t i = 0; i < proto->n_output && result == 0; i++) {
                 const char *name = proto->output[i]->name ? proto->output[i]->name : "";
-                const struct sl_symbol *symbol = sl_symbols_find(&im->symbols, name);
+                bool known = sl_import_knows(im, name);
 
-                if (!symbol || symbol->value == SL_VALUE_NONE) {
-                        result = sl_error_set(im->error, symbol ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,
-                                symbol ? " that Starling computes" : "");
+                outputs[i] = sl_import_find(im, name);
+                if (outputs[i] == SL_VALUE_NONE) {
+                        result = sl_error_set(im->error, known ? ENOTSUP : EBADMSG, "output \"%s\" is made by nothing%s", name,
+                                known ? " that Starling computes" : "");
                         break;
                 }
-                outputs[i] = symbol->value;
                 result = own_output(im, name, outputs, i, &outputs[i]);
         }
         if (result == 0)

@@ -1,0 +1,39 @@
+/*
+ * Running nodes whose shapes, or whose paths, hang on data: one node at a time, shapes worked out from the actual inputs, memory
+ * from a bounded pool, kernels of `ref`. One thread; nobody else touches the pool meanwhile.
+ */
+#pragma once
+
+#include "live.h"
+#include "node.h"
+
+struct sl_error;
+
+struct sl_dynamic {
+        struct sl_pool pool;
+        uint64_t steps_left; /* nodes and rounds of loops that may still run: what bounds a loop */
+        struct sl_error *error;
+};
+
+/* One run of a body: @inputs are the caller's, @ret_outputs are new holders. Return: 0, or what a node said. */
+typedef int (*sl_body_fn)(void *context, uint32_t body, const struct sl_live *inputs, uint32_t n_inputs,
+        struct sl_live *ret_outputs, uint32_t n_outputs);
+
+/*
+ * Runs @node: its operator, attributes, epilogue and numbers of inputs and outputs are read; its tensors are filled here, from
+ * @inputs. Those that hold data may be parameters. @ret_outputs: n_outputs new holders.
+ * Return: 0; -ENOMEM the pool's limit; -E2BIG no steps left; -EINVAL shapes that the operator refuses; -ENOTSUP no such kernel;
+ * -ERANGE an index is out of bounds. The text says which operator, and the limit.
+ */
+int sl_dynamic_run(
+        struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *ret_outputs);
+
+/*
+ * The same for If, Loop and Scan, whose bodies @run knows: If has two, then and else. node->outputs say the types of outputs
+ * that no round has made.
+ */
+int sl_control_run(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_live *inputs, sl_body_fn run,
+        void *context, struct sl_live *ret_outputs);
+
+/* Takes a step. -E2BIG: none is left. */
+int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op);
