@@ -162,7 +162,7 @@ static uint64_t times(uint64_t a, uint64_t b)
 static bool multiplies(uint32_t op)
 {
         return op == SL_OP_CONV || op == SL_OP_GEMM || op == SL_OP_MATMUL || op == SL_OP_QUANTIZED_CONV ||
-               op == SL_OP_QUANTIZED_MATMUL;
+               op == SL_OP_QUANTIZED_MATMUL || op == SL_OP_CONV_TRANSPOSE;
 }
 
 /* Each query with each key, each weight with each value. */
@@ -187,7 +187,9 @@ uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
                 return 0;
         if (outputs == UINT64_MAX || !sl_shape_is_static(a) || !sl_shape_is_static(w))
                 return 0;
-        if (node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV) {
+        if (node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_CONV_TRANSPOSE) {
+                /* Each pixel of a transposed one's input goes into as many of the output. */
+                outputs = node->op == SL_OP_CONV_TRANSPOSE ? sl_shape_elements(a) : outputs;
                 each = 1;
                 for (uint32_t i = 1; i < w->rank; i++)
                         each = times(each, (uint64_t)w->dims[i]);

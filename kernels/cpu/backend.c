@@ -123,6 +123,13 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
         [SL_OP_GATHER] = &sl_cpu_gather,
+        [SL_OP_GRU] = &sl_cpu_recurrent,
+        [SL_OP_RNN] = &sl_cpu_recurrent,
+        [SL_OP_RESIZE] = &sl_cpu_resize,
+        [SL_OP_CONV_TRANSPOSE] = &sl_cpu_conv_transpose,
+        [SL_OP_TOP_K] = &sl_cpu_top_k,
+        [SL_OP_DEPTH_TO_SPACE] = &sl_cpu_copy,
+        [SL_OP_SPACE_TO_DEPTH] = &sl_cpu_copy,
         [SL_OP_QUANTIZE_LINEAR] = &sl_cpu_quantize,
         [SL_OP_DEQUANTIZE_LINEAR] = &sl_cpu_dequantize,
         [SL_OP_QUANTIZED_ADD] = &sl_cpu_quantized_add,
@@ -174,11 +181,6 @@ static bool describe_call(const struct sl_node_desc *node, struct sl_cpu_call *c
 enum way { WAY_NONE, WAY_CALL, WAY_LOOP };
 
 /* The loop of an operator that has no algorithms. */
-static const struct sl_cpu_loop *only_loop(const struct sl_node_desc *node)
-{
-        return node_is_final(node) ? loops[node->op] : NULL;
-}
-
 static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
 {
         struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0};
@@ -200,14 +202,27 @@ static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *
         return 0;
 }
 
-static bool loop_fits(const struct sl_node_desc *node)
+static bool takes(const struct sl_cpu_loop *loop, const struct sl_node_desc *node)
 {
         struct sl_kernel *kernel;
 
-        if (plan_loop(only_loop(node), node, &kernel))
+        if (plan_loop(loop, node, &kernel))
                 return false;
         free(kernel);
         return true;
+}
+
+/* The operator's loop, or the one that stands in for it where it declines. */
+static const struct sl_cpu_loop *only_loop(const struct sl_node_desc *node)
+{
+        const struct sl_cpu_loop *loop = node_is_final(node) ? loops[node->op] : NULL;
+
+        return loop && loop->instead && !takes(loop, node) ? loop->instead : loop;
+}
+
+static bool loop_fits(const struct sl_node_desc *node)
+{
+        return takes(only_loop(node), node);
 }
 
 /* Without own algorithms. */

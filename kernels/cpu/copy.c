@@ -5,6 +5,7 @@
  */
 #include "cpu/operator.h"
 #include "cpu/walk.h"
+#include "shape/rearrange.h"
 #include "shape/rules.h"
 #include "shape/slice.h"
 
@@ -262,6 +263,19 @@ static bool plan_tile(const struct sl_node_desc *node, struct copy *copy)
         return true;
 }
 
+static bool plan_blocks(const struct sl_node_desc *node, struct copy *copy)
+{
+        struct move *m = add_move(copy, 0, 0, &node->outputs[0].shape);
+        struct sl_block_walk blocks;
+
+        sl_block_walk_read(node, &blocks);
+        m->walk.rank = SL_BLOCK_WALK_RANK;
+        memcpy(m->walk.sizes, blocks.sizes, sizeof(blocks.sizes));
+        memcpy(m->walk.strides[0], blocks.out_strides, sizeof(blocks.out_strides));
+        memcpy(m->walk.strides[1], blocks.in_strides, sizeof(blocks.in_strides));
+        return true;
+}
+
 static bool plan_fill(const struct sl_node_desc *node, struct copy *copy)
 {
         double value = sl_attrs_float(&node->attrs, SL_ATTR_VALUE, 0.0);
@@ -327,6 +341,9 @@ static bool plan_moves(const struct sl_node_desc *node, struct copy *copy)
                 return plan_tile(node, copy);
         case SL_OP_PAD:
                 return plan_pad(node, copy);
+        case SL_OP_DEPTH_TO_SPACE:
+        case SL_OP_SPACE_TO_DEPTH:
+                return plan_blocks(node, copy);
         default:
                 return false;
         }

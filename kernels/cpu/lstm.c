@@ -249,4 +249,5 @@ const struct sl_cpu_loop sl_cpu_lstm = {.state_bytes = sizeof(struct lstm),
         .form = lstm_form,
         .repack = lstm_repack,
         .weights = lstm_weights,
-        .seconds = lstm_seconds};
+        .seconds = lstm_seconds,
+        .instead = &sl_cpu_recurrent};

@@ -42,6 +42,8 @@ struct sl_cpu_loop {
 
         double (*seconds)(const void *state); /* about, on the scale of cost.h; only of loops that stand in algorithm.c */
 
+        const struct sl_cpu_loop *instead; /* tried where plan() declines; packs nothing. NULL: none */
+
         bool finishes; /* takes an epilogue: plan() looks at it */
 };
 
@@ -76,6 +78,10 @@ extern const struct sl_cpu_loop sl_cpu_cast;
 extern const struct sl_cpu_loop sl_cpu_where;
 extern const struct sl_cpu_loop sl_cpu_copy; /* whatever only moves elements */
 extern const struct sl_cpu_loop sl_cpu_gather;
+extern const struct sl_cpu_loop sl_cpu_recurrent; /* GRU, RNN, and the LSTM that sl_cpu_lstm declines */
+extern const struct sl_cpu_loop sl_cpu_resize;
+extern const struct sl_cpu_loop sl_cpu_conv_transpose;
+extern const struct sl_cpu_loop sl_cpu_top_k;
 extern const struct sl_cpu_loop sl_cpu_reduce;
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */

@@ -60,6 +60,30 @@ static void sink(const struct column *c, int64_t *heap, int64_t n, int64_t at)
         heap[at] = item;
 }
 
+static void heapify(const struct column *c, int64_t *heap, int64_t n)
+{
+        for (int64_t i = n / 2; i-- > 0;)
+                sink(c, heap, n, i);
+}
+
+/* A heap becomes a list, the best first. */
+static void unheap(const struct column *c, int64_t *heap, int64_t n)
+{
+        for (int64_t i = n - 1; i > 0; i--) {
+                int64_t worst = heap[0];
+
+                heap[0] = heap[i];
+                heap[i] = worst;
+                sink(c, heap, i, 0);
+        }
+}
+
+static void sort(const struct column *c, int64_t *items, int64_t n)
+{
+        heapify(c, items, n);
+        unheap(c, items, n);
+}
+
 /* The best @k of @n, the best first. */
 static void choose(const struct column *c, int64_t n, int64_t k, int64_t *heap)
 {
@@ -67,20 +91,13 @@ static void choose(const struct column *c, int64_t n, int64_t k, int64_t *heap)
                 return;
         for (int64_t i = 0; i < k; i++)
                 heap[i] = i;
-        for (int64_t i = k / 2; i-- > 0;)
-                sink(c, heap, k, i);
+        heapify(c, heap, k);
         for (int64_t i = k; i < n; i++)
                 if (better(c, i, heap[0])) {
                         heap[0] = i;
                         sink(c, heap, k, 0);
                 }
-        for (int64_t i = k - 1; i > 0; i--) {
-                int64_t worst = heap[0];
-
-                heap[0] = heap[i];
-                heap[i] = worst;
-                sink(c, heap, i, 0);
-        }
+        unheap(c, heap, k);
 }
 
 size_t sl_ref_scratch_top_k(const struct sl_node_desc *node)
@@ -194,14 +211,17 @@ static float threshold_of(const struct sl_node_desc *node, const struct sl_bindi
         return there ? *(const float *)binding->inputs[input] : fallback;
 }
 
-/* How many of the best scores, which come first, are above the threshold. */
-static int64_t above(const float *scores, const int64_t *candidates, int64_t n, float threshold)
+/* The boxes whose scores are above the threshold, the best first. */
+static int64_t candidates_of(const float *scores, int64_t n, float threshold, int64_t *candidates)
 {
-        int64_t i = 0;
+        struct column c = {.data = scores, .step = 1, .dtype = SL_DTYPE_F32, .largest = true};
+        int64_t count = 0;
 
-        while (i < n && scores[candidates[i]] > threshold)
-                i++;
-        return i;
+        for (int64_t i = 0; i < n; i++)
+                if (scores[i] > threshold)
+                        candidates[count++] = i;
+        sort(&c, candidates, count);
+        return count;
 }
 
 int sl_ref_non_max_suppression(const struct sl_node_desc *node, const struct sl_binding *binding)
@@ -214,12 +234,10 @@ int sl_ref_non_max_suppression(const struct sl_node_desc *node, const struct sl_
 
         for (int64_t i = 0; i < dims[0] * dims[1]; i++) {
                 const float *scores = (const float *)binding->inputs[1] + i * n, *boxes = binding->inputs[0];
-                struct column c = {.data = scores, .step = 1, .dtype = SL_DTYPE_F32, .largest = true};
-                int64_t kept;
+                int64_t kept = most ? candidates_of(scores, n, least, candidates) : 0;
 
-                choose(&c, n, most ? n : 0, candidates);
                 boxes += i / dims[1] * n * 4;
-                kept = suppress(node, boxes, candidates, most ? above(scores, candidates, n, least) : 0, most, iou);
+                kept = suppress(node, boxes, candidates, kept, most, iou);
                 for (int64_t k = 0; k < kept && made < room; k++, made++) {
                         out[3 * made] = i / dims[1];
                         out[3 * made + 1] = i % dims[1];

@@ -87,11 +87,13 @@ static bool is_quantized_product(uint32_t op)
 static void parse_attribute(struct test_case *test, char *word)
 {
         static const uint32_t lists[] = {SL_ATTR_AXES, SL_ATTR_KERNEL_SHAPE, SL_ATTR_STRIDES, SL_ATTR_PADS, SL_ATTR_DILATIONS,
-                SL_ATTR_PERM, SL_ATTR_STARTS, SL_ATTR_ENDS, SL_ATTR_STEPS, SL_ATTR_SPLIT, SL_ATTR_SHAPE};
+                SL_ATTR_PERM, SL_ATTR_STARTS, SL_ATTR_ENDS, SL_ATTR_STEPS, SL_ATTR_SPLIT, SL_ATTR_SHAPE, SL_ATTR_SIZES,
+                SL_ATTR_OUTPUT_PADDING, SL_ATTR_ACTIVATIONS};
         static const uint32_t reals[] = {SL_ATTR_ALPHA, SL_ATTR_BETA, SL_ATTR_EPSILON, SL_ATTR_MIN, SL_ATTR_MAX, SL_ATTR_VALUE,
-                SL_ATTR_X_SCALE, SL_ATTR_ADDEND_SCALE, SL_ATTR_Y_SCALE};
+                SL_ATTR_X_SCALE, SL_ATTR_ADDEND_SCALE, SL_ATTR_Y_SCALE, SL_ATTR_CLIP, SL_ATTR_CUBIC_COEFF};
         char *value = strchr(word, '='), *rest;
         int64_t values[SL_ATTR_INTS_MAX];
+        double floats[SL_ATTR_INTS_MAX];
         uint32_t id = 0, count = 0;
 
         *value++ = 0;
@@ -110,6 +112,12 @@ static void parse_attribute(struct test_case *test, char *word)
                         sl_attrs_set_ints(&test->node.attrs, id, values, count);
                         return;
                 }
+        if (id == SL_ATTR_SCALES) {
+                for (char *n = strtok_r(value, ",", &rest); n; n = strtok_r(NULL, ",", &rest))
+                        floats[count++] = (double)(float)atof(n);
+                sl_attrs_set_floats(&test->node.attrs, id, floats, count);
+                return;
+        }
         sl_attrs_set_int(&test->node.attrs, id, atoll(value));
 }
 
@@ -200,7 +208,7 @@ static void set_layout(struct sl_tensor *tensor)
 struct sl_node_desc case_cpu_node(const struct test_case *test)
 {
         struct sl_node_desc node = test->node;
-        bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_QUANTIZED_CONV;
+        bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_QUANTIZED_CONV || node.op == SL_OP_CONV_TRANSPOSE;
 
         for (uint32_t i = 0; i < node.n_inputs && test->nhwc_inputs; i++)
                 if (!has_weights || i != 1)

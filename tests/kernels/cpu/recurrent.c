@@ -1,0 +1,74 @@
+/* Recurrent layers against the reference: directions, layouts, states, peepholes, lengths. */
+#include "case.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+static const char *const layers[] = {
+        "LSTM 5x3x7 1x80x7 1x80x20 outputs:3",
+        "LSTM 5x1x16 2x64x16 2x64x16 2x128 direction=2 outputs:3",
+        "LSTM 4x3x5 1x20x5 1x20x5 1x40 _ 1x3x5 1x3x5 1x15 direction=1 outputs:3",
+        "LSTM 3x4x5 2x24x5 2x24x6 2x48 _ 3x2x6 3x2x6 2x18 direction=2 layout=1 outputs:3",
+        "LSTM 6x2x5 1x24x5 1x24x6 1x48 clip=0.2 outputs:2",
+        "LSTM 6x2x5 1x24x5 1x24x6 activations=2,0,1",
+        "GRU 5x3x7 1x60x7 1x60x20 1x120 outputs:2",
+        "GRU 5x3x7 1x60x7 1x60x20 1x120 linear_before_reset=1 direction=1 outputs:2",
+        "GRU 3x5x7 2x33x7 2x33x11 2x66 _ 3x2x11 linear_before_reset=1 direction=2 layout=1 outputs:2",
+        "GRU 5x1x7 1x33x7 1x33x11 _ _ 1x1x11 outputs:2",
+        "RNN 5x3x7 2x20x7 2x20x20 2x40 direction=2 outputs:2",
+        "RNN 3x5x7 1x20x7 1x20x20 layout=1 outputs:2",
+};
+
+Test(cpu_recurrent, layers_compute_what_the_reference_computes)
+{
+        case_check_all(layers, sizeof(layers) / sizeof(layers[0]));
+}
+
+static void run_with_lengths(const char *line, const struct sl_backend *backend, const int32_t lengths[3], struct test_kernel *k)
+{
+        struct test_case test;
+
+        case_parse(line, &test);
+        cr_assert(test_kernel_init(k, backend, &test));
+        memcpy(k->tensors.inputs[4], lengths, 3 * sizeof(*lengths));
+}
+
+static void compare_lengths(const char *line)
+{
+        static const int32_t lengths[3] = {5, 0, 2};
+        struct test_kernel ref, cpu;
+
+        run_with_lengths(line, &sl_backend_ref, lengths, &ref);
+        run_with_lengths(line, &sl_backend_cpu, lengths, &cpu);
+        cr_assert_eq(test_kernel_launch(&ref), 0);
+        cr_assert_eq(test_kernel_launch(&cpu), 0);
+        for (uint32_t o = 0; o < ref.node.n_outputs; o++) {
+                const float *want = ref.tensors.outputs[o], *got = cpu.tensors.outputs[o];
+
+                for (uint64_t i = 0; i < sl_shape_elements(&ref.node.outputs[o].shape); i++)
+                        cr_assert_float_eq((double)got[i], (double)want[i], 1e-5, "%s: output %u, element %d", line, o, (int)i);
+        }
+        test_kernel_deinit(&ref);
+        test_kernel_deinit(&cpu);
+}
+
+Test(cpu_recurrent, each_sample_ends_and_turns_at_its_own_length)
+{
+        compare_lengths("LSTM 5x3x7 2x40x7 2x40x10 2x80 3:int32 direction=2 outputs:3");
+        compare_lengths("GRU 5x3x7 2x30x7 2x30x10 2x60 3:int32 direction=2 outputs:2");
+        compare_lengths("RNN 3x5x7 2x10x7 2x10x10 2x20 3:int32 direction=2 layout=1 outputs:2");
+}
+
+Test(cpu_recurrent, a_length_beyond_the_steps_is_refused)
+{
+        static const int32_t long_one[3] = {5, 6, 2}, negative[3] = {5, -1, 2};
+        struct test_kernel cpu;
+
+        run_with_lengths("LSTM 5x3x7 1x40x7 1x40x10 _ 3:int32", &sl_backend_cpu, long_one, &cpu);
+        cr_assert_eq(test_kernel_launch(&cpu), -ERANGE);
+        test_kernel_deinit(&cpu);
+        run_with_lengths("LSTM 5x3x7 1x40x7 1x40x10 _ 3:int32", &sl_backend_cpu, negative, &cpu);
+        cr_assert_eq(test_kernel_launch(&cpu), -ERANGE);
+        test_kernel_deinit(&cpu);
+}
