@@ -79,7 +79,7 @@ enum {
         X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                  \
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
-        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE)                                    \
+        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE | SL_OP_EPILOGUE)                   \
         X(LAYER_NORM, "LayerNormalization", 2, 3, 3, layer_norm, SL_OP_INPLACE)                                                    \
         X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, SL_OP_SPATIAL)                                           \
         X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                                    \

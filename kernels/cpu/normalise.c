@@ -11,8 +11,26 @@
 
 struct scale {
         float epsilon;
+        float least, most;              /* the epilogue, a clip */
         int64_t outer, channels, inner; /* PLAIN: [outer, channels, inner]; CHANNELS_LAST: [outer, channels] */
 };
+
+static bool plan_clip(const struct sl_epilogue *epilogue, struct scale *s)
+{
+        bool clips = epilogue->activation == SL_ACT_CLIP;
+
+        s->least = clips ? epilogue->act_a : epilogue->activation == SL_ACT_RELU ? 0.0f : -INFINITY;
+        s->most = clips ? epilogue->act_b : INFINITY;
+        return !epilogue->has_residual && (clips || epilogue->activation == SL_ACT_NONE || epilogue->activation == SL_ACT_RELU);
+}
+
+/* A NaN stays one. */
+static inline float clip(float x, float least, float most)
+{
+        float risen = x < least ? least : x;
+
+        return risen > most ? most : risen;
+}
 
 static bool scale_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
@@ -27,6 +45,8 @@ static bool scale_plan(const struct sl_node_desc *node, void *state, struct sl_c
                         return false;
         for (uint32_t d = 2; d < x->shape.rank; d++)
                 spatial *= x->shape.dims[d];
+        if (!plan_clip(&node->epilogue, s))
+                return false;
         s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         s->channels = x->shape.dims[1];
         s->outer = x->shape.dims[0] * (x->layout == SL_LAYOUT_CHANNELS_LAST ? spatial : 1);
@@ -40,10 +60,16 @@ SL_CPU_CLONES static void scale_row(int64_t n, float *y, const float *x, float m
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor + shift;
 }
 
-SL_CPU_CLONES static void scale_channels(
-        int64_t n, float *y, const float *x, const float *mean, const float *factor, const float *shift)
+SL_CPU_CLONES static void clip_row(int64_t n, float *y, float least, float most)
 {
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean[i]) * factor[i] + shift[i];
+        for (int64_t i = 0; i < n; i++)
+                y[i] = clip(y[i], least, most);
+}
+
+SL_CPU_CLONES static void scale_channels(
+        int64_t n, float *y, const float *x, const float *mean, const float *factor, const float *shift, float least, float most)
+{
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = clip((x[i] - mean[i]) * factor[i] + shift[i], least, most);
 }
 
 static int scale_run(const void *state, const struct sl_binding *binding)
@@ -57,16 +83,19 @@ static int scale_run(const void *state, const struct sl_binding *binding)
                 factor[c] = gamma[c] / sqrtf(variance[c] + s->epsilon);
         for (int64_t o = 0; o < s->outer; o++) {
                 if (s->inner == 1)
-                        scale_channels(s->channels, y, x, mean, factor, beta);
-                for (int64_t c = 0; c < s->channels && s->inner != 1; c++)
+                        scale_channels(s->channels, y, x, mean, factor, beta, s->least, s->most);
+                for (int64_t c = 0; c < s->channels && s->inner != 1; c++) {
                         scale_row(s->inner, y + c * s->inner, x + c * s->inner, mean[c], factor[c], beta[c]);
+                        clip_row(s->inner, y + c * s->inner, s->least, s->most);
+                }
                 x += s->channels * s->inner;
                 y += s->channels * s->inner;
         }
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_scale = {.state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run};
+const struct sl_cpu_loop sl_cpu_scale = {
+        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .finishes = true};
 
 struct normalise {
         float epsilon;

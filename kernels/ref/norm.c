@@ -1,4 +1,5 @@
 #include "element.h"
+#include "epilogue.h"
 #include "kernels.h"
 #include "walk.h"
 
@@ -45,7 +46,8 @@ int sl_ref_batch_norm(const struct sl_node_desc *node, const struct sl_binding *
                 for (int64_t i = plane * size; i < (plane + 1) * size; i++) {
                         double x = sl_ref_load(binding->inputs[0], i, dtype);
 
-                        sl_ref_store(binding->outputs[0], i, dtype, (x - mean) / sqrt(variance + epsilon) * scale + shift);
+                        sl_ref_store(binding->outputs[0], i, dtype,
+                                sl_ref_activate(&node->epilogue, (x - mean) / sqrt(variance + epsilon) * scale + shift));
                 }
         }
         return 0;

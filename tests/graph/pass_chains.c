@@ -188,3 +188,22 @@ Test(passes, what_adds_something_computed_is_no_layer_norm)
         sl_graph_free(graph);
         builder_free(b);
 }
+
+Test(passes, a_normalization_behind_no_conv_takes_a_relu_but_no_tanh)
+{
+        for (int relu = 0; relu < 2; relu++) {
+                struct builder *b = builder_new(13);
+                struct sl_graph *graph;
+
+                builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2, 3));
+                for (int i = 0; i < 4; i++)
+                        builder_floats(b, (const char *[]){"s", "b", "m", "v"}[i], DIMS(2), (const float[]){0.5f, 2.0f});
+                builder_node(b, "BatchNormalization", "x,s,b,m,v", "n");
+                builder_node(b, relu ? "Relu" : "Tanh", "n", "y");
+                builder_output(b, "y");
+                graph = run_pass(b, sl_pass_fuse_activation, BATCH * 6, BATCH * 6);
+                cr_assert_eq(count_live(graph), relu ? 1 : 2);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}

@@ -40,7 +40,8 @@ uint32_t sl_bias_channels(const struct sl_graph *graph, uint32_t index)
         const struct sl_shape *shape = &graph->values[node->outputs[0]].tensor.shape;
         uint32_t axis;
 
-        if (!(sl_op_traits(node->op) & SL_OP_EPILOGUE) || node->epilogue.activation != SL_ACT_NONE || node->epilogue.has_residual)
+        if ((node->op != SL_OP_CONV && node->op != SL_OP_GEMM && node->op != SL_OP_MATMUL) ||
+                node->epilogue.activation != SL_ACT_NONE || node->epilogue.has_residual)
                 return 0;
         if (!is_f32(graph, node->outputs[0]) || shape->rank < 2)
                 return 0;

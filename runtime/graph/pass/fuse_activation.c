@@ -53,10 +53,13 @@ static bool activation_of(const struct sl_node *node, struct sl_epilogue *epilog
         }
 }
 
-static bool can_take(const struct sl_graph *graph, uint32_t host)
+/* A normalization that could not go into a Conv takes no more than a clip: it is a walk over memory, without time to spare. */
+static bool can_take(const struct sl_graph *graph, uint32_t host, const struct sl_epilogue *activation)
 {
         const struct sl_node *node = host == SL_VALUE_NONE ? NULL : &graph->nodes[host];
 
+        if (node && node->op == SL_OP_BATCH_NORM && activation->activation != SL_ACT_RELU && activation->activation != SL_ACT_CLIP)
+                return false;
         return node && (sl_op_traits(node->op) & SL_OP_EPILOGUE) && node->epilogue.activation == SL_ACT_NONE &&
                sl_dtype_is_float(graph->values[node->outputs[0]].tensor.dtype);
 }
@@ -82,7 +85,7 @@ static void fuse_single(struct sl_graph *graph, uint32_t index)
                 return;
         made = graph->nodes[index].inputs[0];
         host = sl_graph_producer(graph, made);
-        if (can_take(graph, host) && sl_graph_only_user(graph, made) == index)
+        if (can_take(graph, host, &activation) && sl_graph_only_user(graph, made) == index)
                 fuse(graph, host, index, &activation);
 }
 
@@ -120,9 +123,10 @@ static void fuse_product(struct sl_graph *graph, uint32_t index)
                 uint32_t gate = sl_graph_producer(graph, gated), host = sl_graph_producer(graph, made);
                 struct sl_epilogue activation = {0};
 
-                if (gate == SL_VALUE_NONE || !can_take(graph, host) || graph->nodes[gate].inputs[0] != made)
+                if (gate == SL_VALUE_NONE || graph->nodes[gate].inputs[0] != made)
                         continue;
-                if (!gated_activation(&graph->nodes[gate], &activation) || sl_graph_only_user(graph, gated) != index)
+                if (!gated_activation(&graph->nodes[gate], &activation) || !can_take(graph, host, &activation) ||
+                        sl_graph_only_user(graph, gated) != index)
                         continue;
                 if (!used_by_both_alone(graph, made))
                         continue;

@@ -1,6 +1,6 @@
 /*
- * Attention as exporters take it apart becomes one starling.RowAttention, which reads queries, keys and values where a projection left
- * them and writes rows of all heads:
+ * Attention as exporters take it apart becomes one starling.RowAttention, which reads queries, keys and values where a projection
+ * left them and writes rows of all heads:
  *
  *     rows [N,S,H*D] -Reshape-> [N,S,H,D] -Transpose-> [N,H,S,D]      for queries and values, [N,H,D,T] for the keys
  *     MatMul, a scale, the mask added, Softmax over the keys, MatMul

@@ -209,6 +209,9 @@ Test(cpu_elements, a_pair_of_operands_broadcasts_as_the_reference_does)
 
 static const char *const statistics[] = {
         "BatchNormalization 2x7x5x3 7 7 7 7 positive",
+        "BatchNormalization 2x5x4x3 5 5 5 5 positive +relu",
+        "BatchNormalization 2x37x4x3 37 37 37 37 positive nhwc +relu",
+        "BatchNormalization 2x37x4x3 37 37 37 37 positive nhwc +clip",
         "BatchNormalization 2x7x5x3 7 7 7 7 positive nhwc",
         "BatchNormalization 2x7x5x3 7 7 7 7 positive epsilon=0.1",
         "BatchNormalization 4x7 7 7 7 7 positive",
