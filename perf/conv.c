@@ -115,10 +115,11 @@ static struct sl_tensor tensor(uint32_t layout, int64_t a, int64_t b, int64_t c,
         return (struct sl_tensor){SL_DTYPE_F32, layout, {4, {a, b, c, d}}};
 }
 
-static void make_node(const struct shape *s, int64_t batch, struct sl_node_desc *ret_node)
+static void make_node(const struct shape *s, int64_t batch, uint32_t activation, struct sl_node_desc *ret_node)
 {
         int64_t pad = s->kernel / 2, pads[] = {pad, pad, pad, pad}, strides[] = {s->stride, s->stride};
-        struct sl_node_desc node = {.op = SL_OP_CONV, .n_inputs = 3, .n_outputs = 1, .epilogue.activation = SL_ACT_RELU};
+        struct sl_node_desc node = {
+                .op = SL_OP_CONV, .n_inputs = 3, .n_outputs = 1, .epilogue = {.activation = activation, .act_a = 1}};
         /* Images of three channels come as the client has them. */
         uint32_t first = s->channels == 3 ? SL_LAYOUT_PLAIN : SL_LAYOUT_CHANNELS_LAST;
         struct sl_error error;
@@ -238,13 +239,13 @@ static void measure(struct run runs[SL_ALGORITHM_COUNT], const uint32_t *algorit
                 }
 }
 
-static void bench(const struct shape *s, int64_t batch, bool hot, double peak)
+static void bench(const struct shape *s, int64_t batch, uint32_t activation, bool hot, double peak)
 {
         struct sl_node_desc node;
         uint32_t algorithms[SL_ALGORITHM_COUNT], n;
         struct run runs[SL_ALGORITHM_COUNT] = {0};
 
-        make_node(s, batch, &node);
+        make_node(s, batch, activation, &node);
         n = sl_backend_cpu.algorithms(&node, algorithms);
         if (!n)
                 algorithms[n++] = SL_ALGORITHM_DIRECT;
@@ -267,19 +268,26 @@ static void bench(const struct shape *s, int64_t batch, bool hot, double peak)
         fflush(stdout);
 }
 
-/* conv [BATCH [FIRST [LAST]]] [hot] */
+/* bench-conv [hot] [swish] [BATCH [FIRST [LAST]]] */
 int main(int argc, char **argv)
 {
-        bool hot = argc > 1 && !strcmp(argv[argc - 1], "hot");
-        int n_numbers = argc - hot;
-        int64_t batch = n_numbers > 1 ? atoi(argv[1]) : 1;
-        size_t first = n_numbers > 2 ? (size_t)atoi(argv[2]) : 0, last = n_numbers > 3 ? (size_t)atoi(argv[3]) : N_SHAPES - 1;
+        int64_t numbers[3] = {1, 0, N_SHAPES - 1};
+        uint32_t activation = SL_ACT_RELU;
+        bool hot = false;
         double peak;
 
+        for (int i = 1, n = 0; i < argc; i++) {
+                if (!strcmp(argv[i], "hot"))
+                        hot = true;
+                else if (!strcmp(argv[i], "swish"))
+                        activation = SL_ACT_SWISH;
+                else if (n < 3)
+                        numbers[n++] = atoll(argv[i]);
+        }
         sl_cpu_use_one_thread();
         peak = measure_peak();
         printf("peak of one core %.0f GFLOP/s; best guess first\n", peak);
-        for (size_t i = first; i <= last && i < N_SHAPES; i++)
-                bench(&shapes[i], batch, hot, peak);
+        for (int64_t i = numbers[1]; i <= numbers[2] && i < (int64_t)N_SHAPES; i++)
+                bench(&shapes[i], numbers[0], activation, hot, peak);
         return 0;
 }

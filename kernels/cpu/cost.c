@@ -18,6 +18,21 @@ static double library_share(const struct sl_node_desc *node)
         return least == 1 ? 0.28 : least < 8 ? 0.17 : least < 16 ? 0.4 : 0.7;
 }
 
+double sl_cost_activation(uint32_t activation, double elements, bool library)
+{
+        switch (activation) {
+        case SL_ACT_NONE:
+        case SL_ACT_RELU:
+        case SL_ACT_CLIP:
+                return 0;
+        case SL_ACT_LEAKY_RELU:
+        case SL_ACT_HARD_SWISH:
+                return elements * 0.05e-9;
+        default:
+                return elements * (library ? 0.38e-9 : 0.2e-9);
+        }
+}
+
 double sl_cost_library(const struct sl_node_desc *node)
 {
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
@@ -25,6 +40,7 @@ double sl_cost_library(const struct sl_node_desc *node)
         if (node->n_inputs < 2)
                 return SL_COST_LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / SL_COST_NEAR;
         /* It fetches nothing ahead, so that half of the time of the weights comes on top. */
-        return SL_COST_LAUNCH + flops / SL_COST_FLOPS / library_share(node) +
-               0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
+        return SL_COST_LAUNCH +
+               sl_cost_activation(node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
+               flops / SL_COST_FLOPS / library_share(node) + 0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
 }

@@ -7,6 +7,8 @@
 
 #include "node.h"
 
+#include <stdbool.h>
+
 #define SL_COST_FLOPS  220e9  /* a second, of a product in registers */
 #define SL_COST_BYTES  11e9   /* a second, of weights */
 #define SL_COST_NEAR   100e9  /* bytes a second, of what lies in the second-level cache */
@@ -19,3 +21,6 @@ static inline double sl_cost_longer(double a, double b)
 
 /* Seconds of the library's kernel. */
 double sl_cost_library(const struct sl_node_desc *node);
+
+/* Seconds that an activation adds; what is a clip adds nothing. */
+double sl_cost_activation(uint32_t activation, double elements, bool library);

@@ -105,8 +105,9 @@ static double seconds(const void *state)
         double outputs = (double)d->batch * (double)d->out_height * (double)d->out_width * (double)d->channels;
         double inputs = (double)d->batch * (double)d->height * (double)d->width * (double)d->channels;
 
-        return sl_cost_longer(2 * outputs * (double)(d->side * d->side * d->group) / SL_COST_FLOPS / (d->group == 1 ? 0.5 : 0.55),
-                4 * (outputs + inputs) / SL_COST_NEAR);
+        return sl_cost_activation(d->finish.activation, outputs, false) +
+               sl_cost_longer(2 * outputs * (double)(d->side * d->side * d->group) / SL_COST_FLOPS / (d->group == 1 ? 0.5 : 0.55),
+                       4 * (outputs + inputs) / SL_COST_NEAR);
 }
 
 static int run(const void *state, const struct sl_binding *binding)

@@ -26,3 +26,12 @@ static inline __m512 sl_vector_clip(__m512 x, __m512 least, __m512 most)
 {
         return _mm512_min_ps(most, _mm512_max_ps(least, x));
 }
+
+/* 1 / x for finite x that are not subnormal: a step of Newton's over the processor's guess, within 2 ulp; a division takes twice as
+ * long. */
+static inline __m512 sl_vector_reciprocal(__m512 x)
+{
+        __m512 guess = _mm512_rcp14_ps(x);
+
+        return _mm512_fmadd_ps(guess, _mm512_fnmadd_ps(x, guess, _mm512_set1_ps(1.0f)), guess);
+}

@@ -97,7 +97,8 @@ static double seconds(const void *state)
         double weights = (double)sl_gemm_packed_floats(p->depth, p->filters), rows = (double)p->rows;
         double copied = p->block_rows ? 2 * 4 * rows * (double)p->depth : 0;
 
-        return sl_cost_longer(2 * weights * rows / SL_COST_FLOPS / 0.93, 4 * weights / SL_COST_BYTES) + copied / SL_COST_NEAR;
+        return sl_cost_activation(p->finish.activation, rows * (double)p->filters, false) +
+               sl_cost_longer(2 * weights * rows / SL_COST_FLOPS / 0.93, 4 * weights / SL_COST_BYTES) + copied / SL_COST_NEAR;
 }
 
 static int run(const void *state, const struct sl_binding *binding)

@@ -190,7 +190,8 @@ static double seconds(const void *state)
         double weights = positions * (double)w->channels * (double)w->filters;
         double values = positions * tiles * (double)(w->channels + w->filters);
 
-        return sl_cost_longer(2 * weights * tiles / SL_COST_FLOPS, 4 * weights * blocks / SL_COST_BYTES) +
+        return sl_cost_activation(w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
+               sl_cost_longer(2 * weights * tiles / SL_COST_FLOPS, 4 * weights * blocks / SL_COST_BYTES) +
                2 * 4 * values / SL_COST_NEAR;
 }
 
