@@ -9,7 +9,7 @@ struct sl_error;
 struct sl_graph;
 
 /*
- * Before the passes, so that they see float32. Does nothing to a graph that only moves float16 about. Indices of values stay, those
- * of nodes change. Return: 0, -ENOMEM, -E2BIG, what inference says.
+ * Before the passes, so that they see float32. Does nothing to a graph that only moves float16 about, nor to one with bodies.
+ * Indices of values stay, those of nodes change. Return: 0, -ENOMEM, -E2BIG, what inference says.
  */
 int sl_graph_widen(struct sl_graph *graph, struct sl_error *error);

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 /* Of the cases in scope, in percent; raise it as coverage grows. */
-#define LEAST_SHARE 95.0
+#define LEAST_SHARE 97.4
 
 #define OPSET_MAX  23
 #define WORKERS    2
