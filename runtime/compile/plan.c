@@ -68,6 +68,14 @@ bool sl_port_is_open(const struct sl_port *port)
         return false;
 }
 
+bool sl_plan_is_dynamic(const struct sl_plan *plan)
+{
+        for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_STEPS); i++)
+                if (plan->steps[i].dynamic)
+                        return true;
+        return false;
+}
+
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
 {
         return plan->info;

@@ -61,6 +61,9 @@ struct sl_plan_info {
 /* An output of a plan that can be run whose shape hangs on the data of the request: see sl_instance_run_open(). */
 bool sl_port_is_open(const struct sl_port *port);
 
+/* Some step of the plan hangs on the data: it may fail for some inputs that have the right shapes. */
+bool sl_plan_is_dynamic(const struct sl_plan *plan);
+
 /*
  * Maps a plan file read-only and checks it: magic, version, checksum, processor and library, every offset. The fd may be closed
  * afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another version, processor or library; -ENOMEM; the text says which.

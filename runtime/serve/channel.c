@@ -27,7 +27,8 @@ static int allocate_records(struct sl_channel *channel)
         channel->queues = calloc(channel->shape.n_queues, sizeof(*channel->queues));
         channel->requests = map_zeroed(records(channel) * sizeof(*channel->requests));
         channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(void *));
-        return channel->queues && channel->requests && channel->tensors ? 0 : -ENOMEM;
+        channel->made = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->made));
+        return channel->queues && channel->requests && channel->tensors && channel->made ? 0 : -ENOMEM;
 }
 
 static void init_queues(struct sl_channel *channel, const struct sl_channel_offsets *offsets)
@@ -120,6 +121,8 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
                 munmap(channel->requests, records(channel) * sizeof(*channel->requests));
         if (channel->tensors)
                 munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(void *));
+        if (channel->made)
+                munmap(channel->made, records(channel) * channel->shape.tensors * sizeof(*channel->made));
         sl_cleanup_fd(&channel->socket);
         sl_cleanup_fd(&channel->pidfd);
         sl_cleanup_fd(&channel->doorbell_fd);

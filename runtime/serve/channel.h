@@ -71,6 +71,7 @@ struct sl_channel {
         struct sl_queue *queues; /* [shape.n_queues] */
         struct sl_request *requests;
         void **tensors;
+        struct sl_made_output *made; /* as many as tensors */
 };
 
 /*

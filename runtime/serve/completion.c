@@ -34,6 +34,22 @@ static uint64_t span(uint64_t from, uint64_t to)
         return from && to > from ? to - from : 0;
 }
 
+static void fill_open_output(const struct sl_made_output *made, struct sl_output *output)
+{
+        output->bytes = made->bytes;
+        for (uint32_t k = 0; k < made->rank; k++)
+                output->dims[k] = made->dims[k];
+}
+
+/* What the first output that did not fit wants. */
+static uint64_t bytes_needed(const struct sl_request *request)
+{
+        for (uint32_t i = 0; i < request->ensemble->n_outputs && request->ensemble->open_outputs; i++)
+                if (request->made[i].bytes > request->made[i].capacity_bytes)
+                        return request->made[i].bytes;
+        return request->bytes_needed;
+}
+
 static void fill_outputs(const struct sl_request *request)
 {
         const struct sl_ensemble *ensemble = request->ensemble;
@@ -50,6 +66,8 @@ static void fill_outputs(const struct sl_request *request)
 
                 for (uint32_t k = 0; k < port->port.shape.rank; k++)
                         output.dims[k] = k == port->port.batch_axis ? request->samples : (uint32_t)port->port.shape.dims[k];
+                if (sl_port_is_open(&port->port))
+                        fill_open_output(&request->made[i], &output);
                 lines[i] = output;
         }
 }
@@ -87,7 +105,7 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
                 .computing_ns = span(request->started_ns, request->staged_ns),
                 .combining_ns = span(request->staged_ns, request->combined_ns),
                 .index = request->index,
-                .bytes_needed = request->bytes_needed,
+                .bytes_needed = status == -EMSGSIZE ? bytes_needed(request) : request->bytes_needed,
                 .n_outputs = (uint16_t)(status == 0 ? ensemble->n_outputs : 0),
         };
         unaccount(d, request);

@@ -57,6 +57,11 @@ static int check_rule(const struct sl_model_spec *spec, const struct sl_model *f
                         return sl_error_set(error, EINVAL, "ensemble \"%s\": rule %s combines float32, output \"%s\" is %s",
                                 spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name,
                                 sl_dtype_name(first->info->outputs[i].dtype));
+        for (uint32_t i = 0; i < first->info->n_outputs && !first->info->n_symbols; i++)
+                if (sl_port_is_open(&first->info->outputs[i]))
+                        return sl_error_set(error, EINVAL,
+                                "ensemble \"%s\": rule %s wants shapes that are known, that of output \"%s\" hangs on the data",
+                                spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name);
         return 0;
 }
 
@@ -142,6 +147,7 @@ static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *memb
                 if (ensemble->n_outputs == SL_MEMBERS_MAX)
                         return -E2BIG;
                 port = &ensemble->outputs[ensemble->n_outputs++];
+                ensemble->open_outputs |= !member->info->n_symbols && sl_port_is_open(&member->info->outputs[i]);
                 r = sl_served_port_init(port, &member->info->outputs[i]);
                 if (r < 0)
                         return r;

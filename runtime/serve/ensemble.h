@@ -25,7 +25,8 @@ struct sl_ensemble {
         struct sl_model *members[SL_MEMBERS_MAX];
         uint32_t n_members;
         bool batchable;
-        bool direct; /* members write into the client's outputs: nothing is combined */
+        bool open_outputs; /* the shape of some output hangs on the data */
+        bool direct;       /* members write into the client's outputs: nothing is combined */
         uint32_t segment_samples, samples_max, queue_requests;
         uint32_t n_inputs, n_outputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX];

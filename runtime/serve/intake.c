@@ -89,6 +89,7 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
                 .queue = queue,
                 .ensemble = ensemble,
                 .tensors = tensors,
+                .made = queue->channel->made + (tensors - queue->channel->tensors),
                 .deadline_ns = entry->deadline_ns,
                 .samples = admission->samples,
                 .n_segments = admission->n_segments,
@@ -124,6 +125,15 @@ static int admit(const struct sl_channel *channel, const struct sl_entry *entry,
                 atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, admission, tensors);
 }
 
+/* How much room there is for outputs that say only afterwards how large they are. */
+static void note_capacities(struct sl_request *request, const struct sl_descriptor *descriptors)
+{
+        const struct sl_ensemble *ensemble = request->ensemble;
+
+        for (uint32_t i = 0; i < ensemble->n_outputs && ensemble->open_outputs; i++)
+                request->made[i] = (struct sl_made_output){.capacity_bytes = descriptors[ensemble->n_inputs + i].bytes};
+}
+
 /* It counts as the open ensemble's until its sizes are served; its tensors are looked at then. */
 static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ensemble *open, struct sl_shape_slot *slot,
         const struct sl_entry *entry, void **tensors, uint64_t now_ns)
@@ -138,9 +148,8 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
 }
 
 /* Its memory may have changed since: everything is copied and checked anew. */
-static int admit_again(struct sl_request *request, struct sl_ensemble *ensemble)
+static int admit_again(struct sl_request *request, struct sl_ensemble *ensemble, struct sl_descriptor *descriptors)
 {
-        struct sl_descriptor descriptors[SL_TENSORS_MAX];
         struct sl_admission admission = {0};
         int r = ensemble->in_flight >= ensemble->queue_requests ? -EBUSY : 0;
 
@@ -157,7 +166,8 @@ static int admit_again(struct sl_request *request, struct sl_ensemble *ensemble)
 void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble)
 {
         struct sl_queue *queue = request->queue;
-        int r = admit_again(request, ensemble);
+        struct sl_descriptor descriptors[SL_TENSORS_MAX];
+        int r = admit_again(request, ensemble, descriptors);
 
         if (r < 0) {
                 sl_complete(d, request, r);
@@ -166,6 +176,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         }
         request->ensemble->in_flight--;
         request->ensemble = ensemble;
+        note_capacities(request, descriptors);
         ensemble->in_flight++;
         request->state = SL_REQUEST_FREE;
         sl_meter_accepted(request);
@@ -206,6 +217,7 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
                 return r;
         }
         fill_request(&queue->requests[entry->tag], queue, ensemble, entry, &admission, tensors, now);
+        note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
         sl_meter_accepted(&queue->requests[entry->tag]);
         sl_broadcaster_enqueue(ensemble, &queue->requests[entry->tag]);

@@ -13,6 +13,8 @@
 
 #include "layout.h"
 
+#include "layout.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -22,10 +24,21 @@ struct sl_shape_slot;
 
 enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_PARKED, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
 
+/*
+ * An output whose shape hangs on the data. The dispatcher writes the capacity before the first broadcast; the worker that makes
+ * the output writes the rest before its message.
+ */
+struct sl_made_output {
+        uint64_t capacity_bytes, bytes;
+        uint32_t dims[SL_WIRE_RANK_MAX];
+        uint32_t rank;
+};
+
 struct sl_request {
         struct sl_queue *queue;
         struct sl_ensemble *ensemble;
-        void **tensors; /* inputs, then outputs, in the runtime's mapping of the client's arena */
+        void **tensors;              /* inputs, then outputs, in the runtime's mapping of the client's arena */
+        struct sl_made_output *made; /* of each output */
         uint64_t deadline_ns;
         uint32_t samples;
         uint32_t n_segments;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "batcher.h"
+#include "ensemble.h"
 #include "request.h"
 #include "sender.h"
 #include "stats.h"
@@ -54,20 +55,58 @@ static int given_up(const struct sl_segment *segment, uint64_t now_ns)
         return request->deadline_ns && now_ns >= request->deadline_ns ? -ETIME : 0;
 }
 
-static int predict(struct sl_worker *worker, uint32_t *ret_batches)
+/* Where each output that says only afterwards how large it is tells it to. */
+static void note_made(const struct sl_plan_info *info, struct sl_made_output *made, const struct sl_open_output *open)
+{
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                struct sl_tensor tensor = {.dtype = info->outputs[i].dtype, .shape = open[i].shape};
+
+                if (!sl_port_is_open(&info->outputs[i]))
+                        continue;
+                made[i].bytes = sl_tensor_bytes(&tensor);
+                made[i].rank = tensor.shape.rank;
+                for (uint32_t k = 0; k < tensor.shape.rank; k++)
+                        made[i].dims[k] = (uint32_t)tensor.shape.dims[k];
+        }
+}
+
+/* A model without a batch gets one segment at a time: its own, which is a whole request. */
+static int run_open(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, const struct sl_batch *batch)
+{
+        const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
+        struct sl_made_output *made = segment->request->made + member * info->n_outputs;
+        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
+        int r;
+
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                open[i].capacity_bytes = made[i].capacity_bytes;
+        r = sl_instance_run_open(worker->instance, batch->samples, batch->inputs, batch->outputs, open, NULL);
+        if (r == 0 || r == -EMSGSIZE)
+                note_made(info, made, open);
+        return r;
+}
+
+static bool tells_client(int r)
+{
+        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM;
+}
+
+static int predict(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, uint32_t *ret_batches)
 {
         struct sl_batch batch;
         uint32_t batches = 0;
         int r = 0;
 
         while (r == 0 && sl_batcher_next(worker->batcher, worker->instance, &batch)) {
-                r = sl_instance_run(worker->instance, batch.samples, batch.inputs, batch.outputs);
+                r = segment->request->ensemble->open_outputs
+                            ? run_open(worker, segment, member, &batch)
+                            : sl_instance_run(worker->instance, batch.samples, batch.inputs, batch.outputs);
                 batches++;
         }
         if (r == 0)
                 sl_batcher_scatter(worker->batcher);
         *ret_batches = batches;
-        return r == -ERANGE || r == 0 ? r : -EIO;
+        return tells_client(r) ? r : -EIO;
 }
 
 static void count(struct sl_worker *worker, struct sl_segment *const *segments, uint32_t n, uint32_t batches, uint64_t busy_ns)
@@ -86,7 +125,7 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
 
         sl_batcher_begin(worker->batcher, segments, members, n);
         uint64_t started = sl_clock_ns();
-        int status = predict(worker, &batches);
+        int status = predict(worker, segments[0], members[0], &batches);
         uint64_t ended = sl_clock_ns();
 
         if (status < 0 && n > 1) {
@@ -148,7 +187,8 @@ static int warm_up(struct sl_worker *worker)
                         sl_batcher_pool(worker->batcher, info->batches[i], &batch);
                         r = sl_instance_run(worker->instance, info->batches[i], batch.inputs, batch.outputs);
                 }
-        return r;
+        /* Zeros need be no input that what hangs on data can do anything with. */
+        return sl_plan_is_dynamic(worker->options.plan) ? 0 : r;
 }
 
 static int start(struct sl_worker *worker)
