@@ -165,9 +165,19 @@ static void mutate_input(struct dice *dice, Onnx__ValueInfoProto *info)
                 type->elem_type = (int32_t)roll(dice, SL_DTYPE_LIMIT);
 }
 
+/* The graph itself, or now and then one of the bodies in it. */
+static Onnx__GraphProto *pick_graph(struct dice *dice, Onnx__GraphProto *graph)
+{
+        for (size_t i = 0; i < graph->n_node; i++)
+                for (size_t k = 0; k < graph->node[i]->n_attribute; k++)
+                        if (graph->node[i]->attribute[k]->g && roll(dice, 2))
+                                return pick_graph(dice, graph->node[i]->attribute[k]->g);
+        return graph;
+}
+
 static void mutate_model(struct dice *dice, Onnx__ModelProto *model)
 {
-        Onnx__GraphProto *graph = model->graph;
+        Onnx__GraphProto *graph = pick_graph(dice, model->graph);
 
         switch (roll(dice, 8)) {
         case 0:
