@@ -9,8 +9,8 @@
 #include "pass.h"
 #include "placement.h"
 #include "schedule.h"
-#include "widen.h"
 #include "tune.h"
+#include "widen.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -154,7 +154,8 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
         if (!lowered)
                 return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*lowered));
         lowered->options = *options;
-        r = sl_ladder_choose(graph, options->batch_max, &lowered->info, error);
+        /* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
+        r = sl_ladder_choose(graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, error);
         if (r < 0)
                 return r;
         memcpy(lowered->info.backend, backend, strlen(backend));

@@ -27,7 +27,7 @@ struct sl_error;
         X(tune_seconds, NUMBER, "10", 1, 3600)                 /* most that the timing may take */                                 \
         X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
         X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
-        X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch */                       \
+        X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch: one at a time */        \
         X(nodes_max, NUMBER, "100000", 1, 10000000)            /* of a model; values: twice as many */                             \
         X(model_bytes_max, BYTES, "8 GiB", 1, 1ull << 44)      /* of the file, and of all its constants */                         \
         X(tensor_bytes_max, BYTES, "4 GiB", 1, 1ull << 44)     /* of one tensor */                                                 \

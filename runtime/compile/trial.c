@@ -163,7 +163,26 @@ static int by_size(const void *a, const void *b)
         return (left > right) - (left < right);
 }
 
-int sl_trial_time(struct sl_trial *trial, const void *const *inputs, double seconds, double *ret_microseconds)
+/* One byte of each line; volatile, so that the reads are made. */
+static void touch(const uint8_t *bytes, uint64_t n_bytes)
+{
+        const volatile uint8_t *line = bytes;
+
+        for (uint64_t at = 0; at < n_bytes; at += SL_LINE_BYTES)
+                (void)line[at];
+}
+
+static void prepare_caches(const struct sl_trial *trial, const struct sl_trial_sweep *sweep)
+{
+        touch(sweep->bytes, sweep->n_bytes);
+        for (uint32_t i = 0; i < trial->node.n_inputs; i++) {
+                if (!trial->constants[i] && trial->inputs[i])
+                        touch(trial->inputs[i], sl_tensor_bytes(&trial->node.inputs[i]));
+        }
+}
+
+int sl_trial_time(struct sl_trial *trial, const void *const *inputs, const struct sl_trial_sweep *sweep, double seconds,
+        double *ret_microseconds)
 {
         uint64_t times[RUNS_MAX], until = sl_clock_ns() + (uint64_t)(seconds * (double)SL_NS_PER_SECOND);
         uint32_t n = 0;
@@ -172,8 +191,10 @@ int sl_trial_time(struct sl_trial *trial, const void *const *inputs, double seco
         if (r == 0)
                 r = launch(trial);
         while (r == 0 && n < RUNS_MAX && (n < RUNS_MIN || sl_clock_ns() < until)) {
-                uint64_t before = sl_clock_ns();
+                uint64_t before;
 
+                prepare_caches(trial, sweep);
+                before = sl_clock_ns();
                 r = launch(trial);
                 times[n++] = sl_clock_ns() - before;
         }

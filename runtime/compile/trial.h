@@ -27,8 +27,18 @@ struct sl_trial *sl_trial_free(struct sl_trial *trial);
 int sl_trial_run(struct sl_trial *trial, const void *const *inputs);
 const void *sl_trial_output(const struct sl_trial *trial, uint32_t index);
 
-/* The median of launches in microseconds, at least 3 of them and for about @seconds. Return: 0; what a launch says. */
-int sl_trial_time(struct sl_trial *trial, const void *const *inputs, double seconds, double *ret_microseconds);
+/*
+ * The median of launches in microseconds, at least 3 of them and for about @seconds. Before each, the core's own caches are filled
+ * with
+ * @sweep (memory of the caller, larger than they are), and then with the activations: in a model, a node finds what the node before
+ * it has made, and its weights are where they were left a run ago. Return: 0; what a launch says.
+ */
+struct sl_trial_sweep {
+        const uint8_t *bytes;
+        uint64_t n_bytes;
+};
+int sl_trial_time(struct sl_trial *trial, const void *const *inputs, const struct sl_trial_sweep *sweep, double seconds,
+        double *ret_microseconds);
 
 /*
  * Numbers as activations have them: float32 from -1 to 1, half of them 0; other floats 0; integers and booleans 1. The same for

@@ -19,6 +19,7 @@
 
 #define QUICK_SECONDS 0.004 /* of timing one candidate */
 #define FULL_SECONDS  0.05
+#define SWEEP_BYTES   (6u << 20) /* more than a core's second cache */
 
 SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
 
@@ -37,6 +38,7 @@ struct tuner {
         struct timing *timings;
         uint32_t n_timings, timings_room;
         uint64_t until_ns;
+        struct sl_trial_sweep sweep;
         struct sl_node_desc desc; /* too large for the stack of a deep call */
 };
 
@@ -187,7 +189,8 @@ static int time_described(struct tuner *tuner, const struct sl_backend *backend,
         }
         r = sl_trial_new(backend, &tuner->desc, constants, &trial, NULL);
         if (r == 0)
-                r = sl_trial_time(trial, NULL, tuner->options->tune == SL_TUNE_FULL ? FULL_SECONDS : QUICK_SECONDS, ret_us);
+                r = sl_trial_time(
+                        trial, NULL, &tuner->sweep, tuner->options->tune == SL_TUNE_FULL ? FULL_SECONDS : QUICK_SECONDS, ret_us);
         return r < 0 ? r : remember(tuner, key, *ret_us);
 }
 
@@ -340,12 +343,26 @@ static bool has_choice(struct tuner *tuner)
         return candidates.n >= 2;
 }
 
+static int rehearse(struct tuner *tuner)
+{
+        SL_CLEANUP(sl_cleanup_free) uint8_t *bytes = malloc(SWEEP_BYTES);
+        int r;
+
+        if (!bytes)
+                return -ENOMEM;
+        memset(bytes, 1, SWEEP_BYTES);
+        tuner->sweep = (struct sl_trial_sweep){bytes, SWEEP_BYTES};
+        r = sl_rehearse(tuner->programs[0].placement, visit, tuner);
+        tuner->sweep = (struct sl_trial_sweep){0};
+        return r;
+}
+
 static int choose(struct tuner *tuner)
 {
         int r = 0;
 
         if (tuner->options->tune != SL_TUNE_OFF && has_choice(tuner))
-                r = sl_rehearse(tuner->programs[0].placement, visit, tuner);
+                r = rehearse(tuner);
         for (uint32_t i = 0; i < tuner->n_choices && r >= 0; i++) {
                 struct sl_choice *choice = &tuner->choices[i];
                 struct candidates candidates;

@@ -1,13 +1,17 @@
 #include "base/error.h"
 #include "evaluate.h"
+#include "lower.h"
+#include "lower_options.h"
 #include "network.h"
 #include "pass.h"
 #include "plan.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BATCH_MAX 6 /* no power of two: the ladder is 1, 2, 4, 6 */
@@ -438,5 +442,54 @@ Test(results, batch_sizes_share_one_copy_of_the_weights)
         cr_assert_leq(sl_plan_info(many)->weights_bytes, sl_plan_info(one)->weights_bytes + sl_plan_info(one)->weights_bytes / 2);
         sl_plan_free(one);
         sl_plan_free(many);
+        network_deinit(&net);
+}
+
+/* One sample's output, computed as part of @size samples in the steps that the instance gives. */
+static void run_in_steps(struct sl_instance *instance, uint32_t size, const float *inputs, uint64_t in_floats, float *outputs)
+{
+        for (uint32_t done = 0, step; done < size; done += step) {
+                const void *input = inputs + done * in_floats;
+                void *output = outputs + done * 10;
+
+                step = sl_instance_step(instance, size - done);
+                cr_assert_gt(step, 0);
+                cr_assert_eq(sl_instance_run(instance, step, &input, &output), 0);
+        }
+}
+
+Test(results, batch_invariant_gives_a_sample_the_same_bits_in_any_batch)
+{
+        enum { SAMPLES = 5, FLOATS = 16 * 8 * 8 };
+        static alignas(64) float inputs[SAMPLES * FLOATS], alone[SAMPLES * 10], together[SAMPLES * 10];
+        struct sl_lower_options options;
+        struct sl_instance *instance;
+        struct sl_lowered *lowered;
+        struct sl_plan *plan;
+        struct network net;
+        uint32_t x;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16, 8, 8));
+        network_output(&net, classify(&net, residual_block(&net, x, 16), FLOATS));
+        network_finish(&net);
+        sl_lower_options_init(&options);
+        options.batch_invariant = true;
+        cr_assert_eq(sl_lowered_new(net.graph, &options, &lowered, NULL), 0);
+        cr_assert_eq(sl_lowered_write(lowered, fd, NULL), 0);
+        sl_lowered_free(lowered);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        close(fd);
+        cr_assert_eq(sl_plan_info(plan)->batchable, 1, "requests of any size are still taken");
+        cr_assert_eq(sl_instance_new(plan, 32, &instance, NULL), 0);
+        for (uint32_t i = 0; i < SAMPLES * FLOATS; i++)
+                inputs[i] = network_random(&net);
+        for (uint32_t i = 0; i < SAMPLES; i++)
+                run_in_steps(instance, 1, inputs + i * FLOATS, FLOATS, alone + i * 10);
+        run_in_steps(instance, SAMPLES, inputs, FLOATS, together);
+        cr_assert_arr_eq(alone, together, sizeof(alone));
+        sl_instance_free(instance);
+        sl_plan_free(plan);
         network_deinit(&net);
 }

@@ -1,6 +1,7 @@
 /*
- * libFuzzer: bytes -> import -> passes -> specialise. An error is fine, a crash, a leak or a hang is not. The limits are small so
- * that a run is quick; the arithmetic that guards them is the same.
+ * libFuzzer: bytes -> import -> passes -> specialise -> placement, memory plan, plan file -> checked, made executable, and run when
+ * it is small. An error is fine, a crash, a leak or a hang is not; nor is a plan file of ours that the checker refuses. The limits
+ * are small so that a run is quick; the arithmetic that guards them is the same.
  *
  * Half of the mutations are of bytes, half of the parsed message: those give files that are well-formed and mean something else.
  */
@@ -8,11 +9,17 @@
 #include "graph.h"
 #include "import.h"
 #include "import/wire.h"
+#include "lower.h"
+#include "lower_options.h"
 #include "pass.h"
+#include "plan.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t n_bytes, size_t capacity);
@@ -36,6 +43,72 @@ static void specialise(const struct sl_graph *graph, int64_t batch)
         sl_graph_free(special);
 }
 
+#define WORKSPACE_BYTES_MAX (1u << 20)
+#define MULTIPLY_ADDS_MAX   (1u << 20)
+#define PORT_BYTES          (1u << 20)
+
+/* Numbers that are good and bad indices by turns. */
+static void *port_new(const struct sl_port *port)
+{
+        struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
+        uint8_t *data;
+
+        if (port->batch_axis == 0)
+                tensor.shape.dims[0] = 1;
+        if (sl_tensor_bytes(&tensor) > PORT_BYTES)
+                return NULL;
+        data = aligned_alloc(64, (sl_tensor_bytes(&tensor) + 64) & ~63ull);
+        for (uint64_t i = 0; data && i < sl_tensor_bytes(&tensor); i++)
+                data[i] = (uint8_t)(i % 8 ? 0 : i / 8 % 3);
+        return data;
+}
+
+static void run(const struct sl_plan *plan)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        void *inputs[SL_PLAN_PORTS_MAX] = {NULL}, *outputs[SL_PLAN_PORTS_MAX] = {NULL};
+        struct sl_instance *instance = NULL;
+        bool ready = info->multiply_adds <= MULTIPLY_ADDS_MAX && sl_instance_new(plan, 1, &instance, NULL) == 0;
+
+        for (uint32_t i = 0; i < info->n_inputs && ready; i++)
+                ready = (inputs[i] = port_new(&info->inputs[i])) != NULL;
+        for (uint32_t i = 0; i < info->n_outputs && ready; i++)
+                ready = (outputs[i] = port_new(&info->outputs[i])) != NULL;
+        if (ready)
+                (void)sl_instance_run(instance, 1, (const void *const *)inputs, outputs);
+        for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX; i++) {
+                free(inputs[i]);
+                free(outputs[i]);
+        }
+        sl_instance_free(instance);
+}
+
+/* Every fourth on `cpu`, whose kernels take long to make. */
+static void lower(const struct sl_graph *graph, bool cpu)
+{
+        struct sl_lower_options options;
+        struct sl_lowered *lowered = NULL;
+        struct sl_plan *plan = NULL;
+        struct sl_error error;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        sl_lower_options_init(&options);
+        options.backend = !cpu;
+        options.batch_max = 2;
+        options.workspace_bytes_max = WORKSPACE_BYTES_MAX;
+        if (fd >= 0 && sl_lowered_new(graph, &options, &lowered, &error) == 0 && sl_lowered_write(lowered, fd, &error) == 0) {
+                if (sl_plan_open(fd, &plan, &error) < 0) {
+                        fprintf(stderr, "%s\n", error.text);
+                        abort();
+                }
+                run(plan);
+        }
+        sl_plan_free(plan);
+        sl_lowered_free(lowered);
+        if (fd >= 0)
+                close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
         struct sl_graph *graph = NULL;
@@ -53,6 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
                 abort();
         if (result == 0)
                 specialise(graph, 3);
+        if (result == 0)
+                lower(graph, n_bytes % 4 == 0);
         sl_graph_free(graph);
         return 0;
 }
