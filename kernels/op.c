@@ -97,11 +97,11 @@ static bool is_byte(uint32_t dtype)
         return dtype == SL_DTYPE_U8 || dtype == SL_DTYPE_I8;
 }
 
-/* A quantized operator says what a byte of its residual is worth, so that may be another type than the output. */
+/* A quantized operator says what a byte of its residual is worth; floats are added to a result that is not rounded. */
 static bool residual_type_fits(const struct sl_node_desc *node, const struct sl_tensor *residual)
 {
         if (node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_QUANTIZED_MATMUL)
-                return is_byte(residual->dtype);
+                return is_byte(residual->dtype) || (residual->dtype == SL_DTYPE_F32 && node->outputs[0].dtype == SL_DTYPE_F32);
         return residual->dtype == node->outputs[0].dtype;
 }
 

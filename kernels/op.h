@@ -45,7 +45,7 @@
  * and Y_ZERO) or float32.
  *   starling.QuantizedConv    X (bytes, X_ZERO), W (int8), scale [M] or [1] (constant: what one unit of the sum is worth), bias
  *                             (int32 [M], in units of the sum, may be absent), then the residual (of bytes, with ADDEND_SCALE and
- *                             ADDEND_ZERO); the window and groups of Conv
+ *                             ADDEND_ZERO; or float32 where the output is); the window and groups of Conv
  *   starling.QuantizedMatMul  the same with X [..., K] and W [K,N], or [N,K] with TRANS_B
  *   starling.QuantizedAdd     X_SCALE * (x - X_ZERO), plus ADDEND_SCALE * (addend - ADDEND_ZERO) if there is a second input
  * Their epilogue works on the real numbers, before the result is rounded.

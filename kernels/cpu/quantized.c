@@ -2,8 +2,8 @@
  * Convolutions and matrix products of bytes through oneDNN. Its factors turn a sum into a real number; everything after that
  * costs an instruction for each element, so the real numbers are counted in a unit that spares most of it:
  *
- *     with a residual   one step of its bytes, so that it can be added as it lies
- *     else              one step of the result's bytes, or 1 for an activation that is no plain limit
+ *     with a residual of bytes   one step of those, so that it can be added as it lies
+ *     else                       one step of the result's bytes, or 1 for floats and for an activation that is no plain limit
  *
  * Relu and Clip become limits in that unit, and those that the range of a byte implies vanish.
  */
@@ -75,15 +75,20 @@ static bool add_residual(const struct sl_node_desc *node, struct sl_cpu_call *ca
         struct sl_strided addend = call->spec.result;
 
         addend.dtype = residual->dtype;
-        return sl_cpu_is_byte(residual) && sl_cpu_same_place(residual, &node->outputs[0]) &&
+        return (sl_cpu_is_byte(residual) || sl_cpu_is_f32(&node->outputs[0])) && sl_cpu_same_place(residual, &node->outputs[0]) &&
                sl_describe_add(call, &addend, node->n_inputs - 1);
+}
+
+static bool adds_bytes(const struct sl_node_desc *node)
+{
+        return node->epilogue.has_residual && sl_cpu_is_byte(&node->inputs[node->n_inputs - 1]);
 }
 
 static struct unit choose_unit(const struct sl_node_desc *node)
 {
         const struct sl_epilogue *e = &node->epilogue;
 
-        if (e->has_residual)
+        if (adds_bytes(node))
                 return (struct unit){sl_attrs_float(&node->attrs, SL_ATTR_ADDEND_SCALE, 1.0),
                         (double)sl_attrs_int(&node->attrs, SL_ATTR_ADDEND_ZERO, 0)};
         if (sl_cpu_is_f32(&node->outputs[0]) || (e->activation != SL_ACT_NONE && !is_limit(e->activation)))
@@ -112,7 +117,7 @@ static bool describe_rest(const struct sl_node_desc *node, struct sl_cpu_call *c
         if (is_limit(e->activation))
                 return add_limits(node, call, &unit) && add_conversion(node, call, &unit);
         /* Two linear steps would both get the numbers of the first. */
-        return !e->has_residual && sl_describe_activation(node, call) && add_conversion(node, call, &unit);
+        return !adds_bytes(node) && sl_describe_activation(node, call) && add_conversion(node, call, &unit);
 }
 
 bool sl_cpu_describe_quantized_convolution(const struct sl_node_desc *node, struct sl_cpu_call *call)

@@ -35,7 +35,9 @@ static void store_sum(const struct quantized *q, int64_t at, int64_t channel, in
 {
         double value = (double)q->scale[channel * q->scale_step] * (double)(sum + (q->bias ? q->bias[channel] : 0));
 
-        if (q->residual)
+        if (q->residual && q->addend_dtype == SL_DTYPE_F32)
+                value += (double)((const float *)q->residual)[at];
+        else if (q->residual)
                 value += q->addend_scale * (double)(load_byte(q->residual, at, q->addend_dtype) - q->addend_zero);
         store_real(q, at, value);
 }

@@ -6,7 +6,7 @@
 
 uint8_t sl_einsum_label(const struct sl_node_desc *node, uint32_t k, uint32_t i)
 {
-        return i < 8 ? (uint8_t)((uint64_t)sl_attrs_ints(&node->attrs, SL_ATTR_EQUATION, k, 0) >> (8 * i)) : 0;
+        return (uint8_t)(i < 8 ? (uint64_t)sl_attrs_ints(&node->attrs, SL_ATTR_EQUATION, k, 0) >> (8 * i) : 0);
 }
 
 static bool is_of_ellipsis(uint8_t label)

@@ -226,6 +226,7 @@ static int64_t channel_of(uint64_t i, uint64_t n, int64_t channels, uint32_t axi
         return axis ? (int64_t)(i % (uint64_t)channels) : (int64_t)(i / (n / (uint64_t)channels));
 }
 
+/* @scales: the least that each may be. */
 static void round_weights(const float *weights, uint64_t n, int64_t channels, uint32_t axis, float *scales, int8_t *bytes)
 {
         for (uint64_t i = 0; i < n; i++) {
@@ -237,6 +238,16 @@ static void round_weights(const float *weights, uint64_t n, int64_t channels, ui
                 scales[c] = scales[c] > 1e-20f ? scales[c] : 1.0f / 127;
         for (uint64_t i = 0; i < n; i++)
                 bytes[i] = (int8_t)fminf(fmaxf(rintf(weights[i] / scales[channel_of(i, n, channels, axis)]), -127), 127);
+}
+
+/* A channel of tiny weights with a bias beside them still has to count that bias in 32 bits. */
+static void leave_room(const struct annotation *a, const struct sl_node *node, int64_t channels, float *scales)
+{
+        uint32_t value = node->n_inputs > BIAS_INPUT ? node->inputs[BIAS_INPUT] : SL_VALUE_NONE;
+        const float *bias = sl_graph_constant(a->graph, value);
+
+        for (int64_t c = 0; bias && c < channels; c++)
+                scales[c] = fabsf(bias[c]) / a->marks[node->inputs[0]].scale * 0x1p-28f;
 }
 
 static int add_weights(struct annotation *a, const struct sl_node *node, uint32_t *ret_weights, float **ret_scales)
@@ -251,6 +262,7 @@ static int add_weights(struct annotation *a, const struct sl_node *node, uint32_
 
         if (!scales || !bytes)
                 return -ENOMEM;
+        leave_room(a, node, channels, scales);
         if (n)
                 round_weights(weights.data, n, channels, axis, scales, bytes);
         weights.tensor.dtype = SL_DTYPE_I8;
@@ -290,7 +302,8 @@ static int bring_product(struct annotation *a, const struct sl_node *node, const
         int r = floats_of(a, node->inputs[0], nodes, &inputs[0]);
 
         r = r < 0 ? r : add_weights(a, node, &inputs[1], &scales);
-        if (r == 0 && node->n_inputs > BIAS_INPUT && node->inputs[BIAS_INPUT] != SL_VALUE_NONE)
+        /* That of a MatMul is an Add there, which stays float32. */
+        if (r == 0 && node->op != SL_OP_MATMUL && node->n_inputs > BIAS_INPUT && node->inputs[BIAS_INPUT] != SL_VALUE_NONE)
                 r = add_bias(a, node->inputs[BIAS_INPUT], a->marks[node->inputs[0]].scale, scales, &inputs[BIAS_INPUT]);
         return r;
 }
@@ -327,8 +340,6 @@ int sl_annotate(struct sl_graph *graph, const struct sl_limits *limits, const bo
         uint32_t n_nodes;
         int r = 0;
 
-        if (sl_graph_has_bodies(graph))
-                return sl_error_set(error, ENOTSUP, "int8: the graph has an If, a Loop or a Scan");
         if (!marks || !bytes || !consumes)
                 return sl_error_set(error, ENOMEM, "no memory for the marks of %u values", graph->n_values);
         for (uint32_t i = 0; i < graph->n_values; i++)

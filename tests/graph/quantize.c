@@ -323,3 +323,20 @@ Test(narrow, a_graph_without_products_stays_as_it_is)
         sl_graph_free(graph);
         builder_free(b);
 }
+
+Test(quantize, floats_are_added_to_a_product_that_stays_unrounded)
+{
+        struct builder *b = image_model();
+
+        add_pair(b, "x", SL_DTYPE_U8, 1.0f / 127, 128);
+        add_conv(b, "x_d", "w", "c");
+        builder_node(b, "Add", "c,x", "y");
+        add_pair(b, "y", SL_DTYPE_U8, 0.02f, 100);
+        builder_output(b, "y_d");
+        struct sl_graph *graph = optimise(b, IMAGE, IMAGE, 0.02f);
+
+        expect_count(graph, SL_OP_QUANTIZED_CONV, 1);
+        expect_count(graph, SL_OP_ADD, 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define RESIDUAL_INPUT 3
-#define BIAS_LIMIT     0x1p30
+#define BIAS_LIMIT     0x1p31
 
 /* One product while it is rewritten: what goes in, what comes out. */
 struct product {
@@ -171,9 +171,9 @@ static int set_numbers(struct sl_attrs *attrs, const struct product *p, bool tak
                 r = sl_attrs_set_float(attrs, SL_ATTR_Y_SCALE, (double)p->result.scale);
         if (r == 0 && !real && p->result.zero)
                 r = sl_attrs_set_int(attrs, SL_ATTR_Y_ZERO, p->result.zero);
-        if (r == 0 && p->residual != SL_VALUE_NONE)
+        if (r == 0 && p->addend.scale > 0)
                 r = sl_attrs_set_float(attrs, SL_ATTR_ADDEND_SCALE, (double)p->addend.scale);
-        if (r == 0 && p->residual != SL_VALUE_NONE && p->addend.zero)
+        if (r == 0 && p->addend.zero)
                 r = sl_attrs_set_int(attrs, SL_ATTR_ADDEND_ZERO, p->addend.zero);
         return r;
 }
@@ -248,10 +248,16 @@ static bool read_float_product(const struct sl_graph *graph, const struct sl_nod
         p->residual = SL_VALUE_NONE;
         if (node->epilogue.has_residual) {
                 p->residual = sl_quantity_bytes(graph, node->inputs[RESIDUAL_INPUT], &p->addend);
-                if (p->residual == SL_VALUE_NONE || node->epilogue.activation > SL_ACT_CLIP)
+                if (p->residual != SL_VALUE_NONE && node->epilogue.activation > SL_ACT_CLIP)
                         return false;
         }
         p->result_user = sl_quantity_user(graph, node->outputs[0], &p->result);
+        /* Floats are added to floats, which a QuantizeLinear behind them rounds on its own. */
+        if (node->epilogue.has_residual && p->residual == SL_VALUE_NONE) {
+                p->residual = node->inputs[RESIDUAL_INPUT];
+                p->result_user = SL_VALUE_NONE;
+                p->result = (struct sl_quantity){0};
+        }
         return true;
 }
 

@@ -192,7 +192,7 @@ void case_parse(const char *line, struct test_case *ret_case)
                 bare.n_inputs--;
                 cr_assert_eq(sl_op_infer(&bare, &error), 0, "%s: %s", line, error.text);
                 test.node.inputs[test.node.n_inputs - 1] = bare.outputs[0];
-                if (is_quantized_product(test.node.op) && bare.outputs[0].dtype == SL_DTYPE_F32)
+                if (is_quantized_product(test.node.op) && sl_attrs_find(&test.node.attrs, SL_ATTR_ADDEND_SCALE))
                         test.node.inputs[test.node.n_inputs - 1].dtype = SL_DTYPE_U8;
         }
         cr_assert_eq(sl_op_infer(&test.node, &error), 0, "%s: %s", line, error.text);

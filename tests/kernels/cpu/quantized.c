@@ -55,6 +55,8 @@ static const char *const products[] = {
         "QuantizedMatMul 8x64:int8 64x96:int8 96 _ to=1 packed positive",
         "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 x_zero=31 y_scale=3000 packed positive +relu",
         "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 y_scale=3000 addend_scale=1000 packed positive +residual",
+        "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 to=1 packed positive +residual",
+        "QuantizedMatMul 2x9x64:uint8 64x96:int8 96 96:int32 to=1 packed positive +residual +gelu",
         "QuantizedMatMul 33x200:uint8 200x130:int8 130 130:int32 to=1 packed positive +gelu",
         "QuantizedMatMul 128x384:uint8 384x384:int8 384 384:int32 y_scale=9000 y_zero=128 packed positive",
 };
