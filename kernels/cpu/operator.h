@@ -92,6 +92,7 @@ extern const struct sl_cpu_loop sl_cpu_dequantize;
 extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
 extern const struct sl_cpu_loop sl_cpu_lstm;
+extern const struct sl_cpu_loop sl_cpu_max_pool;       /* channels-last */
 extern const struct sl_cpu_loop sl_cpu_product;        /* MatMul and Gemm by a constant matrix */
 extern const struct sl_cpu_loop sl_cpu_grouped;        /* Conv with few channels a group, one above all */
 extern const struct sl_cpu_loop sl_cpu_window_product; /* Conv without groups */
