@@ -1,0 +1,145 @@
+/*
+ * Operators whose data are places, lengths or numbers of images: what lies outside is refused at launch; and shape rules that name
+ * what they refuse. That they compute what ONNX says is tests/conformance's to prove.
+ */
+#include "examples.h"
+#include "node_bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The example of @op with input @input full of that integer; the launch's result. */
+static int run_with(enum sl_op op, uint32_t input, int64_t value)
+{
+        void *inputs[SL_NODE_INPUTS_MAX] = {NULL}, *outputs[SL_NODE_OUTPUTS_MAX] = {NULL};
+        struct sl_node_desc node, inferred;
+        struct sl_error error;
+        int result;
+
+        cr_assert(example_node(op, &node));
+        inferred = node;
+        cr_assert_eq(sl_op_infer(&inferred, &error), 0, "%s", error.text);
+        for (uint32_t i = 0; i < node.n_inputs; i++)
+                inputs[i] = node.inputs[i].dtype ? calloc(1, sl_tensor_bytes(&node.inputs[i]) + 8) : NULL;
+        for (uint64_t i = 0; i < sl_shape_elements(&node.inputs[input].shape); i++) {
+                if (node.inputs[input].dtype == SL_DTYPE_I64)
+                        ((int64_t *)inputs[input])[i] = value;
+                else
+                        ((int32_t *)inputs[input])[i] = (int32_t)value;
+        }
+        for (uint32_t i = 0; i < node.n_outputs; i++)
+                outputs[i] = calloc(1, sl_tensor_bytes(&inferred.outputs[i]) + 8);
+        result = bench_run(&node, (const void *const *)inputs, outputs);
+        for (uint32_t i = 0; i < node.n_inputs; i++)
+                free(inputs[i]);
+        for (uint32_t i = 0; i < node.n_outputs; i++)
+                free(outputs[i]);
+        return result;
+}
+
+Test(ref_data, an_index_outside_its_dimension_is_refused)
+{
+        static const struct {
+                enum sl_op op;
+                uint32_t input;
+                int64_t least, most;
+        } rows[] = {
+                {SL_OP_GATHER_ELEMENTS, 1, -3, 2},
+                {SL_OP_GATHER_ND, 1, -3, 2},
+                {SL_OP_SCATTER_ELEMENTS, 1, -3, 2},
+                {SL_OP_SCATTER_ND, 1, -2, 1},
+                {SL_OP_ROI_ALIGN, 2, 0, 1},
+                {SL_OP_MAX_UNPOOL, 1, 0, 31},
+                {SL_OP_REVERSE_SEQUENCE, 1, 0, 3},
+                {SL_OP_ROTARY_EMBEDDING, 3, 0, 4},
+                {SL_OP_CROSS_ENTROPY_LOSS, 1, 0, 2},
+                {SL_OP_LSTM, 4, 0, 2},
+        };
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                const char *name = sl_op_name(rows[i].op);
+
+                cr_expect_eq(run_with(rows[i].op, rows[i].input, rows[i].least), 0, "%s", name);
+                cr_expect_eq(run_with(rows[i].op, rows[i].input, rows[i].most), 0, "%s", name);
+                cr_expect_eq(run_with(rows[i].op, rows[i].input, rows[i].least - 1), -ERANGE, "%s", name);
+                cr_expect_eq(run_with(rows[i].op, rows[i].input, rows[i].most + 1), -ERANGE, "%s", name);
+        }
+}
+
+Test(ref_data, a_label_to_be_ignored_may_be_outside)
+{
+        cr_assert_eq(run_with(SL_OP_NLL_LOSS, 1, 0), 0);
+        cr_assert_eq(run_with(SL_OP_NLL_LOSS, 1, 3), -ERANGE);
+}
+
+Test(ref_data, the_best_boxes_are_counted)
+{
+        const float boxes[] = {0, 0, 1, 1, 0, 0, 1, 1.05f, 5, 5, 6, 6, 1, 1, 0, 0}, scores[] = {0.5f, 0.9f, 0.2f, 0.8f};
+        const float overlap = 0.5f, least = 0.1f;
+        struct sl_node_desc node = bench_node(SL_OP_NON_MAX_SUPPRESSION);
+        struct sl_kernel *kernel = NULL;
+        struct sl_error error;
+        int64_t rows[12], scratch[4], made = -1;
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 4, 4));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1, 1, 4));
+        bench_input(&node, SL_DTYPE_NONE, SCALAR);
+        bench_input(&node, SL_DTYPE_F32, SCALAR);
+        bench_input(&node, SL_DTYPE_F32, SCALAR);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_MAX_BOXES, 9);
+        cr_assert_eq(sl_op_most_boxes(&node), 4);
+        cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
+        node.outputs[0].shape.dims[0] = 4;
+        cr_assert_eq(sl_backend_ref.compile(&node, NULL, NULL, &kernel, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_backend_ref.launch(kernel, &(struct sl_binding){.inputs = INPUTS(boxes, scores, NULL, &overlap, &least),
+                                                           .outputs = (void *[]){rows},
+                                                           .scratch = scratch,
+                                                           .made = &made}),
+                0);
+        cr_assert_eq(made, 2);
+        cr_assert_eq(rows[2], 1);
+        cr_assert_eq(rows[5], 2);
+        sl_backend_ref.kernel_free(kernel);
+}
+
+Test(ref_data, shape_rules_name_what_does_not_fit)
+{
+        struct sl_node_desc node;
+
+        example_node(SL_OP_LSTM, &node);
+        node.inputs[2].shape.dims[1] = 12;
+        bench_expect_error(&node, EINVAL, "input 2 is [1,12,4], wants [1,16,4]");
+        example_node(SL_OP_TOP_K, &node);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_K, 6);
+        bench_expect_error(&node, EINVAL, "attribute k is 6, dimension 1 has 5 elements");
+        example_node(SL_OP_RESIZE, &node);
+        sl_attrs_set_floats(&node.attrs, SL_ATTR_SCALES, (double[]){1, 1, -1, 1}, 4);
+        bench_expect_error(&node, EINVAL, "the scale of dimension 2 is -1, outside (0,2^31)");
+        example_node(SL_OP_DEPTH_TO_SPACE, &node);
+        node.inputs[0].shape.dims[1] = 7;
+        bench_expect_error(&node, EINVAL, "dimension 1 is 7, no multiple of 4");
+        example_node(SL_OP_GROUP_NORM, &node);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_NUM_GROUPS, 3);
+        bench_expect_error(&node, EINVAL, "attribute num_groups is 3, input 0 has 4 channels");
+        example_node(SL_OP_SCATTER_ND, &node);
+        node.inputs[2].shape.dims[1] = 3;
+        bench_expect_error(&node, EINVAL, "input 2 is [2,3], wants [2,4]");
+}
+
+Test(ref_data, the_batch_is_carried_by_what_keeps_samples_apart)
+{
+        struct sl_node_desc node = bench_node(SL_OP_RESIZE);
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(N, 3, 4, 4));
+        sl_attrs_set_floats(&node.attrs, SL_ATTR_SCALES, (double[]){1, 1, 2, 2}, 4);
+        bench_expect_shape(&node, 0, SHAPE(N, 3, 8, 8));
+        example_node(SL_OP_CONV_TRANSPOSE, &node);
+        node.inputs[0].shape.dims[0] = N;
+        bench_expect_shape(&node, 0, SHAPE(N, 4, 6, 4));
+        example_node(SL_OP_GRU, &node);
+        node.inputs[0].shape.dims[1] = N;
+        bench_expect_shape(&node, 0, SHAPE(2, 2, N, 4));
+        example_node(SL_OP_DEPTH_TO_SPACE, &node);
+        node.inputs[0].shape.dims[0] = N;
+        bench_expect_shape(&node, 0, SHAPE(N, 2, 4, 6));
+}
