@@ -11,6 +11,7 @@
 
 #define SL_COST_FLOPS  220e9  /* a second, of a product in registers */
 #define SL_COST_BYTES  11e9   /* a second, of weights */
+#define SL_COST_FAR    30e9   /* bytes a second, of what lies in the third-level cache */
 #define SL_COST_NEAR   100e9  /* bytes a second, of what lies in the second-level cache */
 #define SL_COST_LAUNCH 0.5e-6 /* seconds of a call of the library */
 

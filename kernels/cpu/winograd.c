@@ -7,6 +7,8 @@
 #include "cpu/isa.h"
 #include "shape/window.h"
 
+#include <math.h>
+
 /* A window that these tiles fit: 3x3, dense, stride 1. */
 static bool read_window(const struct sl_node_desc *node, struct sl_winograd *w)
 {
@@ -27,19 +29,35 @@ static bool read_window(const struct sl_node_desc *node, struct sl_winograd *w)
         return w->pad_top <= 2 && w->pad_left <= 2;
 }
 
+/* Bytes that a block of that many tiles takes: transformed, and the sums of one step. */
+static double block_bytes(const struct sl_winograd *w, int64_t positions, int64_t tiles)
+{
+        return (double)(positions * (w->channel_floats + w->step_filters) * tiles) * sizeof(float);
+}
+
 /*
- * How many tiles a block has: their transform and the sums of one step stay in the second-level cache beside a part of the weights.
- * Every block reads all of the weights again.
+ * How many tiles a block has. Every block reads all of the weights; within it, every step reads all of its tiles, which is free as
+ * long as they stay in the second-level cache. Few blocks where the weights come from memory, small ones where they do not.
  */
 static int64_t choose_block(const struct sl_winograd *w, int64_t positions)
 {
-        int64_t bytes = positions * (w->channel_floats + w->step_filters) * (int64_t)sizeof(float);
-        int64_t fitting = sl_cpu_cache_bytes() * 5 / 8 / bytes, blocks;
+        double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
+        double weights = (double)(positions * w->channels * w->filters) * sizeof(float);
+        double steps = (double)((w->filters + w->step_filters - 1) / w->step_filters);
+        int64_t best = w->tiles;
 
-        if (fitting < 14)
-                fitting = 14;
-        blocks = (w->tiles + fitting - 1) / fitting;
-        return (w->tiles + blocks - 1) / blocks;
+        for (int64_t blocks = 1, tiles = w->tiles;; blocks++, tiles = (w->tiles + blocks - 1) / blocks) {
+                double bytes = block_bytes(w, positions, tiles);
+                double again = (double)blocks * weights / (weights > cache ? SL_COST_BYTES : SL_COST_NEAR);
+                double spilled = bytes > cache * 5 / 8 ? (double)blocks * steps * bytes / SL_COST_FAR : 0;
+
+                if (again + spilled < least) {
+                        least = again + spilled;
+                        best = tiles;
+                }
+                if (!spilled || tiles <= 14)
+                        return best;
+        }
 }
 
 /* Planes that lie a multiple of 4 KiB apart would share a few lines of the first-level cache. */
