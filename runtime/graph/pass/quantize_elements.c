@@ -11,6 +11,8 @@
 
 #include <float.h>
 
+#define MOVES_MAX 16 /* one after the other */
+
 /* Order is all that they look at, and a byte has the order of what it stands for. */
 static bool moves(uint32_t op)
 {
@@ -112,17 +114,20 @@ static int quantize_sum(struct sl_graph *graph, uint32_t first, uint32_t last, c
         return become_sum(graph, first, inputs, quantities, n_inputs, result, epilogue, error);
 }
 
-/* Follows what only moves elements from the QuantizeLinear back to bytes; nobody else looks at what lies between. */
-static uint32_t find_moved(const struct sl_graph *graph, uint32_t value, struct sl_quantity *ret_quantity)
+/*
+ * Follows what only moves elements from the QuantizeLinear back to bytes, at most @left nodes; nobody else looks at what lies
+ * between.
+ */
+static uint32_t find_moved(const struct sl_graph *graph, uint32_t value, uint32_t left, struct sl_quantity *ret_quantity)
 {
         uint32_t maker = sl_graph_producer(graph, value), bytes = sl_quantity_bytes(graph, value, ret_quantity);
 
         if (bytes != SL_VALUE_NONE)
                 return bytes;
-        if (maker == SL_VALUE_NONE || !moves(graph->nodes[maker].op) || graph->nodes[maker].n_outputs != 1 ||
+        if (!left || maker == SL_VALUE_NONE || !moves(graph->nodes[maker].op) || graph->nodes[maker].n_outputs != 1 ||
                 sl_graph_only_user(graph, value) == SL_VALUE_NONE)
                 return SL_VALUE_NONE;
-        return find_moved(graph, graph->nodes[maker].inputs[0], ret_quantity);
+        return find_moved(graph, graph->nodes[maker].inputs[0], left - 1, ret_quantity);
 }
 
 /* The first mover reads the bytes themselves; the types of the others follow. */
@@ -147,7 +152,7 @@ static int quantize_moves(
         struct sl_quantity quantity;
         int r;
 
-        if (find_moved(graph, value, &quantity) == SL_VALUE_NONE)
+        if (find_moved(graph, value, MOVES_MAX, &quantity) == SL_VALUE_NONE)
                 return 0;
         *ret_done = true;
         r = move_bytes(graph, value, error);

@@ -60,8 +60,10 @@ static bool take_weights(
         p->weight_scales = data;
         p->n_weight_scales = sl_shape_elements(&graph->values[scales].tensor.shape);
         p->channels = w->tensor.shape.dims[channel_axis];
+        if (p->channels < 1)
+                return false;
         if (p->n_weight_scales == 1)
-                return p->channels > 0;
+                return true;
         axis = axis < 0 ? axis + w->tensor.shape.rank : axis;
         return axis == channel_axis && p->n_weight_scales == (uint64_t)p->channels;
 }

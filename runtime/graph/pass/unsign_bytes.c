@@ -10,6 +10,7 @@
 
 #define ZERO_INPUT 2
 #define SHIFT      128
+#define USERS_MAX  64
 
 static bool is_shiftable(const struct sl_graph *graph, const struct sl_node *node, uint32_t op)
 {
@@ -18,15 +19,17 @@ static bool is_shiftable(const struct sl_graph *graph, const struct sl_node *nod
         return node->op == op && sl_quantity_of(graph, node, &quantity) && quantity.dtype == SL_DTYPE_I8;
 }
 
-static bool all_users_dequantize(const struct sl_graph *graph, uint32_t bytes)
+/* The users, when all of them turn the bytes into floats and nobody outside sees them; 0: it is not so. */
+static uint32_t find_users(const struct sl_graph *graph, uint32_t bytes, uint32_t *ret_users)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                const struct sl_node *node = &graph->nodes[i];
+        uint32_t n = sl_graph_users(graph, bytes, ret_users, USERS_MAX);
 
-                if (!node->dead && sl_node_uses(node, bytes) && !is_shiftable(graph, node, SL_OP_DEQUANTIZE_LINEAR))
-                        return false;
-        }
-        return !sl_graph_is_output(graph, bytes);
+        if (n > USERS_MAX || sl_graph_is_output(graph, bytes))
+                return 0;
+        for (uint32_t i = 0; i < n; i++)
+                if (!is_shiftable(graph, &graph->nodes[ret_users[i]], SL_OP_DEQUANTIZE_LINEAR))
+                        return 0;
+        return n;
 }
 
 static int shift_zero(struct sl_graph *graph, uint32_t index)
@@ -48,14 +51,15 @@ static int shift_zero(struct sl_graph *graph, uint32_t index)
 
 static int unsign(struct sl_graph *graph, uint32_t index)
 {
-        uint32_t bytes = graph->nodes[index].outputs[0];
-        int r = shift_zero(graph, index);
+        uint32_t bytes = graph->nodes[index].outputs[0], users[USERS_MAX];
+        uint32_t n_users = find_users(graph, bytes, users);
+        int r = n_users ? shift_zero(graph, index) : 0;
 
-        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++)
-                if (!graph->nodes[i].dead && i != index && sl_node_uses(&graph->nodes[i], bytes))
-                        r = shift_zero(graph, i);
-        if (sl_attrs_find(&graph->nodes[index].attrs, SL_ATTR_OUTPUT_DTYPE))
-                sl_attrs_remove(&graph->nodes[index].attrs, SL_ATTR_OUTPUT_DTYPE);
+        if (!n_users)
+                return 0;
+        for (uint32_t i = 0; i < n_users && r == 0; i++)
+                r = shift_zero(graph, users[i]);
+        sl_attrs_remove(&graph->nodes[index].attrs, SL_ATTR_OUTPUT_DTYPE);
         graph->values[bytes].tensor.dtype = SL_DTYPE_U8;
         return r;
 }
@@ -64,9 +68,7 @@ int sl_pass_unsign_bytes(struct sl_graph *graph, struct sl_error *error)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
-                bool wanted = !node->dead && is_shiftable(graph, node, SL_OP_QUANTIZE_LINEAR) &&
-                              all_users_dequantize(graph, node->outputs[0]);
-                int r = wanted ? unsign(graph, i) : 0;
+                int r = !node->dead && is_shiftable(graph, node, SL_OP_QUANTIZE_LINEAR) ? unsign(graph, i) : 0;
 
                 if (r < 0)
                         return sl_error_set(error, -r, "node \"%s\": no memory for a zero point", graph->nodes[i].name);

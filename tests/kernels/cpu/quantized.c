@@ -84,6 +84,22 @@ Test(cpu_quantized, what_moves_and_adds_bytes_gives_what_the_reference_gives)
         case_check_all(sums, sizeof(sums) / sizeof(sums[0]));
 }
 
+static const char *const borders[] = {
+        "QuantizeLinear 2x7x9x5 scalar scalar:uint8 wide:90 positive",
+        "QuantizeLinear 2x7x9x5 scalar scalar:uint8 wide:90 positive nhwc",
+        "QuantizeLinear 2x7x9x5 1 1:int8 wide:90 positive",
+        "QuantizeLinear 3x5 scalar positive",
+        "QuantizeLinear 1x3x40x40 scalar scalar:uint8 wide:200 positive tonhwc fromnhwc",
+        "DequantizeLinear 2x7x9x5:uint8 scalar scalar:uint8 positive nhwc",
+        "DequantizeLinear 2x7x9x5:int8 scalar scalar:int8 positive",
+        "DequantizeLinear 2x7x9x5:int8 1 positive",
+};
+
+Test(cpu_quantized, floats_become_bytes_and_bytes_floats_as_the_reference_says)
+{
+        case_check_all(borders, sizeof(borders) / sizeof(borders[0]));
+}
+
 static const char *const halves[] = {
         "Conv 2x32x14x14:bfloat16 48x32x3x3:bfloat16 48:bfloat16 pads=1,1,1,1 packed nhwc +relu",
         "Conv 2x32x14x14:bfloat16 64x32x1x1:bfloat16 64:bfloat16 packed nhwc +residual +relu",
