@@ -289,6 +289,11 @@ void builder_attr_tensor(struct builder *b, Onnx__NodeProto *node, const char *n
         attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = tensor;
 }
 
+void builder_attr_graph(struct builder *b, Onnx__NodeProto *node, const char *name, struct builder *body)
+{
+        attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = &body->graph;
+}
+
 uint8_t *builder_pack(struct builder *b, size_t *ret_bytes)
 {
         uint8_t *bytes = builder_alloc(b, onnx__model_proto__get_packed_size(&b->model) + 1);

@@ -42,6 +42,9 @@ void builder_attr_ints(struct builder *b, Onnx__NodeProto *node, const char *nam
 void builder_attr_string(struct builder *b, Onnx__NodeProto *node, const char *name, const char *value);
 void builder_attr_tensor(struct builder *b, Onnx__NodeProto *node, const char *name, Onnx__TensorProto *tensor);
 
+/* A body, built as a model of its own that must outlive @b. */
+void builder_attr_graph(struct builder *b, Onnx__NodeProto *node, const char *name, struct builder *body);
+
 /* The packed file; freed with the builder. */
 uint8_t *builder_pack(struct builder *b, size_t *ret_bytes);
 

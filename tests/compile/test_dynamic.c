@@ -1,0 +1,341 @@
+/*
+ * Plans whose shapes, or whose paths, hang on the data of a request: what they make is what the reference evaluation makes, and
+ * what they take has limits.
+ */
+#include "base/error.h"
+#include "builder.h"
+#include "evaluate.h"
+#include "format.h"
+#include "lower.h"
+#include "pass.h"
+#include "plan.h"
+#include "ref/live.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define ROOM 1024
+
+struct model {
+        struct builder *b, *bodies[3];
+        struct sl_graph *graph;
+        struct sl_plan *plan;
+        struct sl_instance *instance;
+        struct sl_lower_options options;
+        struct sl_error error;
+};
+
+static int plan_fd(struct model *m)
+{
+        struct sl_lowered *lowered = NULL;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        cr_assert_eq(sl_lowered_new(m->graph, &m->options, &lowered, &m->error), 0, "%s", m->error.text);
+        cr_assert_eq(sl_lowered_write(lowered, fd, &m->error), 0, "%s", m->error.text);
+        sl_lowered_free(lowered);
+        return fd;
+}
+
+static void compile(struct model *m)
+{
+        int fd = plan_fd(m);
+
+        cr_assert_eq(sl_plan_open(fd, &m->plan, &m->error), 0, "%s", m->error.text);
+        cr_assert_eq(sl_instance_new(m->plan, 1, &m->instance, &m->error), 0, "%s", m->error.text);
+        close(fd);
+}
+
+static void import(struct model *m)
+{
+        sl_lower_options_init(&m->options);
+        m->graph = builder_import(m->b);
+        cr_assert_eq(sl_passes_run(m->graph, 0, &m->error), 0, "%s", m->error.text);
+}
+
+static void end(struct model *m)
+{
+        sl_instance_free(m->instance);
+        sl_plan_free(m->plan);
+        sl_graph_free(m->graph);
+        for (int i = 0; i < 3; i++)
+                builder_free(m->bodies[i]);
+        builder_free(m->b);
+}
+
+/* Runs the plan; output 0 goes to @ret_data, its shape to @ret_open. */
+static int run(struct model *m, const void *const *inputs, void *ret_data, struct sl_open_output *ret_open)
+{
+        *ret_open = (struct sl_open_output){.capacity_bytes = ROOM};
+        m->error.text[0] = 0;
+        return sl_instance_run_open(m->instance, 1, inputs, &ret_data, ret_open, &m->error);
+}
+
+/* The same from the reference evaluation must be there already in @got. */
+static void expect_as_evaluated(struct model *m, const void *const *inputs, const void *got, const struct sl_open_output *open)
+{
+        struct sl_pool pool = {.limit_bytes = 1 << 20};
+        struct sl_live output = {0};
+        struct sl_graph *special;
+
+        cr_assert_eq(sl_graph_specialise(m->graph, 1, &special, &m->error), 0, "%s", m->error.text);
+        cr_assert_eq(sl_graph_evaluate_open(special, inputs, &pool, &output, &m->error), 0, "%s", m->error.text);
+        cr_assert(sl_shape_equal(&output.tensor.shape, &open->shape));
+        cr_assert_arr_eq(output.data, got, sl_tensor_bytes(&output.tensor));
+        sl_live_drop(&pool, &output);
+        cr_assert_eq(pool.used_bytes, 0u);
+        sl_graph_free(special);
+}
+
+/*
+ * y = a Loop of n rounds over v, which is x at first: in rounds below 2 v stays, then x is added to it, and each time x is put
+ * behind. The If inside reads x of the outermost graph and v of the Loop's body.
+ */
+static void build_nested(struct model *m)
+{
+        struct builder *then = builder_new(16), *other = builder_new(16), *body = builder_new(16), *b = builder_new(16);
+        Onnx__NodeProto *node;
+
+        *m = (struct model){.b = b, .bodies = {then, other, body}};
+        builder_node(then, "Identity", "v", "kept");
+        builder_output(then, "kept");
+        builder_node(other, "ReduceSum", "x", "sum");
+        builder_node(other, "Add", "v,sum", "added");
+        builder_output(other, "added");
+        builder_input(body, "i", SL_DTYPE_I64, DIMS());
+        builder_input(body, "go", SL_DTYPE_BOOL, DIMS());
+        builder_input(body, "v", SL_DTYPE_F32, DIMS(-1));
+        builder_ints(body, "two", DIMS(), (int64_t[]){2});
+        builder_node(body, "Less", "i,two", "early");
+        node = builder_node(body, "If", "early", "w");
+        builder_attr_graph(body, node, "then_branch", then);
+        builder_attr_graph(body, node, "else_branch", other);
+        node = builder_node(body, "Concat", "w,x", "longer");
+        builder_attr_int(body, node, "axis", 0);
+        builder_node(body, "Identity", "go", "goes_on");
+        builder_output(body, "goes_on");
+        builder_output(body, "longer");
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(2));
+        builder_input(b, "n", SL_DTYPE_I64, DIMS());
+        node = builder_node(b, "Loop", "n,,x", "y");
+        builder_attr_graph(b, node, "body", body);
+        builder_output(b, "y");
+        import(m);
+}
+
+Test(dynamic, bodies_read_the_graphs_around_them_and_carry_what_grows)
+{
+        static const float wanted[] = {4, 5, 4, 5, 4, 5, 1, 2};
+        float x[2] = {1, 2}, y[ROOM / 4];
+        int64_t n = 3;
+        const void *inputs[] = {x, &n};
+        struct sl_open_output open;
+        struct model m;
+
+        build_nested(&m);
+        compile(&m);
+        cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+        cr_assert_eq(open.shape.dims[0], 8);
+        cr_assert_arr_eq(y, wanted, sizeof(wanted));
+        expect_as_evaluated(&m, inputs, y, &open);
+        end(&m);
+}
+
+/* A loop without a round hands on memory of the caller, which the plan copies. */
+Test(dynamic, no_round_at_all_leaves_what_is_carried)
+{
+        float x[2] = {1, 2}, y[ROOM / 4];
+        int64_t n = 0;
+        const void *inputs[] = {x, &n};
+        struct sl_open_output open;
+        struct model m;
+
+        build_nested(&m);
+        compile(&m);
+        cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+        cr_assert_eq(open.shape.dims[0], 2);
+        cr_assert_arr_eq(y, x, sizeof(x));
+        end(&m);
+}
+
+Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
+{
+        float x[2] = {1, 2}, y[ROOM / 4];
+        int64_t n = 1 << 20;
+        const void *inputs[] = {x, &n};
+        struct sl_open_output open;
+        struct model m;
+
+        build_nested(&m);
+        m.options.dynamic_bytes_max = 1 << 16;
+        m.options.dynamic_steps_max = 50;
+        compile(&m);
+        cr_assert_eq(run(&m, inputs, y, &open), -E2BIG);
+        cr_assert(strstr(m.error.text, "limit of steps"), "%s", m.error.text);
+        /* The instance is as good as before. */
+        n = 1;
+        cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+        cr_assert_eq(open.shape.dims[0], 4);
+        sl_instance_free(m.instance);
+        sl_plan_free(m.plan);
+        m.options.dynamic_steps_max = 1 << 30;
+        compile(&m);
+        n = 1 << 20;
+        cr_assert_eq(run(&m, inputs, y, &open), -ENOMEM);
+        cr_assert(strstr(m.error.text, "65536 bytes"), "%s", m.error.text);
+        end(&m);
+}
+
+Test(dynamic, an_output_that_does_not_fit_is_not_written)
+{
+        float x[2] = {1, 2}, y[ROOM / 4] = {0};
+        int64_t n = 200;
+        const void *inputs[] = {x, &n};
+        struct sl_open_output open;
+        struct model m;
+
+        build_nested(&m);
+        compile(&m);
+        cr_assert_eq(run(&m, inputs, y, &open), -EMSGSIZE);
+        cr_assert_eq(open.shape.dims[0], 402);
+        cr_assert_eq(y[0], 0);
+        end(&m);
+}
+
+/* The branch that is taken is known while the file is read: its nodes are the graph's own. */
+Test(dynamic, an_if_of_a_constant_is_no_node)
+{
+        struct builder *then = builder_new(16), *other = builder_new(16), *b = builder_new(16);
+        struct model m = {.b = b, .bodies = {then, other}};
+        Onnx__NodeProto *node;
+
+        builder_node(then, "Neg", "x", "t");
+        builder_output(then, "t");
+        builder_node(other, "Abs", "x", "e");
+        builder_output(other, "e");
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2));
+        builder_ints(b, "rank", DIMS(), (int64_t[]){2});
+        builder_ints(b, "two", DIMS(), (int64_t[]){2});
+        builder_node(b, "Equal", "rank,two", "same");
+        node = builder_node(b, "If", "same", "y");
+        builder_attr_graph(b, node, "then_branch", then);
+        builder_attr_graph(b, node, "else_branch", other);
+        builder_output(b, "y");
+        import(&m);
+        cr_assert_eq(count_ops(m.graph, SL_OP_IF), 0);
+        cr_assert_eq(count_ops(m.graph, SL_OP_NEG), 1);
+        cr_assert_eq(count_ops(m.graph, SL_OP_ABS), 0);
+        compile(&m);
+        cr_assert(!sl_plan_is_dynamic(m.plan));
+        cr_assert(sl_plan_info(m.plan)->batchable);
+        end(&m);
+}
+
+static void seal_checksum(uint8_t *bytes, uint64_t n_bytes)
+{
+        struct sl_plan_header *header = (void *)bytes;
+
+        header->checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, n_bytes - SL_PLAN_CHECKED_FROM);
+}
+
+static int open_bytes(const uint8_t *bytes, uint64_t n_bytes, struct sl_plan **ret_plan)
+{
+        int fd = memfd_create("forged", MFD_CLOEXEC), r;
+
+        cr_assert_eq(write(fd, bytes, n_bytes), (ssize_t)n_bytes);
+        r = sl_plan_open(fd, ret_plan, NULL);
+        close(fd);
+        return r;
+}
+
+static void try_forged(const uint8_t *bytes, uint64_t n_bytes)
+{
+        static uint8_t y[1 << 16];
+        float x[2] = {1, 2};
+        int64_t n = 3;
+        const void *inputs[SL_PLAN_PORTS_MAX] = {x, &n};
+        void *outputs[SL_PLAN_PORTS_MAX] = {y};
+        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {{.capacity_bytes = ROOM}};
+        struct sl_plan *plan = NULL;
+        struct sl_instance *instance = NULL;
+
+        if (open_bytes(bytes, n_bytes, &plan) < 0)
+                return;
+        if (sl_plan_info(plan)->n_inputs == 2 && sl_plan_info(plan)->n_outputs == 1 &&
+                sl_plan_info(plan)->inputs[0].shape.dims[0] == 2 && sl_plan_info(plan)->inputs[0].dtype == SL_DTYPE_F32 &&
+                sl_plan_info(plan)->inputs[1].shape.rank == 0 && sl_instance_new(plan, 1, &instance, NULL) == 0)
+                (void)sl_instance_run_open(instance, 1, inputs, outputs, open, NULL);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(dynamic, a_forged_plan_is_refused_or_runs_within_its_memory)
+{
+        struct model m;
+        struct stat status;
+        uint8_t *bytes;
+        uint64_t state = 7, n_bytes;
+        int fd;
+
+        build_nested(&m);
+        m.options.dynamic_bytes_max = 1 << 16;
+        m.options.dynamic_steps_max = 1000;
+        fd = plan_fd(&m);
+        cr_assert_eq(fstat(fd, &status), 0);
+        n_bytes = (uint64_t)status.st_size;
+        bytes = malloc(n_bytes);
+        cr_assert_eq(pread(fd, bytes, n_bytes, 0), (ssize_t)n_bytes);
+        for (int i = 0; i < 3000; i++) {
+                const struct sl_plan_header *header = (const void *)bytes;
+                uint64_t first = header->sections[SL_PLAN_SECTION_PROGRAMS].offset, at;
+                uint8_t before;
+
+                state = state * 6364136223846793005ull + 1442695040888963407ull;
+                at = first + (state >> 33) % (n_bytes - first);
+                before = bytes[at];
+                bytes[at] = (uint8_t)(i % 2 ? before ^ (1u << (state >> 20) % 8) : (state >> 12) % 4);
+                seal_checksum(bytes, n_bytes);
+                try_forged(bytes, n_bytes);
+                bytes[at] = before;
+        }
+        free(bytes);
+        close(fd);
+        end(&m);
+}
+
+/* The steps of programs that would run themselves, or bodies that are too deep. */
+Test(dynamic, a_body_that_runs_itself_is_refused)
+{
+        struct sl_plan *plan = NULL;
+        struct model m;
+        struct stat status;
+        uint8_t *bytes;
+        int fd;
+
+        build_nested(&m);
+        fd = plan_fd(&m);
+        cr_assert_eq(fstat(fd, &status), 0);
+        bytes = malloc((size_t)status.st_size);
+        cr_assert_eq(pread(fd, bytes, (size_t)status.st_size, 0), status.st_size);
+
+        const struct sl_plan_header *header = (const void *)bytes;
+        struct sl_plan_step *steps = (void *)(bytes + header->sections[SL_PLAN_SECTION_STEPS].offset);
+        uint32_t found = 0;
+
+        for (uint64_t i = 0; i < header->sections[SL_PLAN_SECTION_STEPS].count; i++)
+                if (steps[i].op == SL_OP_IF) {
+                        steps[i].first_body = 1;
+                        found++;
+                }
+        cr_assert_eq(found, 1u);
+        seal_checksum(bytes, (uint64_t)status.st_size);
+        cr_assert_eq(open_bytes(bytes, (uint64_t)status.st_size, &plan), -EBADMSG);
+        free(bytes);
+        close(fd);
+        end(&m);
+}
