@@ -487,8 +487,12 @@ int sl_export_onnx(struct sl_graph *graph, const struct sl_export_property *prop
         size_t *ret_bytes, struct sl_error *error)
 {
         struct exporter e = {.graph = graph, .out = ONNX__GRAPH_PROTO__INIT};
-        int r = name_values(&e);
+        int r = sl_graph_has_bodies(graph) ? sl_error_set(error, ENOTSUP, "a graph with an If, a Loop or a Scan is not written")
+                                           : 0;
 
+        if (r < 0)
+                return r;
+        r = name_values(&e);
         /* A MatMul may become two nodes. */
         e.out.node = allocate(&e, 2ull * graph->n_nodes * sizeof(*e.out.node));
         e.out.name = graph->name;

@@ -156,21 +156,13 @@ static int widen_attrs(struct sl_graph *graph)
         return r;
 }
 
-/* Their values would have to be widened with those around them. */
-static bool has_bodies(const struct sl_graph *graph)
-{
-        for (uint32_t i = 0; i < graph->n_nodes; i++)
-                if (!graph->nodes[i].dead && graph->nodes[i].n_bodies)
-                        return true;
-        return false;
-}
-
 int sl_graph_widen(struct sl_graph *graph, struct sl_error *error)
 {
         uint32_t n_nodes = graph->n_nodes, n_values = graph->n_values;
         int r;
 
-        if (!computes_in_half(graph) || has_bodies(graph))
+        /* Bodies keep their types, and what goes into them with it. */
+        if (!computes_in_half(graph) || sl_graph_has_bodies(graph))
                 return 0;
         r = widen_attrs(graph);
         if (r == 0)
