@@ -12,6 +12,9 @@
 
 #define ALIGNMENT 64
 
+/* Room for an output whose shape hangs on the data. */
+#define OPEN_BYTES (1u << 20)
+
 static struct sl_shape shape_of(const struct sl_port *port, uint32_t samples)
 {
         struct sl_shape shape = port->shape;
@@ -25,7 +28,7 @@ uint64_t sl_port_bytes(const struct sl_port *port)
 {
         struct sl_tensor tensor = {.dtype = port->dtype, .shape = shape_of(port, 1)};
 
-        return sl_tensor_bytes(&tensor);
+        return sl_port_is_open(port) ? OPEN_BYTES : sl_tensor_bytes(&tensor);
 }
 
 static int make(const struct sl_port *port, uint32_t samples, void **ret_data, struct sl_error *error)
@@ -44,9 +47,12 @@ static int make(const struct sl_port *port, uint32_t samples, void **ret_data, s
 
 int sl_ports_init(struct sl_ports *ports, const struct sl_plan_info *info, uint32_t samples, struct sl_error *error)
 {
-        int r = 0;
+        int r;
 
-        *ports = (struct sl_ports){.info = info, .samples = samples};
+        *ports = (struct sl_ports){.info = info, .samples = samples, .open = calloc(SL_PLAN_PORTS_MAX, sizeof(*ports->open))};
+        r = ports->open ? 0 : sl_error_set(error, ENOMEM, "no memory for %d shapes", SL_PLAN_PORTS_MAX);
+        for (uint32_t i = 0; r == 0 && i < info->n_outputs; i++)
+                ports->open[i].capacity_bytes = OPEN_BYTES;
         for (uint32_t i = 0; r == 0 && i < info->n_inputs; i++)
                 r = make(&info->inputs[i], samples, &ports->inputs[i], error);
         for (uint32_t i = 0; r == 0 && i < info->n_outputs; i++)
@@ -62,6 +68,7 @@ void sl_ports_deinit(struct sl_ports *ports)
                 free(ports->inputs[i]);
                 free(ports->outputs[i]);
         }
+        free(ports->open);
         *ports = (struct sl_ports){0};
 }
 
@@ -134,12 +141,17 @@ int sl_ports_write(const struct sl_ports *ports, const char *folder, struct json
         int r = 0;
 
         for (uint32_t i = 0; r == 0 && i < ports->info->n_outputs; i++) {
-                const struct sl_port *port = &ports->info->outputs[i];
+                struct sl_port port = ports->info->outputs[i];
                 char path[4096];
 
+                if (sl_port_is_open(&port)) {
+                        port.shape = ports->open[i].shape;
+                        port.batch_axis = SL_PORT_NO_BATCH;
+                }
                 snprintf(path, sizeof(path), "%s/%u.raw", folder, i);
-                r = write_file(path, ports->outputs[i], sl_port_bytes(port) * ports->samples, error);
-                json_array_append_new(list, describe(port, ports->samples, path));
+                r = write_file(path, ports->outputs[i],
+                        sl_port_bytes(&port) * (port.batch_axis == SL_PORT_NO_BATCH ? 1 : ports->samples), error);
+                json_array_append_new(list, describe(&port, ports->samples, path));
         }
         if (r == 0)
                 *ret_list = list;

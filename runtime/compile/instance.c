@@ -340,13 +340,14 @@ int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns)
 {
         const struct program *program = find_program(instance, batch);
+        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
         uint64_t before;
         int r = 0;
 
         if (!program)
                 return -EINVAL;
         put_buffers(program, inputs, outputs);
-        sl_interpreter_begin(&instance->interpreter, program->source, inputs, outputs, NULL, NULL);
+        sl_interpreter_begin(&instance->interpreter, program->source, inputs, outputs, open, NULL);
         before = sl_clock_ns();
         for (uint32_t i = 0; i < program->n_steps && r == 0; i++) {
                 r = run_step(instance, &program->steps[i]);

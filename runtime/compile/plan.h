@@ -124,7 +124,7 @@ struct sl_open_output {
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);
 
-/* The same, with the time that each of the sl_plan_steps() took, for profiles. It allocates nothing either. */
+/* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles. It allocates nothing either. */
 int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns);
 
