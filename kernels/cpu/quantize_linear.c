@@ -2,7 +2,9 @@
  * QuantizeLinear and DequantizeLinear of float32 with one scale for the whole tensor, in any layout. The scale and the zero point
  * are read at launch. A quotient is a true division, so that ties fall as they do elsewhere.
  */
+#include "cpu/isa.h"
 #include "cpu/operator.h"
+#include "cpu/quantize_avx512.h"
 
 #include <math.h>
 
@@ -75,7 +77,10 @@ static int quantize_run(const void *state, const struct sl_binding *binding)
         const struct scaling *s = state;
         float scale = *(const float *)binding->inputs[1], zero = read_zero(s, binding);
 
-        if (s->byte_dtype == SL_DTYPE_I8)
+        if (sl_cpu_has_avx512())
+                sl_quantize_avx512(s->elements, binding->outputs[0], binding->inputs[0], scale, (int32_t)zero,
+                        s->byte_dtype == SL_DTYPE_I8 ? INT8_MIN : 0);
+        else if (s->byte_dtype == SL_DTYPE_I8)
                 quantize_i8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);
         else
                 quantize_u8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);

@@ -1,0 +1,8 @@
+/* Rows of floats to bytes on processors that sl_cpu_has_avx512() says yes of. Pure; any thread. */
+#pragma once
+
+#include <stdint.h>
+
+/* The nearest of x / scale, ties to even, plus @zero, within [@low, @low + 255]; a NaN becomes 0. The low byte of each is stored.
+ */
+void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x, float scale, int32_t zero, int32_t low);
