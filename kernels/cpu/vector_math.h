@@ -33,15 +33,17 @@ static inline float sl_float_max(float a, float b)
 static inline float sl_float_scale(float x, float magic)
 {
         int32_t bits, half;
+        uint32_t upper, lower;
         float first, second;
 
         memcpy(&bits, &magic, sizeof(bits));
         bits -= 0x4b400000;
         half = bits >> 1;
-        bits = (bits - half + 127) * (1 << 23);
-        half = (half + 127) * (1 << 23);
-        memcpy(&first, &half, sizeof(first));
-        memcpy(&second, &bits, sizeof(second));
+        /* Of a NaN these are any bits at all, and the product a NaN. */
+        upper = (uint32_t)(bits - half + 127) << 23;
+        lower = (uint32_t)(half + 127) << 23;
+        memcpy(&first, &lower, sizeof(first));
+        memcpy(&second, &upper, sizeof(second));
         return x * first * second;
 }
 
