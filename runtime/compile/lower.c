@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cpu/threads.h"
 #include "graph.h"
 #include "ladder.h"
 #include "narrow.h"
@@ -153,6 +154,8 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
 
         if (!lowered)
                 return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*lowered));
+        /* The library packs weights for as many threads as the calling thread may use: workers use one. */
+        sl_cpu_use_one_thread();
         lowered->options = *options;
         /* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
         r = sl_ladder_choose(graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, error);

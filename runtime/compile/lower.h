@@ -35,16 +35,17 @@ struct sl_lowered {
 
 /*
  * @graph: imported and rewritten by the passes; must outlive the result.
- * Return: 0; -EINVAL, -ENOTSUP, -E2BIG, -EOVERFLOW, -ENOMEM; the text names the batch size and the node, or the limit.
+ * Sets the calling thread's OpenMP thread count to one. Return: 0; -EINVAL, -ENOTSUP, -E2BIG, -EOVERFLOW, -ENOMEM; the text names
+ * the batch size and the node, or the limit.
  */
 int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
         struct sl_error *error);
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*
- * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 (also where the file says
- * that it is that variant) narrows the graph; int8 asks for a file whose operators are quantized.
- * Return: 0; -ENOTSUP nothing is quantized; what the passes say.
+ * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 (also where the file
+ * says that it is that variant) narrows the graph; int8 asks for a file whose operators are quantized. Return: 0; -ENOTSUP nothing
+ * is quantized; what the passes say.
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
 

@@ -63,6 +63,20 @@ static int allocate_results(struct sl_trial *trial)
         return 0;
 }
 
+/* What hangs on data cannot be tried without them. */
+static bool is_static(const struct sl_node_desc *node)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                if (node->inputs[i].dtype != SL_DTYPE_NONE && !sl_shape_is_static(&node->inputs[i].shape))
+                        return false;
+        }
+        for (uint32_t i = 0; i < node->n_outputs; i++) {
+                if (node->outputs[i].dtype != SL_DTYPE_NONE && !sl_shape_is_static(&node->outputs[i].shape))
+                        return false;
+        }
+        return true;
+}
+
 int sl_trial_new(const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants,
         struct sl_trial **ret_trial, struct sl_error *error)
 {
@@ -71,6 +85,8 @@ int sl_trial_new(const struct sl_backend *backend, const struct sl_node_desc *no
 
         if (!trial)
                 return -ENOMEM;
+        if (!is_static(node))
+                return -ENOTSUP;
         trial->backend = backend;
         trial->node = *node;
         for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)

@@ -67,15 +67,19 @@ static void run(const struct sl_plan *plan)
 {
         const struct sl_plan_info *info = sl_plan_info(plan);
         void *inputs[SL_PLAN_PORTS_MAX] = {NULL}, *outputs[SL_PLAN_PORTS_MAX] = {NULL};
+        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {{0}};
         struct sl_instance *instance = NULL;
         bool ready = info->multiply_adds <= MULTIPLY_ADDS_MAX && sl_instance_new(plan, 1, &instance, NULL) == 0;
 
         for (uint32_t i = 0; i < info->n_inputs && ready; i++)
                 ready = (inputs[i] = port_new(&info->inputs[i])) != NULL;
-        for (uint32_t i = 0; i < info->n_outputs && ready; i++)
-                ready = (outputs[i] = port_new(&info->outputs[i])) != NULL;
+        for (uint32_t i = 0; i < info->n_outputs && ready; i++) {
+                open[i].capacity_bytes = PORT_BYTES;
+                outputs[i] = sl_port_is_open(&info->outputs[i]) ? aligned_alloc(64, PORT_BYTES) : port_new(&info->outputs[i]);
+                ready = outputs[i] != NULL;
+        }
         if (ready)
-                (void)sl_instance_run(instance, 1, (const void *const *)inputs, outputs);
+                (void)sl_instance_run_open(instance, 1, (const void *const *)inputs, outputs, open, NULL);
         for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX; i++) {
                 free(inputs[i]);
                 free(outputs[i]);
