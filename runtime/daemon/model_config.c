@@ -52,6 +52,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
         SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_requests), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),           \
+                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),                                                             \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -138,6 +139,21 @@ static int apply_lowering(const struct reading *reading, const struct sl_model_t
         SL_LOWER_OPTIONS(X)
 #undef X
         return result;
+}
+
+static int apply_prepared(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        struct sl_error cause;
+
+        if (texts->prepared_shapes_count > SL_PREPARED_MAX || texts->prepared_shapes_count > config->shapes_max)
+                return bad(reading, "prepared_shapes", "%u combinations, the limit is %u, and shapes_max is %u",
+                        texts->prepared_shapes_count, SL_PREPARED_MAX, config->shapes_max);
+        for (uint32_t i = 0; i < texts->prepared_shapes_count; i++)
+                if (sl_dim_sizes_parse(texts->prepared_shapes[i], &config->prepared[i], &cause) < 0)
+                        return bad(reading, "prepared_shapes", "%s", cause.text);
+        if (texts->prepared_shapes)
+                config->n_prepared = texts->prepared_shapes_count;
+        return 0;
 }
 
 static int apply_specific(const struct reading *reading, const struct sl_version_texts *texts, struct sl_version_policy *policy)
@@ -269,6 +285,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
 
         if (result == 0)
                 result = apply_lowering(&reading, texts, config);
+        if (result == 0)
+                result = apply_prepared(&reading, texts, config);
         if (result == 0)
                 result = apply_versions(&reading, texts->version_policy, config);
         if (result == 0)

@@ -9,6 +9,7 @@
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_requests: 3            # runs of each worker before the model is ready
  *     shapes: [sequence=128]        # sizes of open dimensions of its inputs; without them each request brings its own
+ *     prepared_shapes: ["sequence=64", "sequence=128"]  # such combinations that are compiled before anybody asks
  *     shapes_max: 16                # of those that requests bring: so many combinations are kept compiled
  *     without_passes: [fuse-bias]   # the one of them that is a list
  *     version_policy: {latest: 1}   # or {all: true}, or {specific: [1, 3]}
@@ -49,6 +50,8 @@ struct sl_model_config {
         struct sl_lower_options lowering;
         uint32_t instances, segment_samples, samples_max, queue_requests, warmup_requests, shapes_max;
         struct sl_version_policy version_policy;
+        uint32_t n_prepared;
+        struct sl_dim_sizes prepared[SL_PREPARED_MAX];
 
         bool is_ensemble;
         uint32_t rule; /* enum sl_rule */
@@ -99,6 +102,8 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests, *shapes_max;
+        char **prepared_shapes;
+        uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;
         struct sl_ensemble_texts *ensemble; /* not among the defaults */
 };

@@ -140,6 +140,7 @@ static uint64_t stamp_of(const struct served *served)
                 stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
                 stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
         }
+        stamp = mix(stamp, config->prepared, config->n_prepared * sizeof(config->prepared[0]));
         return served->path ? mix_file(mix(stamp, served->path, strlen(served->path)), served->path) : stamp;
 }
 
@@ -166,6 +167,8 @@ static void fill_spec(struct served *served, int64_t version)
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };
+        served->spec.n_prepared = config->n_prepared;
+        memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
 }
 
 /* @path NULL: an ensemble. */

@@ -151,6 +151,7 @@ static void clear_entry(struct sl_registry *r, struct sl_served *entry)
 }
 
 static void withdraw_shapes(struct sl_registry *r, const struct sl_served *open);
+static void prepare_shapes(struct sl_registry *r, struct sl_served *open);
 
 static void withdraw(struct sl_registry *r, struct sl_served *entry)
 {
@@ -378,6 +379,8 @@ static int serve_model(struct sl_registry *r, struct sl_served *entry, struct sl
                 withdraw(r, entry);
                 return 0;
         }
+        if (model->info->n_symbols)
+                prepare_shapes(r, entry);
         rebuild_ensembles(r, entry->own.name);
         answer(r, entry, 0, replaced ? "replaced" : "ready");
         return 0;
@@ -573,6 +576,7 @@ static int specify_shape(
                         error, ENAMETOOLONG, "a name with its sizes is longer than %u characters", SL_MODEL_NAME_BYTES - 1);
         *ret_spec = open->own.spec;
         ret_spec->name = name;
+        ret_spec->n_prepared = 0;
         for (uint32_t i = 0; i < info->n_symbols && result == 0; i++) {
                 result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
                 ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];
@@ -599,6 +603,34 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         entry->open = open->index;
         memcpy(entry->sizes, sizes, sizeof(entry->sizes));
         return 0;
+}
+
+/* In the order of the symbols. Return: 0; -EINVAL a symbol has no size. */
+static int order_sizes(
+        const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t *ret_sizes, struct sl_error *error)
+{
+        memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
+        for (uint32_t i = 0; i < info->n_symbols; i++) {
+                ret_sizes[i] = sl_dim_sizes_find(named, info->symbols[i]);
+                if (!ret_sizes[i])
+                        return sl_error_set(error, EINVAL, "prepared_shapes: dimension \"%s\" has no size", info->symbols[i]);
+        }
+        return 0;
+}
+
+/* Whoever advances the registry starts what is wanted here. */
+static void prepare_shapes(struct sl_registry *r, struct sl_served *open)
+{
+        for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
+                int64_t sizes[SL_SYMBOLS_MAX];
+                struct sl_error error;
+                int result = order_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
+
+                if (result == 0)
+                        result = want_shape(r, open, sizes, &error);
+                if (result < 0)
+                        report(r, 1, "shape-not-loaded", open, error.text);
+        }
 }
 
 static struct sl_served *open_entry(struct sl_registry *r, const struct sl_ensemble *ensemble)

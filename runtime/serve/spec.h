@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
-#define SL_MEMBERS_MAX 32
-#define SL_SHAPES_MAX  64 /* combinations of sizes of one model with open dimensions */
+#define SL_MEMBERS_MAX  32
+#define SL_PREPARED_MAX 8
+#define SL_SHAPES_MAX   64 /* combinations of sizes of one model with open dimensions */
 
 /* How the members' predictions become one (ensemble paper, section II.C.2). */
 #define SL_RULES(X)                                                                                                                \
@@ -37,6 +38,8 @@ struct sl_model_spec {
         struct sl_lower_options lowering;
         uint32_t workers;    /* data-parallel instances */
         uint32_t warmup;     /* runs per instance before it is ready */
+        uint32_t n_prepared; /* combinations of sizes that are ready before anybody asks */
+        struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
 
         /* An ensemble: */

@@ -237,3 +237,19 @@ Test(shapes, requests_that_wait_end_with_the_model, .timeout = 60)
         cr_assert_eq(done.status, -ECANCELED);
         end(&s);
 }
+
+Test(shapes, prepared_sizes_are_ready_before_anybody_asks, .timeout = 60)
+{
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        s.service.specs[1].n_prepared = 2;
+        cr_assert_eq(sl_dim_sizes_parse("M=6", &s.service.specs[1].prepared[0], NULL), 0);
+        cr_assert_eq(sl_dim_sizes_parse("K=6", &s.service.specs[1].prepared[1], NULL), 0);
+        start(&s);
+        cr_assert(strstr(s.service.log, "model-ready model=\"open[6]\""), "%s", s.service.log);
+        cr_assert(strstr(s.service.log, "shape-not-loaded"), "%s", s.service.log);
+        cr_assert_eq(infer(&s, 1, 6, &done), 0, "%s", s.service.log);
+        end(&s);
+}
