@@ -1,6 +1,7 @@
 #include "dispatcher_state.h"
 
 #include "route.h"
+#include "shapes.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -38,13 +39,24 @@ static void retire(struct sl_dispatcher *d, uint32_t index)
         d->unsettled = true;
 }
 
+/* What waited for just these sizes. */
+static void readmit(struct sl_dispatcher *d, struct sl_shape_slot *slot, struct sl_ensemble *ensemble)
+{
+        while (slot && slot->first) {
+                struct sl_request *request = slot->first;
+
+                sl_shapes_unpark(request);
+                sl_intake_again(d, request, ensemble);
+        }
+}
+
 static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
 {
         retire(d, ensemble->index);
         ensemble->next = d->ensembles;
         d->ensembles = ensemble;
         d->served[ensemble->index] = ensemble;
-        sl_route_attach(d, ensemble);
+        readmit(d, sl_route_attach(d, ensemble), ensemble);
 }
 
 static bool overlap(const cpu_set_t *a, const cpu_set_t *b)

@@ -7,6 +7,7 @@
 #include "ensemble.h"
 #include "loader.h"
 #include "served.h"
+#include "shape_spec.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -554,44 +555,12 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 
 /* ---- sizes of open dimensions ---- */
 
-/* "bert[128]", "detector[480x640]". Return: 0; -ENAMETOOLONG. */
-static int name_shape(const struct sl_served *open, const struct sl_plan_info *info, const int64_t *sizes, char *ret_name)
-{
-        size_t used = (size_t)snprintf(ret_name, SL_MODEL_NAME_BYTES, "%s", open->own.name);
-
-        for (uint32_t i = 0; i < info->n_symbols && used < SL_MODEL_NAME_BYTES; i++)
-                used += (size_t)snprintf(ret_name + used, SL_MODEL_NAME_BYTES - used, "%s%lld", i ? "x" : "[", (long long)sizes[i]);
-        return used + 1 < SL_MODEL_NAME_BYTES ? (strcat(ret_name, "]"), 0) : -ENAMETOOLONG;
-}
-
-/* The open model's specification with sizes, under a name and a stamp of its own. */
-static int specify_shape(
-        const struct sl_served *open, const int64_t *sizes, char *name, struct sl_model_spec *ret_spec, struct sl_error *error)
-{
-        const struct sl_plan_info *info = open->model->info;
-        int result = name_shape(open, info, sizes, name);
-
-        if (result < 0)
-                return sl_error_set(
-                        error, ENAMETOOLONG, "a name with its sizes is longer than %u characters", SL_MODEL_NAME_BYTES - 1);
-        *ret_spec = open->own.spec;
-        ret_spec->name = name;
-        ret_spec->n_prepared = 0;
-        for (uint32_t i = 0; i < info->n_symbols && result == 0; i++) {
-                result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
-                ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];
-        }
-        return result < 0 ? sl_error_set(
-                                    error, -result, "dimension sizes beside those of the option shapes: at most %d", SL_SYMBOLS_MAX)
-                          : 0;
-}
-
 static int want_shape(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
 {
         struct sl_model_spec spec;
         struct sl_served *entry;
         char name[SL_MODEL_NAME_BYTES];
-        int result = specify_shape(open, sizes, name, &spec, error);
+        int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
 
         if (result == 0)
                 result = want(r, &spec, false, &entry, error);
@@ -605,26 +574,13 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         return 0;
 }
 
-/* In the order of the symbols. Return: 0; -EINVAL a symbol has no size. */
-static int order_sizes(
-        const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t *ret_sizes, struct sl_error *error)
-{
-        memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
-        for (uint32_t i = 0; i < info->n_symbols; i++) {
-                ret_sizes[i] = sl_dim_sizes_find(named, info->symbols[i]);
-                if (!ret_sizes[i])
-                        return sl_error_set(error, EINVAL, "prepared_shapes: dimension \"%s\" has no size", info->symbols[i]);
-        }
-        return 0;
-}
-
 /* Whoever advances the registry starts what is wanted here. */
 static void prepare_shapes(struct sl_registry *r, struct sl_served *open)
 {
         for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
                 int64_t sizes[SL_SYMBOLS_MAX];
                 struct sl_error error;
-                int result = order_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
+                int result = sl_shape_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
 
                 if (result == 0)
                         result = want_shape(r, open, sizes, &error);

@@ -69,27 +69,22 @@ static void end_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, int3
         }
 }
 
-void sl_route_attach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
+struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
 {
         struct sl_ensemble *open = ensemble->is_shape ? open_at(d, ensemble->open_index) : NULL;
         struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, ensemble->sizes) : NULL;
 
         if (!open || (!slot && !(slot = sl_shapes_room(open->shapes))))
-                return;
+                return NULL;
         if (slot->state == SL_SHAPE_READY && slot->ensemble != ensemble)
-                return; /* it can be asked for by its own name */
+                return NULL; /* it can be asked for by its own name */
         d->shapes_loading -= slot->state == SL_SHAPE_LOADING;
         slot->state = SL_SHAPE_READY;
         slot->ensemble = ensemble;
         memcpy(slot->sizes, ensemble->sizes, sizeof(slot->sizes));
         sl_shapes_touch(open->shapes, slot);
         ensemble->attached = true;
-        while (slot->first) {
-                struct sl_request *request = slot->first;
-
-                sl_shapes_unpark(request);
-                sl_intake_again(d, request, ensemble);
-        }
+        return slot;
 }
 
 void sl_route_detach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)

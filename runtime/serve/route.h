@@ -15,8 +15,11 @@ struct sl_shape_slot;
 int sl_route(struct sl_dispatcher *dispatcher, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
         struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);
 
-/* @ensemble serves from now on: if it is for sizes of an open one, that one's requests go there. */
-void sl_route_attach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+/*
+ * @ensemble serves from now on: if it is for sizes of an open one, that one's requests go there. Return: its slot, in which
+ * requests may be parked that have to be admitted again; NULL when nobody comes that way.
+ */
+struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
 
 /* @ensemble takes no new requests: it leaves its slot; if it is open, what waits in its slots ends. */
 void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);

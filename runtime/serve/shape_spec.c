@@ -1,0 +1,49 @@
+#include "shape_spec.h"
+
+#include "base/error.h"
+#include "plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "bert[128]", "detector[480x640]". Return: 0; -ENAMETOOLONG. */
+static int name_shape(const char *open, const struct sl_plan_info *info, const int64_t *sizes, char *ret_name)
+{
+        size_t used = (size_t)snprintf(ret_name, SL_MODEL_NAME_BYTES, "%s", open);
+
+        for (uint32_t i = 0; i < info->n_symbols && used < SL_MODEL_NAME_BYTES; i++)
+                used += (size_t)snprintf(ret_name + used, SL_MODEL_NAME_BYTES - used, "%s%lld", i ? "x" : "[", (long long)sizes[i]);
+        return used + 1 < SL_MODEL_NAME_BYTES ? (strcat(ret_name, "]"), 0) : -ENAMETOOLONG;
+}
+
+int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *info, const int64_t sizes[SL_SYMBOLS_MAX],
+        char name[SL_MODEL_NAME_BYTES], struct sl_model_spec *ret_spec, struct sl_error *error)
+{
+        int result = name_shape(open->name, info, sizes, name);
+
+        if (result < 0)
+                return sl_error_set(
+                        error, ENAMETOOLONG, "a name with its sizes is longer than %u characters", SL_MODEL_NAME_BYTES - 1);
+        *ret_spec = *open;
+        ret_spec->name = name;
+        ret_spec->n_prepared = 0;
+        for (uint32_t i = 0; i < info->n_symbols && result == 0; i++) {
+                result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
+                ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];
+        }
+        return result < 0 ? sl_error_set(
+                                    error, -result, "dimension sizes beside those of the option shapes: at most %d", SL_SYMBOLS_MAX)
+                          : 0;
+}
+
+int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t ret_sizes[SL_SYMBOLS_MAX],
+        struct sl_error *error)
+{
+        memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
+        for (uint32_t i = 0; i < info->n_symbols; i++) {
+                ret_sizes[i] = sl_dim_sizes_find(named, info->symbols[i]);
+                if (!ret_sizes[i])
+                        return sl_error_set(error, EINVAL, "prepared_shapes: dimension \"%s\" has no size", info->symbols[i]);
+        }
+        return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * The specification of a model for sizes of its open dimensions, from that of the open model. Pure; any thread.
+ */
+#pragma once
+
+#include "layout.h"
+#include "spec.h"
+
+struct sl_error;
+struct sl_plan_info;
+
+/*
+ * @info: the signature. @sizes: in the order of its symbols. The specification has a name of its own, "bert[128]" or
+ * "detector[480x640]", which is written to @name, and a stamp of its own; what it points to otherwise is @open's. Return: 0;
+ * -ENAMETOOLONG; -E2BIG more sizes than a model may have, those of the option shapes included.
+ */
+int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *info, const int64_t sizes[SL_SYMBOLS_MAX],
+        char name[SL_MODEL_NAME_BYTES], struct sl_model_spec *ret_spec, struct sl_error *error);
+
+/* Named sizes in the order of the symbols, 0 behind them. Return: 0; -EINVAL a symbol has no size. */
+int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t ret_sizes[SL_SYMBOLS_MAX],
+        struct sl_error *error);
