@@ -89,7 +89,7 @@ static int stage_new(const struct sl_placement *placement, struct stage **ret_st
         return 0;
 }
 
-/* False when an activation is not there: its producer could not run. */
+/* False when an activation is not there: its producer was passed over. */
 static bool gather(struct stage *stage, const struct sl_node *node)
 {
         for (uint32_t i = 0; i < node->n_inputs; i++) {
@@ -138,6 +138,7 @@ static void drop_read(struct stage *stage, uint32_t node_index)
         }
 }
 
+/* What cannot run alone is passed over, and so is what reads its results. */
 static int perform(struct stage *stage, uint32_t node_index, sl_rehearsal_visitor *visit, void *context)
 {
         SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
@@ -148,12 +149,12 @@ static int perform(struct stage *stage, uint32_t node_index, sl_rehearsal_visito
 
         memset(&stage->desc, 0, sizeof(stage->desc));
         if (sl_graph_describe(stage->graph, node_index, &stage->desc) < 0 || !gather(stage, node))
-                return 1;
+                return 0;
         r = sl_trial_new(stage->placement->backends[node_index], &stage->desc, stage->constants, &trial, NULL);
         if (r == 0)
                 r = sl_trial_run(trial, stage->inputs);
         if (r < 0)
-                return r == -ENOMEM ? r : 1;
+                return r == -ENOMEM ? r : 0;
         rehearsed.trial = trial;
         r = visit(context, &rehearsed);
         if (r == 0)

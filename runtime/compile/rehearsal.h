@@ -24,5 +24,6 @@ struct sl_rehearsed {
 /* Return: 0 to go on; 1 to stop; -errno. */
 typedef int sl_rehearsal_visitor(void *context, const struct sl_rehearsed *rehearsed);
 
-/* Return: 0; 1 when the visitor stopped it or a node could not be run alone; -ENOMEM; what the visitor says. */
+/* A node that cannot run alone is not visited, nor is what reads its results. Return: 0; 1 when the visitor stopped it; -ENOMEM;
+ * what the visitor says. */
 int sl_rehearse(const struct sl_placement *placement, sl_rehearsal_visitor *visit, void *context);

@@ -80,13 +80,14 @@ static bool is_static(const struct sl_node_desc *node)
 int sl_trial_new(const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants,
         struct sl_trial **ret_trial, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = calloc(1, sizeof(*trial));
+        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
         int r = 0;
 
-        if (!trial)
-                return -ENOMEM;
         if (!is_static(node))
                 return -ENOTSUP;
+        trial = calloc(1, sizeof(*trial));
+        if (!trial)
+                return -ENOMEM;
         trial->backend = backend;
         trial->node = *node;
         for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)

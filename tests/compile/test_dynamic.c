@@ -339,3 +339,28 @@ Test(dynamic, a_body_that_runs_itself_is_refused)
         close(fd);
         end(&m);
 }
+
+/* What hangs on data cannot be timed on its own; the product beside it, behind it in the file, is. */
+Test(dynamic, tuning_passes_over_what_hangs_on_data)
+{
+        struct builder *b = builder_new(17);
+        struct sl_lowered *lowered = NULL;
+        struct model m = {.b = b};
+        uint32_t n_timed = 0;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 64));
+        builder_node(b, "NonZero", "x", "where");
+        builder_output(b, "where");
+        builder_node(b, "Relu", "x", "positive");
+        builder_random(b, "w", DIMS(64, 64));
+        builder_node(b, "MatMul", "positive,w", "y");
+        builder_output(b, "y");
+        import(&m);
+        m.options.tune = SL_TUNE_FULL;
+        cr_assert_eq(sl_lowered_new(m.graph, &m.options, &lowered, &m.error), 0, "%s", m.error.text);
+        for (uint32_t i = 0; i < m.graph->n_nodes; i++)
+                n_timed += lowered->choices[i].n_timed > 1;
+        cr_assert_eq(n_timed, 1u);
+        sl_lowered_free(lowered);
+        end(&m);
+}

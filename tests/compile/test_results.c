@@ -134,6 +134,40 @@ static void compare_all(struct network *net, bool batchable)
         network_deinit(net);
 }
 
+/* Not from <omp.h>, which a compiler may lack. */
+extern void omp_set_num_threads(int count);
+
+/* The library packs weights in one form for a thread and in another for several; which, hangs on the sizes. */
+Test(results, weights_are_packed_for_one_thread_whatever_the_compiler_may_use)
+{
+        static const int64_t channels[] = {128, 256, 256}, sides[] = {1, 2, 3};
+
+        for (int threads = 2; threads <= 4; threads *= 2) {
+                struct sl_instance *instance;
+                struct sl_error error = {0};
+                struct sl_plan *plan;
+                struct network net;
+                int fd;
+
+                network_init(&net);
+                for (uint32_t i = 0; i < 3; i++) {
+                        uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, channels[i], sides[i], sides[i]));
+
+                        network_output(&net, network_conv(&net, x, channels[i], 24, 1, 1, 1));
+                }
+                network_finish(&net);
+                omp_set_num_threads(threads);
+                fd = network_plan_fd(&net, "cpu", 1);
+                cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
+                close(fd);
+                cr_assert_eq(sl_instance_new(plan, 1, &instance, &error), 0, "%d threads: %s", threads, error.text);
+                compare_size(&net, instance, 1, "cpu");
+                sl_instance_free(instance);
+                sl_plan_free(plan);
+                network_deinit(&net);
+        }
+}
+
 static uint32_t residual_block(struct network *net, uint32_t x, int64_t channels)
 {
         uint32_t y = network_apply(
