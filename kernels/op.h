@@ -19,6 +19,8 @@
  *   Reorder              LAYOUT is the layout of the output
  *   starling.RowAttention   GROUP is the number of heads, SHAPE the length of a query and of a value, STARTS the first columns of
  *                        queries, keys and values, ALPHA the scale (shape/attention.h); fusion makes it, no file has it
+ *   starling.ChannelShuffle   the inputs side by side along AXIS 1, their C channels regrouped, channel j * GROUP + g being
+ *                        g * C / GROUP + j of before, and cut by SPLIT into the outputs; fusion makes it, no file has it
  *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
  *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
@@ -66,6 +68,7 @@ enum {
         SL_OP_DEAR = 1 << 6,        /* its cost is not bounded by the size of its tensors: never folded */
         SL_OP_LEADING = 1 << 7,     /* computes along every axis but the first */
         SL_OP_MIXES = 1 << 8,       /* may compute along any axis: its samples are never independent */
+        SL_OP_READS_LAST = 1 << 9,  /* input 0 of rank 3 to 5 may be CHANNELS_LAST; outputs are PLAIN */
         SL_OP_COUNTS = 1 << 10,     /* how much it makes hangs on its data: see sl_op_bound() */
         SL_OP_CONTROL = 1 << 11,    /* has bodies, graphs of its own: see control.h */
 };
@@ -138,14 +141,14 @@ enum {
         X(UNSQUEEZE, "Unsqueeze", 1, 2, 1, unsqueeze, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
         X(TRANSPOSE, "Transpose", 1, 1, 1, transpose, 0)                                                                           \
         X(PAD, "Pad", 1, 4, 1, pad, SL_OP_SPATIAL)                                                                                 \
-        X(REDUCE_MEAN, "ReduceMean", 1, 2, 1, reduce, 0)                                                                           \
-        X(REDUCE_SUM, "ReduceSum", 1, 2, 1, reduce, 0)                                                                             \
-        X(REDUCE_MAX, "ReduceMax", 1, 2, 1, reduce, 0)                                                                             \
-        X(REDUCE_MIN, "ReduceMin", 1, 2, 1, reduce, 0)                                                                             \
+        X(REDUCE_MEAN, "ReduceMean", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                            \
+        X(REDUCE_SUM, "ReduceSum", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
+        X(REDUCE_MAX, "ReduceMax", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
+        X(REDUCE_MIN, "ReduceMin", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
         X(REDUCE_PROD, "ReduceProd", 1, 2, 1, reduce, 0)                                                                           \
-        X(REDUCE_L1, "ReduceL1", 1, 2, 1, reduce, 0)                                                                               \
-        X(REDUCE_L2, "ReduceL2", 1, 2, 1, reduce, 0)                                                                               \
-        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 2, 1, reduce, 0)                                                                \
+        X(REDUCE_L1, "ReduceL1", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                                \
+        X(REDUCE_L2, "ReduceL2", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                                \
+        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                 \
         X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 2, 1, reduce, 0)                                                               \
         X(ARG_MAX, "ArgMax", 1, 1, 1, argreduce, 0)                                                                                \
         X(ARG_MIN, "ArgMin", 1, 1, 1, argreduce, 0)                                                                                \
@@ -243,7 +246,8 @@ enum {
         X(UNIQUE, "Unique", 1, 1, 4, unique, SL_OP_COUNTS | SL_OP_MIXES)                                                           \
         X(IF, "If", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                                  \
         X(LOOP, "Loop", 2, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
-        X(SCAN, "Scan", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)
+        X(SCAN, "Scan", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
+        X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, SL_OP_SPATIAL)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

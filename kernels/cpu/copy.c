@@ -206,6 +206,55 @@ static bool plan_split(const struct sl_node_desc *node, struct copy *copy)
         return start == node->inputs[0].shape.dims[axis];
 }
 
+/* Which of @n tensors that lie side by side along the channels has channel @channel, and where that tensor begins. */
+static uint32_t tensor_of(const struct sl_tensor *tensors, uint32_t n, int64_t channel, int64_t *ret_first)
+{
+        uint32_t i = 0;
+
+        for (*ret_first = 0; i + 1 < n && channel >= *ret_first + tensors[i].shape.dims[1]; i++)
+                *ret_first += tensors[i].shape.dims[1];
+        return i;
+}
+
+/*
+ * A run of channels of one group that lie in one input and in one output: side by side in the former, a group apart in the latter.
+ * Returns how many there are from channel @j of group @g on.
+ */
+static int64_t add_run(const struct sl_node_desc *node, struct copy *copy, int64_t group, int64_t size, int64_t g, int64_t j)
+{
+        int64_t from = g * size + j, to = j * group + g, first_in, first_out, n;
+        uint32_t in = tensor_of(node->inputs, node->n_inputs, from, &first_in);
+        uint32_t out = tensor_of(node->outputs, node->n_outputs, to, &first_out);
+        int64_t left_in = first_in + node->inputs[in].shape.dims[1] - from;
+        int64_t left_out = (first_out + node->outputs[out].shape.dims[1] - to + group - 1) / group;
+        struct move *m = add_move(copy, in, out, &node->inputs[in].shape);
+
+        n = left_in < left_out ? left_in : left_out;
+        n = n < size - j ? n : size - j;
+        sl_tensor_strides(&node->outputs[out], m->walk.strides[0]);
+        sl_tensor_strides(&node->inputs[in], m->walk.strides[1]);
+        m->from = (from - first_in) * m->walk.strides[1][1];
+        m->to = (to - first_out) * m->walk.strides[0][1];
+        m->walk.sizes[1] = n;
+        m->walk.strides[0][1] *= group;
+        return n;
+}
+
+static bool plan_shuffle(const struct sl_node_desc *node, struct copy *copy)
+{
+        int64_t group = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), channels = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                channels += node->inputs[i].shape.dims[1];
+        for (int64_t g = 0; g < group && channels; g++)
+                for (int64_t j = 0; j < channels / group;) {
+                        if (copy->n_moves == SL_NODE_INPUTS_MAX)
+                                return false;
+                        j += add_run(node, copy, group, channels / group, g, j);
+                }
+        return true;
+}
+
 static bool plan_slice(const struct sl_node_desc *node, struct copy *copy)
 {
         struct sl_slice slices[SL_RANK_MAX];
@@ -331,6 +380,8 @@ static bool plan_moves(const struct sl_node_desc *node, struct copy *copy)
                 return plan_spread(node, copy);
         case SL_OP_CONCAT:
                 return plan_concat(node, copy);
+        case SL_OP_CHANNEL_SHUFFLE:
+                return plan_shuffle(node, copy);
         case SL_OP_SPLIT:
                 return plan_split(node, copy);
         case SL_OP_SLICE:

@@ -77,6 +77,8 @@ extern const struct sl_cpu_loop sl_cpu_unary;  /* functions that need no table o
 extern const struct sl_cpu_loop sl_cpu_cast;
 extern const struct sl_cpu_loop sl_cpu_where;
 extern const struct sl_cpu_loop sl_cpu_copy; /* whatever only moves elements */
+extern const struct sl_cpu_loop sl_cpu_concat;
+extern const struct sl_cpu_loop sl_cpu_shuffle; /* starling.ChannelShuffle */
 extern const struct sl_cpu_loop sl_cpu_gather;
 extern const struct sl_cpu_loop sl_cpu_recurrent; /* GRU, RNN, and the LSTM that sl_cpu_lstm declines */
 extern const struct sl_cpu_loop sl_cpu_resize;

@@ -1,6 +1,7 @@
 /*
  * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
- * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises.
+ * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when
+ * all pixels of a channel go: then the channels are the inner elements.
  */
 #include "shape/reduce.h"
 #include "cpu/operator.h"
@@ -38,6 +39,17 @@ static bool split_shape(const struct sl_shape *shape, uint32_t mask, struct redu
         return true;
 }
 
+/* Of a CHANNELS_LAST tensor: all pixels, and nothing else. */
+static bool split_pixels(const struct sl_shape *shape, uint32_t mask, struct reduce *r)
+{
+        r->outer = shape->dims[0];
+        r->inner = shape->dims[1];
+        r->count = 1;
+        for (uint32_t d = 2; d < shape->rank; d++)
+                r->count *= shape->dims[d];
+        return mask == ((1u << shape->rank) - 1u - 3u);
+}
+
 static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
@@ -45,12 +57,12 @@ static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_
         uint32_t mask;
 
         (void)sizes;
-        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || x->layout != SL_LAYOUT_PLAIN || y->layout != SL_LAYOUT_PLAIN)
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || y->layout != SL_LAYOUT_PLAIN)
                 return false;
         if (sl_cpu_is_empty(x) || sl_reduced_axes(node, &mask, NULL))
                 return false;
         r->op = node->op;
-        return split_shape(&x->shape, mask, r);
+        return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, mask, r) : split_pixels(&x->shape, mask, r);
 }
 
 /* Values before they are joined: squares, magnitudes or themselves. */

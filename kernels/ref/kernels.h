@@ -159,6 +159,7 @@
         X(GLOBAL_LP_POOL, global_pool, SL_REF_FLOATS)                                                                              \
         X(ROW_ATTENTION, row_attention, SL_REF_FLOATS)                                                                             \
         X(NGRAM, ngram, SL_REF_BIT(I32) | SL_REF_BIT(I64))                                                                         \
+        X(CHANNEL_SHUFFLE, channel_shuffle, SL_REF_ALL)                                                                            \
         X(DEPTH_TO_SPACE, blocks, SL_REF_ALL)                                                                                      \
         X(SPACE_TO_DEPTH, blocks, SL_REF_ALL)                                                                                      \
         X(REVERSE_SEQUENCE, reverse_sequence, SL_REF_ALL)                                                                          \

@@ -67,6 +67,37 @@ int sl_ref_split(const struct sl_node_desc *node, const struct sl_binding *bindi
         return 0;
 }
 
+/* The address of channel @channel of the tensors as if they lay side by side, and which of them has it. */
+static size_t channel_of(const struct sl_tensor *tensors, int64_t channel, uint32_t *ret_tensor, int64_t ret_strides[SL_RANK_MAX])
+{
+        uint32_t i = 0;
+
+        while (channel >= tensors[i].shape.dims[1])
+                channel -= tensors[i++].shape.dims[1];
+        *ret_tensor = i;
+        return (size_t)(plain_strides(&tensors[i], ret_strides) * channel * ret_strides[1]);
+}
+
+int sl_ref_channel_shuffle(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        int64_t group = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), channels = 0;
+        int64_t out_strides[SL_RANK_MAX], in_strides[SL_RANK_MAX];
+        struct sl_shape one = node->inputs[0].shape;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                channels += node->inputs[i].shape.dims[1];
+        one.dims[1] = 1;
+        for (int64_t c = 0; c < channels; c++) {
+                uint32_t from, to;
+                size_t out = channel_of(node->outputs, c, &to, out_strides);
+                size_t in = channel_of(node->inputs, c % group * (channels / group) + c / group, &from, in_strides);
+
+                copy_box(&one, (char *)binding->outputs[to] + out, out_strides, (const char *)binding->inputs[from] + in,
+                        in_strides, sl_dtype_bytes(node->inputs[0].dtype));
+        }
+        return 0;
+}
+
 int sl_ref_slice(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         int64_t out_strides[SL_RANK_MAX], in_strides[SL_RANK_MAX], bytes = plain_strides(&node->inputs[0], in_strides);

@@ -186,6 +186,32 @@ int sl_shape_split(struct sl_node_desc *node, struct sl_error *error)
         return r;
 }
 
+/* What is joined like a Concat along the channels and cut like a Split is shuffled in between, which changes no shape. */
+int sl_shape_channel_shuffle(struct sl_node_desc *node, struct sl_error *error)
+{
+        const struct sl_attr *list = sl_attrs_find(&node->attrs, SL_ATTR_SPLIT);
+        int64_t group = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+        struct sl_tensor all;
+        int r;
+
+        if (node->inputs[0].shape.rank < 2 || sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0) != 1 || !list)
+                return sl_error_set(error, EINVAL, "rank %u, axis %" PRId64 ", %s split: wants channels, along axis 1, and a split",
+                        node->inputs[0].shape.rank, sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), list ? "a" : "no");
+        r = sl_shape_concat(node, error);
+        if (r)
+                return r;
+        all = node->outputs[0];
+        if (group < 1 || !sl_dim_known(all.shape.dims[1]) || all.shape.dims[1] % group)
+                return sl_error_set(
+                        error, EINVAL, "%" PRId64 " groups of %" PRId64 " channels do not come out even", group, all.shape.dims[1]);
+        r = split_by_list(node, list, all.shape.dims[1], error);
+        for (uint32_t i = 0; i < node->n_outputs && !r; i++) {
+                node->outputs[i] = all;
+                node->outputs[i].shape.dims[1] = list->ints[i];
+        }
+        return r;
+}
+
 int sl_shape_transpose(struct sl_node_desc *node, struct sl_error *error)
 {
         const struct sl_shape *in = &node->inputs[0].shape;

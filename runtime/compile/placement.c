@@ -227,7 +227,7 @@ static bool follows_way(const struct sl_node *node, uint32_t input)
 {
         if (node->inputs[input] == SL_VALUE_NONE)
                 return false;
-        if (input == 0 || is_elementwise(node) || node->op == SL_OP_CONCAT)
+        if (input == 0 || is_elementwise(node) || node->op == SL_OP_CONCAT || node->op == SL_OP_CHANNEL_SHUFFLE)
                 return true;
         return node->epilogue.has_residual && input == node->n_inputs - 1;
 }
@@ -240,7 +240,7 @@ static bool channels_last_input(const struct walk *walk, const struct sl_node *n
 
         if (is_elementwise(node) && value->kind == SL_VALUE_CONSTANT && tensor->shape.rank < rank)
                 *tensor = widened(tensor, rank);
-        if (tensor->shape.rank != rank)
+        if (tensor->shape.rank != rank && !(sl_op_traits(node->op) & SL_OP_READS_LAST))
                 return false;
         tensor->layout = SL_LAYOUT_CHANNELS_LAST;
         return true;
@@ -336,15 +336,22 @@ static bool may_be_channels_last(const struct walk *walk, const struct sl_node *
         return has_layouts(&walk->graph->values[node->outputs[0]].tensor);
 }
 
+static bool may_read_channels_last(const struct walk *walk, const struct sl_node *node)
+{
+        return sl_op_traits(node->op) & SL_OP_READS_LAST && has_layouts(&walk->graph->values[node->inputs[0]].tensor);
+}
+
 static int find_way(struct walk *walk, const struct sl_node *node, struct way *ret_way, struct sl_error *error)
 {
         const struct sl_backend *spatial = may_be_channels_last(walk, node) ? walk->fast : NULL;
         const struct sl_backend *convolution = node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV ? spatial : NULL;
+        const struct sl_backend *reader = may_read_channels_last(walk, node) ? walk->fast : NULL;
         const struct way ways[] = {
                 {convolution, SL_LAYOUT_CHANNELS_LAST, SL_LAYOUT_CHANNELS_LAST},
                 {convolution, SL_LAYOUT_PLAIN, SL_LAYOUT_CHANNELS_LAST},
                 {walk->fast, SL_LAYOUT_PLAIN, SL_LAYOUT_PLAIN},
                 {spatial, SL_LAYOUT_CHANNELS_LAST, SL_LAYOUT_CHANNELS_LAST},
+                {reader, SL_LAYOUT_CHANNELS_LAST, SL_LAYOUT_PLAIN},
                 {walk->ref, SL_LAYOUT_PLAIN, SL_LAYOUT_PLAIN},
         };
 

@@ -41,6 +41,7 @@ static bool carries(uint32_t op)
         case SL_OP_SUB:
         case SL_OP_MUL:
         case SL_OP_CONCAT:
+        case SL_OP_CHANNEL_SHUFFLE:
         case SL_OP_SPLIT:
         case SL_OP_SLICE:
         case SL_OP_IDENTITY:

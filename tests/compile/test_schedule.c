@@ -161,6 +161,19 @@ Test(schedule, on_ref_everything_is_plain_and_nothing_is_reordered)
         cr_assert_eq(placement->graph->values[x].tensor.layout, SL_LAYOUT_PLAIN);
 }
 
+Test(schedule, a_mean_over_all_pixels_and_a_shuffle_take_channels_last_as_it_is)
+{
+        uint32_t x = network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), 16, 16, 3, 1, 1);
+
+        x = network_node(&net, SL_OP_CHANNEL_SHUFFLE, VALUES(x),
+                ATTRS({SL_ATTR_AXIS, 0, {1}}, {SL_ATTR_GROUP, 0, {2}}, {SL_ATTR_SPLIT, 1, {16}}));
+        network_output(&net,
+                network_node(&net, SL_OP_REDUCE_MEAN, VALUES(x), ATTRS({SL_ATTR_AXES, 2, {2, 3}}, {SL_ATTR_KEEPDIMS, 0, {0}})));
+        plan_it("cpu");
+        cr_assert_eq(count_ops(SL_OP_REORDER), 0);
+        cr_assert_eq(placement->graph->values[x].tensor.layout, SL_LAYOUT_CHANNELS_LAST);
+}
+
 Test(schedule, on_cpu_a_chain_of_convolutions_stays_channels_last_until_the_end)
 {
         uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), a, b, c;

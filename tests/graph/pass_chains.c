@@ -1,5 +1,6 @@
 /*
- * Chains of nodes that exporters write for one operator: Gelu and LayerNormalization, with operands in every order.
+ * Chains of nodes that exporters write for one operator: Gelu and LayerNormalization, with operands in every order, and
+ * shuffles of channels.
  */
 #include "base/error.h"
 #include "pass.h"
@@ -7,6 +8,8 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define FEATURES 6
 
@@ -206,4 +209,76 @@ Test(passes, a_normalization_behind_no_conv_takes_a_relu_but_no_tanh)
                 sl_graph_free(graph);
                 builder_free(b);
         }
+}
+
+#define CHANNELS 8
+#define PIXELS   6
+
+/* @form: bit 0 a Concat before it, bit 1 a Split behind it; @swapped is what the Transpose does. */
+static struct builder *shuffle_builder(int form, const int64_t swapped[5])
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, 2, 3));
+        builder_ints(b, "split", DIMS(5), (const int64_t[]){-1, 2, CHANNELS / 2, 2, 3});
+        builder_ints(b, "whole", DIMS(4), (const int64_t[]){-1, CHANNELS, 2, 3});
+        builder_ints(b, "parts", DIMS(2), (const int64_t[]){2, 6});
+        builder_ints(b, "halves", DIMS(2), (const int64_t[]){4, 4});
+        if (form & 1) {
+                builder_attr_int(b, builder_node(b, "Split", "x,halves", "l,r"), "axis", 1);
+                builder_node(b, "Relu", "r", "p");
+                builder_attr_int(b, builder_node(b, "Concat", "l,p", "c"), "axis", 1);
+        } else {
+                builder_node(b, "Relu", "x", "c");
+        }
+        builder_node(b, "Reshape", "c,split", "s");
+        builder_attr_ints(b, builder_node(b, "Transpose", "s", "t"), "perm", 5, swapped);
+        builder_node(b, "Reshape", "t,whole", form & 2 ? "w" : "y");
+        if (form & 2) {
+                builder_attr_int(b, builder_node(b, "Split", "w,parts", "u,v"), "axis", 1);
+                builder_node(b, "Exp", "v", "e");
+                builder_attr_int(b, builder_node(b, "Concat", "e,u", "y"), "axis", 1);
+        }
+        builder_output(b, "y");
+        return b;
+}
+
+static int to_shuffle(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = sl_pass_fold_constants(graph, error);
+
+        return result ? result : sl_pass_fuse_channel_shuffle(graph, error);
+}
+
+Test(passes, a_channel_shuffle_is_one_node_with_what_joins_and_cuts_its_channels)
+{
+        static const char *const texts[] = {
+                "y = starling.ChannelShuffle(c [N,8,2,3]) {axis=1, group=2, split=[8]} -> y [N,8,2,3]\n",
+                "y = starling.ChannelShuffle(l [N,4,2,3], p [N,4,2,3]) {axis=1, group=2, split=[8]} -> y [N,8,2,3]\n",
+                "u,v = starling.ChannelShuffle(c [N,8,2,3]) {axis=1, group=2, split=[2,6]} -> u [N,2,2,3], v [N,6,2,3]\n",
+                "u,v = starling.ChannelShuffle(l [N,4,2,3], p [N,4,2,3]) {axis=1, group=2, split=[2,6]} -> u [N,2,2,3], v "
+                "[N,6,2,3]\n",
+        };
+
+        for (int form = 0; form < 4; form++) {
+                struct builder *b = shuffle_builder(form, (const int64_t[]){0, 2, 1, 3, 4});
+                struct sl_graph *graph = run_pass(b, to_shuffle, BATCH * CHANNELS * PIXELS, BATCH * CHANNELS * PIXELS);
+                char *printed = print_graph(graph);
+
+                cr_assert(strstr(printed, texts[form]), "%s", printed);
+                cr_assert_eq(count_ops(graph, SL_OP_TRANSPOSE) + count_ops(graph, SL_OP_RESHAPE), 0);
+                free(printed);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
+Test(passes, a_transpose_of_other_dimensions_is_no_channel_shuffle)
+{
+        struct builder *b = shuffle_builder(0, (const int64_t[]){0, 1, 2, 4, 3});
+        struct sl_graph *graph = run_pass(b, to_shuffle, BATCH * CHANNELS * PIXELS, BATCH * CHANNELS * PIXELS);
+
+        cr_assert_eq(count_ops(graph, SL_OP_CHANNEL_SHUFFLE), 0);
+        sl_graph_free(graph);
+        builder_free(b);
 }
