@@ -113,7 +113,7 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
         if (r == 0)
-                r = sl_lowered_new(graph, lowering, &lowered, error);
+                r = sl_lowered_new_in(graph, lowering, fd, &lowered, error);
         return r < 0 ? r : sl_lowered_write(lowered, fd, error);
 }
 

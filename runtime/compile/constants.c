@@ -2,6 +2,7 @@
 
 #include "backend.h"
 #include "base/bytes.h"
+#include "pack.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ void sl_constants_deinit(struct sl_constants *constants)
         memset(constants, 0, sizeof(*constants));
 }
 
-static uint64_t hash_constant(const void *data, uint64_t bytes, const struct sl_packed *packed)
+uint64_t sl_constants_hash(const void *data, uint64_t bytes, const struct sl_packed *packed)
 {
         uint64_t hash = XXH3_64bits(data, bytes);
 
@@ -118,16 +119,16 @@ static int add_form(struct sl_constants *constants, const struct sl_packed *pack
         return 0;
 }
 
-int sl_constants_add(
-        struct sl_constants *constants, const void *data, uint64_t bytes, const struct sl_packed *packed, uint32_t *ret_index)
+static int add(struct sl_constants *constants, const struct sl_packed_constant *constant, uint64_t bytes, uint32_t *ret_index)
 {
-        uint64_t hash = hash_constant(data, bytes, packed), form_offset = constants->forms_bytes;
+        const struct sl_packed *packed = constant->packed;
+        uint64_t form_offset = constants->forms_bytes;
         uint32_t *slot;
         int r = constants->n >= constants->room ? grow(constants) : 0;
 
         if (r < 0)
                 return r;
-        slot = find_slot(constants, hash, data, bytes, packed);
+        slot = find_slot(constants, constant->hash, constant->data, bytes, packed);
         if (*slot) {
                 *ret_index = *slot - 1;
                 return 0;
@@ -135,15 +136,29 @@ int sl_constants_add(
         r = add_form(constants, packed);
         if (r < 0)
                 return r;
-        constants->entries[constants->n] = (struct sl_plan_constant){.offset = constants->data_bytes,
-                .bytes = bytes,
-                .form_offset = form_offset,
-                .form_bytes = packed ? packed->form_bytes : 0,
-                .packed = packed != NULL};
-        constants->data[constants->n] = data;
-        constants->hashes[constants->n] = hash;
-        constants->data_bytes = sl_align_up(constants->data_bytes + bytes, SL_LINE_BYTES);
+        constants->entries[constants->n] =
+                (struct sl_plan_constant){.offset = constant->in_place ? constant->offset : constants->data_bytes,
+                        .bytes = bytes,
+                        .form_offset = form_offset,
+                        .form_bytes = packed ? packed->form_bytes : 0,
+                        .packed = packed != NULL};
+        constants->data[constants->n] = constant->data;
+        constants->hashes[constants->n] = constant->hash;
+        if (!constant->in_place)
+                constants->data_bytes = sl_align_up(constants->data_bytes + bytes, SL_LINE_BYTES);
         *ret_index = constants->n++;
         *slot = constants->n;
         return 0;
+}
+
+int sl_constants_add(struct sl_constants *constants, const void *data, uint64_t bytes, uint32_t *ret_index)
+{
+        struct sl_packed_constant plain = {.data = data, .hash = sl_constants_hash(data, bytes, NULL)};
+
+        return add(constants, &plain, bytes, ret_index);
+}
+
+int sl_constants_add_packed(struct sl_constants *constants, const struct sl_packed_constant *constant, uint32_t *ret_index)
+{
+        return add(constants, constant, constant->packed->data_bytes, ret_index);
 }

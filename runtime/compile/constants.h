@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct sl_packed;
+struct sl_packed_constant;
 
 struct sl_constants {
         uint32_t n, room;
@@ -24,6 +25,14 @@ struct sl_constants {
 
 void sl_constants_deinit(struct sl_constants *constants);
 
-/* @packed: the form, or NULL for plain data of @bytes. Return: 0, -ENOMEM, -E2BIG. A zeroed struct is empty. */
-int sl_constants_add(
-        struct sl_constants *constants, const void *data, uint64_t bytes, const struct sl_packed *packed, uint32_t *ret_index);
+/* Of the content and, where it is packed, its form. Pure. */
+uint64_t sl_constants_hash(const void *data, uint64_t bytes, const struct sl_packed *packed);
+
+/*
+ * Plain data of @bytes. A zeroed struct is empty; data_bytes may be set to where the constants that are not in place begin.
+ * Return: 0, -ENOMEM, -E2BIG.
+ */
+int sl_constants_add(struct sl_constants *constants, const void *data, uint64_t bytes, uint32_t *ret_index);
+
+/* The same for a packed one. */
+int sl_constants_add_packed(struct sl_constants *constants, const struct sl_packed_constant *constant, uint32_t *ret_index);

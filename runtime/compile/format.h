@@ -1,9 +1,9 @@
 /*
- * The plan file: one header, then sections of plain structs, then the bytes of the constants. Everything is found by index or by
+ * The plan file: one header, then the bytes of the constants, then sections of plain structs. Everything is found by index or by
  * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of
  * processor.
  *
- *     header | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS | DATA
+ *     header | DATA | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS
  *
  *     program (one per batch size)  -> its steps, in order
  *     program of a body             -> behind those: dynamic steps alone; nested ones come behind those that run them
@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 2u
+#define SL_PLAN_VERSION 3u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -90,7 +90,7 @@ struct sl_plan_constant {
         uint32_t packed;        /* 1 if the data is in the form, 0 if it is the tensor's own bytes */
 };
 
-/* id, element type: also the order in the file */
+/* id, element type: also the order in the file, but for DATA, which comes first */
 #define SL_PLAN_SECTIONS(X)                                                                                                        \
         X(INFO, struct sl_plan_info)                                                                                               \
         X(PROGRAMS, struct sl_plan_program)                                                                                        \

@@ -120,7 +120,7 @@ static int count_parameters(struct sl_lowered *lowered)
         return 0;
 }
 
-static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
+static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int fd, struct sl_error *error)
 {
         int r = build_programs(lowered, graph, error);
 
@@ -132,7 +132,7 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struc
         r = sl_tune(lowered->programs, lowered->info.n_batches, &lowered->options, lowered->choices, graph->n_nodes, error);
         if (r < 0)
                 return r;
-        r = sl_packing_new(graph->n_nodes, &lowered->packing);
+        r = sl_packing_new(graph->n_nodes, fd, &lowered->packing);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for the constants of %u nodes", graph->n_nodes);
         r = pack_constants(lowered, error);
@@ -145,7 +145,7 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, struc
         return 0;
 }
 
-int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
+int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, int fd, struct sl_lowered **ret_lowered,
         struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
@@ -162,11 +162,17 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
         if (r < 0)
                 return r;
         memcpy(lowered->info.backend, backend, strlen(backend));
-        r = lower(lowered, graph, error);
+        r = lower(lowered, graph, fd, error);
         if (r < 0)
                 return r;
         *ret_lowered = sl_take(lowered);
         return 0;
+}
+
+int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
+        struct sl_error *error)
+{
+        return sl_lowered_new_in(graph, options, -1, ret_lowered, error);
 }
 
 struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options)

@@ -40,6 +40,13 @@ struct sl_lowered {
  */
 int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
         struct sl_error *error);
+
+/*
+ * The same, when the plan file is known: an empty @fd, open for reading and writing. Large constants are packed right into it,
+ * which saves a copy of them; sl_lowered_write() must get the same one. Return: as above; -ENOSPC the file system is full.
+ */
+int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, int fd, struct sl_lowered **ret_lowered,
+        struct sl_error *error);
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*

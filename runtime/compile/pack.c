@@ -3,7 +3,9 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "constants.h"
 #include "graph.h"
+#include "placed.h"
 #include "placement.h"
 #include "schedule.h"
 
@@ -14,31 +16,38 @@
 
 struct choice {
         struct choice *next; /* of the same node */
+        const struct choice *next_in_place;
         uint32_t input;
         bool plain;
         const void *source; /* the constant that was packed */
         uint64_t source_bytes;
         struct sl_packed packed;
         void *data;
+        uint64_t hash;       /* of data and form */
+        uint64_t offset;     /* in DATA, of what was made in the plan file */
+        bool in_place, twin; /* in the plan file; there, and another choice's */
 };
 
 struct sl_packing {
         uint32_t n_nodes;
-        struct choice **choices;   /* of each node of the source */
-        struct sl_node_desc *desc; /* of the step at hand, with its constants below */
+        struct choice **choices; /* of each node of the source */
+        struct sl_placed placed;
+        const struct choice *in_place; /* all that lie in the plan file, each content once */
+        struct sl_node_desc *desc;     /* of the step at hand, with its constants below */
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
         const void *constants[SL_NODE_INPUTS_MAX];
 };
 
 SL_DEFINE_CLEANUP(struct sl_packing *, sl_packing_free)
 
-int sl_packing_new(uint32_t n_nodes, struct sl_packing **ret_packing)
+int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing)
 {
         SL_CLEANUP(sl_cleanup_sl_packing_free) struct sl_packing *packing = calloc(1, sizeof(*packing));
 
         if (!packing)
                 return -ENOMEM;
         packing->n_nodes = n_nodes;
+        packing->placed.fd = fd;
         packing->choices = calloc(n_nodes + 1u, sizeof(*packing->choices));
         packing->desc = calloc(1, sizeof(*packing->desc));
         if (!packing->choices || !packing->desc)
@@ -47,12 +56,20 @@ int sl_packing_new(uint32_t n_nodes, struct sl_packing **ret_packing)
         return 0;
 }
 
+static void free_data(struct choice *choice)
+{
+        if (!choice->in_place)
+                free(choice->data);
+        else if (!choice->twin)
+                sl_placed_unmap(choice->data, choice->packed.data_bytes);
+}
+
 static void free_choices(struct choice *choice)
 {
         while (choice) {
                 struct choice *next = choice->next;
 
-                free(choice->data);
+                free_data(choice);
                 free(choice);
                 choice = next;
         }
@@ -79,20 +96,70 @@ static struct choice *find_choice(const struct sl_packing *packing, uint32_t ori
         return choice;
 }
 
-const struct sl_packed *sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, const void **ret_data)
+bool sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, struct sl_packed_constant *ret_constant)
 {
         const struct choice *choice = find_choice(packing, origin, input);
 
         if (!choice || choice->plain)
-                return NULL;
-        *ret_data = choice->data;
-        return &choice->packed;
+                return false;
+        *ret_constant = (struct sl_packed_constant){.packed = &choice->packed,
+                .data = choice->data,
+                .hash = choice->hash,
+                .offset = choice->offset,
+                .in_place = choice->in_place};
+        return true;
 }
 
+uint64_t sl_packing_placed_bytes(const struct sl_packing *packing)
+{
+        return packing ? packing->placed.end_bytes : 0;
+}
+
+/* What is in the plan file stays there, and mapped: others may share it. */
 static void stay_plain(struct choice *choice)
 {
         choice->plain = true;
-        free(sl_take(choice->data));
+        if (!choice->in_place)
+                free(sl_take(choice->data));
+}
+
+static int allocate_data(struct sl_packing *packing, struct choice *choice)
+{
+        uint64_t bytes = choice->packed.data_bytes;
+        int r = sl_placed_take(&packing->placed, bytes, &choice->data, &choice->offset);
+
+        choice->in_place = r == 0;
+        if (r != -ENOTSUP)
+                return r;
+        choice->data = aligned_alloc(DATA_ALIGNMENT, sl_align_up(bytes, DATA_ALIGNMENT));
+        if (!choice->data)
+                return -ENOMEM;
+        memset(choice->data, 0, bytes);
+        return 0;
+}
+
+static bool is_same(const struct choice *a, const struct choice *b)
+{
+        return a->hash == b->hash && a->packed.data_bytes == b->packed.data_bytes && a->packed.form_bytes == b->packed.form_bytes &&
+               !memcmp(a->packed.form, b->packed.form, a->packed.form_bytes) && !memcmp(a->data, b->data, a->packed.data_bytes);
+}
+
+/* A constant that is in the plan file already is not put there again. */
+static void share(struct sl_packing *packing, struct choice *choice)
+{
+        const struct choice *equal = packing->in_place;
+
+        while (equal && !is_same(equal, choice))
+                equal = equal->next_in_place;
+        if (!equal) {
+                choice->next_in_place = packing->in_place;
+                packing->in_place = choice;
+                return;
+        }
+        sl_placed_give_back(&packing->placed, choice->data, choice->packed.data_bytes, choice->offset);
+        choice->data = equal->data;
+        choice->offset = equal->offset;
+        choice->twin = true;
 }
 
 /* The first size that is walked, the largest, decides. */
@@ -116,11 +183,15 @@ static int choose(struct sl_packing *packing, const struct sl_backend *backend, 
         choice->plain = !choice->packed.data_bytes;
         if (choice->plain)
                 return 0;
-        choice->data = aligned_alloc(DATA_ALIGNMENT, sl_align_up(choice->packed.data_bytes, DATA_ALIGNMENT));
-        if (!choice->data)
-                return -ENOMEM;
-        memset(choice->data, 0, choice->packed.data_bytes);
-        return backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
+        r = allocate_data(packing, choice);
+        if (r == 0)
+                r = backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
+        if (r < 0)
+                return r;
+        choice->hash = sl_constants_hash(choice->data, choice->packed.data_bytes, &choice->packed);
+        if (choice->in_place)
+                share(packing, choice);
+        return 0;
 }
 
 /* Another size may want it plain, or may have folded other numbers into it. */

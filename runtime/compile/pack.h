@@ -15,8 +15,20 @@ struct sl_placement;
 struct sl_packing;
 struct sl_schedule;
 
-/* @n_nodes: of the source graph, whose indices the placements' origins are. Return: 0, -ENOMEM. */
-int sl_packing_new(uint32_t n_nodes, struct sl_packing **ret_packing);
+/* What was packed for one input. Borrowed. */
+struct sl_packed_constant {
+        const struct sl_packed *packed;
+        const void *data;
+        uint64_t hash;   /* sl_constants_hash() */
+        uint64_t offset; /* in DATA, when it was made in the plan file */
+        bool in_place;
+};
+
+/*
+ * @n_nodes: of the source graph, whose indices the placements' origins are. @fd: of the plan file to come, where large constants
+ * are made, or -1; borrowed, until the packing is freed. Return: 0, -ENOMEM.
+ */
+int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing);
 struct sl_packing *sl_packing_free(struct sl_packing *packing);
 
 /*
@@ -27,5 +39,8 @@ struct sl_packing *sl_packing_free(struct sl_packing *packing);
 int sl_packing_walk(struct sl_packing *packing, const struct sl_placement *placement, struct sl_schedule *schedule, bool *ret_again,
         struct sl_error *error);
 
-/* The form and the data of constant input @input of source node @origin; NULL when it stays plain. */
-const struct sl_packed *sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, const void **ret_data);
+/* Constant input @input of source node @origin; false when it stays plain. */
+bool sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, struct sl_packed_constant *ret_constant);
+
+/* How many bytes of DATA are made already. NULL is fine. */
+uint64_t sl_packing_placed_bytes(const struct sl_packing *packing);

@@ -1,6 +1,7 @@
 /*
- * Puts a lowered model into a plan file. The tables are built in memory, then everything is written once, front to back, while the
- * checksum runs along; the header comes last.
+ * Puts a lowered model into a plan file. Large packed constants lie at the front of DATA already; the others and the tables, which
+ * are built in memory, are written to their places. What nobody writes is zeros. The header comes last, with the checksum of the
+ * whole.
  */
 #include "lower.h"
 
@@ -11,12 +12,14 @@
 #include "format.h"
 #include "graph.h"
 #include "pack.h"
+#include "placed.h"
 #include "placement.h"
 #include "schedule.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -33,8 +36,6 @@ struct tables {
 
 struct writer {
         int fd;
-        uint64_t at;
-        XXH3_state_t *hash;
         struct sl_plan_header header;
 };
 
@@ -102,6 +103,7 @@ static int allocate_tables(const struct sl_lowered *lowered, struct tables *tabl
         tables->attrs = calloc(tables->n_attrs + 1, sizeof(*tables->attrs));
         tables->n_steps = tables->n_operands = tables->n_attrs = 0;
         tables->next_body = lowered->info.n_batches;
+        tables->constants.data_bytes = sl_packing_placed_bytes(lowered->packing);
         return tables->programs && tables->steps && tables->operands && tables->attrs ? 0 : -ENOMEM;
 }
 
@@ -118,12 +120,12 @@ static void put_tensor(struct sl_plan_operand *operand, const struct sl_tensor *
 static int put_constant(const struct sl_lowered *lowered, const struct sl_program *program, uint32_t value, uint32_t origin,
         uint32_t input, struct tables *tables, struct sl_plan_operand *operand)
 {
-        const struct sl_value *constant = &program->placement->graph->values[value];
-        const void *data = constant->data;
-        const struct sl_packed *packed = origin == SL_VALUE_NONE ? NULL : sl_packing_find(lowered->packing, origin, input, &data);
+        const struct sl_value *plain = &program->placement->graph->values[value];
+        struct sl_packed_constant packed;
 
-        return sl_constants_add(
-                &tables->constants, data, packed ? packed->data_bytes : constant->data_bytes, packed, &operand->index);
+        if (origin != SL_VALUE_NONE && sl_packing_find(lowered->packing, origin, input, &packed))
+                return sl_constants_add_packed(&tables->constants, &packed, &operand->index);
+        return sl_constants_add(&tables->constants, plain->data, plain->data_bytes, &operand->index);
 }
 
 static int put_operand(const struct sl_lowered *lowered, const struct sl_program *program, uint32_t value, uint32_t origin,
@@ -203,7 +205,7 @@ static int put_body_operand(const struct sl_graph *graph, uint32_t value, bool l
         put_tensor(operand, &from->tensor);
         if (from->kind == SL_VALUE_CONSTANT) {
                 operand->place = SL_PLACE_CONSTANT;
-                return sl_constants_add(&tables->constants, from->data, from->data_bytes, NULL, &operand->index);
+                return sl_constants_add(&tables->constants, from->data, from->data_bytes, &operand->index);
         }
         operand->place = SL_PLACE_SLOT;
         operand->index = value;
@@ -337,12 +339,12 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
         return r;
 }
 
-static int write_raw(struct writer *writer, const void *bytes, uint64_t n_bytes)
+static int write_at(const struct writer *writer, const void *bytes, uint64_t n_bytes, uint64_t at)
 {
         const uint8_t *next = bytes;
 
         while (n_bytes) {
-                ssize_t n = pwrite(writer->fd, next, n_bytes, (off_t)writer->at);
+                ssize_t n = pwrite(writer->fd, next, n_bytes, (off_t)at);
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -350,34 +352,22 @@ static int write_raw(struct writer *writer, const void *bytes, uint64_t n_bytes)
                         return n < 0 ? -errno : -EIO;
                 next += n;
                 n_bytes -= (uint64_t)n;
-                writer->at += (uint64_t)n;
+                at += (uint64_t)n;
         }
         return 0;
 }
 
-/* Behind the header everything goes through the checksum, padding to the next line of the cache included. */
-static int write_padded(struct writer *writer, const void *bytes, uint64_t n_bytes)
-{
-        static const uint8_t zeros[SL_LINE_BYTES];
-        uint64_t padding = sl_align_up(n_bytes, SL_LINE_BYTES) - n_bytes;
-        int r;
-
-        if (!n_bytes)
-                return 0;
-        XXH3_64bits_update(writer->hash, bytes, n_bytes);
-        XXH3_64bits_update(writer->hash, zeros, padding);
-        r = write_raw(writer, bytes, n_bytes);
-        return r < 0 ? r : write_raw(writer, zeros, padding);
-}
-
+/* DATA has its fixed place; the others follow it. */
 static void plan_sections(struct writer *writer, const uint64_t counts[SL_PLAN_SECTION_COUNT])
 {
-        uint64_t at = sl_align_up(sizeof(struct sl_plan_header), SL_LINE_BYTES);
+        uint64_t at = SL_PLACED_START + counts[SL_PLAN_SECTION_DATA];
 
-        for (uint32_t id = 0; id < SL_PLAN_SECTION_COUNT; id++) {
+        for (uint32_t id = 0; id < SL_PLAN_SECTION_DATA; id++) {
                 writer->header.sections[id] = (struct sl_plan_section){.offset = at, .count = counts[id]};
                 at += sl_align_up(counts[id] * sl_plan_section_bytes(id), SL_LINE_BYTES);
         }
+        writer->header.sections[SL_PLAN_SECTION_DATA] =
+                (struct sl_plan_section){.offset = SL_PLACED_START, .count = counts[SL_PLAN_SECTION_DATA]};
         writer->header.file_bytes = at;
 }
 
@@ -389,27 +379,38 @@ static void fill_header(struct writer *writer)
         writer->header.key = sl_plan_key_here();
 }
 
-/* The bytes between the header and the first section are part of the checksum too: zeros. */
-static int begin_sections(struct writer *writer)
+/* The file becomes as long as it will be; behind the constants that are in place there are zeros, whatever it was before. */
+static int size_file(const struct writer *writer, uint64_t placed_bytes)
 {
-        static const uint8_t zeros[SL_LINE_BYTES];
-        uint64_t padding = sl_align_up(sizeof(writer->header), SL_LINE_BYTES) - sizeof(writer->header);
+        off_t keep = placed_bytes ? (off_t)(SL_PLACED_START + placed_bytes) : 0;
 
-        XXH3_64bits_reset(writer->hash);
-        XXH3_64bits_update(
-                writer->hash, (uint8_t *)&writer->header + SL_PLAN_CHECKED_FROM, sizeof(writer->header) - SL_PLAN_CHECKED_FROM);
-        XXH3_64bits_update(writer->hash, zeros, padding);
-        writer->at = sizeof(writer->header);
-        return write_raw(writer, zeros, padding);
+        return ftruncate(writer->fd, keep) < 0 || ftruncate(writer->fd, (off_t)writer->header.file_bytes) < 0 ? -errno : 0;
 }
 
-static int write_data(struct writer *writer, const struct sl_constants *constants)
+static int write_data(const struct writer *writer, const struct sl_constants *constants, uint64_t placed_bytes)
 {
         int r = 0;
 
-        for (uint32_t i = 0; i < constants->n && r == 0; i++)
-                r = write_padded(writer, constants->data[i], constants->entries[i].bytes);
+        for (uint32_t i = 0; i < constants->n && r == 0; i++) {
+                const struct sl_plan_constant *entry = &constants->entries[i];
+
+                if (entry->offset >= placed_bytes)
+                        r = write_at(writer, constants->data[i], entry->bytes, SL_PLACED_START + entry->offset);
+        }
         return r;
+}
+
+/* The header as it will be, but for the checksum itself, is in the file by now. */
+static int write_checksum(struct writer *writer)
+{
+        uint64_t n_bytes = writer->header.file_bytes;
+        const uint8_t *bytes = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, writer->fd, 0);
+
+        if (bytes == MAP_FAILED)
+                return -errno;
+        writer->header.checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, n_bytes - SL_PLAN_CHECKED_FROM);
+        munmap((void *)bytes, n_bytes);
+        return write_at(writer, &writer->header, sizeof(writer->header), 0);
 }
 
 static int write_sections(struct writer *writer, const struct sl_lowered *lowered, const struct tables *tables)
@@ -423,17 +424,19 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
                 [SL_PLAN_SECTION_CONSTANTS] = tables->constants.entries,
                 [SL_PLAN_SECTION_FORMS] = tables->constants.forms,
         };
-        int r = begin_sections(writer);
+        uint64_t placed_bytes = sl_packing_placed_bytes(lowered->packing);
+        int r = size_file(writer, placed_bytes);
 
-        for (uint32_t id = 0; id < SL_PLAN_SECTION_DATA && r == 0; id++)
-                r = write_padded(writer, sections[id], writer->header.sections[id].count * sl_plan_section_bytes(id));
+        for (uint32_t id = 0; id < SL_PLAN_SECTION_DATA && r == 0; id++) {
+                const struct sl_plan_section *section = &writer->header.sections[id];
+
+                r = write_at(writer, sections[id], section->count * sl_plan_section_bytes(id), section->offset);
+        }
         if (r == 0)
-                r = write_data(writer, &tables->constants);
-        if (r < 0)
-                return r;
-        writer->header.checksum = XXH3_64bits_digest(writer->hash);
-        writer->at = 0;
-        return write_raw(writer, &writer->header, sizeof(writer->header));
+                r = write_data(writer, &tables->constants, placed_bytes);
+        if (r == 0)
+                r = write_at(writer, &writer->header, sizeof(writer->header), 0);
+        return r < 0 ? r : write_checksum(writer);
 }
 
 static int write_file(struct sl_lowered *lowered, const struct tables *tables, int fd, struct sl_error *error)
@@ -448,11 +451,9 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
                 [SL_PLAN_SECTION_FORMS] = tables->constants.forms_bytes,
                 [SL_PLAN_SECTION_DATA] = tables->constants.data_bytes,
         };
-        struct writer writer = {.fd = fd, .hash = XXH3_createState()};
-        int r;
+        struct writer writer = {.fd = fd};
+        int r = 0;
 
-        if (!writer.hash)
-                return sl_error_set(error, ENOMEM, "plan file: no memory for its checksum");
         lowered->info.weights_bytes = tables->constants.data_bytes;
         fill_header(&writer);
         plan_sections(&writer, counts);
@@ -461,7 +462,6 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
                         (unsigned long long)writer.header.file_bytes, (unsigned long long)lowered->options.plan_bytes_max);
         else if ((r = write_sections(&writer, lowered, tables)) < 0)
                 sl_error_set(error, -r, "plan file: %s", strerror(-r));
-        XXH3_freeState(writer.hash);
         return r;
 }
 

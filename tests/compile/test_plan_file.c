@@ -1,10 +1,13 @@
 #include "base/error.h"
 #include "format.h"
+#include "lower.h"
+#include "lower_options.h"
 #include "network.h"
 #include "plan.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -73,6 +76,96 @@ Test(plan_file, the_same_model_gives_the_same_bytes)
         free(second.bytes);
         close(first_fd);
         close(second_fd);
+}
+
+#define WIDE_CHANNELS 128
+#define WIDE_FLOATS   (WIDE_CHANNELS * 6 * 6)
+
+/* Three convolutions, with weights large enough to be made in the file; those of the last two are equal, or not. */
+static void wide_network(struct network *net, bool same)
+{
+        int64_t c = WIDE_CHANNELS;
+        uint32_t x, weights[3], biases[3];
+
+        network_init(net);
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, c, 6, 6));
+        for (uint32_t i = 0; i < 3; i++) {
+                weights[i] = network_weights(net, DIMS(c, c, 3, 3));
+                biases[i] = network_weights(net, DIMS(c));
+        }
+        if (same)
+                memcpy((void *)net->graph->values[weights[2]].data, net->graph->values[weights[1]].data,
+                        net->graph->values[weights[1]].data_bytes);
+        for (uint32_t i = 0; i < 3; i++)
+                x = network_node(net, SL_OP_CONV, VALUES(x, weights[i], biases[i]),
+                        ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_STRIDES, 2, {1, 1}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}},
+                                {SL_ATTR_DILATIONS, 2, {1, 1}}, {SL_ATTR_GROUP, 0, {1}}));
+        network_output(net, x);
+        network_finish(net);
+}
+
+/* Packed in the file, or in memory and then written. */
+static struct sl_plan *wide_plan(bool same, bool in_place)
+{
+        struct sl_lower_options options;
+        struct sl_lowered *lowered;
+        struct sl_plan *plan;
+        struct network net;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        wide_network(&net, same);
+        sl_lower_options_init(&options);
+        options.batch_max = 2;
+        options.tune = SL_TUNE_OFF;
+        cr_assert_eq(sl_lowered_new_in(net.graph, &options, in_place ? fd : -1, &lowered, NULL), 0);
+        cr_assert_eq(sl_lowered_write(lowered, fd, NULL), 0);
+        sl_lowered_free(lowered);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        network_deinit(&net);
+        close(fd);
+        return plan;
+}
+
+static void run_wide(const struct sl_plan *plan, float *output)
+{
+        static alignas(64) float input[WIDE_FLOATS];
+        const void *inputs = input;
+        void *outputs = output;
+        struct sl_instance *instance;
+
+        for (uint32_t i = 0; i < WIDE_FLOATS; i++)
+                input[i] = (float)(i % 29) / 29.0f - 0.5f;
+        cr_assert_eq(sl_instance_new(plan, 2, &instance, NULL), 0);
+        cr_assert_eq(sl_instance_run(instance, 1, &inputs, &outputs), 0);
+        sl_instance_free(instance);
+}
+
+Test(plan_file, constants_made_in_the_file_are_those_that_are_copied_into_it)
+{
+        static alignas(64) float here[WIDE_FLOATS], copied[WIDE_FLOATS];
+        struct sl_plan *first = wide_plan(false, true), *second = wide_plan(false, false);
+
+        run_wide(first, here);
+        run_wide(second, copied);
+        cr_assert_arr_eq(here, copied, sizeof(here));
+        cr_assert_neq(here[0], 0);
+        sl_plan_free(first);
+        sl_plan_free(second);
+}
+
+Test(plan_file, equal_constants_stand_in_it_once)
+{
+        struct sl_plan *different = wide_plan(false, true), *same = wide_plan(true, true);
+        static alignas(64) float here[WIDE_FLOATS], copied[WIDE_FLOATS];
+        struct sl_plan *in_memory = wide_plan(true, false);
+
+        cr_assert_lt(sl_plan_info(same)->weights_bytes, sl_plan_info(different)->weights_bytes * 7 / 10);
+        run_wide(same, here);
+        run_wide(in_memory, copied);
+        cr_assert_arr_eq(here, copied, sizeof(here));
+        sl_plan_free(different);
+        sl_plan_free(same);
+        sl_plan_free(in_memory);
 }
 
 Test(plan_file, any_flipped_byte_is_noticed)
