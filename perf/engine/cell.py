@@ -63,7 +63,7 @@ class Runner:
             self.loaded = process.order("load")
             self.first = process.order("run 1")["ns"][0]
             self.memory = [bytes_now - before for bytes_now in process.memory()]
-            self.answers = [_array(output) for output in process.order(f"outputs {self.folder}")["outputs"]]
+            self.answers = _answers(process.order(f"outputs {self.folder}")["outputs"])
         except EngineError as error:
             self.error = str(error)
 
@@ -97,9 +97,13 @@ class Runner:
         }
 
 
-def _array(output):
-    dtype = np.dtype(output["dtype"])
-    return output["name"], np.fromfile(output["file"], dtype).reshape(output["shape"])
+def _answers(outputs):
+    """{sample: [(name, array)]}: of all samples under 0, or of each when they were run one by one."""
+    answers = {}
+    for output in outputs:
+        array = np.fromfile(output["file"], np.dtype(output["dtype"])).reshape(output["shape"])
+        answers.setdefault(output.get("sample", 0), []).append((output["name"], array))
+    return answers
 
 
 def in_turns(runners, seconds):
@@ -129,6 +133,19 @@ def disagreement(ours, theirs):
     return worst, None
 
 
+def one_by_one(bench, model, cpus, inputs, batch):
+    """What ONNX Runtime answers to the first and to the last sample alone: {sample: [(name, array)]}."""
+    answers = {}
+    for sample in sorted({0, batch - 1}):
+        alone = {name: array[sample : sample + 1] for name, array in inputs.items()}
+        bench.write_inputs(alone)
+        with bench.peer("onnxruntime", model, cpus, alone) as process:
+            runner = Runner(process, bench.folder)
+        if not runner.error:
+            answers[sample] = runner.answers[0]
+    return answers
+
+
 def cached_load(bench, model, batch, cpus, inputs, plan):
     """Seconds of a second start, from the plan file that the first one kept."""
     try:
@@ -155,7 +172,9 @@ def measure(bench, model, batch, cpus, inputs, sizes, peak):
     if not runners[0].error:
         row["starling"]["cached_load_seconds"] = cached_load(bench, model, batch, cpus, inputs, plan)
         row["starling"]["plan_bytes"] = os.path.getsize(plan)
-    return {**row, **_judged(runners, batch, len(cpus), peak)}
+    row.update(_judged(runners, batch, len(cpus), peak))
+    row.update(_compared(bench, model, batch, cpus, inputs, runners))
+    return row
 
 
 def _judged(runners, batch, n_cpus, peak):
@@ -164,14 +183,23 @@ def _judged(runners, batch, n_cpus, peak):
     judged = {"peak_gflops": 2 * 1024**3 / peak.milliseconds() / 1e6 * n_cpus}
     if ours.error:
         return judged
-    reference = next((r for r in peers if r.process.name == "onnxruntime"), None)
     loaded, faster = ours.loaded, min((r.milliseconds() for r in peers), default=None)
     judged["gflops"] = 2 * loaded["multiply_adds"] * batch / ours.milliseconds() / 1e6
     judged["share_of_peak"] = judged["gflops"] / judged["peak_gflops"]
     judged["ratio"] = faster / ours.milliseconds() if faster else None
     judged["ratio_of_best"] = min((min(r.times) for r in peers), default=0) / min(ours.times) if peers else None
     judged.update({k: loaded[k] for k in ("lanes", "batchable", "weights_bytes", "workspace_bytes", "compiler_peak_bytes")})
-    if reference:
-        judged["relative_error"], judged["disagrees"] = disagreement(ours.answers, reference.answers)
-        judged["agrees"] = judged["disagrees"] is None and judged["relative_error"] <= ERROR_LIMIT
     return judged
+
+
+def _compared(bench, model, batch, cpus, inputs, runners):
+    """How far Starling's answers are from ONNX Runtime's."""
+    ours = runners[0]
+    reference = next((r for r in runners[1:] if not r.error and r.process.name == "onnxruntime"), None)
+    if ours.error or not reference:
+        return {}
+    theirs = one_by_one(bench, model, cpus, inputs, batch) if len(ours.answers) > 1 else reference.answers
+    verdicts = [disagreement(ours.answers[sample], theirs[sample]) for sample in theirs]
+    disagrees = next((text for _, text in verdicts if text), None) if verdicts else "no answers to compare with"
+    error = max((error for error, _ in verdicts if error is not None), default=None)
+    return {"relative_error": error, "disagrees": disagrees, "agrees": disagrees is None and error <= ERROR_LIMIT}

@@ -49,7 +49,7 @@ static int run_part(struct lane *lane, uint32_t first, uint32_t samples)
                 inputs[i] = (const char *)ports->inputs[i] + first * sl_port_bytes(&ports->info->inputs[i]);
         for (uint32_t i = 0; i < ports->info->n_outputs; i++)
                 outputs[i] = (char *)ports->outputs[i] + first * sl_port_bytes(&ports->info->outputs[i]);
-        return sl_instance_run_open(lane->instance, samples, inputs, outputs, ports->open, NULL);
+        return sl_instance_run_open(lane->instance, samples, inputs, outputs, ports->open[first].outputs, NULL);
 }
 
 static int run_lane(struct lane *lane)

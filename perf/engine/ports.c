@@ -49,10 +49,11 @@ int sl_ports_init(struct sl_ports *ports, const struct sl_plan_info *info, uint3
 {
         int r;
 
-        *ports = (struct sl_ports){.info = info, .samples = samples, .open = calloc(SL_PLAN_PORTS_MAX, sizeof(*ports->open))};
-        r = ports->open ? 0 : sl_error_set(error, ENOMEM, "no memory for %d shapes", SL_PLAN_PORTS_MAX);
-        for (uint32_t i = 0; r == 0 && i < info->n_outputs; i++)
-                ports->open[i].capacity_bytes = OPEN_BYTES;
+        *ports = (struct sl_ports){.info = info, .samples = samples, .open = calloc(samples, sizeof(*ports->open))};
+        r = ports->open ? 0 : sl_error_set(error, ENOMEM, "no memory for the shapes of %u samples", samples);
+        for (uint32_t i = 0; r == 0 && i < samples; i++)
+                for (uint32_t k = 0; k < info->n_outputs; k++)
+                        ports->open[i].outputs[k].capacity_bytes = OPEN_BYTES;
         for (uint32_t i = 0; r == 0 && i < info->n_inputs; i++)
                 r = make(&info->inputs[i], samples, &ports->inputs[i], error);
         for (uint32_t i = 0; r == 0 && i < info->n_outputs; i++)
@@ -121,38 +122,34 @@ static int write_file(const char *path, const void *data, uint64_t bytes, struct
         return 0;
 }
 
-/* A tensor without a batch stands once per sample: its file has an axis more, in front. */
-static json_t *describe(const struct sl_port *port, uint32_t samples, const char *path)
+/* The answer of @samples from @first on: one run's. */
+static int write_output(const struct sl_ports *ports, uint32_t index, uint32_t first, uint32_t samples, const char *folder,
+        struct json_t *list, struct sl_error *error)
 {
-        struct sl_shape shape = shape_of(port, samples);
+        const struct sl_port *port = &ports->info->outputs[index];
+        bool open = sl_port_is_open(port);
+        struct sl_tensor tensor = {
+                .dtype = port->dtype, .shape = open ? ports->open[first].outputs[index].shape : shape_of(port, samples)};
         json_t *dims = json_array();
+        char path[4096];
 
-        if (port->batch_axis == SL_PORT_NO_BATCH && samples > 1)
-                json_array_append_new(dims, json_integer(samples));
-        for (uint32_t i = 0; i < shape.rank; i++)
-                json_array_append_new(dims, json_integer(shape.dims[i]));
-        return json_pack(
-                "{s:s, s:s, s:o, s:s}", "name", port->name, "dtype", sl_dtype_name(port->dtype), "shape", dims, "file", path);
+        for (uint32_t i = 0; i < tensor.shape.rank; i++)
+                json_array_append_new(dims, json_integer(tensor.shape.dims[i]));
+        snprintf(path, sizeof(path), "%s/%u.%u.raw", folder, index, first);
+        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:o, s:s}", "name", port->name, "sample", (int)first, "dtype",
+                                            sl_dtype_name(port->dtype), "shape", dims, "file", path));
+        return write_file(path, (const char *)ports->outputs[index] + first * sl_port_bytes(port), sl_tensor_bytes(&tensor), error);
 }
 
 int sl_ports_write(const struct sl_ports *ports, const char *folder, struct json_t **ret_list, struct sl_error *error)
 {
+        uint32_t step = ports->info->batchable ? ports->samples : 1;
         json_t *list = json_array();
         int r = 0;
 
-        for (uint32_t i = 0; r == 0 && i < ports->info->n_outputs; i++) {
-                struct sl_port port = ports->info->outputs[i];
-                char path[4096];
-
-                if (sl_port_is_open(&port)) {
-                        port.shape = ports->open[i].shape;
-                        port.batch_axis = SL_PORT_NO_BATCH;
-                }
-                snprintf(path, sizeof(path), "%s/%u.raw", folder, i);
-                r = write_file(path, ports->outputs[i],
-                        sl_port_bytes(&port) * (port.batch_axis == SL_PORT_NO_BATCH ? 1 : ports->samples), error);
-                json_array_append_new(list, describe(&port, ports->samples, path));
-        }
+        for (uint32_t first = 0; first < ports->samples; first += step)
+                for (uint32_t i = 0; r == 0 && i < ports->info->n_outputs; i++)
+                        r = write_output(ports, i, first, step, folder, list, error);
         if (r == 0)
                 *ret_list = list;
         else

@@ -8,11 +8,15 @@
 
 struct json_t;
 
+struct sl_ports_open {
+        struct sl_open_output outputs[SL_PLAN_PORTS_MAX];
+};
+
 struct sl_ports {
         const struct sl_plan_info *info; /* outlives the ports */
         uint32_t samples;
         void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
-        struct sl_open_output *open; /* of each output: what the last run made of one whose shape hangs on the data */
+        struct sl_ports_open *open; /* of each sample: what the last run made of outputs whose shapes hang on the data */
 };
 
 /* Zeroed and touched. Return: 0; -ENOMEM; -ERANGE a port of more bytes than can be counted. */
@@ -26,7 +30,7 @@ uint64_t sl_port_bytes(const struct sl_port *port);
 int sl_ports_read(struct sl_ports *ports, const char *name, const char *path, struct sl_error *error);
 
 /*
- * Writes each output to @folder/INDEX.raw. Return: 0 and an array of {"name", "dtype", "shape", "file"}, the caller's reference;
- * -errno.
+ * Writes each output to @folder/INDEX.SAMPLE.raw: all samples at once, or each sample of a model whose samples cannot be batched.
+ * Return: 0 and an array of {"name", "sample", "dtype", "shape", "file"}, the caller's reference; -errno.
  */
 int sl_ports_write(const struct sl_ports *ports, const char *folder, struct json_t **ret_list, struct sl_error *error);

@@ -2,6 +2,7 @@
  * Rules of the program that perf/engine drives: an order is one line, so is its answer; samples are divided among lanes without a
  * trace in the result; a kept plan answers as the model did.
  */
+#include "builder.h"
 #include "cores.h"
 
 #include <criterion/criterion.h>
@@ -58,7 +59,7 @@ static void read_output(char ret_bytes[OUT_BYTES])
 {
         char path[128];
 
-        snprintf(path, sizeof(path), "%s/0.raw", folder);
+        snprintf(path, sizeof(path), "%s/0.0.raw", folder);
         FILE *file = fopen(path, "re");
         cr_assert_not_null(file);
         cr_assert_eq(fread(ret_bytes, 1, OUT_BYTES, file), OUT_BYTES);
@@ -122,6 +123,28 @@ Test(engine, a_kept_plan_answers_as_the_model_did)
         answers("--plan plan --batch 5 --input image=input", "load\\noutputs .\\n", text);
         read_output(second);
         cr_expect_arr_eq(first, second, OUT_BYTES);
+}
+
+/* Pixel i is zero where i is a multiple of 101: one of the first sample, none of the third. */
+Test(engine, outputs_that_hang_on_data_are_written_for_each_sample)
+{
+        struct builder *b = builder_new(17);
+        char text[4096], path[128];
+        size_t bytes;
+
+        builder_input(b, "image", SL_DTYPE_F32, DIMS(-1, 64));
+        builder_node(b, "NonZero", "image", "where");
+        builder_output(b, "where");
+        uint8_t *model = builder_pack(b, &bytes);
+        snprintf(path, sizeof(path), "%s/open.onnx", folder);
+        FILE *file = fopen(path, "we");
+        cr_assert_eq(fwrite(model, 1, bytes, file), bytes);
+        fclose(file);
+        builder_free(b);
+        answers("--model open.onnx --batch 5 --input image=input", "load\\noutputs .\\n", text);
+        cr_expect_not_null(strstr(text, "\"sample\":0,\"dtype\":\"int64\",\"shape\":[2,63]"), "%s", text);
+        cr_expect_not_null(strstr(text, "\"sample\":2,\"dtype\":\"int64\",\"shape\":[2,64]"), "%s", text);
+        cr_expect_not_null(strstr(text, "\"sample\":4"), "%s", text);
 }
 
 Test(engine, an_input_of_another_size_is_refused)

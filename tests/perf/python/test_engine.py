@@ -1,5 +1,6 @@
 """Rules of the comparison's table: what counts, what is said of a row that does not, and when two answers agree."""
 
+import tempfile
 import unittest
 
 import cell
@@ -70,6 +71,14 @@ class Agreement(unittest.TestCase):
     def test_integers_must_be_equal(self):
         self.assertEqual(self.compare([1, 2, 3], [1, 2, 3]), (0.0, None))
         self.assertIn("1 of 3 integers differ", self.compare([1, 2, 3], [1, 2, 4])[1])
+
+    def test_answers_of_samples_that_ran_alone_stay_apart(self):
+        with tempfile.NamedTemporaryFile() as file:
+            np.arange(2, dtype=np.float32).tofile(file.name)
+            output = {"name": "y", "dtype": "float32", "shape": [2], "file": file.name}
+            answers = cell._answers([{**output, "sample": 0}, {**output, "sample": 3, "shape": [1, 2]}])
+        self.assertEqual(list(answers), [0, 3])
+        self.assertEqual(answers[3][0][1].shape, (1, 2))
 
 
 if __name__ == "__main__":
