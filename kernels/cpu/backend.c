@@ -51,6 +51,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_LSTM] = &sl_cpu_lstm,
         [SL_OP_ROW_ATTENTION] = &sl_cpu_attention,
         [SL_OP_BATCH_NORM] = &sl_cpu_scale,
+        [SL_OP_NORMALIZED_CONCAT] = &sl_cpu_scale,
         [SL_OP_LAYER_NORM] = &sl_cpu_normalise,
         [SL_OP_INSTANCE_NORM] = &sl_cpu_normalise,
         [SL_OP_SOFTMAX] = &sl_cpu_softmax,

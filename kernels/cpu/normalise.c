@@ -1,18 +1,21 @@
 /*
- * Normalisations of float32. BatchNormalization has its statistics given, per channel; LayerNormalization and InstanceNormalization
- * take them from each row. (x - mean) comes first and is scaled then, so that a large mean costs no digits. The output may
- * lie on the input.
+ * Normalisations of float32. BatchNormalization has its statistics given, per channel, and may join several tensors on its way;
+ * LayerNormalization and InstanceNormalization take them from each row. (x - mean) comes first and is scaled then, so that a large
+ * mean costs no digits. The output may lie on the input.
  */
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 #include "shape/rules.h"
 
 #include <math.h>
+#include <stddef.h>
 
 struct scale {
         float epsilon;
         float least, most;              /* the epilogue, a clip */
         int64_t outer, channels, inner; /* PLAIN: [outer, channels, inner]; CHANNELS_LAST: [outer, channels] */
+        uint32_t n_joined;              /* inputs that lie side by side along the channels; the statistics come after them */
+        int64_t widths[SL_NODE_INPUTS_MAX];
 };
 
 static bool plan_clip(const struct sl_epilogue *epilogue, struct scale *s)
@@ -32,27 +35,41 @@ static inline float clip(float x, float least, float most)
         return risen > most ? most : risen;
 }
 
+static bool plan_joined(const struct sl_node_desc *node, struct scale *s)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        int64_t channels = 0;
+
+        s->n_joined = node->n_inputs - 4;
+        for (uint32_t i = 0; i < s->n_joined; i++) {
+                if (node->inputs[i].shape.rank != y->shape.rank || !sl_cpu_same_layout(&node->inputs[i], y))
+                        return false;
+                s->widths[i] = node->inputs[i].shape.dims[1];
+                channels += s->widths[i];
+        }
+        return channels == s->channels;
+}
+
 static bool scale_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        const struct sl_tensor *y = &node->outputs[0];
         struct scale *s = state;
         int64_t spatial = 1;
 
-        if (node->n_inputs != 5 || x->shape.rank < 2 || !sl_cpu_is_f32(y) || !sl_cpu_same_place(x, y))
+        if (node->n_inputs < 5 || y->shape.rank < 2 || !sl_cpu_is_f32(y))
                 return false;
-        for (uint32_t i = 0; i < 5; i++)
+        for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (!sl_cpu_is_f32(&node->inputs[i]))
                         return false;
-        for (uint32_t d = 2; d < x->shape.rank; d++)
-                spatial *= x->shape.dims[d];
-        if (!plan_clip(&node->epilogue, s))
-                return false;
+        for (uint32_t d = 2; d < y->shape.rank; d++)
+                spatial *= y->shape.dims[d];
         s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
-        s->channels = x->shape.dims[1];
-        s->outer = x->shape.dims[0] * (x->layout == SL_LAYOUT_CHANNELS_LAST ? spatial : 1);
-        s->inner = x->layout == SL_LAYOUT_CHANNELS_LAST ? 1 : spatial;
+        s->channels = y->shape.dims[1];
+        s->outer = y->shape.dims[0] * (y->layout == SL_LAYOUT_CHANNELS_LAST ? spatial : 1);
+        s->inner = y->layout == SL_LAYOUT_CHANNELS_LAST ? 1 : spatial;
         sizes->scratch_bytes = (size_t)s->channels * sizeof(float);
-        return true;
+        sizes->state_bytes = offsetof(struct scale, widths) + (node->n_inputs - 4) * sizeof(s->widths[0]);
+        return plan_clip(&node->epilogue, s) && plan_joined(node, s);
 }
 
 SL_CPU_CLONES static void scale_row(int64_t n, float *y, const float *x, float mean, float factor, float shift)
@@ -66,31 +83,58 @@ SL_CPU_CLONES static void clip_row(int64_t n, float *y, float least, float most)
                 y[i] = clip(y[i], least, most);
 }
 
-SL_CPU_CLONES static void scale_channels(
-        int64_t n, float *y, const float *x, const float *mean, const float *factor, const float *shift, float least, float most)
+/* Row by row, so that the output is one stream, however many inputs there are. */
+SL_CPU_CLONES static void scale_channels(const struct scale *s, const struct sl_binding *binding, const float *factors)
 {
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = clip((x[i] - mean[i]) * factor[i] + shift[i], least, most);
+        const void *const *statistics = binding->inputs + s->n_joined;
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < s->outer; o++) {
+                const float *factor = factors, *shift = statistics[1], *mean = statistics[2];
+
+                for (uint32_t i = 0; i < s->n_joined; i++) {
+                        int64_t n = s->widths[i];
+                        const float *x = (const float *)binding->inputs[i] + o * n;
+
+                        _Pragma("GCC ivdep") for (int64_t c = 0; c < n; c++) y[c] =
+                                clip((x[c] - mean[c]) * factor[c] + shift[c], s->least, s->most);
+                        y += n;
+                        mean += n;
+                        factor += n;
+                        shift += n;
+                }
+        }
+}
+
+static void scale_planes(const struct scale *s, const struct sl_binding *binding, const float *factor)
+{
+        const void *const *statistics = binding->inputs + s->n_joined;
+        const float *shift = statistics[1], *mean = statistics[2];
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < s->outer; o++)
+                for (int64_t i = 0, c = 0; i < s->n_joined; i++) {
+                        const float *x = (const float *)binding->inputs[i] + o * s->widths[i] * s->inner;
+
+                        for (int64_t end = c + s->widths[i]; c < end; c++, x += s->inner, y += s->inner) {
+                                scale_row(s->inner, y, x, mean[c], factor[c], shift[c]);
+                                clip_row(s->inner, y, s->least, s->most);
+                        }
+                }
 }
 
 static int scale_run(const void *state, const struct sl_binding *binding)
 {
         const struct scale *s = state;
-        const float *x = binding->inputs[0], *gamma = binding->inputs[1], *beta = binding->inputs[2];
-        const float *mean = binding->inputs[3], *variance = binding->inputs[4];
-        float *y = binding->outputs[0], *factor = binding->scratch;
+        const float *gamma = binding->inputs[s->n_joined], *variance = binding->inputs[s->n_joined + 3];
+        float *factor = binding->scratch;
 
         for (int64_t c = 0; c < s->channels; c++)
                 factor[c] = gamma[c] / sqrtf(variance[c] + s->epsilon);
-        for (int64_t o = 0; o < s->outer; o++) {
-                if (s->inner == 1)
-                        scale_channels(s->channels, y, x, mean, factor, beta, s->least, s->most);
-                for (int64_t c = 0; c < s->channels && s->inner != 1; c++) {
-                        scale_row(s->inner, y + c * s->inner, x + c * s->inner, mean[c], factor[c], beta[c]);
-                        clip_row(s->inner, y + c * s->inner, s->least, s->most);
-                }
-                x += s->channels * s->inner;
-                y += s->channels * s->inner;
-        }
+        if (s->inner == 1)
+                scale_channels(s, binding, factor);
+        else
+                scale_planes(s, binding, factor);
         return 0;
 }
 

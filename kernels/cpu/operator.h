@@ -86,7 +86,7 @@ extern const struct sl_cpu_loop sl_cpu_conv_transpose;
 extern const struct sl_cpu_loop sl_cpu_top_k;
 extern const struct sl_cpu_loop sl_cpu_reduce;
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
-extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization: per channel */
+extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Concat too: per channel */
 extern const struct sl_cpu_loop sl_cpu_attention; /* starling.RowAttention */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
 extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */

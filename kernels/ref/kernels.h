@@ -27,6 +27,7 @@
         X(AVERAGE_POOL, pool, SL_REF_FLOATS)                                                                                       \
         X(GLOBAL_AVERAGE_POOL, global_pool, SL_REF_FLOATS)                                                                         \
         X(GLOBAL_MAX_POOL, global_pool, SL_REF_FLOATS)                                                                             \
+        X(NORMALIZED_CONCAT, normalized_concat, SL_REF_FLOATS)                                                                     \
         X(BATCH_NORM, batch_norm, SL_REF_FLOATS)                                                                                   \
         X(LAYER_NORM, layer_norm, SL_REF_FLOATS)                                                                                   \
         X(INSTANCE_NORM, instance_norm, SL_REF_FLOATS)                                                                             \

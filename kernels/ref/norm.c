@@ -29,28 +29,44 @@ static int64_t product(const struct sl_shape *shape, uint32_t from, uint32_t to)
         return elements;
 }
 
-int sl_ref_batch_norm(const struct sl_node_desc *node, const struct sl_binding *binding)
+/* @size elements of channel @c, from @from of input @input on to @to of the output. The statistics are the last four inputs. */
+static void scale_plane(const struct sl_node_desc *node, const struct sl_binding *binding, int64_t c, uint32_t input, int64_t from,
+        int64_t to, int64_t size)
 {
-        const struct sl_shape *shape = &node->inputs[0].shape;
-        int64_t channels = shape->dims[1], size = product(shape, 2, shape->rank);
-        double epsilon = sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
-        uint32_t dtype = node->inputs[0].dtype;
+        double epsilon = sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5), statistics[4];
+        uint32_t dtype = node->inputs[0].dtype, first = node->n_inputs - 4;
 
-        for (int64_t plane = 0; plane < shape->dims[0] * channels; plane++) {
-                int64_t c = plane % channels;
-                double scale = sl_ref_load(binding->inputs[1], c, node->inputs[1].dtype);
-                double shift = sl_ref_load(binding->inputs[2], c, node->inputs[2].dtype);
-                double mean = sl_ref_load(binding->inputs[3], c, node->inputs[3].dtype);
-                double variance = sl_ref_load(binding->inputs[4], c, node->inputs[4].dtype);
+        for (uint32_t i = 0; i < 4; i++)
+                statistics[i] = sl_ref_load(binding->inputs[first + i], c, node->inputs[first + i].dtype);
+        for (int64_t i = 0; i < size; i++) {
+                double distance = sl_ref_load(binding->inputs[input], from + i, dtype) - statistics[2];
 
-                for (int64_t i = plane * size; i < (plane + 1) * size; i++) {
-                        double x = sl_ref_load(binding->inputs[0], i, dtype);
+                sl_ref_store(binding->outputs[0], to + i, dtype,
+                        sl_ref_activate(&node->epilogue, distance / sqrt(statistics[3] + epsilon) * statistics[0] + statistics[1]));
+        }
+}
 
-                        sl_ref_store(binding->outputs[0], i, dtype,
-                                sl_ref_activate(&node->epilogue, (x - mean) / sqrt(variance + epsilon) * scale + shift));
-                }
+/* One input or several, side by side along the channels. */
+int sl_ref_normalized_concat(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        const struct sl_shape *shape = &node->outputs[0].shape;
+        int64_t size = product(shape, 2, shape->rank), first = 0;
+
+        for (uint32_t i = 0; i + 4 < node->n_inputs; i++) {
+                int64_t channels = node->inputs[i].shape.dims[1];
+
+                for (int64_t n = 0; n < shape->dims[0]; n++)
+                        for (int64_t c = 0; c < channels; c++)
+                                scale_plane(node, binding, first + c, i, (n * channels + c) * size,
+                                        (n * shape->dims[1] + first + c) * size, size);
+                first += channels;
         }
         return 0;
+}
+
+int sl_ref_batch_norm(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        return sl_ref_normalized_concat(node, binding);
 }
 
 int sl_ref_instance_norm(const struct sl_node_desc *node, const struct sl_binding *binding)

@@ -29,6 +29,23 @@ int sl_shape_batch_norm(struct sl_node_desc *node, struct sl_error *error)
         return r ? r : copy_input(node);
 }
 
+/* A Concat with four vectors behind what it joins. */
+int sl_shape_normalized_concat(struct sl_node_desc *node, struct sl_error *error)
+{
+        uint32_t joined = node->n_inputs - 4;
+        int r;
+
+        if (node->inputs[0].shape.rank < 2 || sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0) != 1 || node->epilogue.has_residual)
+                return sl_error_set(error, EINVAL, "rank %u, axis %" PRId64 ": wants channels, along axis 1, and no residual",
+                        node->inputs[0].shape.rank, sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0));
+        node->n_inputs = joined;
+        r = sl_shape_concat(node, error);
+        node->n_inputs = joined + 4;
+        for (uint32_t i = joined; i < joined + 4 && !r; i++)
+                r = sl_vector_of(node, i, node->outputs[0].shape.dims[1], error);
+        return r;
+}
+
 int sl_shape_instance_norm(struct sl_node_desc *node, struct sl_error *error)
 {
         int r = check_channel_vectors(node, 2, error);

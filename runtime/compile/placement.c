@@ -229,6 +229,8 @@ static bool follows_way(const struct sl_node *node, uint32_t input)
                 return false;
         if (input == 0 || is_elementwise(node) || node->op == SL_OP_CONCAT || node->op == SL_OP_CHANNEL_SHUFFLE)
                 return true;
+        if (node->op == SL_OP_NORMALIZED_CONCAT)
+                return input + 4 < node->n_inputs;
         return node->epilogue.has_residual && input == node->n_inputs - 1;
 }
 

@@ -26,9 +26,10 @@ struct sl_graph;
         X(QUANTIZE_PRODUCTS, "quantize-products", quantize_products) /* Conv, Gemm, MatMul of dequantized bytes -> of bytes */     \
         X(QUANTIZE_ELEMENTS, "quantize-elements", quantize_elements) /* Add, Relu, Concat, MaxPool, ... the same */                \
         X(FUSE_QUANTIZED_RESIDUAL, "fuse-quantized-residual", fuse_quantized_residual) /* a sum of bytes -> residual */            \
-        X(FUSE_CHANNEL_SHUFFLE, "fuse-channel-shuffle", fuse_channel_shuffle) /* Reshape, Transpose, Reshape -> one node */        \
-        X(FOLD_WEIGHTS, "fold-weights", fold_weights)                         /* dequantized constants that stayed floats */       \
-        X(REMOVE_DEAD, "remove-dead", remove_dead)                            /* what no output needs */
+        X(FUSE_CHANNEL_SHUFFLE, "fuse-channel-shuffle", fuse_channel_shuffle)       /* Reshape, Transpose, Reshape -> one node */  \
+        X(FUSE_NORMALIZED_CONCAT, "fuse-normalized-concat", fuse_normalized_concat) /* BatchNormalization of a Concat */           \
+        X(FOLD_WEIGHTS, "fold-weights", fold_weights)                               /* dequantized constants that stayed floats */ \
+        X(REMOVE_DEAD, "remove-dead", remove_dead)                                  /* what no output needs */
 
 enum sl_pass {
 #define X(id, name, function) SL_PASS_##id,

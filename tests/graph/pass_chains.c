@@ -282,3 +282,48 @@ Test(passes, a_transpose_of_other_dimensions_is_no_channel_shuffle)
         sl_graph_free(graph);
         builder_free(b);
 }
+
+/* @axis of the Concat; whether its sum is wanted elsewhere, too. */
+static struct builder *norm_of_concat(int64_t axis, bool wanted)
+{
+        struct builder *b = builder_new(13);
+        int64_t channels = axis == 1 ? 2 * CHANNELS : CHANNELS;
+        float variance[2 * CHANNELS];
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, 2, 3));
+        builder_random(b, "scale", DIMS(channels));
+        builder_random(b, "shift", DIMS(channels));
+        builder_random(b, "mean", DIMS(channels));
+        for (int i = 0; i < 2 * CHANNELS; i++)
+                variance[i] = 0.5f + (float)i;
+        builder_floats(b, "variance", DIMS(channels), variance);
+        builder_node(b, "Exp", "x", "e");
+        builder_attr_int(b, builder_node(b, "Concat", "x,e", "c"), "axis", axis);
+        builder_node(b, "BatchNormalization", "c,scale,shift,mean,variance", "n");
+        builder_node(b, "Relu", "n", wanted ? "r" : "y");
+        if (wanted)
+                builder_node(b, "Add", "r,c", "y");
+        builder_output(b, "y");
+        return b;
+}
+
+static int to_normalized_concat(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = sl_pass_fuse_activation(graph, error);
+
+        return result ? result : sl_pass_fuse_normalized_concat(graph, error);
+}
+
+Test(passes, a_normalization_reads_the_parts_of_a_concat_along_the_channels_that_nobody_else_wants)
+{
+        for (int form = 0; form < 3; form++) {
+                struct builder *b = norm_of_concat(form == 1 ? 3 : 1, form == 2);
+                struct sl_graph *graph =
+                        run_pass(b, to_normalized_concat, BATCH * CHANNELS * PIXELS, (size_t)2 * BATCH * CHANNELS * PIXELS);
+
+                cr_assert_eq(count_ops(graph, SL_OP_NORMALIZED_CONCAT), form == 0);
+                cr_assert_eq(count_ops(graph, SL_OP_CONCAT), form != 0);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
