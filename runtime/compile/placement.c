@@ -312,7 +312,8 @@ static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, co
         return cost;
 }
 
-/* The first of the cheapest ways wins, so their order is the preference among equals. */
+/* The first of the cheapest ways wins, so their order is the preference among equals. Asking a backend takes longest and comes
+ * last. */
 static bool choose_way(struct walk *walk, const struct sl_node *node, const struct way *ways, uint32_t n_ways, struct way *ret_way)
 {
         uint64_t least = UINT64_MAX;
@@ -320,10 +321,10 @@ static bool choose_way(struct walk *walk, const struct sl_node *node, const stru
         for (uint32_t i = 0; i < n_ways; i++) {
                 uint64_t cost;
 
-                if (!ways[i].backend || !describe_way(walk, node, &ways[i]) || !ways[i].backend->supports(&walk->desc))
+                if (!ways[i].backend || !describe_way(walk, node, &ways[i]))
                         continue;
                 cost = way_cost(walk, node, &ways[i]);
-                if (cost >= least)
+                if (cost >= least || !ways[i].backend->supports(&walk->desc))
                         continue;
                 least = cost;
                 *ret_way = ways[i];
