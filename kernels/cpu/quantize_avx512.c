@@ -26,9 +26,9 @@ void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x,
         const __m512i shift = _mm512_set1_epi32(zero), lowest = _mm512_set1_epi32(low), highest = _mm512_set1_epi32(low + 255);
 
         for (int64_t i = 0; i < n; i += 16) {
-                __mmask16 there = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : (__mmask16)0xffff;
+                __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
                 __m512 value = _mm512_maskz_loadu_ps(there, x + i);
-                __mmask16 numbers = _mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
+                __mmask16 numbers = (__mmask16)_mm512_cmp_ps_mask(value, value, _CMP_ORD_Q);
                 __m512 quotient = _mm512_max_ps(_mm512_min_ps(divide(value, divisor, reciprocal), most), least);
                 __m512i bytes = _mm512_add_epi32(_mm512_cvtps_epi32(quotient), shift);
 
