@@ -41,10 +41,29 @@ static bool gather_plan(const struct sl_node_desc *node, void *state, struct sl_
         return g->row_bytes || sl_dtype_bytes(data->dtype);
 }
 
+static int64_t index_at(const struct gather *g, const void *indices, int64_t i)
+{
+        return g->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+}
+
+/* Are the indices rows one behind another, inside the data? */
+static bool is_one_run(const struct gather *g, const void *indices)
+{
+        int64_t first = g->indices ? index_at(g, indices, 0) : -1;
+
+        if (first < 0 || first > g->rows - g->indices)
+                return false;
+        for (int64_t i = 1; i < g->indices; i++) {
+                if (index_at(g, indices, i) != first + i)
+                        return false;
+        }
+        return true;
+}
+
 static int copy_rows(const struct gather *g, char *y, const char *x, const void *indices)
 {
         for (int64_t i = 0; i < g->indices; i++) {
-                int64_t index = g->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+                int64_t index = index_at(g, indices, i);
 
                 if (index < -g->rows || index >= g->rows)
                         return -ERANGE;
@@ -59,10 +78,15 @@ static int gather_run(const void *state, const struct sl_binding *binding)
         const struct gather *g = state;
         const char *x = binding->inputs[0];
         char *y = binding->outputs[0];
+        bool run = g->outer > 1 && is_one_run(g, binding->inputs[1]);
+        size_t first = run ? (size_t)index_at(g, binding->inputs[1], 0) * g->row_bytes : 0;
         int result = 0;
 
         for (int64_t o = 0; o < g->outer && !result; o++) {
-                result = copy_rows(g, y, x, binding->inputs[1]);
+                if (run)
+                        memcpy(y, x + first, (size_t)g->indices * g->row_bytes);
+                else
+                        result = copy_rows(g, y, x, binding->inputs[1]);
                 x += (size_t)g->rows * g->row_bytes;
                 y += (size_t)g->indices * g->row_bytes;
         }

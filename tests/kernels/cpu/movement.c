@@ -75,6 +75,40 @@ Test(cpu_movement, elements_arrive_where_the_reference_puts_them)
         case_check_all(moves, sizeof(moves) / sizeof(moves[0]));
 }
 
+/* Runs of indices are copied at once, so their ends are checked apart. */
+static void check_run(int64_t first, int expected)
+{
+        struct test_case test;
+        struct test_kernel cpu;
+        const float *x, *y;
+
+        case_parse("Gather 3x10x4 5:int64 axis=1 below:10", &test);
+        cr_assert(test_kernel_init(&cpu, &sl_backend_cpu, &test));
+        for (int64_t i = 0; i < 5; i++)
+                ((int64_t *)cpu.tensors.inputs[1])[i] = first + i;
+        cr_assert_eq(test_kernel_launch(&cpu), expected, "from %ld", (long)first);
+        x = cpu.tensors.inputs[0];
+        y = cpu.tensors.outputs[0];
+        for (int64_t o = 0; o < 3 && !expected; o++)
+                for (int64_t i = 0; i < 5; i++) {
+                        int64_t row = (first + i + 10) % 10;
+
+                        cr_expect_arr_eq(y + (o * 5 + i) * 4, x + (o * 10 + row) * 4, 4 * sizeof(float));
+                }
+        test_kernel_deinit(&cpu);
+}
+
+Test(cpu_movement, consecutive_indices_are_indices)
+{
+        check_run(0, 0);
+        check_run(3, 0);
+        check_run(5, 0);
+        check_run(6, -ERANGE);
+        check_run(-10, 0);
+        check_run(-3, 0);
+        check_run(INT64_MAX - 5, -ERANGE);
+}
+
 static void check_index(int64_t index, int expected)
 {
         struct test_case test;
