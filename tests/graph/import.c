@@ -522,3 +522,39 @@ Test(import, typed_data_of_every_element_type_is_decoded)
                 builder_free(b);
         }
 }
+
+/* Each on x = 0, 1, ... 5 of two rows and v = 1, 10. */
+Test(import, an_einsum_without_inner_sums_is_made_of_common_operators)
+{
+        static const struct {
+                const char *equation;
+                uint32_t op; /* the last node's */
+                uint32_t n;
+                float wanted[6];
+        } forms[] = {
+                {"ij->ji", SL_OP_TRANSPOSE, 6, {0, 3, 1, 4, 2, 5}},
+                {"ij->j", SL_OP_TRANSPOSE, 3, {3, 5, 7}},
+                {"ij,i->ij", SL_OP_MUL, 6, {0, 1, 2, 30, 40, 50}},
+                {"ij,i->ji", SL_OP_MUL, 6, {0, 30, 1, 40, 2, 50}},
+                {"ij->", SL_OP_EINSUM, 1, {15}},
+        };
+
+        for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+                struct builder *b = builder_new(17);
+                float got[6];
+
+                builder_input(b, "x", SL_DTYPE_F32, DIMS(2, 3));
+                builder_floats(b, "v", DIMS(2), (float[]){1, 10});
+                builder_attr_string(b, builder_node(b, "Einsum", strchr(forms[i].equation, ',') ? "x,v" : "x", "y"), "equation",
+                        forms[i].equation);
+                builder_output(b, "y");
+                struct sl_graph *graph = builder_import(b);
+
+                cr_assert_eq(graph->nodes[graph->n_nodes - 1].op, forms[i].op, "%s", forms[i].equation);
+                evaluate_floats(graph, 1, (float[]){0, 1, 2, 3, 4, 5}, got, forms[i].n);
+                for (uint32_t k = 0; k < forms[i].n; k++)
+                        cr_expect_float_eq(got[k], forms[i].wanted[k], 1e-6, "%s: %g", forms[i].equation, (double)got[k]);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}

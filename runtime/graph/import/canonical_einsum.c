@@ -1,6 +1,7 @@
 /*
  * Einsum. The equation becomes numbers (shape/einsum.h). Two operands that are a matrix product in other words become one: both
- * are turned so that the dimensions that are summed over meet, and the result is turned into the order that was asked for.
+ * are turned so that the dimensions that are summed over meet, and the result is turned into the order that was asked for. Two
+ * that nothing is summed over become a Mul, one operand a sum and a Transpose.
  */
 #include "import/canonical.h"
 
@@ -288,6 +289,98 @@ static int as_product(struct sl_importer *im, const struct sl_onnx_node *node, c
         return result < 0 ? result : 1;
 }
 
+/* The labels of @from that @to has, in the order of @to. */
+static struct term ordered(const struct term *from, const struct term *to)
+{
+        struct term both = {.count = 0};
+
+        for (uint32_t i = 0; i < to->count; i++)
+                if (has(from, to->labels[i]))
+                        append(&both, to->labels[i]);
+        return both;
+}
+
+/* The positions in @of of the labels that @from lacks. */
+static uint32_t list_missing(const struct term *of, const struct term *from, int64_t ret_axes[LABELS_MAX])
+{
+        uint32_t count = 0;
+
+        for (uint32_t i = 0; i < of->count; i++)
+                if (!has(from, of->labels[i]))
+                        ret_axes[count++] = i;
+        return count;
+}
+
+/* Is every label of the output there once, and no label twice in an operand? */
+static bool is_plain(const struct equation *e)
+{
+        bool plain = !is_twice(&e->out);
+
+        for (uint32_t k = 0; k < e->n_operands; k++)
+                plain = plain && !is_twice(&e->operands[k]);
+        for (uint32_t i = 0; i < e->out.count && plain; i++)
+                plain = has(&e->operands[0], e->out.labels[i]) || (e->n_operands > 1 && has(&e->operands[1], e->out.labels[i]));
+        return plain;
+}
+
+static int as_transpose(
+        struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const struct equation *e)
+{
+        const struct term *from = &e->operands[0];
+        struct sl_draft sum = {.op = SL_OP_REDUCE_SUM, .n_inputs = 1, .n_outputs = 1, .inputs = {draft->inputs[0]}};
+        struct sl_draft last = {.op = SL_OP_TRANSPOSE, .n_inputs = 1, .n_outputs = 1, .inputs = {draft->inputs[0]}};
+        struct term left = ordered(&e->out, from);
+        int64_t axes[LABELS_MAX], perm[LABELS_MAX];
+        uint32_t n_axes = list_missing(from, &e->out, axes);
+        int result = 0;
+
+        if (n_axes) {
+                result = sl_attrs_set_ints(&sum.attrs, SL_ATTR_AXES, axes, n_axes);
+                if (result == 0)
+                        result = sl_attrs_set_int(&sum.attrs, SL_ATTR_KEEPDIMS, 0);
+                if (result == 0)
+                        result = sl_import_emit_step(im, node, &sum, &last.inputs[0]);
+        }
+        for (uint32_t i = 0; i < left.count; i++)
+                perm[i] = (const uint8_t *)memchr(left.labels, e->out.labels[i], left.count) - left.labels;
+        if (result == 0)
+                result = sl_attrs_set_ints(&last.attrs, SL_ATTR_PERM, perm, left.count);
+        if (result == 0)
+                result = sl_import_emit_last(im, node, &last);
+        return result < 0 ? result : 1;
+}
+
+/* The operand in the order of the output, with a dimension of 1 for what it lacks. */
+static int spread(
+        struct sl_importer *im, const struct sl_onnx_node *node, const struct term *from, const struct term *out, uint32_t *value)
+{
+        struct sl_draft unsqueeze = {.op = SL_OP_UNSQUEEZE, .n_inputs = 1, .n_outputs = 1};
+        struct term order = ordered(from, out);
+        int64_t axes[LABELS_MAX];
+        uint32_t n_axes = list_missing(out, from, axes);
+        int result = turn(im, node, from, &order, value);
+
+        if (result < 0 || !n_axes)
+                return result;
+        unsqueeze.inputs[0] = *value;
+        result = sl_attrs_set_ints(&unsqueeze.attrs, SL_ATTR_AXES, axes, n_axes);
+        return result < 0 ? result : sl_import_emit_step(im, node, &unsqueeze, value);
+}
+
+static int as_mul(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const struct equation *e)
+{
+        struct sl_draft mul = {.op = SL_OP_MUL, .n_inputs = 2, .n_outputs = 1};
+        int result = 0;
+
+        for (uint32_t k = 0; k < 2 && result == 0; k++) {
+                mul.inputs[k] = draft->inputs[k];
+                result = spread(im, node, &e->operands[k], &e->out, &mul.inputs[k]);
+        }
+        if (result == 0)
+                result = sl_import_emit_last(im, node, &mul);
+        return result < 0 ? result : 1;
+}
+
 static int64_t packed(const struct term *term)
 {
         uint64_t bits = 0;
@@ -297,24 +390,58 @@ static int64_t packed(const struct term *term)
         return (int64_t)bits;
 }
 
+static int keep(struct sl_draft *draft, const struct equation *e)
+{
+        int64_t parts[SL_ATTR_INTS_MAX];
+
+        for (uint32_t k = 0; k < e->n_operands; k++)
+                parts[k] = packed(&e->operands[k]);
+        parts[e->n_operands] = packed(&e->out);
+        return sl_attrs_set_ints(&draft->attrs, SL_ATTR_EQUATION, parts, e->n_operands + 1);
+}
+
+static bool ranks_fit(const struct sl_importer *im, const struct sl_draft *draft, const struct equation *e)
+{
+        for (uint32_t k = 0; k < e->n_operands; k++)
+                if (e->operands[k].count != im->graph->values[draft->inputs[k]].tensor.shape.rank)
+                        return false;
+        return true;
+}
+
+/* Sums and products of integers of few bits are not what those operators take. */
+static bool is_float(const struct sl_importer *im, const struct sl_draft *draft)
+{
+        return sl_dtype_is_float(im->graph->values[draft->inputs[0]].tensor.dtype);
+}
+
+static bool has_no_sum(const struct equation *e)
+{
+        int64_t axes[LABELS_MAX];
+        uint32_t n = 0;
+
+        for (uint32_t k = 0; k < e->n_operands; k++)
+                n += list_missing(&e->operands[k], &e->out, axes);
+        return n == 0;
+}
+
 int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         const Onnx__AttributeProto *attr = sl_onnx_attr(node, "equation");
         struct equation e = {.n_operands = 0};
         struct roles roles = {.batch = {.count = 0}};
-        int64_t parts[SL_ATTR_INTS_MAX];
 
         if (!attr || !attr->has_s)
                 return sl_import_wrong(im, node, "it wants an equation");
         if (parse(im, draft, (const char *)attr->s.data, attr->s.len, &e) < 0 || e.n_operands != draft->n_inputs)
                 return sl_import_wrong(im, node, "its equation and its inputs do not fit, or are too many");
-        if (find_roles(&e, &roles) && e.operands[0].count == im->graph->values[draft->inputs[0]].tensor.shape.rank &&
-                e.operands[1].count == im->graph->values[draft->inputs[1]].tensor.shape.rank &&
-                is_product(&roles, &e, &im->graph->values[draft->inputs[0]].tensor.shape,
-                        &im->graph->values[draft->inputs[1]].tensor.shape))
+        if (!ranks_fit(im, draft, &e))
+                return keep(draft, &e);
+        if (e.n_operands == 1 && is_plain(&e) && e.out.count && (has_no_sum(&e) || is_float(im, draft)))
+                return as_transpose(im, node, draft, &e);
+        if (e.n_operands == 2 && is_plain(&e) && e.out.count && has_no_sum(&e) && is_float(im, draft))
+                return as_mul(im, node, draft, &e);
+        if (find_roles(&e, &roles) && is_product(&roles, &e, &im->graph->values[draft->inputs[0]].tensor.shape,
+                                              &im->graph->values[draft->inputs[1]].tensor.shape))
                 return as_product(im, node, draft, &e, &roles);
-        for (uint32_t k = 0; k < e.n_operands; k++)
-                parts[k] = packed(&e.operands[k]);
-        parts[e.n_operands] = packed(&e.out);
-        return sl_attrs_set_ints(&draft->attrs, SL_ATTR_EQUATION, parts, e.n_operands + 1);
+        return keep(draft, &e);
 }
