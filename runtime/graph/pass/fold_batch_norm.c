@@ -37,12 +37,24 @@ static int read_affine(struct sl_graph *graph, const struct sl_node *norm, uint3
         return 0;
 }
 
-/* The channel of weight element @i: Conv has it outermost, Gemm in the rows or the columns of B. */
-static uint64_t channel_of(const struct sl_node *node, uint64_t i, uint64_t elements, uint32_t channels)
+/* Conv has the channel outermost, Gemm in the rows or the columns of B. */
+static bool is_outermost(const struct sl_node *node)
 {
-        bool outermost = node->op == SL_OP_CONV || sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
+        return node->op == SL_OP_CONV || sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
+}
 
-        return outermost ? i / (elements / channels) : i % channels;
+static void scale_rows(const float *from, uint64_t row_floats, const struct affine *affine, float *to)
+{
+        for (uint64_t row = 0; row < affine->channels; row++)
+                for (uint64_t i = row * row_floats; i < (row + 1) * row_floats; i++)
+                        to[i] = (float)((double)from[i] * affine->scale[row]);
+}
+
+static void scale_columns(const float *from, uint64_t n_rows, const struct affine *affine, float *to)
+{
+        for (uint64_t row = 0; row < n_rows; row++, from += affine->channels, to += affine->channels)
+                for (uint32_t i = 0; i < affine->channels; i++)
+                        to[i] = (float)((double)from[i] * affine->scale[i]);
 }
 
 static int scale_weights(struct sl_graph *graph, uint32_t index, const struct affine *affine)
@@ -58,8 +70,10 @@ static int scale_weights(struct sl_graph *graph, uint32_t index, const struct af
 
         if (!to)
                 return -ENOMEM;
-        for (uint64_t i = 0; i < elements; i++)
-                to[i] = (float)((double)from[i] * affine->scale[channel_of(node, i, elements, affine->channels)]);
+        if (is_outermost(node))
+                scale_rows(from, elements / affine->channels, affine, to);
+        else
+                scale_columns(from, elements / affine->channels, affine, to);
         result = sl_graph_add_constant(graph, old->name, &tensor, to, &weights);
         if (result == 0)
                 sl_graph_set_input(graph, index, 1, weights);
