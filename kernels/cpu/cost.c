@@ -33,6 +33,16 @@ double sl_cost_activation(uint32_t activation, double elements, bool library)
         }
 }
 
+/* Where the channels do not fill the last vector, it adds a residual lane by lane. */
+static double library_residual(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+
+        if (node->op != SL_OP_CONV || !node->epilogue.has_residual || y->shape.dims[1] % 16 == 0)
+                return 0;
+        return (double)sl_shape_elements(&y->shape) * 1.5e-9;
+}
+
 double sl_cost_library(const struct sl_node_desc *node)
 {
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
@@ -42,5 +52,6 @@ double sl_cost_library(const struct sl_node_desc *node)
         /* It fetches nothing ahead, so that half of the time of the weights comes on top. */
         return SL_COST_LAUNCH +
                sl_cost_activation(node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
-               flops / SL_COST_FLOPS / library_share(node) + 0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
+               library_residual(node) + flops / SL_COST_FLOPS / library_share(node) +
+               0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
 }
