@@ -67,15 +67,17 @@ int sl_ref_split(const struct sl_node_desc *node, const struct sl_binding *bindi
         return 0;
 }
 
-/* The address of channel @channel of the tensors as if they lay side by side, and which of them has it. */
-static size_t channel_of(const struct sl_tensor *tensors, int64_t channel, uint32_t *ret_tensor, int64_t ret_strides[SL_RANK_MAX])
+/* The place in bytes of channel @channel of the tensors as if they lay side by side, and which of them has it. */
+static int64_t channel_of(const struct sl_tensor *tensors, int64_t channel, uint32_t *ret_tensor, int64_t ret_strides[SL_RANK_MAX])
 {
+        int64_t bytes;
         uint32_t i = 0;
 
         while (channel >= tensors[i].shape.dims[1])
                 channel -= tensors[i++].shape.dims[1];
         *ret_tensor = i;
-        return (size_t)(plain_strides(&tensors[i], ret_strides) * channel * ret_strides[1]);
+        bytes = plain_strides(&tensors[i], ret_strides);
+        return bytes * channel * ret_strides[1];
 }
 
 int sl_ref_channel_shuffle(const struct sl_node_desc *node, const struct sl_binding *binding)
@@ -89,8 +91,8 @@ int sl_ref_channel_shuffle(const struct sl_node_desc *node, const struct sl_bind
         one.dims[1] = 1;
         for (int64_t c = 0; c < channels; c++) {
                 uint32_t from, to;
-                size_t out = channel_of(node->outputs, c, &to, out_strides);
-                size_t in = channel_of(node->inputs, c % group * (channels / group) + c / group, &from, in_strides);
+                int64_t out = channel_of(node->outputs, c, &to, out_strides);
+                int64_t in = channel_of(node->inputs, c % group * (channels / group) + c / group, &from, in_strides);
 
                 copy_box(&one, (char *)binding->outputs[to] + out, out_strides, (const char *)binding->inputs[from] + in,
                         in_strides, sl_dtype_bytes(node->inputs[0].dtype));
