@@ -97,7 +97,10 @@ enum { UNIQUE_LISTS = 4 };
 
 size_t sl_ref_scratch_unique(const struct sl_node_desc *node)
 {
-        return (size_t)rows_of(node).n * UNIQUE_LISTS * sizeof(int64_t);
+        int64_t n = rows_of(node).n;
+
+        /* The lists of no rows begin somewhere, too. */
+        return (size_t)(n ? n : 1) * UNIQUE_LISTS * sizeof(int64_t);
 }
 
 struct order {
