@@ -10,12 +10,12 @@
 
 int sl_workspace_init(struct sl_workspace *workspace, uint64_t n_bytes)
 {
-        uint64_t mapped = sl_align_up(n_bytes, n_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : SL_PAGE_BYTES);
+        /* One page at least: values without elements lie somewhere, too. */
+        uint64_t mapped =
+                n_bytes ? sl_align_up(n_bytes, n_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : SL_PAGE_BYTES) : SL_PAGE_BYTES;
         void *bytes;
 
         *workspace = (struct sl_workspace){0};
-        if (!n_bytes)
-                return 0;
         bytes = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (bytes == MAP_FAILED)
                 return -ENOMEM;

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 struct sl_workspace {
-        uint8_t *bytes; /* NULL when n_bytes is 0 */
+        uint8_t *bytes; /* NULL before it is initialised */
         uint64_t n_bytes;
 };
 
-/* Maps, advises huge pages when there is room for one, touches every page. Return: 0, -ENOMEM. */
+/* Maps at least a page, advises huge pages when there is room for one, touches every page. Return: 0, -ENOMEM. */
 int sl_workspace_init(struct sl_workspace *workspace, uint64_t n_bytes);
 
 /* A zeroed workspace is fine. */
