@@ -6,6 +6,7 @@
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/operator.h"
+#include "cpu/rows.h"
 #include "cpu/vector_math.h"
 
 #include <math.h>
@@ -58,22 +59,6 @@ static bool attention_plan(const struct sl_node_desc *node, void *state, struct 
         return true;
 }
 
-SL_CPU_CLONES static float dot(int64_t n, const float *a, const float *b)
-{
-        float lanes[16] = {0};
-        int64_t i = 0;
-
-        for (; i + 16 <= n; i += 16)
-                for (int j = 0; j < 16; j++)
-                        lanes[j] += a[i + j] * b[i + j];
-        for (int j = 0; i < n; i++, j++)
-                lanes[j] += a[i] * b[i];
-        for (int half = 8; half > 0; half /= 2)
-                for (int j = 0; j < half; j++)
-                        lanes[j] += lanes[j + half];
-        return lanes[0];
-}
-
 SL_CPU_CLONES static void add_scaled(int64_t n, float *y, const float *x, float factor)
 {
         for (int64_t i = 0; i < n; i++)
@@ -103,7 +88,7 @@ static void attend_plainly(const struct sl_cpu_attention *s, const struct sl_cpu
                 float *output = head->output + row * s->a.heads * s->a.width;
 
                 for (int64_t key = 0; key < s->a.keys; key++) {
-                        scores[key] = s->scale * dot(s->a.depth, head->queries + row * s->strides[SL_ATTENTION_QUERIES],
+                        scores[key] = s->scale * sl_row_product(s->a.depth, head->queries + row * s->strides[SL_ATTENTION_QUERIES],
                                                          head->keys + key * s->strides[SL_ATTENTION_KEYS]);
                         if (head->mask)
                                 scores[key] += head->mask[row * s->mask_strides[2] + key * s->mask_strides[3]];

@@ -6,6 +6,7 @@
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
 #include "cpu/operator.h"
+#include "cpu/rows.h"
 #include "cpu/vector_math.h"
 #include "shape/recurrent.h"
 
@@ -75,22 +76,6 @@ static void lstm_weights(void *state, const struct sl_packed *packed)
                 l->is_packed[i] = packed && packed[SL_RNN_W + i].data_bytes;
 }
 
-SL_CPU_CLONES static float dot(int64_t n, const float *a, const float *b)
-{
-        float lanes[16] = {0};
-        int64_t i = 0;
-
-        for (; i + 16 <= n; i += 16)
-                for (int j = 0; j < 16; j++)
-                        lanes[j] += a[i + j] * b[i + j];
-        for (int j = 0; i < n; i++, j++)
-                lanes[j] += a[i] * b[i];
-        for (int half = 8; half > 0; half /= 2)
-                for (int j = 0; j < half; j++)
-                        lanes[j] += lanes[j + half];
-        return lanes[0];
-}
-
 /* A product of the rows of @a with one direction's matrix of @depth; @bias for each gate, or NULL: added to what is there. */
 struct factor {
         const float *matrix;
@@ -120,7 +105,8 @@ static void multiply(const struct lstm *l, const struct factor *f, const float *
         }
         for (int64_t row = 0; row < rows; row++)
                 for (int64_t n = 0; n < columns; n++) {
-                        float sum = dot(f->depth, a + row * f->depth, f->matrix + n * f->depth), *to = gates + row * columns + n;
+                        float sum = sl_row_product(f->depth, a + row * f->depth, f->matrix + n * f->depth),
+                              *to = gates + row * columns + n;
 
                         *to = sum + (bias ? bias[n] : *to);
                 }

@@ -41,3 +41,19 @@ DEFINE_ROW(sl_row_sum_square, (const float *x, float centre, int64_t n), 0.0f, l
         lane + value)
 DEFINE_ROW(sl_row_maximum, (const float *x, int64_t n), -INFINITY, GREATER, GREATER)
 DEFINE_ROW(sl_row_minimum, (const float *x, int64_t n), INFINITY, SMALLER, SMALLER)
+
+SL_CPU_CLONES float sl_row_product(int64_t n, const float *a, const float *b)
+{
+        float lanes[LANES] = {0};
+        int64_t i = 0;
+
+        for (; i + LANES <= n; i += LANES)
+                for (int j = 0; j < LANES; j++)
+                        lanes[j] += a[i + j] * b[i + j];
+        for (int j = 0; i < n; i++, j++)
+                lanes[j] += a[i] * b[i];
+        for (int half = LANES / 2; half > 0; half /= 2)
+                for (int j = 0; j < half; j++)
+                        lanes[j] += lanes[j + half];
+        return lanes[0];
+}

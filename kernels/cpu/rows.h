@@ -11,3 +11,4 @@ float sl_row_sum_absolute(const float *x, int64_t n);
 float sl_row_sum_square(const float *x, float centre, int64_t n); /* of x - centre */
 float sl_row_maximum(const float *x, int64_t n);                  /* -infinity if there is none */
 float sl_row_minimum(const float *x, int64_t n);
+float sl_row_product(int64_t n, const float *a, const float *b); /* sum of the products */

@@ -211,7 +211,10 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
                 park(d, queue, ensemble, slot, entry, tensors, now);
         if (r < 0 || slot)
                 return r;
-        r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
+        /* The ensemble of its sizes has a limit of its own. */
+        r = check_quotas(d, channel, ensemble);
+        if (r == 0)
+                r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
         if (r < 0) {
                 *ret_bytes_needed = admission.bytes_needed;
                 return r;

@@ -261,3 +261,26 @@ Test(shapes, prepared_sizes_are_ready_before_anybody_asks, .timeout = 60)
         cr_assert_eq(infer(&s, 1, 6, &done), 0, "%s", s.service.log);
         end(&s);
 }
+
+Test(shapes, each_combination_of_sizes_takes_as_many_requests_as_its_queue, .timeout = 60)
+{
+        struct starling_request many[8];
+        struct starling_completion done;
+        uint32_t refused = 0;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        s.service.specs[1].queue_requests = 1;
+        start(&s);
+        cr_assert_eq(infer(&s, 1, 5, &done), 0, "%s", s.service.log);
+        for (int i = 0; i < 8; i++)
+                many[i] = request(&s, 1, 5);
+        cr_assert_eq(starling_submit_many(s.queue, many, 8, NULL), 8);
+        for (int i = 0; i < 8; i++) {
+                cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+                cr_assert(done.status == 0 || done.status == -EBUSY);
+                refused += done.status == -EBUSY;
+        }
+        cr_assert_gt(refused, 0);
+        end(&s);
+}
