@@ -43,6 +43,14 @@ static double library_residual(const struct sl_node_desc *node)
         return (double)sl_shape_elements(&y->shape) * 1.5e-9;
 }
 
+/* It has no code from one layout to the other: the input is turned in scratch before. */
+static double library_turn(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *x = &node->inputs[0];
+
+        return x->shape.rank > 2 && x->layout != node->outputs[0].layout ? 2 * (double)sl_tensor_bytes(x) / SL_COST_FAR : 0;
+}
+
 double sl_cost_library(const struct sl_node_desc *node)
 {
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
@@ -52,6 +60,6 @@ double sl_cost_library(const struct sl_node_desc *node)
         /* It fetches nothing ahead, so that half of the time of the weights comes on top. */
         return SL_COST_LAUNCH +
                sl_cost_activation(node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
-               library_residual(node) + flops / SL_COST_FLOPS / library_share(node) +
+               library_residual(node) + library_turn(node) + flops / SL_COST_FLOPS / library_share(node) +
                0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
 }

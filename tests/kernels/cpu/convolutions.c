@@ -34,7 +34,7 @@ static const char *const winograds[] = {
         "Conv 9x64x16x16 32x64x3x3 32 pads=1,1,1,1 +relu",
 };
 
-static void check_all(const char *const *lines, size_t n_lines, uint32_t algorithm)
+static void check_with(const char *const *lines, size_t n_lines, uint32_t algorithm, const char *layouts)
 {
         sl_cpu_use_one_thread();
         if (!sl_cpu_has_avx512())
@@ -42,9 +42,14 @@ static void check_all(const char *const *lines, size_t n_lines, uint32_t algorit
         for (size_t i = 0; i < n_lines; i++) {
                 char line[256];
 
-                snprintf(line, sizeof(line), "%s nhwc packed algorithm=%u", lines[i], algorithm);
+                snprintf(line, sizeof(line), "%s %s packed algorithm=%u", lines[i], layouts, algorithm);
                 case_check(line);
         }
+}
+
+static void check_all(const char *const *lines, size_t n_lines, uint32_t algorithm)
+{
+        check_with(lines, n_lines, algorithm, "nhwc");
 }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -112,6 +117,24 @@ static const char *const products[] = {
 Test(cpu_convolutions, as_products_they_give_what_the_reference_gives)
 {
         check_all(products, COUNT(products), SL_ALGORITHM_BLOCKED);
+}
+
+static const char *const first_ones[] = {
+        "Conv 1x3x33x31 32x3x7x7 32 pads=3,3,3,3 strides=2,2 +relu",
+        "Conv 2x3x70x64 24x3x3x3 24 pads=1,1,1,1 strides=2,2 +clip",
+        "Conv 1x3x29x35 70x3x3x3 70 strides=2,2 +swish",
+        "Conv 3x3x15x17 16x3x3x3 pads=1,1,1,1 strides=2,2 +hardswish",
+        "Conv 1x3x40x40 33x3x11x11 33 pads=2,2,2,2 strides=4,4 +relu",
+        "Conv 2x4x12x9 64x4x3x3 64 pads=1,1,1,1 +gelu",
+        "Conv 2x2x1x1 5x2x3x3 5 pads=1,1,1,1",
+        "Conv 1x3x9x300 8x3x2x5 8 pads=0,1,2,7 strides=3,1 dilations=2,3",
+        "Conv 1x5x8x8 20x5x2x2 20 pads=20,20,20,20",
+        "Conv 1x3x7x7 40x3x7x7 40 +tanh",
+};
+
+Test(cpu_convolutions, from_planes_to_channels_last_they_give_what_the_reference_gives)
+{
+        check_with(first_ones, COUNT(first_ones), SL_ALGORITHM_BLOCKED, "tonhwc");
 }
 
 /* What an algorithm declines, and what AUTO never takes. */
