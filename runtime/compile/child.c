@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base_plan.h"
 #include "child_args.h"
 #include "cpu/threads.h"
 #include "graph.h"
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+SL_DEFINE_CLEANUP(struct sl_base_plan *, sl_base_plan_free)
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 
@@ -101,8 +103,9 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
         return sl_sandbox_enter(&limits, error);
 }
 
-int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int fd, struct sl_error *error)
+int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
 {
+        SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
@@ -112,8 +115,10 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
                 return 0;
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
+        if (r == 0 && base_fd >= 0)
+                r = sl_base_plan_open(base_fd, &base, error);
         if (r == 0)
-                r = sl_lowered_new_in(graph, lowering, fd, &lowered, error);
+                r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
         return r < 0 ? r : sl_lowered_write(lowered, fd, error);
 }
 
@@ -127,8 +132,9 @@ static int run(struct arguments *arguments, struct sl_error *error)
         if (r < 0)
                 return r;
         sl_cpu_use_one_thread();
-        r = sl_compile_here(
-                arguments->texts[SL_CHILD_ARG_MODEL], &arguments->lowering, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
+        r = sl_compile_here(arguments->texts[SL_CHILD_ARG_MODEL], &arguments->lowering,
+                arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD],
+                error);
         if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
                 return r;
         return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);

@@ -8,6 +8,7 @@
 #define SL_CHILD_COMMAND   "compiler"
 #define SL_CHILD_PLAN_FD   3
 #define SL_CHILD_REPORT_FD 4
+#define SL_CHILD_BASE_FD   5
 
 /* id, long option: each takes one value */
 #define SL_CHILD_ARGS(X)                                                                                                           \
@@ -16,7 +17,8 @@
         X(SECONDS, "seconds")           /* processor time */                                                                       \
         X(PARENT, "parent")             /* process id of who starts the child */                                                   \
         X(PLAN_FD, "plan-fd")           /* where the plan file goes */                                                             \
-        X(REPORT_FD, "report-fd")       /* where the line goes */
+        X(REPORT_FD, "report-fd")       /* where the line goes */                                                                  \
+        X(BASE, "base")                 /* 1: a base plan is open under its number; 0 */
 
 enum sl_child_arg {
 #define X(id, name) SL_CHILD_ARG_##id,

@@ -34,6 +34,9 @@ static size_t print_reason(const struct sl_choice *choice, char *text)
         case SL_CHOICE_INEXACT:
                 n = snprintf(text, SL_CHOICE_TEXT_BYTES, "%s, %s is too inexact", name, sl_algorithm_name(choice->passed_over));
                 break;
+        case SL_CHOICE_BASE:
+                n = snprintf(text, SL_CHOICE_TEXT_BYTES, "%s, as in the base plan", name);
+                break;
         default:
                 text[0] = 0;
         }

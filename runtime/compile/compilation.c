@@ -4,8 +4,9 @@
  *     epoll (what sl_compile_fd() hands out) -- pidfd of the child
  *                                            -- timer: the wall time is over
  *
- * All descriptors are closed on exec; the child gets the plan's memfd and the report pipe under fixed numbers and nothing else but
- * the standard streams. The child dies with the *thread* that started it (PR_SET_PDEATHSIG), which is the owner.
+ * All descriptors are closed on exec; the child gets the plan's memfd, the report pipe and, where there is one, the base plan to
+ * read under fixed numbers, and nothing else but the standard streams. The child dies with the *thread* that started it
+ * (PR_SET_PDEATHSIG), which is the owner.
  */
 #include "compile.h"
 
@@ -104,6 +105,24 @@ static int make_pipe(struct sl_compilation *compilation, int *ret_write_fd, stru
         return 0;
 }
 
+/* A descriptor of the base plan that cannot be written to, whatever the caller's can. */
+static int open_base(int base_fd, int *ret_fd, struct sl_error *error)
+{
+        char path[ARG_TEXT_BYTES];
+        int fd;
+
+        if (!base_fd)
+                return 0;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", base_fd);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+                fd = lift_fd(fd);
+        if (fd < 0)
+                return sl_error_set(error, errno, "base plan: it cannot be opened for reading: %s", strerror(errno));
+        *ret_fd = fd;
+        return 0;
+}
+
 struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
         char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
@@ -140,6 +159,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
                 [SL_CHILD_ARG_PARENT] = number_text(arguments, SL_CHILD_ARG_PARENT, (uint64_t)getpid()),
                 [SL_CHILD_ARG_PLAN_FD] = number_text(arguments, SL_CHILD_ARG_PLAN_FD, SL_CHILD_PLAN_FD),
                 [SL_CHILD_ARG_REPORT_FD] = number_text(arguments, SL_CHILD_ARG_REPORT_FD, SL_CHILD_REPORT_FD),
+                [SL_CHILD_ARG_BASE] = number_text(arguments, SL_CHILD_ARG_BASE, options->base_fd != 0),
         };
         char **next = arguments->argv;
 
@@ -156,7 +176,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         *next = NULL;
 }
 
-static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int report_fd)
+static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int report_fd, int base_fd)
 {
         int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 
@@ -166,8 +186,10 @@ static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int
                 r = posix_spawn_file_actions_adddup2(actions, plan_fd, SL_CHILD_PLAN_FD);
         if (r == 0)
                 r = posix_spawn_file_actions_adddup2(actions, report_fd, SL_CHILD_REPORT_FD);
+        if (r == 0 && base_fd >= 0)
+                r = posix_spawn_file_actions_adddup2(actions, base_fd, SL_CHILD_BASE_FD);
         if (r == 0)
-                r = posix_spawn_file_actions_addclosefrom_np(actions, SL_CHILD_REPORT_FD + 1);
+                r = posix_spawn_file_actions_addclosefrom_np(actions, base_fd >= 0 ? SL_CHILD_BASE_FD + 1 : SL_CHILD_BASE_FD);
         return r;
 }
 
@@ -211,7 +233,7 @@ static char **make_environment(void)
         return environment;
 }
 
-static int spawn(struct sl_compilation *compilation, const char *program, char **argv, int report_fd)
+static int spawn(struct sl_compilation *compilation, const char *program, char **argv, int report_fd, int base_fd)
 {
         SL_CLEANUP(sl_cleanup_free) char **environment = make_environment();
         posix_spawn_file_actions_t actions;
@@ -226,7 +248,7 @@ static int spawn(struct sl_compilation *compilation, const char *program, char *
                 posix_spawn_file_actions_destroy(&actions);
                 return r;
         }
-        r = add_descriptors(&actions, compilation->plan_fd, report_fd);
+        r = add_descriptors(&actions, compilation->plan_fd, report_fd, base_fd);
         if (r == 0)
                 r = reset_signals(&attributes);
         if (r == 0)
@@ -264,6 +286,7 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *compilation = compilation_new(options);
         SL_CLEANUP(sl_cleanup_fd) int report_fd = -1;
+        SL_CLEANUP(sl_cleanup_fd) int base_fd = -1;
         const char *program = options->program ? options->program : "/proc/self/exe";
         struct arguments arguments;
         int r;
@@ -274,10 +297,12 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
         if (r < 0)
                 return r;
         r = make_pipe(compilation, &report_fd, error);
+        if (r == 0)
+                r = open_base(options->base_fd, &base_fd, error);
         if (r < 0)
                 return r;
         fill_arguments(&arguments, program, options, compilation);
-        r = spawn(compilation, program, arguments.argv, report_fd);
+        r = spawn(compilation, program, arguments.argv, report_fd, base_fd);
         if (r)
                 return sl_error_set(error, r, "\"%s\" cannot be started: %s", program, strerror(r));
         r = watch_child(compilation, error);

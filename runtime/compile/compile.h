@@ -17,7 +17,8 @@ struct sl_compile_options {
         const char *program;                     /* the executable to start; NULL: /proc/self/exe */
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
-        uint64_t memory_bytes;                   /* limit of the child's address space; 0: 8 GiB */
+        int base_fd;           /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
+        uint64_t memory_bytes; /* limit of the child's address space; 0: 8 GiB */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
 
@@ -45,9 +46,9 @@ int sl_compile(const struct sl_compile_options *options, int *ret_plan_fd, struc
 
 /*
  * The same in this process, without limits other than those of @lowering, for tools: writes the plan file to @fd. Whoever calls it
- * trusts the model file. Return: 0; -errno with text.
+ * trusts the model file. @base_fd: a base plan's file, -1: none. Return: 0; -errno with text.
  */
-int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int fd, struct sl_error *error);
+int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error);
 
 /* The child's side: main() of `starling compile` hands its arguments on. Exit status: 0, or 1 after writing the line. */
 int sl_compile_child_main(int argc, char **argv);

@@ -2,6 +2,7 @@
 
 #include "backend.h"
 #include "base/bytes.h"
+#include "base_plan.h"
 #include "pack.h"
 
 #include <errno.h>
@@ -119,6 +120,21 @@ static int add_form(struct sl_constants *constants, const struct sl_packed *pack
         return 0;
 }
 
+/* Where the bytes of a new entry are: in the base, in the file already, or at the end of what will be written. */
+static void place(struct sl_constants *constants, const struct sl_packed_constant *constant, struct sl_plan_constant *entry)
+{
+        entry->in_base = sl_base_plan_find(
+                constants->base, constant->data, entry->bytes, constant->packed, constant->hash, &entry->base_index);
+        if (entry->in_base) {
+                constants->shared_bytes += entry->bytes;
+        } else if (constant->in_place) {
+                entry->offset = constant->offset;
+        } else {
+                entry->offset = constants->data_bytes;
+                constants->data_bytes = sl_align_up(constants->data_bytes + entry->bytes, SL_LINE_BYTES);
+        }
+}
+
 static int add(struct sl_constants *constants, const struct sl_packed_constant *constant, uint64_t bytes, uint32_t *ret_index)
 {
         const struct sl_packed *packed = constant->packed;
@@ -136,16 +152,14 @@ static int add(struct sl_constants *constants, const struct sl_packed_constant *
         r = add_form(constants, packed);
         if (r < 0)
                 return r;
-        constants->entries[constants->n] =
-                (struct sl_plan_constant){.offset = constant->in_place ? constant->offset : constants->data_bytes,
-                        .bytes = bytes,
-                        .form_offset = form_offset,
-                        .form_bytes = packed ? packed->form_bytes : 0,
-                        .packed = packed != NULL};
+        constants->entries[constants->n] = (struct sl_plan_constant){.bytes = bytes,
+                .form_offset = form_offset,
+                .form_bytes = packed ? packed->form_bytes : 0,
+                .packed = packed != NULL,
+                .hash = constant->hash};
+        place(constants, constant, &constants->entries[constants->n]);
         constants->data[constants->n] = constant->data;
         constants->hashes[constants->n] = constant->hash;
-        if (!constant->in_place)
-                constants->data_bytes = sl_align_up(constants->data_bytes + bytes, SL_LINE_BYTES);
         *ret_index = constants->n++;
         *slot = constants->n;
         return 0;

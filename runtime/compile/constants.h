@@ -1,6 +1,6 @@
 /*
  * The constants that go into a plan file, each content once: batch sizes, and nodes, that want the same bytes in the same form get
- * the same index. Data is borrowed until the file is written. One owner thread.
+ * the same index; what the base plan has is referred to. Data is borrowed until the file is written. One owner thread.
  */
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+struct sl_base_plan;
 struct sl_packed;
 struct sl_packed_constant;
 
@@ -18,7 +19,9 @@ struct sl_constants {
         uint64_t *hashes;                 /* of each entry: content and form */
         uint32_t *table;                  /* open addressing over the hashes: index + 1, 0 is free */
         uint32_t table_room;
-        uint64_t data_bytes; /* of all, with their padding */
+        uint64_t data_bytes;             /* of all that are not in the base, with their padding */
+        uint64_t shared_bytes;           /* of those in the base */
+        const struct sl_base_plan *base; /* borrowed; NULL: the plan stands alone */
         uint8_t *forms;
         uint64_t forms_bytes;
 };
@@ -29,8 +32,8 @@ void sl_constants_deinit(struct sl_constants *constants);
 uint64_t sl_constants_hash(const void *data, uint64_t bytes, const struct sl_packed *packed);
 
 /*
- * Plain data of @bytes. A zeroed struct is empty; data_bytes may be set to where the constants that are not in place begin.
- * Return: 0, -ENOMEM, -E2BIG.
+ * Plain data of @bytes. A zeroed struct is empty; data_bytes may be set to where the constants that are not in place begin, and
+ * base. Return: 0, -ENOMEM, -E2BIG.
  */
 int sl_constants_add(struct sl_constants *constants, const void *data, uint64_t bytes, uint32_t *ret_index);
 

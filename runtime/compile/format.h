@@ -9,7 +9,11 @@
  *     program of a body             -> behind those: dynamic steps alone; nested ones come behind those that run them
  *     step                          -> its operands (inputs, then outputs) and attributes
  *     operand                       -> a place: workspace offset, constant, or a port of the model
- *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them
+ *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them; or a constant of the
+ * base
+ *
+ * A plan of other sizes of the same model may be *derived* from a base plan: constants that are equal in content and form are not
+ * in it, but in the base, which is named by its identity in the header. A base stands alone: there are no chains.
  *
  * The writer zeroes every byte that it does not use, so that the same model gives the same file. The checksum lies in front of
  * everything that it covers. A reader trusts nothing: plan_check.c walks all of it before any use.
@@ -27,7 +31,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 3u
+#define SL_PLAN_VERSION 4u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -84,10 +88,13 @@ struct sl_plan_program {
 };
 
 struct sl_plan_constant {
-        uint64_t offset, bytes; /* in DATA; offset is a multiple of 64 */
+        uint64_t offset, bytes; /* in DATA; offset is a multiple of 64; 0 of one in the base */
         uint64_t form_offset;   /* in FORMS */
         uint32_t form_bytes;    /* 0 for a plain one */
         uint32_t packed;        /* 1 if the data is in the form, 0 if it is the tensor's own bytes */
+        uint64_t hash;          /* of content and form */
+        uint32_t in_base; /* 1: the bytes are those of constant base_index of the base, which has the same size, form and hash */
+        uint32_t base_index;
 };
 
 /* id, element type: also the order in the file, but for DATA, which comes first */
@@ -119,6 +126,7 @@ struct sl_plan_header {
         uint32_t header_bytes;
         uint64_t checksum; /* XXH3-64 of all that follows this field, to the end of the file */
         uint64_t file_bytes;
+        struct sl_plan_identity base; /* of a derived plan; zeros of one that stands alone */
         struct sl_plan_key key;
         struct sl_plan_section sections[SL_PLAN_SECTION_COUNT];
 };

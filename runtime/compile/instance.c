@@ -95,7 +95,7 @@ static void *pointer_of(const struct sl_instance *instance, const struct sl_plan
         case SL_PLACE_WORKSPACE:
                 return instance->workspace.bytes + operand->offset;
         case SL_PLACE_CONSTANT:
-                return (void *)(plan->data + plan->constants[operand->index].offset);
+                return (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
         default:
                 return NULL;
         }

@@ -40,7 +40,7 @@ static struct sl_live read_operand(const struct frame *frame, const struct sl_pl
         case SL_PLACE_SLOT:
                 return frame->slots[operand->index];
         case SL_PLACE_CONSTANT:
-                live.data = (void *)(plan->data + plan->constants[operand->index].offset);
+                live.data = (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
                 return live;
         case SL_PLACE_WORKSPACE:
                 live.data = interpreter->workspace + operand->offset;

@@ -129,10 +129,11 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
         lowered->choices = calloc(graph->n_nodes + 1u, sizeof(*lowered->choices));
         if (!lowered->choices)
                 return sl_error_set(error, ENOMEM, "no memory for the algorithms of %u nodes", graph->n_nodes);
-        r = sl_tune(lowered->programs, lowered->info.n_batches, &lowered->options, lowered->choices, graph->n_nodes, error);
+        r = sl_tune(lowered->programs, lowered->info.n_batches, &lowered->options, lowered->base, lowered->choices, graph->n_nodes,
+                error);
         if (r < 0)
                 return r;
-        r = sl_packing_new(graph->n_nodes, fd, &lowered->packing);
+        r = sl_packing_new(graph->n_nodes, fd, lowered->base, &lowered->packing);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for the constants of %u nodes", graph->n_nodes);
         r = pack_constants(lowered, error);
@@ -145,8 +146,8 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
         return 0;
 }
 
-int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, int fd, struct sl_lowered **ret_lowered,
-        struct sl_error *error)
+int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, const struct sl_base_plan *base, int fd,
+        struct sl_lowered **ret_lowered, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
         const char *backend = sl_lower_options_backend(options);
@@ -157,6 +158,7 @@ int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_option
         /* The library packs weights for as many threads as the calling thread may use: workers use one. */
         sl_cpu_use_one_thread();
         lowered->options = *options;
+        lowered->base = base;
         /* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
         r = sl_ladder_choose(graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, error);
         if (r < 0)
@@ -172,7 +174,7 @@ int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_option
 int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *options, struct sl_lowered **ret_lowered,
         struct sl_error *error)
 {
-        return sl_lowered_new_in(graph, options, -1, ret_lowered, error);
+        return sl_lowered_new_in(graph, options, NULL, -1, ret_lowered, error);
 }
 
 struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options)

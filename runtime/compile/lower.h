@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+struct sl_base_plan;
 struct sl_error;
 struct sl_graph;
 struct sl_choice;
@@ -27,10 +28,11 @@ struct sl_program {
 
 struct sl_lowered {
         struct sl_lower_options options;
-        struct sl_plan_info info; /* complete but for weights_bytes, which the writer finds out */
+        struct sl_plan_info info; /* complete but for the bytes of weights, which the writer finds out */
         struct sl_program programs[SL_PLAN_BATCHES_MAX];
         struct sl_packing *packing;
         struct sl_choice *choices; /* of each node of the source graph */
+        const struct sl_base_plan *base;
 };
 
 /*
@@ -43,10 +45,12 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
 
 /*
  * The same, when the plan file is known: an empty @fd, open for reading and writing. Large constants are packed right into it,
- * which saves a copy of them; sl_lowered_write() must get the same one. Return: as above; -ENOSPC the file system is full.
+ * which saves a copy of them; sl_lowered_write() must get the same one. @base: a plan of other sizes of the model, with which it
+ * shares what is equal, and whose algorithms it prefers; NULL: it stands alone. Borrowed until the result is freed.
+ * Return: as above; -ENOSPC the file system is full.
  */
-int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, int fd, struct sl_lowered **ret_lowered,
-        struct sl_error *error);
+int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_options *options, const struct sl_base_plan *base, int fd,
+        struct sl_lowered **ret_lowered, struct sl_error *error);
 struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*

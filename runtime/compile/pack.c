@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base_plan.h"
 #include "constants.h"
 #include "graph.h"
 #include "placed.h"
@@ -23,15 +24,17 @@ struct choice {
         uint64_t source_bytes;
         struct sl_packed packed;
         void *data;
-        uint64_t hash;       /* of data and form */
-        uint64_t offset;     /* in DATA, of what was made in the plan file */
-        bool in_place, twin; /* in the plan file; there, and another choice's */
+        uint64_t hash;   /* of data and form */
+        uint64_t offset; /* in DATA, of what was made in the plan file */
+        bool in_place;   /* in the plan file */
+        bool borrowed;   /* the data are another choice's, or the base's */
 };
 
 struct sl_packing {
         uint32_t n_nodes;
         struct choice **choices; /* of each node of the source */
         struct sl_placed placed;
+        const struct sl_base_plan *base;
         const struct choice *in_place; /* all that lie in the plan file, each content once */
         struct sl_node_desc *desc;     /* of the step at hand, with its constants below */
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
@@ -40,7 +43,7 @@ struct sl_packing {
 
 SL_DEFINE_CLEANUP(struct sl_packing *, sl_packing_free)
 
-int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing)
+int sl_packing_new(uint32_t n_nodes, int fd, const struct sl_base_plan *base, struct sl_packing **ret_packing)
 {
         SL_CLEANUP(sl_cleanup_sl_packing_free) struct sl_packing *packing = calloc(1, sizeof(*packing));
 
@@ -48,6 +51,7 @@ int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing)
                 return -ENOMEM;
         packing->n_nodes = n_nodes;
         packing->placed.fd = fd;
+        packing->base = base;
         packing->choices = calloc(n_nodes + 1u, sizeof(*packing->choices));
         packing->desc = calloc(1, sizeof(*packing->desc));
         if (!packing->choices || !packing->desc)
@@ -58,10 +62,12 @@ int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing)
 
 static void free_data(struct choice *choice)
 {
-        if (!choice->in_place)
-                free(choice->data);
-        else if (!choice->twin)
+        if (choice->borrowed)
+                return;
+        if (choice->in_place)
                 sl_placed_unmap(choice->data, choice->packed.data_bytes);
+        else
+                free(choice->data);
 }
 
 static void free_choices(struct choice *choice)
@@ -119,7 +125,7 @@ uint64_t sl_packing_placed_bytes(const struct sl_packing *packing)
 static void stay_plain(struct choice *choice)
 {
         choice->plain = true;
-        if (!choice->in_place)
+        if (!choice->in_place && !choice->borrowed)
                 free(sl_take(choice->data));
 }
 
@@ -144,6 +150,14 @@ static bool is_same(const struct choice *a, const struct choice *b)
                !memcmp(a->packed.form, b->packed.form, a->packed.form_bytes) && !memcmp(a->data, b->data, a->packed.data_bytes);
 }
 
+static void drop_data(struct sl_packing *packing, struct choice *choice)
+{
+        if (choice->in_place)
+                sl_placed_give_back(&packing->placed, choice->data, choice->packed.data_bytes, choice->offset);
+        else
+                free(choice->data);
+}
+
 /* A constant that is in the plan file already is not put there again. */
 static void share(struct sl_packing *packing, struct choice *choice)
 {
@@ -156,10 +170,24 @@ static void share(struct sl_packing *packing, struct choice *choice)
                 packing->in_place = choice;
                 return;
         }
-        sl_placed_give_back(&packing->placed, choice->data, choice->packed.data_bytes, choice->offset);
+        drop_data(packing, choice);
         choice->data = equal->data;
         choice->offset = equal->offset;
-        choice->twin = true;
+        choice->borrowed = true;
+}
+
+/* Nor is one that the base has. */
+static bool share_with_base(struct sl_packing *packing, struct choice *choice)
+{
+        uint32_t index;
+
+        if (!sl_base_plan_find(packing->base, choice->data, choice->packed.data_bytes, &choice->packed, choice->hash, &index))
+                return false;
+        drop_data(packing, choice);
+        choice->data = (void *)sl_base_plan_data(packing->base, index);
+        choice->in_place = false;
+        choice->borrowed = true;
+        return true;
 }
 
 /* The first size that is walked, the largest, decides. */
@@ -189,7 +217,7 @@ static int choose(struct sl_packing *packing, const struct sl_backend *backend, 
         if (r < 0)
                 return r;
         choice->hash = sl_constants_hash(choice->data, choice->packed.data_bytes, &choice->packed);
-        if (choice->in_place)
+        if (!share_with_base(packing, choice) && choice->in_place)
                 share(packing, choice);
         return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_base_plan;
 struct sl_error;
 struct sl_placement;
 struct sl_packing;
@@ -26,9 +27,10 @@ struct sl_packed_constant {
 
 /*
  * @n_nodes: of the source graph, whose indices the placements' origins are. @fd: of the plan file to come, where large constants
- * are made, or -1; borrowed, until the packing is freed. Return: 0, -ENOMEM.
+ * are made, or -1. @base: whose constants are not made again, or NULL. Both are borrowed until the packing is freed.
+ * Return: 0, -ENOMEM.
  */
-int sl_packing_new(uint32_t n_nodes, int fd, struct sl_packing **ret_packing);
+int sl_packing_new(uint32_t n_nodes, int fd, const struct sl_base_plan *base, struct sl_packing **ret_packing);
 struct sl_packing *sl_packing_free(struct sl_packing *packing);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Owns the mapping. A plan that exists has been checked whole.
+ * Owns the mapping and a descriptor of the file. A plan that exists has been checked whole.
  */
 #include "plan.h"
 
@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "plan_map.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
 
@@ -30,32 +32,59 @@ static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
                         error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)status.st_size, errno);
         plan->bytes = bytes;
         plan->n_bytes = (uint64_t)status.st_size;
-        return 0;
+        plan->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        return plan->fd < 0 ? sl_error_set(error, ENOMEM, "plan file: no descriptor for it, error %d", errno) : 0;
 }
 
 int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return sl_plan_open_on(fd, NULL, ret_plan, error);
+}
+
+static bool stands_alone(const struct sl_plan *plan)
+{
+        return !plan->header->base.checksum && !plan->header->base.bytes;
+}
+
+int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
         int r;
 
         if (!plan)
                 return sl_error_set(error, ENOMEM, "plan: no memory for %zu bytes", sizeof(*plan));
+        if (base && base->base)
+                return sl_error_set(error, EINVAL, "plan: a derived plan is nobody's base");
+        atomic_init(&plan->holders, 1);
+        plan->fd = -1;
+        plan->base = sl_plan_hold(base);
         r = map_file(plan, fd, error);
+        if (r == 0)
+                r = sl_plan_check(plan, error);
         if (r < 0)
                 return r;
-        r = sl_plan_check(plan, error);
-        if (r < 0)
-                return r;
+        if (stands_alone(plan))
+                plan->base = sl_plan_free(plan->base);
         *ret_plan = sl_take(plan);
         return 0;
 }
 
+struct sl_plan *sl_plan_hold(struct sl_plan *plan)
+{
+        if (plan)
+                atomic_fetch_add(&plan->holders, 1);
+        return plan;
+}
+
 struct sl_plan *sl_plan_free(struct sl_plan *plan)
 {
-        if (!plan)
+        if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1)
                 return NULL;
         if (plan->bytes)
                 munmap((void *)plan->bytes, plan->n_bytes);
+        if (plan->fd >= 0)
+                close(plan->fd);
+        sl_plan_free(plan->base);
         free(plan);
         return NULL;
 }
@@ -79,4 +108,19 @@ bool sl_plan_is_dynamic(const struct sl_plan *plan)
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
 {
         return plan->info;
+}
+
+struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan)
+{
+        return (struct sl_plan_identity){.checksum = plan->header->checksum, .bytes = plan->n_bytes};
+}
+
+struct sl_plan *sl_plan_base(const struct sl_plan *plan)
+{
+        return plan->base;
+}
+
+int sl_plan_fd(const struct sl_plan *plan)
+{
+        return plan->fd;
 }

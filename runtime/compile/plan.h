@@ -49,8 +49,9 @@ struct sl_plan_info {
         uint32_t n_inputs, n_outputs, n_batches, batchable;
         struct sl_port inputs[SL_PLAN_PORTS_MAX];
         struct sl_port outputs[SL_PLAN_PORTS_MAX];
-        uint32_t batches[SL_PLAN_BATCHES_MAX]; /* ascending; the first is 1 if batchable */
-        uint64_t weights_bytes;
+        uint32_t batches[SL_PLAN_BATCHES_MAX];         /* ascending; the first is 1 if batchable */
+        uint64_t weights_bytes;                        /* in the file */
+        uint64_t shared_bytes;                         /* in its base */
         uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
         uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
         uint64_t parameters;
@@ -69,8 +70,30 @@ bool sl_plan_is_dynamic(const struct sl_plan *plan);
  * afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another version, processor or library; -ENOMEM; the text says which.
  */
 int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error);
+
+/*
+ * The same for a plan that may be derived from @base (NULL: none is there), which it then holds as long as it lives; a plan that
+ * stands alone does not. Return: as above; -ESTALE it is derived from another plan, or there is no @base; -EINVAL @base is derived.
+ */
+int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error);
+
+/* One more holder; returns @plan. Each of them frees it; the last ends it. NULL is fine. Returns NULL. */
+struct sl_plan *sl_plan_hold(struct sl_plan *plan);
 struct sl_plan *sl_plan_free(struct sl_plan *plan);
+
 const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan);
+
+/* What tells one plan file from another: its checksum and its size. */
+struct sl_plan_identity {
+        uint64_t checksum, bytes;
+};
+struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan);
+
+/* The plan from which it is derived; NULL. The plan's. */
+struct sl_plan *sl_plan_base(const struct sl_plan *plan);
+
+/* The file, for who compiles against it. Owned by the plan. */
+int sl_plan_fd(const struct sl_plan *plan);
 
 /* One step of a plan at one batch size, for people: what it is and what it has to move and compute. */
 struct sl_step_info {
@@ -124,7 +147,8 @@ struct sl_open_output {
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);
 
-/* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles. It allocates nothing either. */
+/* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles.
+ * It allocates nothing either. */
 int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns);
 

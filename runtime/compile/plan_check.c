@@ -57,6 +57,23 @@ static int check_header(const struct sl_plan *plan, struct sl_error *error)
         return check_key(&header->key, error);
 }
 
+/* A plan that stands alone may be opened beside a base, and takes nothing from it. */
+static int check_base(const struct sl_plan *plan, struct sl_error *error)
+{
+        const struct sl_plan_identity *named = &plan->header->base;
+        struct sl_plan_identity here = {0};
+
+        if (!named->checksum && !named->bytes)
+                return 0;
+        if (plan->base)
+                here = sl_plan_identity(plan->base);
+        if (plan->base && named->checksum == here.checksum && named->bytes == here.bytes)
+                return 0;
+        return sl_error_set(error, ESTALE, "plan file: derived from plan %llx of %llu bytes, here is %s %llx",
+                (unsigned long long)named->checksum, (unsigned long long)named->bytes, plan->base ? "plan" : "none,",
+                (unsigned long long)here.checksum);
+}
+
 static int check_sections(const struct sl_plan *plan, struct sl_error *error)
 {
         for (uint32_t id = 0; id < SL_PLAN_SECTION_COUNT; id++) {
@@ -254,21 +271,56 @@ static int check_info(const struct sl_plan *plan, struct sl_error *error)
         return check_ports(info, error);
 }
 
+/* Where its bytes are; its form, which it has itself, has been checked. */
+static int check_constant_in_base(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
+{
+        const struct sl_plan_identity *named = &plan->header->base;
+        uint64_t n = named->checksum || named->bytes ? sl_plan_count(plan->base, SL_PLAN_SECTION_CONSTANTS) : 0;
+        const struct sl_plan_constant *there;
+
+        if (constant->base_index >= n)
+                return damaged(error, "number of a constant in the base", constant->base_index, n);
+        there = &plan->base->constants[constant->base_index];
+        if (constant->offset || constant->bytes != there->bytes)
+                return damaged(error, "size of a constant in the base", constant->bytes, there->bytes);
+        if (constant->hash != there->hash)
+                return damaged(error, "digest of a constant in the base", constant->hash, there->hash);
+        if (constant->packed != there->packed || constant->form_bytes != there->form_bytes ||
+                memcmp(plan->forms + constant->form_offset, plan->base->forms + there->form_offset, there->form_bytes))
+                return sl_error_set(error, EBADMSG, "plan file: constant %u of the base has another form", constant->base_index);
+        return 0;
+}
+
+static int check_constant_here(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
+{
+        uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA);
+
+        if (constant->base_index)
+                return damaged(error, "number in the base of a constant that is not there", constant->base_index, 0);
+        if (constant->offset % 64 || !sl_range_inside(constant->offset, constant->bytes, n_data))
+                return damaged(error, "end of a constant", constant->offset + constant->bytes, n_data);
+        return 0;
+}
+
 static int check_constants(const struct sl_plan *plan, struct sl_error *error)
 {
         uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA), n_forms = sl_plan_count(plan, SL_PLAN_SECTION_FORMS);
 
         for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_CONSTANTS); i++) {
                 const struct sl_plan_constant *constant = &plan->constants[i];
+                int r;
 
-                if (constant->offset % 64 || !sl_range_inside(constant->offset, constant->bytes, n_data))
-                        return damaged(error, "end of a constant", constant->offset + constant->bytes, n_data);
+                if (constant->in_base > 1)
+                        return damaged(error, "place of a constant", constant->in_base, 1);
                 if (constant->form_bytes > SL_PACK_FORM_BYTES || constant->packed > 1)
                         return damaged(error, "form of a constant", constant->form_bytes, SL_PACK_FORM_BYTES);
                 if (!sl_range_inside(constant->form_offset, constant->form_bytes, n_forms))
                         return damaged(error, "end of a form", constant->form_offset + constant->form_bytes, n_forms);
                 if (constant->packed && !constant->bytes)
                         return damaged(error, "size of a packed constant", constant->bytes, n_data);
+                r = constant->in_base ? check_constant_in_base(plan, constant, error) : check_constant_here(plan, constant, error);
+                if (r < 0)
+                        return r;
         }
         return 0;
 }
@@ -525,6 +577,9 @@ int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
         r = check_header(plan, error);
         if (r < 0)
                 return r;
+        r = check_base(plan, error);
+        if (r < 0)
+                return r;
         r = check_sections(plan, error);
         if (r < 0)
                 return r;
@@ -547,7 +602,7 @@ static void read_input(const struct sl_plan *plan, const struct sl_plan_operand 
         if (operand->place != SL_PLACE_CONSTANT)
                 return;
         constant = &plan->constants[operand->index];
-        call->constants[i] = plan->data + constant->offset;
+        call->constants[i] = sl_plan_constant_data(plan, constant);
         if (!constant->packed)
                 return;
         call->packed[i].data_bytes = constant->bytes;

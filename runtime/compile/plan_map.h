@@ -1,5 +1,6 @@
 /*
- * A plan file in memory: where its sections lie. Private to sl_plan. Immutable after sl_plan_open(); any thread.
+ * A plan file in memory: where its sections lie. Private to sl_plan. Immutable after sl_plan_open(), but for the count of its
+ * holders; any thread.
  *
  * Invariant: plan_check.c has walked all of it, so an index or an offset in it may be followed without looking again.
  */
@@ -8,9 +9,14 @@
 #include "backend.h"
 #include "format.h"
 
+#include <stdatomic.h>
+
 struct sl_error;
 
 struct sl_plan {
+        atomic_uint holders;
+        int fd;
+        struct sl_plan *base; /* held; NULL of a plan that stands alone */
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
         const struct sl_plan_header *header;
@@ -29,6 +35,13 @@ struct sl_plan {
  * offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
  */
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
+
+/* The bytes of a constant, wherever they lie. */
+static inline const uint8_t *sl_plan_constant_data(const struct sl_plan *plan, const struct sl_plan_constant *constant)
+{
+        return constant->in_base ? plan->base->data + plan->base->constants[constant->base_index].offset
+                                 : plan->data + constant->offset;
+}
 
 /* Elements of a section. */
 static inline uint64_t sl_plan_count(const struct sl_plan *plan, enum sl_plan_section_id id)

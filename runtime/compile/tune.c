@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base_plan.h"
 #include "exactness.h"
 #include "graph.h"
 #include "lower.h"
@@ -30,6 +31,7 @@ struct timing {
 
 struct tuner {
         const struct sl_lower_options *options;
+        const struct sl_base_plan *base;
         const struct sl_program *programs;
         uint32_t n_programs;
         struct sl_choice *choices; /* of each node of the source */
@@ -95,6 +97,22 @@ static void list_candidates(struct tuner *tuner, uint32_t origin, struct candida
         }
 }
 
+/* What the base takes for the node, if it can be taken here: then it becomes the first candidate. */
+static bool follow_base(const struct tuner *tuner, uint32_t origin, struct candidates *candidates)
+{
+        const struct sl_node *node = &tuner->programs[0].placement->graph->nodes[node_of(tuner, 0, origin)];
+        uint32_t wanted = candidates->n ? sl_base_plan_algorithm(tuner->base, node->name, node->op) : SL_ALGORITHM_AUTO;
+        uint32_t at = 0;
+
+        while (at < candidates->n && candidates->algorithms[at] != wanted)
+                at++;
+        if (at == candidates->n)
+                return false;
+        memmove(candidates->algorithms + 1, candidates->algorithms, at * sizeof(*candidates->algorithms));
+        candidates->algorithms[0] = wanted;
+        return true;
+}
+
 static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, uint32_t algorithm, double error)
 {
         if (choice->passed_over != SL_ALGORITHM_AUTO)
@@ -115,12 +133,14 @@ static void gather_constants(const struct tuner *tuner, uint32_t origin, const v
 }
 
 /* The first candidate that may be taken, as with `tune: off`. */
-static int guess(struct tuner *tuner, uint32_t origin, const struct candidates *candidates, struct sl_choice *choice)
+static int guess(struct tuner *tuner, uint32_t origin, struct candidates *candidates, struct sl_choice *choice)
 {
         const void *constants[SL_NODE_INPUTS_MAX];
+        bool follows;
 
         if (!candidates->n)
                 return 0;
+        follows = follow_base(tuner, origin, candidates);
         gather_constants(tuner, origin, constants);
         for (uint32_t i = 0; i < candidates->n; i++) {
                 uint32_t algorithm = candidates->algorithms[i];
@@ -145,7 +165,7 @@ static int guess(struct tuner *tuner, uint32_t origin, const struct candidates *
                 }
                 choice->algorithm = algorithm;
                 if (choice->reason == SL_CHOICE_NONE)
-                        choice->reason = SL_CHOICE_GUESS;
+                        choice->reason = follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
                 return 0;
         }
         return 0;
@@ -300,7 +320,7 @@ static int visit(void *context, const struct sl_rehearsed *rehearsed)
         if (origin == SL_VALUE_NONE)
                 return 0;
         list_candidates(tuner, origin, &candidates);
-        if (candidates.n < 2)
+        if (candidates.n < 2 || follow_base(tuner, origin, &candidates))
                 return 0;
         r = measure_candidates(tuner, origin, &candidates, rehearsed, &tuner->choices[origin], measured, &n);
         if (r == 0 && n > 1)
@@ -336,11 +356,14 @@ static int set_algorithm(struct tuner *tuner, uint32_t origin, uint32_t algorith
 
 static bool has_choice(struct tuner *tuner)
 {
-        struct candidates candidates = {0};
+        for (uint32_t i = 0; i < tuner->n_choices; i++) {
+                struct candidates candidates;
 
-        for (uint32_t i = 0; i < tuner->n_choices && candidates.n < 2; i++)
                 list_candidates(tuner, i, &candidates);
-        return candidates.n >= 2;
+                if (candidates.n >= 2 && !follow_base(tuner, i, &candidates))
+                        return true;
+        }
+        return false;
 }
 
 static int rehearse(struct tuner *tuner)
@@ -378,8 +401,8 @@ static int choose(struct tuner *tuner)
         return r < 0 ? r : 0;
 }
 
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options, struct sl_choice *choices,
-        uint32_t n_choices, struct sl_error *error)
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options,
+        const struct sl_base_plan *base, struct sl_choice *choices, uint32_t n_choices, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct tuner *tuner = calloc(1, sizeof(*tuner));
         SL_CLEANUP(sl_cleanup_free) uint32_t *nodes = calloc((size_t)n_programs * n_choices + 1, sizeof(*nodes));
@@ -388,6 +411,7 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lo
         if (!tuner || !nodes)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
         *tuner = (struct tuner){.options = options,
+                .base = base,
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,

@@ -6,6 +6,7 @@
  *                   of equal shapes once; an approximate one must be within the bound on the activations that reach the node
  *     tune: full    the same with more repeats
  *
+ * A node that the base plan has is not timed: the base's algorithm is taken where it can be, so that the weights are shared.
  * Where tune_seconds are over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
  */
 #pragma once
@@ -14,13 +15,14 @@
 
 #include <stdint.h>
 
+struct sl_base_plan;
 struct sl_error;
 struct sl_lower_options;
 struct sl_program;
 
 /*
  * Sets the ALGORITHM of nodes of the programs' placements (smallest batch first) and fills @choices, one for each node of the
- * source graph. Return: 0; -ENOMEM.
+ * source graph. @base: NULL for a plan that stands alone. Return: 0; -ENOMEM.
  */
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options, struct sl_choice *choices,
-        uint32_t n_choices, struct sl_error *error);
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options,
+        const struct sl_base_plan *base, struct sl_choice *choices, uint32_t n_choices, struct sl_error *error);

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base_plan.h"
 #include "constants.h"
 #include "format.h"
 #include "graph.h"
@@ -104,6 +105,7 @@ static int allocate_tables(const struct sl_lowered *lowered, struct tables *tabl
         tables->n_steps = tables->n_operands = tables->n_attrs = 0;
         tables->next_body = lowered->info.n_batches;
         tables->constants.data_bytes = sl_packing_placed_bytes(lowered->packing);
+        tables->constants.base = lowered->base;
         return tables->programs && tables->steps && tables->operands && tables->attrs ? 0 : -ENOMEM;
 }
 
@@ -371,12 +373,14 @@ static void plan_sections(struct writer *writer, const uint64_t counts[SL_PLAN_S
         writer->header.file_bytes = at;
 }
 
-static void fill_header(struct writer *writer)
+static void fill_header(struct writer *writer, const struct sl_base_plan *base)
 {
         memcpy(writer->header.magic, SL_PLAN_MAGIC, sizeof(writer->header.magic));
         writer->header.version = SL_PLAN_VERSION;
         writer->header.header_bytes = sizeof(writer->header);
         writer->header.key = sl_plan_key_here();
+        if (base)
+                writer->header.base = sl_base_plan_identity(base);
 }
 
 /* The file becomes as long as it will be; behind the constants that are in place there are zeros, whatever it was before. */
@@ -394,7 +398,7 @@ static int write_data(const struct writer *writer, const struct sl_constants *co
         for (uint32_t i = 0; i < constants->n && r == 0; i++) {
                 const struct sl_plan_constant *entry = &constants->entries[i];
 
-                if (entry->offset >= placed_bytes)
+                if (!entry->in_base && entry->offset >= placed_bytes)
                         r = write_at(writer, constants->data[i], entry->bytes, SL_PLACED_START + entry->offset);
         }
         return r;
@@ -439,6 +443,12 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
         return r < 0 ? r : write_checksum(writer);
 }
 
+static void count_weights(struct sl_lowered *lowered, const struct sl_constants *constants)
+{
+        lowered->info.weights_bytes = constants->data_bytes;
+        lowered->info.shared_bytes = constants->shared_bytes;
+}
+
 static int write_file(struct sl_lowered *lowered, const struct tables *tables, int fd, struct sl_error *error)
 {
         const uint64_t counts[SL_PLAN_SECTION_COUNT] = {
@@ -454,8 +464,8 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
         struct writer writer = {.fd = fd};
         int r = 0;
 
-        lowered->info.weights_bytes = tables->constants.data_bytes;
-        fill_header(&writer);
+        count_weights(lowered, &tables->constants);
+        fill_header(&writer, lowered->base);
         plan_sections(&writer, counts);
         if (writer.header.file_bytes > lowered->options.plan_bytes_max)
                 r = sl_error_set(error, E2BIG, "a plan file of %llu bytes, plan_bytes_max is %llu",
@@ -470,7 +480,7 @@ int sl_lowered_measure(struct sl_lowered *lowered, struct sl_error *error)
         struct tables tables = {0};
         int r = fill_tables(lowered, &tables);
 
-        lowered->info.weights_bytes = tables.constants.data_bytes;
+        count_weights(lowered, &tables.constants);
         tables_deinit(&tables);
         return r < 0 ? sl_error_set(error, -r, "constants: %s", strerror(-r)) : 0;
 }

@@ -117,7 +117,7 @@ static struct sl_plan *wide_plan(bool same, bool in_place)
         sl_lower_options_init(&options);
         options.batch_max = 2;
         options.tune = SL_TUNE_OFF;
-        cr_assert_eq(sl_lowered_new_in(net.graph, &options, in_place ? fd : -1, &lowered, NULL), 0);
+        cr_assert_eq(sl_lowered_new_in(net.graph, &options, NULL, in_place ? fd : -1, &lowered, NULL), 0);
         cr_assert_eq(sl_lowered_write(lowered, fd, NULL), 0);
         sl_lowered_free(lowered);
         cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);

@@ -41,7 +41,7 @@ static struct sl_plan *plan_with(const char *option, struct sl_error *error)
         write_model(path);
         sl_lower_options_init(&options);
         cr_assert_eq(option ? sl_lower_options_parse(&options, option, error) : 0, 0, "%s", error->text);
-        r = sl_compile_here(path, &options, fd, error);
+        r = sl_compile_here(path, &options, -1, fd, error);
         unlink(path);
         if (r == 0)
                 cr_assert_eq(sl_plan_open(fd, &plan, error), 0, "%s", error->text);

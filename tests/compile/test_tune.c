@@ -133,7 +133,7 @@ TestSuite(tune, .init = setup, .fini = teardown);
 
 static void expect(uint32_t algorithm, uint32_t reason)
 {
-        cr_assert_eq(sl_tune(programs, N_PROGRAMS, &options, choices, N_NODES, NULL), 0);
+        cr_assert_eq(sl_tune(programs, N_PROGRAMS, &options, NULL, choices, N_NODES, NULL), 0);
         cr_expect_eq(choices[0].algorithm, algorithm, "algorithm %u", choices[0].algorithm);
         cr_expect_eq(choices[0].reason, reason, "reason %u", choices[0].reason);
         for (uint32_t p = 0; p < N_PROGRAMS; p++)

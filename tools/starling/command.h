@@ -28,7 +28,7 @@ enum status {
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
         X("profile", command_profile, "[OPTIONS] MODEL.onnx", "time every node of a model: text, JSON or a Chrome trace")          \
-        X("compile", command_compile, "MODEL.onnx -o PLAN [OPTIONS]", "compile a model into a plan file")                          \
+        X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("version", command_version, "", "print the version")                                                                     \
         X("help", command_help, "[COMMAND]", "describe a command")

@@ -7,6 +7,8 @@
 #include "command.h"
 #include "lower_options.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,22 +18,25 @@
 #include <unistd.h>
 
 static const struct option options[] = {
+        {"base", required_argument, NULL, 'b'},
         {"option", required_argument, NULL, 'O'},
         {"output", required_argument, NULL, 'o'},
         {0},
 };
 
 struct wish {
-        const char *model, *output;
+        const char *model, *output, *base;
         struct sl_lower_options lowering;
 };
 
 /* -EINVAL without a text: wrong usage. */
 static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
-        for (int option; (option = getopt_long(argc, argv, "o:O:", options, NULL)) != -1;) {
+        for (int option; (option = getopt_long(argc, argv, "b:o:O:", options, NULL)) != -1;) {
                 if (option == 'o')
                         wish->output = optarg;
+                else if (option == 'b')
+                        wish->base = optarg;
                 else if (option != 'O')
                         return -EINVAL;
                 else if (sl_lower_options_parse(&wish->lowering, optarg, error) < 0)
@@ -80,6 +85,7 @@ static int keep(int plan_fd, const char *path, struct sl_error *error)
 int command_compile(int argc, char **argv)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        SL_CLEANUP(sl_cleanup_fd) int base_fd = -1;
         struct sl_error error = {""};
         struct wish wish = {0};
         int r;
@@ -87,7 +93,12 @@ int command_compile(int argc, char **argv)
         sl_lower_options_init(&wish.lowering);
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "compile", "%s", error.text) : complain_usage("compile");
-        r = sl_compile(&(struct sl_compile_options){.model_path = wish.model, .lowering = &wish.lowering}, &fd, &error);
+        if (wish.base && (base_fd = open(wish.base, O_RDONLY | O_CLOEXEC)) < 0)
+                return complain(STATUS_FAILED, "compile", "\"%s\": %s", wish.base, strerror(errno));
+        r = sl_compile(
+                &(struct sl_compile_options){
+                        .model_path = wish.model, .lowering = &wish.lowering, .base_fd = wish.base ? base_fd : 0},
+                &fd, &error);
         if (r == 0)
                 r = keep(fd, wish.output, &error);
         return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);

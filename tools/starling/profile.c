@@ -110,7 +110,7 @@ static int profile(const struct wish *wish, struct sl_error *error)
         SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("plan", MFD_CLOEXEC);
         const struct sl_plan_info *info;
         int r = fd < 0 ? sl_error_set(error, errno, "memory for the plan: %s", strerror(errno))
-                       : sl_compile_here(wish->model, &wish->lowering, fd, error);
+                       : sl_compile_here(wish->model, &wish->lowering, -1, fd, error);
 
         if (r == 0)
                 r = sl_plan_open(fd, &plan, error);
