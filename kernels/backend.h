@@ -45,10 +45,12 @@ struct sl_backend {
 
         /*
          * The algorithms (enum sl_algorithm, never AUTO) that supports() would accept as the node's ALGORITHM attribute, the one
-         * that should be fastest by the backend's own model first: this order is what counts when nothing is timed. 0: the node
-         * has no choice. Its form of packed weights may depend on it. Pure; any thread.
+         * that should be fastest by the backend's own model first, and the seconds that each should take by it (only their ratios
+         * count; NULL: nobody asks): this is what counts when nothing is timed. 0: the node has no choice. Its form of packed
+         * weights may depend on it. Pure; any thread.
          */
-        uint32_t (*algorithms)(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT]);
+        uint32_t (*algorithms)(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+                double ret_seconds[SL_ALGORITHM_COUNT]);
 
         /*
          * Compiler's process, may block and allocate. Says in which form constant input @index should be stored for this node

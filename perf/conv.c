@@ -246,7 +246,7 @@ static void bench(const struct shape *s, int64_t batch, uint32_t activation, boo
         struct run runs[SL_ALGORITHM_COUNT] = {0};
 
         make_node(s, batch, activation, &node);
-        n = sl_backend_cpu.algorithms(&node, algorithms);
+        n = sl_backend_cpu.algorithms(&node, algorithms, NULL);
         if (!n)
                 algorithms[n++] = SL_ALGORITHM_DIRECT;
         for (uint32_t i = 0; i < n; i++) {

@@ -92,7 +92,8 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
         return NULL;
 }
 
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+        double ret_seconds[SL_ALGORITHM_COUNT])
 {
         double seconds[SL_ALGORITHM_COUNT], own;
         uint32_t count = 0;
@@ -115,5 +116,9 @@ uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32
                 ret_algorithms[place] = algorithm;
                 count++;
         }
-        return count == 1 && ret_algorithms[0] == SL_ALGORITHM_DIRECT ? 0 : count;
+        if (count == 1 && ret_algorithms[0] == SL_ALGORITHM_DIRECT)
+                return 0;
+        if (ret_seconds)
+                memcpy(ret_seconds, seconds, count * sizeof(*seconds));
+        return count;
 }

@@ -19,7 +19,8 @@ bool sl_algorithm_form_fits(
 bool sl_algorithm_is_own_form(const struct sl_packed *packed);
 
 /* As sl_backend.algorithms; @library: can the library run it? */
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT]);
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+        double ret_seconds[SL_ALGORITHM_COUNT]);
 
 /* Whether its result differs by more than the order of sums. AUTO never takes such a one. */
 static inline bool sl_algorithm_is_approximate(uint32_t algorithm)

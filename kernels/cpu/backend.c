@@ -243,11 +243,14 @@ static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_
         return possible ? WAY_CALL : WAY_NONE;
 }
 
-static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+        double ret_seconds[SL_ALGORITHM_COUNT])
 {
         struct sl_cpu_call call;
 
-        return node_is_final(node) ? sl_algorithm_list(node, find_library_way(node, &call) != WAY_NONE, ret_algorithms) : 0;
+        if (!node_is_final(node))
+                return 0;
+        return sl_algorithm_list(node, find_library_way(node, &call) != WAY_NONE, ret_algorithms, ret_seconds);
 }
 
 /* AUTO is the best guess that is not approximate. */
@@ -258,7 +261,7 @@ static uint32_t choose_algorithm(const struct sl_node_desc *node)
         asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
         if (asked != SL_ALGORITHM_AUTO || !node_is_final(node))
                 return asked;
-        for (uint32_t i = 0, n = cpu_algorithms(node, algorithms); i < n; i++)
+        for (uint32_t i = 0, n = cpu_algorithms(node, algorithms, NULL); i < n; i++)
                 if (!sl_algorithm_is_approximate(algorithms[i]))
                         return algorithms[i];
         return SL_ALGORITHM_DIRECT;

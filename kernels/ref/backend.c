@@ -175,10 +175,12 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
-static uint32_t algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+static uint32_t algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+        double ret_seconds[SL_ALGORITHM_COUNT])
 {
         (void)node;
         (void)ret_algorithms;
+        (void)ret_seconds;
         return 0;
 }
 

@@ -37,6 +37,10 @@ static size_t print_reason(const struct sl_choice *choice, char *text)
         case SL_CHOICE_BASE:
                 n = snprintf(text, SL_CHOICE_TEXT_BYTES, "%s, as in the base plan", name);
                 break;
+        case SL_CHOICE_AS_FAST:
+                n = snprintf(text, SL_CHOICE_TEXT_BYTES, "%s, as fast as the best of %u: %.0f us against %.0f us", name,
+                        choice->n_timed, (double)choice->microseconds, (double)choice->runner_up_microseconds);
+                break;
         default:
                 text[0] = 0;
         }

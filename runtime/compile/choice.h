@@ -16,6 +16,7 @@ enum sl_choice_reason {
         SL_CHOICE_RULED_OUT, /* the first was approximate, and the options rule those out */
         SL_CHOICE_INEXACT,   /* the first was over the error bound */
         SL_CHOICE_BASE,      /* that of the base plan, with which it shares the weights */
+        SL_CHOICE_AS_FAST,   /* the first guess: none of those that were timed is clearly faster */
         SL_CHOICE_REASON_COUNT,
 };
 

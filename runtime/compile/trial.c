@@ -3,15 +3,12 @@
 #include "backend.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ALIGNMENT 64u
-#define RUNS_MIN  3
-#define RUNS_MAX  64
 
 struct sl_trial {
         const struct sl_backend *backend;
@@ -21,8 +18,9 @@ struct sl_trial {
         const void *constants[SL_NODE_INPUTS_MAX]; /* packed or plain; NULL for an activation */
         void *owned[SL_NODE_INPUTS_MAX];           /* packed constants, and seeded inputs once they are wanted */
         const void *inputs[SL_NODE_INPUTS_MAX];    /* of the launch at hand */
-        void *outputs[SL_NODE_OUTPUTS_MAX];
-        void *scratch;
+        void *outputs[SL_NODE_OUTPUTS_MAX];        /* of the launch at hand */
+        void *own_outputs[SL_NODE_OUTPUTS_MAX];    /* once they are wanted */
+        void *scratch, *own_scratch;
 };
 
 SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
@@ -46,21 +44,6 @@ static int pack_constant(struct sl_trial *trial, uint32_t input, const void *pla
         memset(trial->owned[input], 0, packed->data_bytes);
         trial->constants[input] = trial->owned[input];
         return trial->backend->repack(&trial->node, input, packed, plain, trial->owned[input]);
-}
-
-static int allocate_results(struct sl_trial *trial)
-{
-        trial->scratch = buffer_new(trial->backend->scratch_bytes(trial->kernel));
-        if (!trial->scratch)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < trial->node.n_outputs; i++) {
-                if (trial->node.outputs[i].dtype == SL_DTYPE_NONE)
-                        continue;
-                trial->outputs[i] = buffer_new(sl_tensor_bytes(&trial->node.outputs[i]));
-                if (!trial->outputs[i])
-                        return -ENOMEM;
-        }
-        return 0;
 }
 
 /* What hangs on data cannot be tried without them. */
@@ -94,8 +77,6 @@ int sl_trial_new(const struct sl_backend *backend, const struct sl_node_desc *no
                 r = constants[i] ? pack_constant(trial, i, constants[i]) : 0;
         if (r == 0)
                 r = backend->compile(node, trial->packed, trial->constants, &trial->kernel, error);
-        if (r == 0)
-                r = allocate_results(trial);
         if (r < 0)
                 return r;
         *ret_trial = sl_take(trial);
@@ -110,8 +91,8 @@ struct sl_trial *sl_trial_free(struct sl_trial *trial)
         for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
                 free(trial->owned[i]);
         for (uint32_t i = 0; i < SL_NODE_OUTPUTS_MAX; i++)
-                free(trial->outputs[i]);
-        free(trial->scratch);
+                free(trial->own_outputs[i]);
+        free(trial->own_scratch);
         free(trial);
         return NULL;
 }
@@ -154,7 +135,44 @@ static int bind_inputs(struct sl_trial *trial, const void *const *inputs)
         return 0;
 }
 
-static int launch(struct sl_trial *trial)
+static int bind_outputs(struct sl_trial *trial, void *const *outputs)
+{
+        for (uint32_t i = 0; i < trial->node.n_outputs; i++) {
+                const struct sl_tensor *tensor = &trial->node.outputs[i];
+
+                trial->outputs[i] = outputs && outputs[i] ? outputs[i] : trial->own_outputs[i];
+                if (trial->outputs[i] || tensor->dtype == SL_DTYPE_NONE)
+                        continue;
+                trial->outputs[i] = trial->own_outputs[i] = buffer_new(sl_tensor_bytes(tensor));
+                if (!trial->outputs[i])
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static int bind_scratch(struct sl_trial *trial, void *scratch)
+{
+        if (!scratch && !trial->own_scratch)
+                trial->own_scratch = buffer_new(sl_trial_scratch_bytes(trial));
+        trial->scratch = scratch ? scratch : trial->own_scratch;
+        return trial->scratch ? 0 : -ENOMEM;
+}
+
+uint64_t sl_trial_scratch_bytes(const struct sl_trial *trial)
+{
+        return trial->backend->scratch_bytes(trial->kernel);
+}
+
+int sl_trial_bind(struct sl_trial *trial, const void *const *inputs, void *const *outputs, void *scratch)
+{
+        int r = bind_inputs(trial, inputs);
+
+        if (r == 0)
+                r = bind_outputs(trial, outputs);
+        return r < 0 ? r : bind_scratch(trial, scratch);
+}
+
+int sl_trial_launch(struct sl_trial *trial)
 {
         struct sl_binding binding = {.inputs = trial->inputs, .outputs = trial->outputs, .scratch = trial->scratch};
 
@@ -163,61 +181,12 @@ static int launch(struct sl_trial *trial)
 
 int sl_trial_run(struct sl_trial *trial, const void *const *inputs)
 {
-        int r = bind_inputs(trial, inputs);
+        int r = sl_trial_bind(trial, inputs, NULL, NULL);
 
-        return r < 0 ? r : launch(trial);
+        return r < 0 ? r : sl_trial_launch(trial);
 }
 
 const void *sl_trial_output(const struct sl_trial *trial, uint32_t index)
 {
         return trial->outputs[index];
-}
-
-static int by_size(const void *a, const void *b)
-{
-        uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-        return (left > right) - (left < right);
-}
-
-/* One byte of each line; volatile, so that the reads are made. */
-static void touch(const uint8_t *bytes, uint64_t n_bytes)
-{
-        const volatile uint8_t *line = bytes;
-
-        for (uint64_t at = 0; at < n_bytes; at += SL_LINE_BYTES)
-                (void)line[at];
-}
-
-static void prepare_caches(const struct sl_trial *trial, const struct sl_trial_sweep *sweep)
-{
-        touch(sweep->bytes, sweep->n_bytes);
-        for (uint32_t i = 0; i < trial->node.n_inputs; i++) {
-                if (!trial->constants[i] && trial->inputs[i])
-                        touch(trial->inputs[i], sl_tensor_bytes(&trial->node.inputs[i]));
-        }
-}
-
-int sl_trial_time(struct sl_trial *trial, const void *const *inputs, const struct sl_trial_sweep *sweep, double seconds,
-        double *ret_microseconds)
-{
-        uint64_t times[RUNS_MAX], until = sl_clock_ns() + (uint64_t)(seconds * (double)SL_NS_PER_SECOND);
-        uint32_t n = 0;
-        int r = bind_inputs(trial, inputs);
-
-        if (r == 0)
-                r = launch(trial);
-        while (r == 0 && n < RUNS_MAX && (n < RUNS_MIN || sl_clock_ns() < until)) {
-                uint64_t before;
-
-                prepare_caches(trial, sweep);
-                before = sl_clock_ns();
-                r = launch(trial);
-                times[n++] = sl_clock_ns() - before;
-        }
-        if (r < 0)
-                return r;
-        qsort(times, n, sizeof(*times), by_size);
-        *ret_microseconds = (double)times[n / 2] / (double)SL_NS_PER_US;
-        return 0;
 }

@@ -21,24 +21,20 @@ int sl_trial_new(const struct sl_backend *backend, const struct sl_node_desc *no
 struct sl_trial *sl_trial_free(struct sl_trial *trial);
 
 /*
- * One launch. @inputs[i]: data of activation i, NULL: a seeded buffer of the trial. The results lie in the trial until the next
- * launch. Return: 0; what the launch says.
+ * What the next launches read and write. @inputs[i]: data of activation i; @outputs[i]: room for result i; @scratch: of
+ * sl_trial_scratch_bytes(). What is NULL is a buffer of the trial, inputs seeded. Return: 0; -ENOMEM.
  */
-int sl_trial_run(struct sl_trial *trial, const void *const *inputs);
-const void *sl_trial_output(const struct sl_trial *trial, uint32_t index);
+int sl_trial_bind(struct sl_trial *trial, const void *const *inputs, void *const *outputs, void *scratch);
+uint64_t sl_trial_scratch_bytes(const struct sl_trial *trial);
 
-/*
- * The median of launches in microseconds, at least 3 of them and for about @seconds. Before each, the core's own caches are filled
- * with
- * @sweep (memory of the caller, larger than they are), and then with the activations: in a model, a node finds what the node before
- * it has made, and its weights are where they were left a run ago. Return: 0; what a launch says.
- */
-struct sl_trial_sweep {
-        const uint8_t *bytes;
-        uint64_t n_bytes;
-};
-int sl_trial_time(struct sl_trial *trial, const void *const *inputs, const struct sl_trial_sweep *sweep, double seconds,
-        double *ret_microseconds);
+/* One launch on what is bound. Return: 0; what the backend says. */
+int sl_trial_launch(struct sl_trial *trial);
+
+/* Both, into buffers of the trial. Return: as those. */
+int sl_trial_run(struct sl_trial *trial, const void *const *inputs);
+
+/* Result @index of the last launch. */
+const void *sl_trial_output(const struct sl_trial *trial, uint32_t index);
 
 /*
  * Numbers as activations have them: float32 from -1 to 1, half of them 0; other floats 0; integers and booleans 1. The same for

@@ -9,6 +9,7 @@
 #include "graph.h"
 #include "lower.h"
 #include "lower_options.h"
+#include "performance.h"
 #include "placement.h"
 #include "rehearsal.h"
 #include "trial.h"
@@ -18,15 +19,32 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define QUICK_SECONDS 0.004 /* of timing one candidate */
-#define FULL_SECONDS  0.05
-#define SWEEP_BYTES   (6u << 20) /* more than a core's second cache */
+/* Rounds of timing: in each, every algorithm of a node runs once. */
+#define QUICK_ROUNDS 4
+#define FULL_ROUNDS  24
+
+/* By how much another must be faster than the first guess: what two runs of the same plan differ by. */
+#define MARGIN 0.03
 
 SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
+SL_DEFINE_CLEANUP(struct sl_performance *, sl_performance_free)
 
-struct timing {
-        uint64_t key; /* of the node and its algorithm */
-        double microseconds;
+struct contender {
+        uint32_t algorithm;
+        double guess;    /* the backend's, as below */
+        double measured; /* logarithms of seconds, summed over batch sizes: all of them count the same */
+        double error;
+        double microseconds; /* at the smallest batch; 0: not timed */
+};
+
+/* The algorithms of one node of the source, the best guess first. */
+struct contest {
+        uint32_t n;
+        struct contender contenders[SL_ALGORITHM_COUNT];
+        bool follows;     /* the first is what the base plan takes: it is not timed */
+        bool checked;     /* those that are too inexact on the model's activations are out */
+        uint32_t n_sizes; /* that measured says something about */
+        uint64_t shape;   /* equal for nodes that differ in nothing but their data */
 };
 
 struct tuner {
@@ -35,18 +53,13 @@ struct tuner {
         const struct sl_program *programs;
         uint32_t n_programs;
         struct sl_choice *choices; /* of each node of the source */
+        struct contest *contests;
         uint32_t n_choices;
-        uint32_t *nodes; /* of program p: the node that stands for source node i, at p * n_choices + i */
-        struct timing *timings;
-        uint32_t n_timings, timings_room;
+        uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
+        uint32_t *equals; /* source nodes that have a choice, those of one shape behind each other */
+        uint32_t n_equals;
         uint64_t until_ns;
-        struct sl_trial_sweep sweep;
         struct sl_node_desc desc; /* too large for the stack of a deep call */
-};
-
-struct candidates {
-        uint32_t n;
-        uint32_t algorithms[SL_ALGORITHM_COUNT]; /* the backend's first guess first */
 };
 
 static bool is_approximate(uint32_t algorithm)
@@ -83,34 +96,77 @@ static bool fits_all_sizes(struct tuner *tuner, uint32_t origin, uint32_t algori
         return true;
 }
 
-static void list_candidates(struct tuner *tuner, uint32_t origin, struct candidates *candidates)
+static struct contender *find_contender(struct contest *contest, uint32_t algorithm)
 {
-        uint32_t all[SL_ALGORITHM_COUNT], n;
+        for (uint32_t i = 0; i < contest->n; i++) {
+                if (contest->contenders[i].algorithm == algorithm)
+                        return &contest->contenders[i];
+        }
+        return NULL;
+}
 
-        candidates->n = 0;
-        if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
-                return;
-        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, all);
+static int by_guess(const void *a, const void *b)
+{
+        const struct contender *left = a, *right = b;
+
+        return (left->guess > right->guess) - (left->guess < right->guess);
+}
+
+static bool is_approximate_and_out(const struct tuner *tuner, uint32_t algorithm)
+{
+        return is_approximate(algorithm) && !tuner->options->winograd;
+}
+
+/* The guess at one batch size. */
+static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, struct contest *contest)
+{
+        uint32_t all[SL_ALGORITHM_COUNT], n = 0;
+        double seconds[SL_ALGORITHM_COUNT];
+
+        if (describe(tuner, program, origin, SL_ALGORITHM_AUTO))
+                n = backend_of(tuner, program, origin)->algorithms(&tuner->desc, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
-                if (fits_all_sizes(tuner, origin, all[i]))
-                        candidates->algorithms[candidates->n++] = all[i];
+                struct contender *contender = find_contender(contest, all[i]);
+
+                if (contender)
+                        contender->guess += log(seconds[i]);
         }
 }
 
-/* What the base takes for the node, if it can be taken here: then it becomes the first candidate. */
-static bool follow_base(const struct tuner *tuner, uint32_t origin, struct candidates *candidates)
+/* What the base takes for the node becomes the first, if it can be taken here. */
+static void follow_base(const struct tuner *tuner, uint32_t origin, struct contest *contest)
 {
         const struct sl_node *node = &tuner->programs[0].placement->graph->nodes[node_of(tuner, 0, origin)];
-        uint32_t wanted = candidates->n ? sl_base_plan_algorithm(tuner->base, node->name, node->op) : SL_ALGORITHM_AUTO;
-        uint32_t at = 0;
+        uint32_t wanted = contest->n ? sl_base_plan_algorithm(tuner->base, node->name, node->op) : SL_ALGORITHM_AUTO;
+        const struct contender *found = find_contender(contest, wanted);
 
-        while (at < candidates->n && candidates->algorithms[at] != wanted)
-                at++;
-        if (at == candidates->n)
-                return false;
-        memmove(candidates->algorithms + 1, candidates->algorithms, at * sizeof(*candidates->algorithms));
-        candidates->algorithms[0] = wanted;
-        return true;
+        if (!found)
+                return;
+        struct contender first = *found;
+
+        memmove(contest->contenders + 1, contest->contenders, (size_t)(found - contest->contenders) * sizeof(first));
+        contest->contenders[0] = first;
+        contest->follows = true;
+}
+
+/* What is fast at one batch may be slow at another, so both ends of the ladder are asked. */
+static void list_contenders(struct tuner *tuner, uint32_t origin, struct contest *contest)
+{
+        uint32_t all[SL_ALGORITHM_COUNT], n;
+
+        if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
+                return;
+        contest->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
+        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, all, NULL);
+        for (uint32_t i = 0; i < n; i++) {
+                if (fits_all_sizes(tuner, origin, all[i]))
+                        contest->contenders[contest->n++].algorithm = all[i];
+        }
+        add_guesses(tuner, 0, origin, contest);
+        if (tuner->n_programs > 1)
+                add_guesses(tuner, tuner->n_programs - 1, origin, contest);
+        qsort(contest->contenders, contest->n, sizeof(contest->contenders[0]), by_guess);
+        follow_base(tuner, origin, contest);
 }
 
 static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, uint32_t algorithm, double error)
@@ -132,200 +188,262 @@ static void gather_constants(const struct tuner *tuner, uint32_t origin, const v
                 constants[i] = i < node->n_inputs ? sl_graph_constant(graph, node->inputs[i]) : NULL;
 }
 
-/* The first candidate that may be taken, as with `tune: off`. */
-static int guess(struct tuner *tuner, uint32_t origin, struct candidates *candidates, struct sl_choice *choice)
+/* The error on a part of the node, where the model was not rehearsed. */
+static int sample_error(struct tuner *tuner, uint32_t origin, struct contender *contender)
 {
         const void *constants[SL_NODE_INPUTS_MAX];
-        bool follows;
+        int r = -ENOTSUP;
 
-        if (!candidates->n)
-                return 0;
-        follows = follow_base(tuner, origin, candidates);
         gather_constants(tuner, origin, constants);
-        for (uint32_t i = 0; i < candidates->n; i++) {
-                uint32_t algorithm = candidates->algorithms[i];
-                double error = 0;
+        if (describe(tuner, 0, origin, contender->algorithm))
+                r = sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &contender->error);
+        if (r < 0)
+                contender->error = HUGE_VAL;
+        return r == -ENOMEM ? r : 0;
+}
 
-                if (is_approximate(algorithm) && !tuner->options->winograd) {
-                        pass_over(choice, SL_CHOICE_RULED_OUT, algorithm, 0);
+/* The first that may be taken, as with `tune: off`. */
+static int guess(struct tuner *tuner, uint32_t origin)
+{
+        struct contest *contest = &tuner->contests[origin];
+        struct sl_choice *choice = &tuner->choices[origin];
+
+        for (uint32_t i = 0; i < contest->n; i++) {
+                struct contender *contender = &contest->contenders[i];
+                bool approximate = is_approximate(contender->algorithm);
+
+                if (is_approximate_and_out(tuner, contender->algorithm)) {
+                        pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
                         continue;
                 }
-                if (is_approximate(algorithm)) {
-                        int r = describe(tuner, 0, origin, algorithm)
-                                        ? sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &error)
-                                        : -ENOTSUP;
-
-                        if (r == -ENOMEM)
-                                return r;
-                        if (r < 0 || !(error <= tuner->options->max_relative_error)) {
-                                pass_over(choice, SL_CHOICE_INEXACT, algorithm, r < 0 ? HUGE_VAL : error);
-                                continue;
-                        }
-                        choice->relative_error = (float)error;
-                }
-                choice->algorithm = algorithm;
-                if (choice->reason == SL_CHOICE_NONE)
-                        choice->reason = follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
-                return 0;
-        }
-        return 0;
-}
-
-static struct timing *find_timing(const struct tuner *tuner, uint64_t key)
-{
-        for (uint32_t i = 0; i < tuner->n_timings; i++) {
-                if (tuner->timings[i].key == key)
-                        return &tuner->timings[i];
-        }
-        return NULL;
-}
-
-static int remember(struct tuner *tuner, uint64_t key, double microseconds)
-{
-        if (tuner->n_timings == tuner->timings_room) {
-                uint32_t room = tuner->timings_room * 2 + 64;
-                struct timing *grown = reallocarray(tuner->timings, room, sizeof(*grown));
-
-                if (!grown)
+                if (approximate && !contest->checked && sample_error(tuner, origin, contender) < 0)
                         return -ENOMEM;
-                tuner->timings = grown;
-                tuner->timings_room = room;
-        }
-        tuner->timings[tuner->n_timings++] = (struct timing){key, microseconds};
-        return 0;
-}
-
-/* tuner->desc, on seeded activations; nodes of equal shapes take equally long. */
-static int time_described(struct tuner *tuner, const struct sl_backend *backend, const void *const *constants, double *ret_us)
-{
-        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
-        uint64_t key = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
-        const struct timing *known = find_timing(tuner, key);
-        int r;
-
-        if (known) {
-                *ret_us = known->microseconds;
+                if (approximate && !(contender->error <= tuner->options->max_relative_error)) {
+                        pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
+                        continue;
+                }
+                choice->algorithm = contender->algorithm;
+                if (approximate)
+                        choice->relative_error = (float)contender->error;
+                if (choice->reason == SL_CHOICE_NONE)
+                        choice->reason = contest->follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
                 return 0;
         }
-        r = sl_trial_new(backend, &tuner->desc, constants, &trial, NULL);
-        if (r == 0)
-                r = sl_trial_time(
-                        trial, NULL, &tuner->sweep, tuner->options->tune == SL_TUNE_FULL ? FULL_SECONDS : QUICK_SECONDS, ret_us);
-        return r < 0 ? r : remember(tuner, key, *ret_us);
+        return 0;
 }
 
 /* The error on the activations that reach the node in the rehearsal. */
-static int measure_error(
-        struct tuner *tuner, uint32_t origin, uint32_t algorithm, const struct sl_rehearsed *rehearsed, double *ret_error)
+static int measure_error(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed *rehearsed, struct contender *contender)
 {
         SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
         int r;
 
-        if (!describe(tuner, 0, origin, algorithm) || tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
+        contender->error = HUGE_VAL;
+        if (!describe(tuner, 0, origin, contender->algorithm) || tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
                 return -ENOTSUP;
         r = sl_trial_new(backend_of(tuner, 0, origin), &tuner->desc, rehearsed->constants, &trial, NULL);
         if (r == 0)
                 r = sl_trial_run(trial, rehearsed->inputs);
         if (r == 0)
-                *ret_error = sl_exactness_compare(sl_trial_output(trial, 0), sl_trial_output(rehearsed->trial, 0),
+                contender->error = sl_exactness_compare(sl_trial_output(trial, 0), sl_trial_output(rehearsed->trial, 0),
                         sl_shape_elements(&tuner->desc.outputs[0].shape));
         return r;
 }
 
-struct measured {
-        uint32_t algorithm;
-        double error, small_us, large_us; /* at the smallest and the largest batch */
-};
-
-static int time_at(
-        struct tuner *tuner, uint32_t program, uint32_t origin, uint32_t algorithm, const void *const *constants, double *ret_us)
+/* Strikes out what may not be taken. */
+static int check(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed *rehearsed)
 {
-        if (!describe(tuner, program, origin, algorithm))
-                return -ENOTSUP;
-        return time_described(tuner, backend_of(tuner, program, origin), constants, ret_us);
-}
-
-/* Those within the error bound, timed. What cannot be run alone is left out. */
-static int measure_candidates(struct tuner *tuner, uint32_t origin, const struct candidates *candidates,
-        const struct sl_rehearsed *rehearsed, struct sl_choice *choice, struct measured *measured, uint32_t *ret_n)
-{
+        struct contest *contest = &tuner->contests[origin];
+        struct sl_choice *choice = &tuner->choices[origin];
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < candidates->n; i++) {
-                struct measured *here = &measured[n];
-                int r = 0;
+        for (uint32_t i = 0; i < contest->n; i++) {
+                struct contender *contender = &contest->contenders[i];
+                bool approximate = is_approximate(contender->algorithm);
 
-                *here = (struct measured){.algorithm = candidates->algorithms[i]};
-                if (is_approximate(here->algorithm) && !tuner->options->winograd)
-                        continue;
-                if (is_approximate(here->algorithm))
-                        r = measure_error(tuner, origin, here->algorithm, rehearsed, &here->error);
-                if (r == 0 && !(here->error <= tuner->options->max_relative_error)) {
-                        pass_over(choice, SL_CHOICE_INEXACT, here->algorithm, here->error);
+                if (is_approximate_and_out(tuner, contender->algorithm)) {
+                        pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
                         continue;
                 }
-                if (r == 0)
-                        r = time_at(tuner, 0, origin, here->algorithm, rehearsed->constants, &here->small_us);
-                if (r == 0)
-                        r = time_at(tuner, tuner->n_programs - 1, origin, here->algorithm, rehearsed->constants, &here->large_us);
-                if (r == -ENOMEM)
-                        return r;
-                n += r == 0;
+                if (approximate && measure_error(tuner, origin, rehearsed, contender) == -ENOMEM)
+                        return -ENOMEM;
+                if (approximate && !(contender->error <= tuner->options->max_relative_error))
+                        pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
+                else
+                        contest->contenders[n++] = *contender;
         }
-        *ret_n = n;
+        contest->n = n;
+        contest->checked = true;
         return 0;
 }
 
-/* Both batch sizes count the same, whatever they take. */
-static void take_fastest(const struct measured *measured, uint32_t n, struct sl_choice *choice)
+static bool is_open(const struct contest *contest)
 {
-        double small = HUGE_VAL, large = HUGE_VAL, best = HUGE_VAL;
-        uint32_t winner = 0;
-
-        for (uint32_t i = 0; i < n; i++) {
-                small = fmin(small, measured[i].small_us);
-                large = fmin(large, measured[i].large_us);
-        }
-        for (uint32_t i = 0; i < n; i++) {
-                double cost = measured[i].small_us / small + measured[i].large_us / large;
-
-                if (cost < best) {
-                        best = cost;
-                        winner = i;
-                }
-        }
-        choice->algorithm = measured[winner].algorithm;
-        choice->reason = SL_CHOICE_FASTEST;
-        choice->n_timed = n;
-        choice->relative_error = (float)measured[winner].error;
-        choice->microseconds = (float)measured[winner].small_us;
-        choice->runner_up_microseconds = HUGE_VALF;
-        for (uint32_t i = 0; i < n; i++) {
-                if (i != winner)
-                        choice->runner_up_microseconds = fminf(choice->runner_up_microseconds, (float)measured[i].small_us);
-        }
+        return contest->n > 1 && !contest->follows;
 }
 
 static int visit(void *context, const struct sl_rehearsed *rehearsed)
 {
         struct tuner *tuner = context;
         uint32_t origin = tuner->programs[0].placement->origins[rehearsed->node];
-        struct measured measured[SL_ALGORITHM_COUNT];
-        struct candidates candidates;
-        uint32_t n;
-        int r;
 
         if (sl_clock_ns() > tuner->until_ns)
                 return 1;
-        if (origin == SL_VALUE_NONE)
-                return 0;
-        list_candidates(tuner, origin, &candidates);
-        if (candidates.n < 2 || follow_base(tuner, origin, &candidates))
-                return 0;
-        r = measure_candidates(tuner, origin, &candidates, rehearsed, &tuner->choices[origin], measured, &n);
-        if (r == 0 && n > 1)
-                take_fastest(measured, n, &tuner->choices[origin]);
+        return origin < tuner->n_choices && is_open(&tuner->contests[origin]) ? check(tuner, origin, rehearsed) : 0;
+}
+
+static bool has_choice(const struct contest *contest)
+{
+        return contest->checked && is_open(contest);
+}
+
+static int by_shape(const void *a, const void *b, void *context)
+{
+        const struct contest *contests = context;
+        uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+        if (contests[i].shape != contests[k].shape)
+                return contests[i].shape < contests[k].shape ? -1 : 1;
+        return (i > k) - (i < k);
+}
+
+/* Of equal shape are only nodes for which the same algorithms are left. */
+static void sort_by_shape(struct tuner *tuner)
+{
+        tuner->n_equals = 0;
+        for (uint32_t i = 0; i < tuner->n_choices; i++) {
+                struct contest *contest = &tuner->contests[i];
+
+                for (uint32_t k = 0; k < contest->n; k++)
+                        contest->shape = XXH3_64bits_withSeed(&contest->contenders[k].algorithm, sizeof(uint32_t), contest->shape);
+                if (has_choice(contest))
+                        tuner->equals[tuner->n_equals++] = i;
+        }
+        qsort_r(tuner->equals, tuner->n_equals, sizeof(*tuner->equals), by_shape, tuner->contests);
+}
+
+static void hand_out_parts(const struct tuner *tuner, uint32_t program, struct sl_part *parts)
+{
+        for (uint32_t i = 0; i < tuner->n_equals; i++) {
+                const struct contest *contest = &tuner->contests[tuner->equals[i]];
+                struct sl_part *part = &parts[node_of(tuner, program, tuner->equals[i])];
+
+                part->n_algorithms = contest->n;
+                for (uint32_t k = 0; k < contest->n; k++)
+                        part->algorithms[k] = contest->contenders[k].algorithm;
+        }
+}
+
+static bool is_timed(const struct sl_part *part)
+{
+        for (uint32_t i = 0; i < part->n_algorithms; i++) {
+                if (!isfinite(part->microseconds[i]))
+                        return false;
+        }
+        return part->n_algorithms > 0;
+}
+
+/* Nodes of one shape decide together: their times are added. @equals: @n of them. */
+static void count_times(struct tuner *tuner, uint32_t program, const uint32_t *equals, uint32_t n, const struct sl_part *parts)
+{
+        double sums[SL_ALGORITHM_COUNT] = {0};
+        uint32_t n_timed = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                struct contest *contest = &tuner->contests[equals[i]];
+                const struct sl_part *part = &parts[node_of(tuner, program, equals[i])];
+
+                if (!is_timed(part))
+                        continue;
+                n_timed++;
+                for (uint32_t k = 0; k < contest->n; k++) {
+                        sums[k] += part->microseconds[k];
+                        if (program == 0)
+                                contest->contenders[k].microseconds = part->microseconds[k];
+                }
+        }
+        for (uint32_t i = 0; i < n && n_timed; i++) {
+                struct contest *contest = &tuner->contests[equals[i]];
+
+                contest->n_sizes++;
+                for (uint32_t k = 0; k < contest->n; k++)
+                        contest->contenders[k].measured += log(sums[k]);
+        }
+}
+
+static void count_all_times(struct tuner *tuner, uint32_t program, const struct sl_part *parts)
+{
+        for (uint32_t first = 0, end = 0; first < tuner->n_equals; first = end) {
+                uint64_t shape = tuner->contests[tuner->equals[first]].shape;
+
+                while (end < tuner->n_equals && tuner->contests[tuner->equals[end]].shape == shape)
+                        end++;
+                count_times(tuner, program, tuner->equals + first, end - first, parts);
+        }
+}
+
+/* Times all nodes at one batch size, at least one round unless the time is over. */
+static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns)
+{
+        const struct sl_placement *placement = tuner->programs[program].placement;
+        SL_CLEANUP(sl_cleanup_free) struct sl_part *parts = calloc(placement->graph->n_nodes + 1u, sizeof(*parts));
+        SL_CLEANUP(sl_cleanup_sl_performance_free) struct sl_performance *performance = NULL;
+        uint32_t rounds = tuner->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1;
+        int r;
+
+        if (!parts)
+                return -ENOMEM;
+        hand_out_parts(tuner, program, parts);
+        r = sl_performance_new(placement, parts, until_ns, &performance);
+        for (uint32_t i = 0; i < tuner->n_equals; i++)
+                most = tuner->contests[tuner->equals[i]].n > most ? tuner->contests[tuner->equals[i]].n : most;
+        for (uint32_t i = 0; i < rounds * most && r == 0 && sl_clock_ns() < (i < most ? tuner->until_ns : until_ns); i++)
+                r = sl_performance_run(performance);
+        if (r == 0)
+                count_all_times(tuner, program, parts);
+        return r == -ETIME ? 0 : r;
+}
+
+/* `quick` times both ends of the ladder, `full` every size; each gets an equal share of what time is left. */
+static int time_all(struct tuner *tuner)
+{
+        uint32_t step = tuner->options->tune == SL_TUNE_FULL || tuner->n_programs < 3 ? 1 : tuner->n_programs - 1;
+        uint32_t left = (tuner->n_programs - 1) / step + 1;
+        int r = 0;
+
+        for (uint32_t p = 0; p < tuner->n_programs && r == 0; p += step, left--) {
+                uint64_t now = sl_clock_ns();
+
+                if (now >= tuner->until_ns)
+                        break;
+                r = time_program(tuner, p, now + (tuner->until_ns - now) / left);
+        }
         return r;
+}
+
+/* Another than the first guess must be clearly faster: what is not better stays as it would be without a clock. */
+static void take_fastest(const struct contest *contest, struct sl_choice *choice)
+{
+        const struct contender *contenders = contest->contenders, *winner = &contenders[0];
+
+        for (uint32_t i = 1; i < contest->n; i++) {
+                if (contenders[i].measured < winner->measured)
+                        winner = &contenders[i];
+        }
+        choice->reason = SL_CHOICE_FASTEST;
+        if (winner != &contenders[0] && contenders[0].measured - winner->measured < contest->n_sizes * log1p(MARGIN)) {
+                winner = &contenders[0];
+                choice->reason = SL_CHOICE_AS_FAST;
+        }
+        choice->algorithm = winner->algorithm;
+        choice->n_timed = contest->n;
+        choice->relative_error = (float)winner->error;
+        choice->microseconds = (float)winner->microseconds;
+        choice->runner_up_microseconds = HUGE_VALF;
+        for (uint32_t i = 0; i < contest->n; i++) {
+                if (&contenders[i] != winner)
+                        choice->runner_up_microseconds = fminf(choice->runner_up_microseconds, (float)contenders[i].microseconds);
+        }
 }
 
 static void index_nodes(struct tuner *tuner)
@@ -354,47 +472,37 @@ static int set_algorithm(struct tuner *tuner, uint32_t origin, uint32_t algorith
         return 0;
 }
 
-static bool has_choice(struct tuner *tuner)
-{
-        for (uint32_t i = 0; i < tuner->n_choices; i++) {
-                struct candidates candidates;
-
-                list_candidates(tuner, i, &candidates);
-                if (candidates.n >= 2 && !follow_base(tuner, i, &candidates))
-                        return true;
-        }
-        return false;
-}
-
 static int rehearse(struct tuner *tuner)
 {
-        SL_CLEANUP(sl_cleanup_free) uint8_t *bytes = malloc(SWEEP_BYTES);
+        bool any = false;
         int r;
 
-        if (!bytes)
-                return -ENOMEM;
-        memset(bytes, 1, SWEEP_BYTES);
-        tuner->sweep = (struct sl_trial_sweep){bytes, SWEEP_BYTES};
+        for (uint32_t i = 0; i < tuner->n_choices && !any; i++)
+                any = is_open(&tuner->contests[i]);
+        if (!any)
+                return 0;
         r = sl_rehearse(tuner->programs[0].placement, visit, tuner);
-        tuner->sweep = (struct sl_trial_sweep){0};
-        return r;
+        if (r < 0)
+                return r;
+        sort_by_shape(tuner);
+        return tuner->n_equals ? time_all(tuner) : 0;
 }
 
 static int choose(struct tuner *tuner)
 {
         int r = 0;
 
-        if (tuner->options->tune != SL_TUNE_OFF && has_choice(tuner))
+        for (uint32_t i = 0; i < tuner->n_choices; i++)
+                list_contenders(tuner, i, &tuner->contests[i]);
+        if (tuner->options->tune != SL_TUNE_OFF)
                 r = rehearse(tuner);
         for (uint32_t i = 0; i < tuner->n_choices && r >= 0; i++) {
                 struct sl_choice *choice = &tuner->choices[i];
-                struct candidates candidates;
 
-                if (choice->reason != SL_CHOICE_FASTEST) {
-                        *choice = (struct sl_choice){0};
-                        list_candidates(tuner, i, &candidates);
-                        r = guess(tuner, i, &candidates, choice);
-                }
+                if (tuner->contests[i].n_sizes)
+                        take_fastest(&tuner->contests[i], choice);
+                else
+                        r = guess(tuner, i);
                 if (r >= 0 && choice->algorithm != SL_ALGORITHM_AUTO)
                         r = set_algorithm(tuner, i, choice->algorithm);
         }
@@ -406,20 +514,24 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lo
 {
         SL_CLEANUP(sl_cleanup_free) struct tuner *tuner = calloc(1, sizeof(*tuner));
         SL_CLEANUP(sl_cleanup_free) uint32_t *nodes = calloc((size_t)n_programs * n_choices + 1, sizeof(*nodes));
+        SL_CLEANUP(sl_cleanup_free) uint32_t *equals = calloc(n_choices + 1u, sizeof(*equals));
+        SL_CLEANUP(sl_cleanup_free) struct contest *contests = calloc(n_choices + 1u, sizeof(*contests));
         int r;
 
-        if (!tuner || !nodes)
+        if (!tuner || !nodes || !equals || !contests)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
         *tuner = (struct tuner){.options = options,
                 .base = base,
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,
+                .contests = contests,
                 .n_choices = n_choices,
                 .nodes = nodes,
+                .equals = equals,
                 .until_ns = sl_clock_ns() + options->tune_seconds * SL_NS_PER_SECOND};
+        memset(choices, 0, n_choices * sizeof(*choices));
         index_nodes(tuner);
         r = choose(tuner);
-        free(tuner->timings);
         return r < 0 ? sl_error_set(error, -r, "no memory to choose the algorithms of %u nodes", n_choices) : 0;
 }

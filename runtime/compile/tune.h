@@ -1,13 +1,16 @@
 /*
  * Chooses the algorithm of every node that has several, the same for all batch sizes, so that one form of its weights serves them.
  *
- *     tune: off     the backend's first guess; an approximate one after a look at a part of the node (exactness.h). No clocks.
- *     tune: quick   the model is rehearsed once on seeded inputs; candidates are timed at the smallest and the largest batch, nodes
- *                   of equal shapes once; an approximate one must be within the bound on the activations that reach the node
- *     tune: full    the same with more repeats
+ *     tune: off     the backend's guess for the smallest and the largest batch; an approximate one after a look at a part of the
+ *                   node (exactness.h). No clocks.
+ *     tune: quick   the model is rehearsed once on seeded inputs: an approximate algorithm must be within the bound on the
+ *                   activations that reach the node. Then it is run a few times at the smallest and the largest batch, each time
+ *                   with other algorithms, and every node is timed in its place (performance.h)
+ *     tune: full    the same at every batch size, more often
  *
- * A node that the base plan has is not timed: the base's algorithm is taken where it can be, so that the weights are shared.
- * Where tune_seconds are over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
+ * All batch sizes that are asked count the same. Nodes of equal shape are decided together, and the guess stays where nothing is
+ * clearly faster. A node that the base plan has is not timed: the base's algorithm is taken where it can be, so that the weights
+ * are shared. Where tune_seconds are over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
  */
 #pragma once
 

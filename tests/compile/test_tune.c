@@ -15,17 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_PROGRAMS 2
+#define N_PROGRAMS 3
 #define N_NODES    2
 
 struct sl_kernel {
         struct sl_kernel *exact;
+        int64_t batch;
         bool approximate;
 };
 
 /* What the approximate algorithm does in this test; each test is a process of its own. */
 static double wrong_by;
 static uint64_t slow_by_ns, exact_slow_by_ns;
+static int64_t slow_batch; /* 0: every batch */
+static double guess_at_largest = 1;
+static uint32_t n_launches;
+
+static struct sl_program programs[N_PROGRAMS];
 
 static bool takes(const struct sl_node_desc *node)
 {
@@ -34,11 +40,15 @@ static bool takes(const struct sl_node_desc *node)
         return algorithm == SL_ALGORITHM_AUTO || algorithm == SL_ALGORITHM_DIRECT || algorithm == SL_ALGORITHM_WINOGRAD_4;
 }
 
-static uint32_t list(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT])
+static uint32_t list(
+        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
-        (void)node;
         ret_algorithms[0] = SL_ALGORITHM_WINOGRAD_4;
         ret_algorithms[1] = SL_ALGORITHM_DIRECT;
+        if (ret_seconds) {
+                ret_seconds[0] = node->inputs[0].shape.dims[0] == programs[N_PROGRAMS - 1].batch ? guess_at_largest : 1;
+                ret_seconds[1] = 2;
+        }
         return 2;
 }
 
@@ -55,6 +65,7 @@ static int build(const struct sl_node_desc *node, const struct sl_packed *packed
         struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
 
         kernel->approximate = sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, 0) == SL_ALGORITHM_WINOGRAD_4;
+        kernel->batch = node->inputs[0].shape.dims[0];
         *ret_kernel = kernel;
         return sl_backend_ref.compile(node, packed, constants, &kernel->exact, error);
 }
@@ -66,10 +77,12 @@ static size_t scratch(const struct sl_kernel *kernel)
 
 static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
-        uint64_t until = sl_clock_ns() + (kernel->approximate ? slow_by_ns : exact_slow_by_ns);
+        bool slow = !slow_batch || kernel->batch == slow_batch;
+        uint64_t until = sl_clock_ns() + (!slow ? 0 : kernel->approximate ? slow_by_ns : exact_slow_by_ns);
         int r = sl_backend_ref.launch(kernel->exact, binding);
         float *output = binding->outputs[0];
 
+        n_launches++;
         if (kernel->approximate)
                 output[0] += (float)wrong_by * 10;
         while (sl_clock_ns() < until)
@@ -97,7 +110,6 @@ static const struct sl_backend fake = {
 };
 
 static struct network net;
-static struct sl_program programs[N_PROGRAMS];
 static struct sl_choice choices[N_NODES];
 static struct sl_lower_options options;
 
@@ -201,6 +213,55 @@ Test(tune, quick_measures_the_error_on_the_activations_of_the_model)
         wrong_by = 1e-2;
         exact_slow_by_ns = 20 * SL_NS_PER_MS;
         expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+}
+
+Test(tune, off_asks_the_model_of_the_backend_at_both_ends_of_the_ladder)
+{
+        guess_at_largest = 3;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        guess_at_largest = 5;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_GUESS);
+}
+
+Test(tune, off_never_looks_at_the_time)
+{
+        slow_by_ns = 20 * SL_NS_PER_MS;
+        for (int i = 0; i < 3; i++)
+                expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        cr_expect_eq(n_launches, 3, "one for the error of each");
+}
+
+Test(tune, full_times_every_size_and_quick_the_smallest_and_the_largest)
+{
+        slow_batch = programs[1].batch;
+        slow_by_ns = 20 * SL_NS_PER_MS;
+        exact_slow_by_ns = 0;
+        options.tune = SL_TUNE_FULL;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_FASTEST);
+        n_launches = 0;
+        slow_by_ns = 0;
+        options.tune = SL_TUNE_QUICK;
+        cr_assert_eq(sl_tune(programs, N_PROGRAMS, &options, NULL, choices, N_NODES, NULL), 0);
+        cr_expect_eq(n_launches, 2 + 2 * 2 * 4, "the rehearsal, and at two sizes two algorithms four times");
+}
+
+Test(tune, the_first_guess_stays_unless_another_is_clearly_faster)
+{
+        options.tune = SL_TUNE_QUICK;
+        slow_by_ns = 20 * SL_NS_PER_MS + 100 * SL_NS_PER_US;
+        exact_slow_by_ns = 20 * SL_NS_PER_MS;
+        cr_assert_eq(sl_tune(programs, N_PROGRAMS, &options, NULL, choices, N_NODES, NULL), 0);
+        cr_expect_eq(choices[0].algorithm, SL_ALGORITHM_WINOGRAD_4);
+        cr_expect_eq(choices[0].n_timed, 2);
+}
+
+Test(tune, what_there_is_no_time_for_is_guessed)
+{
+        options.tune = SL_TUNE_FULL;
+        options.tune_seconds = 1;
+        slow_by_ns = exact_slow_by_ns = 600 * SL_NS_PER_MS;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        cr_expect_eq(n_launches, 2, "the rehearsal, and its error");
 }
 
 Test(tune, a_choice_says_why)

@@ -183,7 +183,7 @@ Test(cpu_convolutions, each_algorithm_that_is_named_is_supported_and_auto_is_exa
                 bool exact = false;
 
                 parse_for(lines[i], 0, &node);
-                n = sl_backend_cpu.algorithms(&node, algorithms);
+                n = sl_backend_cpu.algorithms(&node, algorithms, NULL);
                 cr_assert_eq(sl_backend_cpu.pack(&node, 1, &automatic), 0);
                 for (uint32_t a = 0; a < n; a++) {
                         cr_expect(algorithms[a] > SL_ALGORITHM_AUTO && algorithms[a] < SL_ALGORITHM_COUNT);

@@ -1,0 +1,31 @@
+/*
+ * A placement run again and again, node by node in order, on seeded inputs: what each node takes in its place, behind its real
+ * neighbours, with their results in the caches and with its weights wherever a run ago left them. Where a node has several
+ * algorithms, each run takes another, in an order that differs from node to node. Compiler's process only; one owner thread.
+ */
+#pragma once
+
+#include "node.h"
+
+#include <stdint.h>
+
+struct sl_performance;
+struct sl_placement;
+
+/* What is asked of one node of the placement's graph, and the answer. */
+struct sl_part {
+        uint32_t n_algorithms; /* 0: it runs as it is and is not timed */
+        uint32_t algorithms[SL_ALGORITHM_COUNT];
+        double microseconds[SL_ALGORITHM_COUNT]; /* the shortest run so far; infinite: none */
+};
+
+/*
+ * Makes every node ready in each of its algorithms. What cannot run alone is left out. @parts, one for each node, must outlive
+ * it. Return: 0; -ETIME when it is later than @until_ns before all is ready; -ENOMEM.
+ */
+int sl_performance_new(
+        const struct sl_placement *placement, struct sl_part *parts, uint64_t until_ns, struct sl_performance **ret_performance);
+struct sl_performance *sl_performance_free(struct sl_performance *performance);
+
+/* One run, over all nodes. Return: 0; -ENOMEM. */
+int sl_performance_run(struct sl_performance *performance);
