@@ -1,8 +1,8 @@
 /*
  * The rows are cut into blocks of at most 14, the columns into panels; a block times a panel (or two, or four, when there are few
- * rows) is summed in registers. Where the packed matrix is large, the depth is cut too: a piece of a panel stays in the first cache
- * while the rows pass by it, and the next piece is fetched into the second one meanwhile. Sums wait in c between two pieces, which
- * changes no bit of them.
+ * rows) is summed in registers, and what is added at the end is fetched meanwhile. Where the packed matrix is large, many rows pass
+ * by one panel after the other, and the next panel is fetched into the second-level cache meanwhile; the depth is cut where rows
+ * and panels would not stay there. Sums wait in c between two parts of the depth, which changes no bit of them.
  */
 #include "cpu/gemm.h"
 
@@ -23,22 +23,22 @@
 /* Floats of one operand that may stay in the second-level cache: 512 KiB. */
 #define RESIDENT_FLOATS (128 << 10)
 
-/* Depth of a piece of a panel, which is 48 KiB then, and of the part of the rows that stays in the second-level cache meanwhile. */
-#define NEAR_DEPTH 384
-#define FAR_DEPTH  1152
-#define FAR_ROWS   252
+/* The part of the rows that stays in the second-level cache while all panels pass: 1.1 MiB. */
+#define FAR_DEPTH 1152
+#define FAR_ROWS  252
 
 #define HIDE(p) __asm__("" : "+r"(p))
 
 struct block {
         const float *a, *b;
         float *c;
-        const float *bias, *residual;
+        const float *bias, *residual; /* or NULL */
         int64_t depth, a_bytes, c_stride, residual_stride;
         int64_t b_bytes;     /* from panel to panel */
         const char *ahead;   /* what is fetched into the second-level cache meanwhile */
         int64_t ahead_lines; /* for every UNROLLED of depth */
-        bool starts, ends;   /* with the bias, else with what c holds; with residual and clip, else as it is */
+        bool starts;         /* with the bias, else with what c holds */
+        bool clips;          /* in the end */
         __mmask16 last;      /* of the last vector of columns */
         __m512 least, most;
 };
@@ -55,6 +55,8 @@ INLINE void add_step(int n_rows, int n_vectors, __m512 sums[SUMS_MAX], const flo
 {
         __m512 factors[8];
 
+        /* Else a register is spent on every sum of row_bytes and a step. */
+        HIDE(row_bytes);
 #pragma GCC unroll 8
         for (int v = 0; v < n_vectors; v++)
                 factors[v] = _mm512_loadu_ps(b[v / 2] + step * per_panel * SL_VECTOR_FLOATS + v % 2 * SL_VECTOR_FLOATS);
@@ -68,14 +70,56 @@ INLINE void add_step(int n_rows, int n_vectors, __m512 sums[SUMS_MAX], const flo
         }
 }
 
+INLINE __mmask16 lanes_of(const struct block *k, int n_vectors, int v)
+{
+        return v + 1 < n_vectors ? (__mmask16)0xffff : k->last;
+}
+
+INLINE void start_sums(const struct block *k, int n_rows, int n_vectors, __m512 sums[SUMS_MAX])
+{
+        if (!k->starts) {
+#pragma GCC unroll 28
+                for (int i = 0; i < n_rows * n_vectors; i++)
+                        sums[i] = _mm512_maskz_loadu_ps(lanes_of(k, n_vectors, i % n_vectors),
+                                k->c + i / n_vectors * k->c_stride + i % n_vectors * SL_VECTOR_FLOATS);
+                return;
+        }
+#pragma GCC unroll 8
+        for (int v = 0; v < n_vectors; v++)
+                sums[v] = k->bias ? _mm512_maskz_loadu_ps(lanes_of(k, n_vectors, v), k->bias + v * SL_VECTOR_FLOATS)
+                                  : _mm512_setzero_ps();
+#pragma GCC unroll 28
+        for (int i = n_vectors; i < n_rows * n_vectors; i++)
+                sums[i] = sums[i % n_vectors];
+}
+
+INLINE void end_sums(const struct block *k, int n_rows, int n_vectors, __m512 sums[SUMS_MAX])
+{
+        if (k->residual)
+#pragma GCC unroll 28
+                for (int i = 0; i < n_rows * n_vectors; i++)
+                        sums[i] = _mm512_add_ps(sums[i],
+                                _mm512_maskz_loadu_ps(lanes_of(k, n_vectors, i % n_vectors),
+                                        k->residual + i / n_vectors * k->residual_stride + i % n_vectors * SL_VECTOR_FLOATS));
+        if (k->clips)
+#pragma GCC unroll 28
+                for (int i = 0; i < n_rows * n_vectors; i++)
+                        sums[i] = sl_vector_clip(sums[i], k->least, k->most);
+#pragma GCC unroll 28
+        for (int i = 0; i < n_rows * n_vectors; i++)
+                _mm512_mask_storeu_ps(k->c + i / n_vectors * k->c_stride + i % n_vectors * SL_VECTOR_FLOATS,
+                        lanes_of(k, n_vectors, i % n_vectors), sums[i]);
+}
+
 INLINE void run_block(const struct block *k, const int n_rows, const int n_vectors)
 {
         const int per_panel = n_vectors == 1 ? 1 : 2, n_panels = (n_vectors + 1) / 2;
-        const int64_t row_bytes = k->a_bytes;
+        const int64_t row_bytes = k->a_bytes, residual_bytes = k->residual_stride * (int64_t)sizeof(float);
         const float *bases[5], *b[4];
         __m512 sums[SUMS_MAX];
         const int64_t ahead_lines = k->ahead_lines;
-        const char *ahead = k->ahead;
+        const char *ahead = k->ahead, *residual = (const char *)k->residual;
+        const char *residual_end = residual ? residual + n_rows * residual_bytes : NULL;
         int64_t depth = k->depth;
 
 #pragma GCC unroll 5
@@ -84,18 +128,7 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
                 b[i] = (const float *)((const char *)k->b + (i < n_panels ? i * k->b_bytes : 0));
-#pragma GCC unroll 8
-        for (int v = 0; v < n_vectors; v++) {
-                __mmask16 mask = v + 1 < n_vectors ? (__mmask16)0xffff : k->last;
-                __m512 start = _mm512_setzero_ps();
-
-                if (k->bias)
-                        start = _mm512_maskz_loadu_ps(mask, k->bias + v * SL_VECTOR_FLOATS);
-#pragma GCC unroll 14
-                for (int row = 0; row < n_rows; row++)
-                        sums[row * n_vectors + v] =
-                                k->starts ? start : _mm512_maskz_loadu_ps(mask, k->c + row * k->c_stride + v * SL_VECTOR_FLOATS);
-        }
+        start_sums(k, n_rows, n_vectors, sums);
         for (; depth >= UNROLLED; depth -= UNROLLED) {
 #pragma GCC unroll 5
                 for (int i = 0; i * 3 < n_rows; i++)
@@ -106,6 +139,13 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 #pragma GCC unroll 4
                 for (int step = 0; step < UNROLLED; step++)
                         add_step(n_rows, n_vectors, sums, bases, row_bytes, b, per_panel, step);
+                /* A row of the residual at a time: all at once they would keep the operands waiting. */
+                if (residual != residual_end) {
+#pragma GCC unroll 8
+                        for (int v = 0; v < n_vectors; v++)
+                                _mm_prefetch(residual + v * LINE_BYTES, _MM_HINT_T0);
+                        residual += residual_bytes;
+                }
                 for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                         _mm_prefetch(ahead, _MM_HINT_T1);
 #pragma GCC unroll 5
@@ -127,20 +167,7 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                 for (int i = 0; i < 4; i++)
                         b[i] += per_panel * SL_VECTOR_FLOATS;
         }
-#pragma GCC unroll 14
-        for (int row = 0; row < n_rows; row++)
-#pragma GCC unroll 8
-                for (int v = 0; v < n_vectors; v++) {
-                        __mmask16 mask = v + 1 < n_vectors ? (__mmask16)0xffff : k->last;
-                        __m512 sum = sums[row * n_vectors + v];
-
-                        if (k->ends && k->residual)
-                                sum = _mm512_add_ps(sum,
-                                        _mm512_maskz_loadu_ps(mask, k->residual + row * k->residual_stride + v * SL_VECTOR_FLOATS));
-                        if (k->ends)
-                                sum = sl_vector_clip(sum, k->least, k->most);
-                        _mm512_mask_storeu_ps(k->c + row * k->c_stride + v * SL_VECTOR_FLOATS, mask, sum);
-                }
+        end_sums(k, n_rows, n_vectors, sums);
 }
 
 typedef void block_function(const struct block *block);
@@ -240,8 +267,10 @@ static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t de
 /* The rows of the piece, cut into blocks that differ by one row at most. */
 static void run_piece(const struct sl_gemm *g, const struct piece *p)
 {
+        const float least = g->finish ? g->finish->least : -INFINITY, most = g->finish ? g->finish->most : INFINITY;
         int64_t blocks = (p->end - p->row + ROWS_MAX - 1) / ROWS_MAX, row = p->row;
         int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
+        bool ends = p->depth_first + p->depth == g->depth;
         struct block k = {.b = packed_at(g, p->first, p->depth_first, p->vectors),
                 .bias = g->bias ? g->bias + p->first : NULL,
                 .depth = p->depth,
@@ -252,55 +281,46 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 .ahead = (const char *)p->ahead,
                 .ahead_lines = p->ahead ? (p->vectors * UNROLLED + blocks - 1) / blocks : 0,
                 .starts = p->depth_first == 0,
-                .ends = p->depth_first + p->depth == g->depth,
+                .clips = ends && (least > -INFINITY || most < INFINITY),
                 .last = sl_vector_mask(p->width - (p->vectors - 1) * SL_VECTOR_FLOATS),
-                .least = sl_vector_set(g->finish ? g->finish->least : -INFINITY),
-                .most = sl_vector_set(g->finish ? g->finish->most : INFINITY)};
+                .least = sl_vector_set(least),
+                .most = sl_vector_set(most)};
 
         for (; blocks > 0; blocks--) {
                 int64_t rows = (p->end - row) / blocks;
 
                 k.a = g->a + row * g->a_stride + p->depth_first;
                 k.c = g->c + row * g->c_stride + p->first;
-                k.residual = g->residual ? g->residual + row * g->residual_stride + p->first : NULL;
+                k.residual = g->residual && ends ? g->residual + row * g->residual_stride + p->first : NULL;
                 find_block(rows, p->vectors)(&k);
-                if (k.ends && g->finish && g->finish->activation)
+                if (ends && g->finish && g->finish->activation)
                         sl_finish_activate(g->finish, k.c, g->c_stride, rows, p->width);
                 k.ahead += k.ahead_lines * (p->depth / UNROLLED) * LINE_BYTES;
                 row += rows;
         }
 }
 
-/* How the loops are cut: @near inside of @far inside of the depth, @rows of all rows. */
+/* How the loops are cut: so many of all rows, so much of the depth. */
 struct cut {
-        int64_t rows, far, near;
+        int64_t rows, depth;
         bool fetches; /* pieces that come next */
 };
 
-/* All panels under one part of the depth, piece after piece. */
-static void run_part(const struct sl_gemm *g, const struct cut *cut, int64_t row, int64_t end, int64_t part)
+/* All panels under one part of the depth. */
+static void run_part(const struct sl_gemm *g, bool fetches, int64_t row, int64_t end, int64_t depth_first, int64_t depth)
 {
-        int64_t part_end = g->depth - part < cut->far ? g->depth : part + cut->far;
-        struct piece p = {.row = row, .end = end};
+        struct piece p = {.row = row, .end = end, .depth_first = depth_first, .depth = depth};
 
         for (p.first = 0; p.first < g->columns; p.first += p.width) {
                 int64_t left = g->columns - p.first;
 
                 p.vectors = choose_vectors(end - row, left);
                 p.width = left < p.vectors * SL_VECTOR_FLOATS ? left : p.vectors * SL_VECTOR_FLOATS;
-                for (p.depth_first = part; p.depth_first < part_end || part_end == 0; p.depth_first += p.depth) {
-                        p.depth = part_end - p.depth_first < cut->near ? part_end - p.depth_first : cut->near;
-                        p.ahead = NULL;
-                        if (cut->fetches && p.depth_first + p.depth < part_end)
-                                p.ahead = packed_at(g, p.first, p.depth_first + p.depth, p.vectors);
-                        else if (cut->fetches && p.width < left)
-                                p.ahead = packed_at(g, p.first + p.width, part, p.vectors);
-                        else if (cut->fetches)
-                                p.ahead = g->next ? g->next : packed_at(g, 0, part, p.vectors);
-                        run_piece(g, &p);
-                        if (part_end == 0)
-                                break;
-                }
+                if (fetches && p.width < left)
+                        p.ahead = packed_at(g, p.first + p.width, depth_first, p.vectors);
+                else if (fetches)
+                        p.ahead = g->next ? g->next : packed_at(g, 0, depth_first, p.vectors);
+                run_piece(g, &p);
         }
 }
 
@@ -313,21 +333,21 @@ static bool overlaps(const struct sl_gemm *g)
 
 /*
  * While all panels stay in the second cache, one block of rows at a time passes by all of them: it stays in the first cache and its
- * part of c is written at once. Else many rows pass by pieces of panels. The sums of pieces may not wait in c while a residual lies
- * there; and one block of rows has nothing to gain.
+ * part of c is written at once. Else many rows pass by one panel. The sums of a part of the depth may not wait in c while a
+ * residual lies there; and one block of rows has nothing to gain.
  */
 static struct cut choose_cut(const struct sl_gemm *g)
 {
-        struct cut cut = {.rows = ROWS_MAX, .far = g->depth, .near = g->depth, .fetches = g->streams};
+        struct cut cut = {.rows = ROWS_MAX, .depth = g->depth, .fetches = g->streams};
 
         if (g->depth * g->columns <= RESIDENT_FLOATS || g->rows <= ROWS_MAX)
                 return cut;
-        if (overlaps(g)) {
+        if (g->depth > FAR_DEPTH && overlaps(g)) {
                 cut.rows = RESIDENT_FLOATS / g->depth / ROWS_MAX * ROWS_MAX;
                 cut.rows = cut.rows > ROWS_MAX ? cut.rows : ROWS_MAX;
                 return cut;
         }
-        return (struct cut){.rows = FAR_ROWS, .far = FAR_DEPTH, .near = NEAR_DEPTH, .fetches = true};
+        return (struct cut){.rows = FAR_ROWS, .depth = FAR_DEPTH, .fetches = true};
 }
 
 void sl_gemm_run(const struct sl_gemm *g)
@@ -336,13 +356,14 @@ void sl_gemm_run(const struct sl_gemm *g)
         int64_t chunks = (g->rows + cut.rows - 1) / cut.rows, row = 0;
 
         for (; chunks > 0; chunks--) {
-                int64_t rows = (g->rows - row) / chunks;
-                int64_t part = 0;
+                int64_t rows = (g->rows - row) / chunks, parts = g->depth ? (g->depth + cut.depth - 1) / cut.depth : 1, first = 0;
 
-                do {
-                        run_part(g, &cut, row, row + rows, part);
-                        part += cut.far;
-                } while (part < g->depth);
+                for (; parts > 0; parts--) {
+                        int64_t depth = (g->depth - first) / parts;
+
+                        run_part(g, cut.fetches, row, row + rows, first, depth);
+                        first += depth;
+                }
                 row += rows;
         }
 }
