@@ -333,13 +333,15 @@ static bool overlaps(const struct sl_gemm *g)
 
 /*
  * While all panels stay in the second cache, one block of rows at a time passes by all of them: it stays in the first cache and its
- * part of c is written at once. Else many rows pass by one panel. The sums of a part of the depth may not wait in c while a
- * residual lies there; and one block of rows has nothing to gain.
+ * part of c is written at once. Else many rows pass by one panel, and share in fetching the next. The sums of a part of the depth
+ * may not wait in c while a residual lies there; and one block of rows has nothing to gain.
  */
 static struct cut choose_cut(const struct sl_gemm *g)
 {
         struct cut cut = {.rows = ROWS_MAX, .depth = g->depth, .fetches = g->streams};
 
+        if (g->streams && g->columns <= SL_GEMM_PANEL)
+                cut.rows = FAR_ROWS;
         if (g->depth * g->columns <= RESIDENT_FLOATS || g->rows <= ROWS_MAX)
                 return cut;
         if (g->depth > FAR_DEPTH && overlaps(g)) {
