@@ -3,8 +3,13 @@
 #include "kernels.h"
 #include "walk.h"
 
-/* Columns that are summed side by side, so that rows of the right matrix are read along their line. */
+#include <string.h>
+
+/* Rows and columns that are summed side by side: a row of the right matrix is read along its line, and for several rows at once. */
+#define ROWS 4
 #define TILE 16
+
+#define INLINE static inline __attribute__((always_inline))
 
 /* One product of matrices, [rows, inner] x [inner, columns]; strides in elements. */
 struct product {
@@ -17,8 +22,7 @@ struct product {
         const struct sl_epilogue *epilogue;
 };
 
-static inline __attribute__((always_inline)) void finish_float(
-        const struct product *p, int64_t i, int64_t j, double sum, uint32_t dtype)
+INLINE void finish_float(const struct product *p, int64_t i, int64_t j, double sum, uint32_t dtype)
 {
         int64_t at = p->out_at + i * p->columns + j;
 
@@ -30,23 +34,50 @@ static inline __attribute__((always_inline)) void finish_float(
         sl_ref_store(p->out, at, dtype, sl_ref_activate(p->epilogue, sum));
 }
 
-static inline __attribute__((always_inline)) void multiply_floats(const struct product *p, uint32_t dtype)
+/* Each sum is taken in the order of the inner dimension, whatever lies beside it. */
+INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int64_t j, int64_t width, int64_t step, uint32_t dtype)
 {
-        for (int64_t i = 0; i < p->rows; i++)
-                for (int64_t j = 0; j < p->columns; j += TILE) {
-                        int64_t width = p->columns - j < TILE ? p->columns - j : TILE;
-                        double sums[TILE] = {0};
+        double sums[ROWS][TILE] = {0};
 
-                        for (int64_t k = 0; k < p->inner; k++) {
-                                double a = sl_ref_load(p->a, p->a_at + i * p->a_row + k * p->a_column, dtype);
-                                int64_t b_at = p->b_at + k * p->b_row + j * p->b_column;
+        for (int64_t k = 0; k < p->inner; k++) {
+                int64_t a_at = p->a_at + i * p->a_row + k * p->a_column, b_at = p->b_at + k * p->b_row + j * step;
+                double right[TILE];
 
-                                for (int64_t t = 0; t < width; t++)
-                                        sums[t] += a * sl_ref_load(p->b, b_at + t * p->b_column, dtype);
-                        }
+                for (int64_t t = 0; t < width; t++)
+                        right[t] = sl_ref_load(p->b, b_at + t * step, dtype);
+                for (int64_t r = 0; r < rows; r++) {
+                        double left = sl_ref_load(p->a, a_at + r * p->a_row, dtype);
+
                         for (int64_t t = 0; t < width; t++)
-                                finish_float(p, i, j + t, sums[t], dtype);
+                                sums[r][t] += left * right[t];
                 }
+        }
+        for (int64_t r = 0; r < rows; r++)
+                for (int64_t t = 0; t < width; t++)
+                        finish_float(p, i + r, j + t, sums[r][t], dtype);
+}
+
+/* Whole blocks by lines of constants that the compiler knows. */
+INLINE void multiply_floats(const struct product *p, uint32_t dtype)
+{
+        for (int64_t i = 0; i < p->rows; i += ROWS)
+                for (int64_t j = 0; j < p->columns; j += TILE) {
+                        int64_t rows = p->rows - i < ROWS ? p->rows - i : ROWS;
+                        int64_t width = p->columns - j < TILE ? p->columns - j : TILE;
+
+                        if (width < TILE || p->b_column != 1)
+                                multiply_block(p, i, rows, j, width, p->b_column, dtype);
+                        else if (rows < ROWS)
+                                multiply_block(p, i, rows, j, TILE, 1, dtype);
+                        else
+                                multiply_block(p, i, ROWS, j, TILE, 1, dtype);
+                }
+}
+
+/* The compiler's own vectors keep the bits: nothing is contracted. Constants of models are folded by this. */
+SL_REF_CLONES static void multiply_f32(const struct product *p)
+{
+        multiply_floats(p, SL_DTYPE_F32);
 }
 
 /* Scales by a factor that is 1 in nearly every file, and then must stay exact. */
@@ -78,7 +109,7 @@ static void multiply_integers(const struct product *p, uint32_t dtype)
 static void multiply(const struct product *p, uint32_t dtype)
 {
         if (dtype == SL_DTYPE_F32)
-                multiply_floats(p, SL_DTYPE_F32);
+                multiply_f32(p);
         else if (dtype == SL_DTYPE_F64)
                 multiply_floats(p, SL_DTYPE_F64);
         else if (sl_dtype_is_float(dtype))
@@ -144,9 +175,24 @@ static void set_matrices(struct sl_ref_walk *walk, uint32_t k, const struct sl_s
                 walk->strides[k][i] *= matrix;
 }
 
+/* By one matrix, all matrices on the left are one below the other. */
+static struct sl_shape merge_left(const struct sl_shape *a, const struct sl_shape *b)
+{
+        struct sl_shape merged = *a;
+
+        if (a->rank < 3 || b->rank != 2)
+                return merged;
+        for (uint32_t i = 0; i + 2 < a->rank; i++)
+                merged.dims[a->rank - 2] *= a->dims[i];
+        for (uint32_t i = 0; i + 2 < a->rank; i++)
+                merged.dims[i] = 1;
+        return merged;
+}
+
 int sl_ref_matmul(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        const struct sl_shape *a = &node->inputs[0].shape, *b = &node->inputs[1].shape;
+        const struct sl_shape *b = &node->inputs[1].shape;
+        const struct sl_shape merged = merge_left(&node->inputs[0].shape, b), *a = &merged;
         struct sl_shape batch = node->outputs[0].shape;
         struct product p = bind(node, binding);
         struct sl_ref_walk walk;
@@ -157,6 +203,8 @@ int sl_ref_matmul(const struct sl_node_desc *node, const struct sl_binding *bind
         p.a_column = p.b_column = p.bias_column = 1;
         p.b_row = p.columns;
         batch.rank -= (a->rank > 1) + (b->rank > 1);
+        if (b->rank == 2)
+                memcpy(batch.dims, a->dims, batch.rank * sizeof(*batch.dims));
         sl_ref_walk_init(&walk, &batch, 2);
         set_matrices(&walk, 0, a);
         set_matrices(&walk, 1, b);

@@ -113,7 +113,8 @@ static int fill_ports(const struct sl_graph *graph, const struct sl_graph *singl
         return 0;
 }
 
-int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl_plan_info *ret_info, struct sl_error *error)
+int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl_plan_info *ret_info, struct sl_graph **ret_single,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
         int r = sl_graph_specialise(graph, 1, &single, error);
@@ -126,7 +127,11 @@ int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl
         r = fill_batches(ret_info, ret_info->batchable ? batch_max : 1, error);
         if (r < 0)
                 return r;
-        return fill_ports(graph, single, all_lead_with(single, 1), ret_info, error);
+        r = fill_ports(graph, single, all_lead_with(single, 1), ret_info, error);
+        if (r < 0)
+                return r;
+        *ret_single = sl_take(single);
+        return 0;
 }
 
 static bool port_holds(const struct sl_port *port, const struct sl_shape *shape, uint32_t batch)

@@ -22,7 +22,7 @@ SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 static int build_program(const struct sl_graph *graph, const struct sl_plan_info *info, uint32_t batch, struct sl_program *program,
         struct sl_error *error)
 {
-        int r = sl_graph_specialise(graph, batch, &program->graph, error);
+        int r = program->graph ? 0 : sl_graph_specialise(graph, batch, &program->graph, error);
 
         program->batch = batch;
         if (r == 0)
@@ -160,7 +160,8 @@ int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_option
         lowered->options = *options;
         lowered->base = base;
         /* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
-        r = sl_ladder_choose(graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, error);
+        r = sl_ladder_choose(
+                graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, &lowered->programs[0].graph, error);
         if (r < 0)
                 return r;
         memcpy(lowered->info.backend, backend, strlen(backend));

@@ -16,6 +16,9 @@
 #define BYTES_FREE    (64ull << 20)
 #define WORK_PER_BYTE 16
 
+/* Of one node that is shape arithmetic. */
+#define SHAPE_BYTES_MAX (1ull << 20)
+
 struct sl_fold_budget sl_fold_budget_of(const struct sl_graph *graph)
 {
         uint64_t bytes = BYTES_FREE;
@@ -52,6 +55,8 @@ static bool afford(const struct sl_graph *graph, uint32_t index, struct sl_fold_
         if (sl_add_overflows(work, bytes, &work) || sl_add_overflows(work, sl_op_multiply_adds(&desc), &work))
                 return false;
         if (bytes > budget->bytes || work > budget->work)
+                return false;
+        if (budget->shapes && (bytes > SHAPE_BYTES_MAX || work > SHAPE_BYTES_MAX * WORK_PER_BYTE))
                 return false;
         budget->bytes -= bytes;
         budget->work -= work;

@@ -114,9 +114,9 @@ static int settle_all(struct sl_graph *graph, struct sl_fold_budget *budget, str
         return result < 0 ? result : check_sizes(graph, error);
 }
 
-int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error)
+int sl_graph_specialise_within(const struct sl_graph *graph, int64_t batch, struct sl_fold_budget budget,
+        struct sl_graph **ret_graph, struct sl_error *error)
 {
-        struct sl_fold_budget budget;
         struct sl_graph *copy;
         int result;
 
@@ -126,7 +126,6 @@ int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_g
         if (result < 0)
                 return sl_error_set(error, -result, "no memory to specialise a graph of %u nodes", graph->n_nodes);
         set_batch(copy, batch);
-        budget = sl_fold_budget_of(copy);
         result = settle_all(copy, &budget, error);
         if (result < 0) {
                 sl_graph_free(copy);
@@ -134,4 +133,9 @@ int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_g
         }
         *ret_graph = copy;
         return 0;
+}
+
+int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error)
+{
+        return sl_graph_specialise_within(graph, batch, sl_fold_budget_of(graph), ret_graph, error);
 }

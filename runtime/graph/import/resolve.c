@@ -3,6 +3,7 @@
  * is the same in both is constant; a Reshape of which one dimension grows with the batch is a Reshape with -1 there. What cannot be
  * settled so stays an input, and sl_graph_specialise() settles it for each batch size.
  */
+#include "fold.h"
 #include "import/importer.h"
 #include "parameter.h"
 
@@ -116,13 +117,16 @@ static bool any_pending(const struct sl_graph *graph)
 
 int sl_import_resolve(struct sl_importer *im)
 {
+        struct sl_fold_budget budget = sl_fold_budget_of(im->graph);
         struct sl_graph *a = NULL, *b = NULL;
         int result = 0;
 
+        budget.shapes = true;
         if (!any_pending(im->graph) || !sl_graph_has_batch(im->graph))
                 return 0;
         /* A graph that takes some batch sizes only is left as it is: specialising it says what is wrong. */
-        if (sl_graph_specialise(im->graph, BATCH_A, &a, NULL) == 0 && sl_graph_specialise(im->graph, BATCH_B, &b, NULL) == 0)
+        if (sl_graph_specialise_within(im->graph, BATCH_A, budget, &a, NULL) == 0 &&
+                sl_graph_specialise_within(im->graph, BATCH_B, budget, &b, NULL) == 0)
                 result = settle_nodes(im, a, b);
         sl_graph_free(a);
         sl_graph_free(b);
