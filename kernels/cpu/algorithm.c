@@ -59,6 +59,22 @@ static bool fits(const struct sl_cpu_loop *loop, const struct sl_node_desc *node
         return fit;
 }
 
+bool sl_algorithm_is_chosen(uint32_t op)
+{
+        for (size_t i = 0; i < N_ROWS; i++)
+                if (rows[i].op == op)
+                        return true;
+        return false;
+}
+
+bool sl_algorithm_takes_exactly(const struct sl_node_desc *node)
+{
+        for (size_t i = 0; i < N_ROWS; i++)
+                if (rows[i].op == node->op && !sl_algorithm_is_approximate(rows[i].algorithm) && fits(rows[i].loop, node, NULL))
+                        return true;
+        return false;
+}
+
 const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm)
 {
         for (size_t i = 0; i < N_ROWS; i++)

@@ -22,6 +22,12 @@ bool sl_algorithm_is_own_form(const struct sl_packed *packed);
 uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
         double ret_seconds[SL_ALGORITHM_COUNT]);
 
+/* Has the operator own loops to choose from? */
+bool sl_algorithm_is_chosen(uint32_t op);
+
+/* Does one of them take the node, and is no approximation? */
+bool sl_algorithm_takes_exactly(const struct sl_node_desc *node);
+
 /* Whether its result differs by more than the order of sums. AUTO never takes such a one. */
 static inline bool sl_algorithm_is_approximate(uint32_t algorithm)
 {

@@ -227,14 +227,14 @@ static bool loop_fits(const struct sl_node_desc *node)
         return takes(only_loop(node), node);
 }
 
-/* Without own algorithms. */
-static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_call *call)
+/* Without own algorithms. @ret_packed, unless NULL: the form of the weights that WAY_CALL wants. */
+static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_call *call, struct sl_packed *ret_packed)
 {
         bool slow = false, possible = false;
 
         if (describe_call(node, call))
-                possible = sl_primitive_possible(&call->spec, &slow) ||
-                           (sl_describe_sum(node, call) && sl_primitive_possible(&call->spec, &slow));
+                possible = sl_primitive_possible(&call->spec, &slow, ret_packed) ||
+                           (sl_describe_sum(node, call) && sl_primitive_possible(&call->spec, &slow, ret_packed));
 
         if (possible && !slow)
                 return WAY_CALL;
@@ -243,14 +243,14 @@ static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_
         return possible ? WAY_CALL : WAY_NONE;
 }
 
-static uint32_t cpu_algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
-        double ret_seconds[SL_ALGORITHM_COUNT])
+static uint32_t cpu_algorithms(
+        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         struct sl_cpu_call call;
 
-        if (!node_is_final(node))
+        if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        return sl_algorithm_list(node, find_library_way(node, &call) != WAY_NONE, ret_algorithms, ret_seconds);
+        return sl_algorithm_list(node, find_library_way(node, &call, NULL) != WAY_NONE, ret_algorithms, ret_seconds);
 }
 
 /* AUTO is the best guess that is not approximate. */
@@ -274,35 +274,53 @@ static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *ca
 
         *ret_own = NULL;
         if (algorithm == SL_ALGORITHM_DIRECT)
-                return find_library_way(node, call);
+                return find_library_way(node, call, NULL);
         if (node_is_final(node))
                 *ret_own = sl_algorithm_loop(node, algorithm);
         return *ret_own ? WAY_LOOP : WAY_NONE;
 }
 
+/* The library is asked last: its answer takes longest. */
 static bool cpu_supports(const struct sl_node_desc *node)
 {
+        uint32_t asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
         const struct sl_cpu_loop *own;
         struct sl_cpu_call call;
 
+        if (asked == SL_ALGORITHM_AUTO && node_is_final(node))
+                return sl_algorithm_takes_exactly(node) || find_library_way(node, &call, NULL) != WAY_NONE;
         return find_way(node, &call, &own) != WAY_NONE;
+}
+
+static int pack_own(const struct sl_node_desc *node, uint32_t index, uint32_t algorithm, struct sl_packed *ret_packed)
+{
+        const struct sl_cpu_loop *own = node_is_final(node) ? sl_algorithm_loop(node, algorithm) : NULL;
+
+        if (!own)
+                return -ENOTSUP;
+        if (!own->form || !own->form(node, index, ret_packed))
+                *ret_packed = (struct sl_packed){0};
+        return 0;
 }
 
 static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
-        const struct sl_cpu_loop *own;
+        uint32_t algorithm = choose_algorithm(node);
+        struct sl_packed packed = {0};
         struct sl_cpu_call call;
-        enum way way = find_way(node, &call, &own);
+        enum way way;
 
-        if (way == WAY_NONE || index >= node->n_inputs)
+        if (index >= node->n_inputs)
                 return -ENOTSUP;
-        if (own && own->form && own->form(node, index, ret_packed))
-                return 0;
-        if (way == WAY_LOOP || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index) {
-                *ret_packed = (struct sl_packed){0};
-                return 0;
-        }
-        return sl_primitive_choose(&call.spec, ret_packed);
+        if (algorithm != SL_ALGORITHM_DIRECT)
+                return pack_own(node, index, algorithm, ret_packed);
+        way = find_library_way(node, &call, &packed);
+        if (way == WAY_NONE)
+                return -ENOTSUP;
+        if (way == WAY_LOOP || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
+                packed = (struct sl_packed){0};
+        *ret_packed = packed;
+        return 0;
 }
 
 static int cpu_repack(
@@ -380,12 +398,12 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
                 return *ret_own ? WAY_LOOP : WAY_NONE;
         }
         if (has_weights)
-                return asked <= SL_ALGORITHM_DIRECT ? find_library_way(node, call) : WAY_NONE;
+                return asked <= SL_ALGORITHM_DIRECT && describe_call(node, call) ? WAY_CALL : WAY_NONE;
         way = find_way(node, call, ret_own);
         if (!*ret_own || !(*ret_own)->form)
                 return way;
         *ret_own = NULL;
-        return find_library_way(node, call);
+        return find_library_way(node, call, NULL);
 }
 
 /* What lies packed must be in the loop's own form: the plan file that says so is not trusted. */

@@ -370,24 +370,6 @@ static bool is_slow(dnnl_primitive_desc_t chosen)
         return strstr(name_of(chosen), "ref") != NULL;
 }
 
-bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow)
-{
-        dnnl_primitive_desc_t chosen;
-        dnnl_engine_t engine;
-        dnnl_status_t status;
-
-        if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
-                return false;
-        status = choose(spec, NULL, spec->weights.rank > 0, engine, &chosen);
-        if (status == dnnl_success) {
-                if (ret_slow)
-                        *ret_slow = is_slow(chosen);
-                dnnl_primitive_desc_destroy(chosen);
-        }
-        dnnl_engine_destroy(engine);
-        return status == dnnl_success;
-}
-
 /* Bytes that the form does not use are zero, so that the plan file of one model is the same each time. */
 static int fill_packed(const dnnl_memory_desc_t *liked, const struct sl_primitive_spec *spec, struct sl_packed *ret_packed)
 {
@@ -406,26 +388,31 @@ static int fill_packed(const dnnl_memory_desc_t *liked, const struct sl_primitiv
         return 0;
 }
 
-int sl_primitive_choose(const struct sl_primitive_spec *spec, struct sl_packed *ret_packed)
+/* No form makes slow code faster. */
+static int ask_form(dnnl_primitive_desc_t chosen, const struct sl_primitive_spec *spec, struct sl_packed *ret_packed)
+{
+        if (spec->weights.rank && !is_slow(chosen))
+                return fill_packed(dnnl_primitive_desc_query_md(chosen, dnnl_query_weights_md, 0), spec, ret_packed);
+        *ret_packed = (struct sl_packed){0};
+        return 0;
+}
+
+bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow, struct sl_packed *ret_packed)
 {
         dnnl_primitive_desc_t chosen;
         dnnl_engine_t engine;
-        dnnl_status_t status = dnnl_engine_create(&engine, dnnl_cpu, 0);
-        int result;
+        bool possible;
 
-        if (status != dnnl_success)
-                return from_status(status);
-        status = choose(spec, NULL, true, engine, &chosen);
-        result = from_status(status);
-        if (!result) {
-                if (is_slow(chosen)) /* no form makes that faster */
-                        *ret_packed = (struct sl_packed){0};
-                else
-                        result = fill_packed(dnnl_primitive_desc_query_md(chosen, dnnl_query_weights_md, 0), spec, ret_packed);
+        if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
+                return false;
+        possible = choose(spec, NULL, spec->weights.rank > 0, engine, &chosen) == dnnl_success;
+        if (possible) {
+                *ret_slow = is_slow(chosen);
+                possible = !ret_packed || ask_form(chosen, spec, ret_packed) == 0;
                 dnnl_primitive_desc_destroy(chosen);
         }
         dnnl_engine_destroy(engine);
-        return result;
+        return possible;
 }
 
 /*

@@ -100,16 +100,10 @@ struct sl_primitive_spec {
 };
 
 /*
- * Can the library build it, with weights in a form of its own choice? *ret_slow (if not NULL) is true when it only has its plain
- * reference code for it. Any thread.
+ * Can the library build it, with weights in a form of its own choice? *ret_slow is true when it only has its plain reference code
+ * for it. *ret_packed (if not NULL) is the form that it likes best; data_bytes 0 when that is spec->weights itself. Any thread.
  */
-bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow);
-
-/*
- * The form of weights that the library likes best for this spec; data_bytes 0 when that is spec->weights itself.
- * Return: 0; -ENOTSUP; -ENOMEM.
- */
-int sl_primitive_choose(const struct sl_primitive_spec *spec, struct sl_packed *ret_packed);
+bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow, struct sl_packed *ret_packed);
 
 /* Turns plain weights (as spec->weights) into @packed's form: packed->data_bytes at @ret_data. Return: as above, -EINVAL a damaged
  * form. */

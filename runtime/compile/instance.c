@@ -137,8 +137,6 @@ static int compile_step(const struct sl_plan *plan, const struct sl_plan_step *s
         r = sl_plan_read_step(plan, source, call);
         if (r < 0)
                 return sl_error_set(error, -r, "plan file: the shapes of a %s contradict each other", sl_op_name(source->op));
-        if (!step->backend->supports(&call->node))
-                return sl_error_set(error, ENOTSUP, "backend \"%s\" cannot run this %s", name, sl_op_name(source->op));
         r = step->backend->compile(&call->node, call->packed, call->constants, &step->kernel, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "%s on backend \"%s\"", sl_op_name(source->op), name);

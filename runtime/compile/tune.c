@@ -87,9 +87,10 @@ static const struct sl_backend *backend_of(const struct tuner *tuner, uint32_t p
         return tuner->programs[program].placement->backends[node_of(tuner, program, origin)];
 }
 
-static bool fits_all_sizes(struct tuner *tuner, uint32_t origin, uint32_t algorithm)
+/* The smallest has listed the algorithm itself. */
+static bool fits_larger_sizes(struct tuner *tuner, uint32_t origin, uint32_t algorithm)
 {
-        for (uint32_t p = 0; p < tuner->n_programs; p++) {
+        for (uint32_t p = 1; p < tuner->n_programs; p++) {
                 if (!describe(tuner, p, origin, algorithm) || !backend_of(tuner, p, origin)->supports(&tuner->desc))
                         return false;
         }
@@ -153,16 +154,18 @@ static void follow_base(const struct tuner *tuner, uint32_t origin, struct conte
 static void list_contenders(struct tuner *tuner, uint32_t origin, struct contest *contest)
 {
         uint32_t all[SL_ALGORITHM_COUNT], n;
+        double seconds[SL_ALGORITHM_COUNT];
 
         if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
                 return;
         contest->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
-        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, all, NULL);
+        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
-                if (fits_all_sizes(tuner, origin, all[i]))
-                        contest->contenders[contest->n++].algorithm = all[i];
+                if (!fits_larger_sizes(tuner, origin, all[i]))
+                        continue;
+                contest->contenders[contest->n].algorithm = all[i];
+                contest->contenders[contest->n++].guess = log(seconds[i]);
         }
-        add_guesses(tuner, 0, origin, contest);
         if (tuner->n_programs > 1)
                 add_guesses(tuner, tuner->n_programs - 1, origin, contest);
         qsort(contest->contenders, contest->n, sizeof(contest->contenders[0]), by_guess);
