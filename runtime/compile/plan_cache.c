@@ -25,6 +25,7 @@
 #define ENTRIES_MAX     65536u
 #define CPUINFO_BYTES   16384
 #define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
+#define BASE_MAGIC      0x31305341424c5301u
 #define OWNER_ONLY      0600
 #define WRITERS         (S_IWGRP | S_IWOTH)
 #define COPY_BYTES      (8u << 20) /* between two looks at whether to stop */
@@ -59,6 +60,15 @@ struct known_model {
         uint64_t checksum; /* of the fields above */
 };
 
+/* FAMILY.base */
+struct known_base {
+        uint64_t magic;
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        struct sl_plan_identity identity;
+        uint64_t checksum; /* of the fields above */
+};
+
+SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
 SL_DEFINE_CLEANUP(struct sl_plan_cache *, sl_plan_cache_free)
 
 static struct sl_digest mix(struct sl_digest seed, const void *bytes, size_t n)
@@ -300,12 +310,15 @@ static int digest_model(struct sl_plan_cache *cache, const char *path, struct sl
         return 0;
 }
 
-static struct sl_digest mix_options(struct sl_digest seed, const struct sl_lower_options *lowering)
+/* All of them, or all but @without. */
+static struct sl_digest mix_options(struct sl_digest seed, const struct sl_lower_options *lowering, enum sl_lower_option without)
 {
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 const char *name = sl_lower_option_name((enum sl_lower_option)i);
                 char text[SL_LOWER_OPTION_TEXT_BYTES];
 
+                if (i == without)
+                        continue;
                 sl_lower_options_text(lowering, (enum sl_lower_option)i, text);
                 seed = mix(mix(seed, name, strlen(name)), text, strlen(text));
         }
@@ -326,29 +339,106 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
         if (r < 0)
                 return sl_error_set(error, -r, "\"%s\": %s", model_path, strerror(-r));
         all = mix(mix(cache->host, &compiler, sizeof(compiler)), &model, sizeof(model));
-        name_of(mix_options(all, lowering), "plan", key.name);
+        key.digest = mix_options(all, lowering, SL_LOWER_OPTION_COUNT);
+        name_of(key.digest, "plan", key.name);
+        name_of(mix_options(all, lowering, SL_LOWER_OPTION_shapes), "base", key.family);
         *ret_key = key;
         return 0;
 }
 
-int sl_plan_cache_find(
-        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_plan, struct sl_error *error)
+void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *base)
+{
+        struct sl_plan_identity identity;
+
+        if (!base)
+                return;
+        identity = sl_plan_identity(base);
+        key->digest = mix(key->digest, &identity, sizeof(identity));
+        name_of(key->digest, "plan", key->name);
+}
+
+static int find(const struct sl_plan_cache *cache, const char *name, struct sl_plan *base, struct sl_plan **ret_plan,
+        struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = open_entry(cache, key->name, &fd);
+        int r = open_entry(cache, name, &fd);
 
         if (r == -ENOENT)
                 return r;
         if (r < 0)
                 return sl_error_set(
-                        error, -r, "cached plan %s: %s", key->name, r == -EPERM ? "no file of this user's alone" : strerror(-r));
-        r = sl_plan_open(fd, ret_plan, error);
-        if (r == -EBADMSG || r == -EPROTONOSUPPORT)
-                unlinkat(cache->fd, key->name, 0);
+                        error, -r, "cached plan %s: %s", name, r == -EPERM ? "no file of this user's alone" : strerror(-r));
+        r = sl_plan_open_on(fd, base, ret_plan, error);
+        if (r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE)
+                unlinkat(cache->fd, name, 0);
         if (r < 0)
-                return sl_error_prefix(error, r, "cached plan %s", key->name);
+                return sl_error_prefix(error, r, "cached plan %s", name);
         futimens(fd, NULL);
         return 0;
+}
+
+int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
+        struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return find(cache, key->name, base, ret_plan, error);
+}
+
+static uint64_t base_checksum(const struct known_base *known)
+{
+        return XXH3_64bits(known, offsetof(struct known_base, checksum));
+}
+
+static bool recall_base(const struct sl_plan_cache *cache, const char *family, struct known_base *ret_known)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+
+        if (open_entry(cache, family, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
+                return false;
+        return ret_known->magic == BASE_MAGIC && ret_known->checksum == base_checksum(ret_known) &&
+               memchr(ret_known->name, 0, sizeof(ret_known->name)) && !strchr(ret_known->name, '/');
+}
+
+int sl_plan_cache_find_base(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_base,
+        bool *ret_own, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *base = NULL;
+        struct sl_plan_identity identity;
+        struct known_base known;
+        int r;
+
+        if (!recall_base(cache, key->family, &known))
+                return -ENOENT;
+        r = find(cache, known.name, NULL, &base, error);
+        if (r == 0) {
+                identity = sl_plan_identity(base);
+                if (!memcmp(&identity, &known.identity, sizeof(identity))) {
+                        *ret_base = sl_take(base);
+                        *ret_own = !strcmp(known.name, key->name);
+                        return 0;
+                }
+        }
+        unlinkat(cache->fd, key->family, 0);
+        if (r == 0 || r == -ENOENT)
+                return sl_error_set(error, ESTALE, "cached plan %s, the base of other sizes, is %s", known.name,
+                        r == 0 ? "another now" : "gone");
+        return r;
+}
+
+static int write_base(int fd, void *context)
+{
+        return write(fd, context, sizeof(struct known_base)) == sizeof(struct known_base) ? 0 : -EIO;
+}
+
+int sl_plan_cache_keep_base(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const struct sl_plan *base, struct sl_error *error)
+{
+        struct known_base known = {.magic = BASE_MAGIC, .identity = sl_plan_identity(base)};
+        int r;
+
+        memcpy(known.name, key->name, sizeof(known.name));
+        known.checksum = base_checksum(&known);
+        r = put_entry(cache, key->family, write_base, &known);
+        return r < 0 ? sl_error_set(error, -r, "base %s of other sizes is not kept: %s", key->name, strerror(-r)) : 0;
 }
 
 struct copying {

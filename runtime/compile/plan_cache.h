@@ -2,18 +2,20 @@
  * Plan files kept on disk from one start to the next, in a folder that only its owner can write.
  *
  *     KEY.plan         a plan file; KEY is the digest of all that it depends on: content of the model and its external data,
- * options, processor, libraries, version of the format, the program that compiles IDENTITY.model   what the content's digest was
- * when the file system last said IDENTITY of the model, so that an unchanged model is not read again
+ * options, processor, libraries, version of the format, the program that compiles, and the base that it is derived from FAMILY.base
+ * which plan is the base of all sizes of a model's open dimensions; FAMILY is a KEY without those sizes IDENTITY.model   what the
+ * content's digest was when the file system last said IDENTITY of the model, so that an unchanged model is not read again
  *
  * Written under another name and renamed; opened without following links; used only when the owner is this user and nobody else can
  * write; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When the folder is over its
- * bound, the files that were used longest ago go. Two processes may share a folder. One owner thread per
- * cache; a thread of its own copies what is to be kept, since that is as slow as the disk.
+ * bound, the files that were used longest ago go. Two processes may share a folder. Keys are made, and plans found, on any thread;
+ * the rest has one owner thread. A thread of the cache's own copies what is to be kept, since that is as slow as the disk.
  */
 #pragma once
 
 #include "model_digest.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
@@ -25,6 +27,8 @@ struct sl_plan_cache;
 
 struct sl_plan_cache_key {
         char name[SL_PLAN_CACHE_NAME_BYTES];
+        char family[SL_PLAN_CACHE_NAME_BYTES];
+        struct sl_digest digest;   /* the name's */
         struct sl_digest identity; /* of the model when the key was made */
         bool folder;
 };
@@ -41,9 +45,26 @@ struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
 int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
         const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error);
 
-/* Return: 0 and the plan, checked; -ENOENT; another -errno with a text: it was not used, and removed if it was damaged. */
-int sl_plan_cache_find(
-        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_plan, struct sl_error *error);
+/* Of the same plan, derived from @base (NULL: it stands alone, and @key stays as it is). Pure. */
+void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *base);
+
+/*
+ * @base: that of the key, or NULL. Return: 0 and the plan, checked; -ENOENT; another -errno with a text: it was not used, and
+ * removed if it was damaged.
+ */
+int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
+        struct sl_plan **ret_plan, struct sl_error *error);
+
+/*
+ * The plan from which those of other sizes of the key's model are derived. *ret_own: it is the key's own plan. Return: 0; -ENOENT
+ * none is known; another -errno with a text: the one that was is gone, or is another now.
+ */
+int sl_plan_cache_find_base(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan **ret_base,
+        bool *ret_own, struct sl_error *error);
+
+/* @base, which is kept under @key, is from now on what find_base() finds. Return: 0; -errno with text. */
+int sl_plan_cache_keep_base(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const struct sl_plan *base, struct sl_error *error);
 
 /*
  * Begins to keep a copy of the plan file, which nobody may change any more. @key: made before the compilation began.

@@ -5,6 +5,7 @@
 #include "compile.h"
 #include "cores.h"
 #include "plan_cache.h"
+#include "plan_search.h"
 #include "stats.h"
 #include "worker.h"
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
 #define LOG_DEBUG   3
@@ -20,14 +20,15 @@
 struct sl_load {
         struct sl_load_options options;
         enum sl_load_state state;
-        struct sl_compilation *compilation;
+        struct sl_plan_search *search;      /* while SEARCHING */
+        struct sl_compilation *compilation; /* while COMPILING */
         struct sl_model *model;
-        uint32_t batch_max, workers, warmup;
+        struct sl_lower_options lowering;
+        char *path; /* of the model file */
+        uint32_t workers, warmup;
         uint32_t answers; /* workers that have said "ready" */
-        int cached_fd;    /* readable from the start when the plan was in the cache; else -1 */
         bool keyed;       /* there is a cache, and `key` is the plan's in it */
         struct sl_plan_cache_key key;
-        char *path; /* of the model file, while keyed */
 };
 
 struct sl_model *sl_model_free(struct sl_model *model)
@@ -76,90 +77,37 @@ static void say(const struct sl_load *load, int level, const char *event, const 
 }
 
 /* Whatever goes wrong with the cache, the model is compiled; one line says so. */
-static bool find_cached(struct sl_load *load, const struct sl_model_spec *spec)
+static void end_search(struct sl_load *load)
+{
+        struct sl_plan_found found;
+
+        sl_plan_search_take(load->search, &found);
+        load->search = sl_plan_search_free(load->search);
+        if (found.error.text[0])
+                say(load, LOG_WARNING, "cache-ignored", found.error.text);
+        sl_plan_free(load->options.base);
+        load->options.base = found.base;
+        load->model->plan = found.plan;
+        load->keyed = found.keyed;
+        load->key = found.key;
+        if (found.plan)
+                say(load, LOG_DEBUG, "cache-used", load->key.name);
+}
+
+/* A plan of sizes that stands alone is what the next ones are derived from. */
+static void keep_in_cache(struct sl_load *load, int plan_fd)
 {
         struct sl_plan_cache *cache = load->options.runtime->cache;
         struct sl_error error = {""};
         int r;
 
-        if (!cache)
-                return false;
-        r = sl_plan_cache_key(cache, spec->path, load->options.runtime->compile_program, &spec->lowering, &load->key, &error);
-        load->path = strdup(spec->path);
-        load->keyed = r == 0 && load->path;
-        if (load->keyed)
-                r = sl_plan_cache_find(cache, &load->key, &load->model->plan, &error);
-        if (r < 0 && error.text[0])
-                say(load, LOG_WARNING, "cache-ignored", error.text);
-        if (!load->model->plan)
-                return false;
-        load->cached_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (load->cached_fd >= 0) {
-                say(load, LOG_DEBUG, "cache-used", load->key.name);
-                return true;
-        }
-        load->model->plan = sl_plan_free(load->model->plan);
-        return false;
-}
-
-static void keep_in_cache(struct sl_load *load, int plan_fd)
-{
-        struct sl_error error = {""};
-
-        if (load->keyed && sl_plan_cache_store(load->options.runtime->cache, &load->key, load->path, plan_fd, &error) < 0)
-                say(load, LOG_WARNING, "cache-ignored", error.text);
-}
-
-int sl_load_new(
-        const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error)
-{
-        struct sl_load *load = calloc(1, sizeof(*load));
-        int r;
-
-        if (!load)
-                return sl_error_set(error, ENOMEM, "no memory to load \"%s\"", spec->name);
-        load->options = *options;
-        load->cached_fd = -1;
-        load->state = SL_LOAD_COMPILING;
-        load->batch_max = spec->lowering.batch_max;
-        load->workers = spec->workers;
-        load->warmup = spec->warmup;
-        r = model_new(spec, options->segments, options->stats, &load->model);
+        if (!load->keyed)
+                return;
+        r = sl_plan_cache_store(cache, &load->key, load->path, plan_fd, &error);
+        if (r == 0 && load->options.sized && !load->options.base)
+                r = sl_plan_cache_keep_base(cache, &load->key, load->model->plan, &error);
         if (r < 0)
-                sl_error_set(error, -r, "no memory to load \"%s\"", spec->name);
-        else if (!find_cached(load, spec))
-                r = sl_compile_start(
-                        &(struct sl_compile_options){
-                                .program = options->runtime->compile_program,
-                                .model_path = spec->path,
-                                .lowering = &spec->lowering,
-                                .memory_bytes = options->runtime->compile_memory_bytes,
-                                .seconds = options->runtime->compile_seconds,
-                        },
-                        &load->compilation, error);
-        if (r < 0) {
-                sl_load_free(load);
-                return r;
-        }
-        *ret_load = load;
-        return 0;
-}
-
-struct sl_load *sl_load_free(struct sl_load *load)
-{
-        if (!load)
-                return NULL;
-        sl_compile_cancel(load->compilation);
-        sl_cleanup_fd(&load->cached_fd);
-        free(load->path);
-        sl_model_free(load->model);
-        free(load);
-        return NULL;
-}
-
-int sl_load_fd(const struct sl_load *load)
-{
-        return load->cached_fd >= 0 ? load->cached_fd : sl_compile_fd(load->compilation);
+                say(load, LOG_WARNING, "cache-ignored", error.text);
 }
 
 /* The @n-th core of the set, counting round. */
@@ -182,7 +130,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
         struct sl_worker_options options = {
                 .plan = load->model->plan,
                 .accumulator = load->options.accumulator,
-                .batch_max = load->batch_max,
+                .batch_max = load->lowering.batch_max,
                 .warmup = load->warmup,
                 .cpus = runtime->worker_cpus,
                 .spin_ns = runtime->spin_ns,
@@ -197,7 +145,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
         else
                 options.spin_ns = 0;
-        sl_stats_worker_add(load->options.stats, load->model->name, sl_first_core(&options.cpus), load->batch_max, &options.stats);
+        sl_stats_worker_add(
+                load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);
         int r = sl_worker_new(&options, &load->model->workers[number], error);
         if (r < 0)
                 sl_stats_worker_remove(load->options.stats, options.stats);
@@ -216,21 +165,150 @@ static int start_workers(struct sl_load *load, struct sl_error *error)
         return r;
 }
 
-static int open_plan(struct sl_load *load, struct sl_error *error)
+static void say_what_is_shared(const struct sl_load *load)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = load->cached_fd >= 0 ? 0 : sl_compile_finish(sl_take(load->compilation), &fd, error);
+        const struct sl_plan_info *info = load->model->info;
+        char text[96];
 
-        if (r == 0 && fd >= 0)
-                r = sl_plan_open(fd, &load->model->plan, error);
-        if (r < 0)
-                return r;
-        if (fd >= 0)
-                keep_in_cache(load, fd);
+        if (!info->shared_bytes)
+                return;
+        snprintf(text, sizeof(text), "weights of %llu bytes are the base's, %llu its own", (unsigned long long)info->shared_bytes,
+                (unsigned long long)info->weights_bytes);
+        say(load, LOG_DEBUG, "plan-derived", text);
+}
+
+/* The plan is there. */
+static int start(struct sl_load *load, struct sl_error *error)
+{
         load->model->info = sl_plan_info(load->model->plan);
+        say_what_is_shared(load);
         if (load->model->info->n_symbols)
                 load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
+        load->state = SL_LOAD_STARTING;
+        return start_workers(load, error);
+}
+
+static int start_compilation(struct sl_load *load, struct sl_error *error)
+{
+        const struct sl_runtime_options *runtime = load->options.runtime;
+        struct sl_compile_options options = {
+                .program = runtime->compile_program,
+                .model_path = load->path,
+                .lowering = &load->lowering,
+                .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
+                .memory_bytes = runtime->compile_memory_bytes,
+                .seconds = runtime->compile_seconds,
+        };
+
+        load->state = SL_LOAD_COMPILING;
+        return sl_compile_start(&options, &load->compilation, error);
+}
+
+static int start_search(struct sl_load *load, struct sl_error *error)
+{
+        struct sl_plan_search_options options = {
+                .cache = load->options.runtime->cache,
+                .path = load->path,
+                .compile_program = load->options.runtime->compile_program,
+                .lowering = &load->lowering,
+                .sized = load->options.sized,
+                .base = load->options.base,
+        };
+        int r;
+
+        load->state = SL_LOAD_SEARCHING;
+        r = sl_plan_search_new(&options, &load->search);
+        return r < 0 ? sl_error_set(error, -r, "its plan cannot be looked for: %s", strerror(-r)) : 0;
+}
+
+static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)
+{
+        struct sl_load *load = calloc(1, sizeof(*load));
+
+        if (!load)
+                return NULL;
+        load->options = *options;
+        load->options.base = sl_plan_hold(options->base);
+        load->lowering = spec->lowering;
+        load->workers = spec->workers;
+        load->warmup = spec->warmup;
+        load->path = strdup(spec->path);
+        if (load->path && model_new(spec, options->segments, options->stats, &load->model) == 0)
+                return load;
+        return sl_load_free(load);
+}
+
+static int begin(struct sl_load *load, struct sl_error *error)
+{
+        if (load->options.is_base) {
+                load->model->plan = sl_plan_hold(load->options.base);
+                return start(load, error);
+        }
+        return load->options.runtime->cache ? start_search(load, error) : start_compilation(load, error);
+}
+
+int sl_load_new(
+        const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error)
+{
+        struct sl_load *load = load_new(spec, options);
+        int r;
+
+        if (!load)
+                return sl_error_set(error, ENOMEM, "no memory to load \"%s\"", spec->name);
+        r = begin(load, error);
+        if (r < 0) {
+                sl_load_free(load);
+                return r;
+        }
+        *ret_load = load;
         return 0;
+}
+
+struct sl_load *sl_load_free(struct sl_load *load)
+{
+        if (!load)
+                return NULL;
+        sl_plan_search_free(load->search);
+        sl_compile_cancel(load->compilation);
+        sl_plan_free(load->options.base);
+        free(load->path);
+        sl_model_free(load->model);
+        free(load);
+        return NULL;
+}
+
+int sl_load_fd(const struct sl_load *load)
+{
+        if (load->search)
+                return sl_plan_search_fd(load->search);
+        return load->compilation ? sl_compile_fd(load->compilation) : -1;
+}
+
+static int end_compilation(struct sl_load *load, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        int r = sl_compile_finish(sl_take(load->compilation), &fd, error);
+
+        if (r == 0)
+                r = sl_plan_open_on(fd, load->options.base, &load->model->plan, error);
+        if (r == 0)
+                keep_in_cache(load, fd);
+        return r;
+}
+
+/* Searching is followed by compiling, unless there is a plan: then by starting what runs it. */
+static int advance_plan(struct sl_load *load, struct sl_error *error)
+{
+        int r = 0;
+
+        if (load->state == SL_LOAD_SEARCHING) {
+                end_search(load);
+                if (!load->model->plan)
+                        return start_compilation(load, error);
+        } else {
+                r = end_compilation(load, error);
+        }
+        return r < 0 ? r : start(load, error);
 }
 
 /* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
@@ -244,8 +322,8 @@ static int hear_workers(struct sl_load *load, struct sl_error *error)
                 if (message.segment == SL_PREDICTION_NO_MEMORY)
                         return sl_error_set(error, message.status == -ENOMEM ? ENOMEM : EIO,
                                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
-                                strerror(-message.status), load->batch_max,
-                                (unsigned long long)sl_instance_bytes(load->model->plan, load->batch_max));
+                                strerror(-message.status), load->lowering.batch_max,
+                                (unsigned long long)sl_instance_bytes(load->model->plan, load->lowering.batch_max));
                 load->answers++;
         }
         return 0;
@@ -255,12 +333,8 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 {
         int r = 0;
 
-        if (load->state == SL_LOAD_COMPILING) {
-                r = open_plan(load, error);
-                if (r == 0)
-                        r = start_workers(load, error);
-                load->state = SL_LOAD_STARTING;
-        }
+        if (load->state == SL_LOAD_SEARCHING || load->state == SL_LOAD_COMPILING)
+                r = advance_plan(load, error);
         if (load->state == SL_LOAD_STARTING && r == 0)
                 r = hear_workers(load, error);
         if (r < 0)

@@ -1,10 +1,11 @@
 /*
- * Loading one model: compilation in a child, the plan mapped, workers started, each of them "ready". Nothing here waits; the
- * control thread calls sl_load_advance() when the compilation's fd or its own bell says that something happened.
+ * Loading one model: the plan looked for in the cache (plan_search.h), else compiled in a child, mapped, workers started, each of
+ * them "ready". Nothing here waits; the control thread calls sl_load_advance() when the fd at hand or its own bell says that
+ * something happened.
  *
- *     COMPILING --plan file--> STARTING --every worker ready--> READY
- *         |                        |  "not enough memory", or no plan
- *         +------------------------+--> FAILED
+ *     SEARCHING --no plan--> COMPILING --plan file--> STARTING --every worker ready--> READY
+ *         |                      |                        |  "not enough memory", or no plan
+ *         +--plan--> STARTING    +------------------------+--> FAILED
  */
 #pragma once
 
@@ -15,7 +16,7 @@ struct sl_accumulator;
 struct sl_stats;
 struct sl_load;
 
-enum sl_load_state { SL_LOAD_COMPILING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
+enum sl_load_state { SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
 
 struct sl_load_options {
         const struct sl_runtime_options *runtime;
@@ -23,18 +24,21 @@ struct sl_load_options {
         struct sl_stats *stats;
         uint32_t segments; /* of the accumulator */
         struct sl_bell *control, *dispatcher;
-        cpu_set_t own_cores; /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
-        uint32_t first_core; /* counts through own_cores */
+        cpu_set_t own_cores;  /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
+        uint32_t first_core;  /* counts through own_cores */
+        bool sized;           /* sizes of open dimensions: the plan is derived from that of others, where there is one */
+        struct sl_plan *base; /* of those; NULL: none is loaded, but the cache may have it. Held by the load */
+        bool is_base;         /* and its sizes are just these: there is nothing to compile */
 };
 
-/* Starts the compilation. @spec is read during the call only. Return: 0; -errno with text. */
+/* Starts the search, the compilation, or the workers. @spec is read during the call only. Return: 0; -errno with text. */
 int sl_load_new(
         const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_load **ret_load, struct sl_error *error);
 
 /* Ends whatever is under way and frees; a model that was not taken goes with it. NULL is fine. Returns NULL. */
 struct sl_load *sl_load_free(struct sl_load *load);
 
-/* While COMPILING: readable when there is something to advance. */
+/* While SEARCHING, and another one while COMPILING: readable when there is something to advance. -1 in other states. */
 int sl_load_fd(const struct sl_load *load);
 
 /* Goes as far as it can without waiting. The text says why it FAILED. */

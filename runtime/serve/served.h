@@ -13,6 +13,7 @@
 struct sl_ensemble;
 struct sl_load;
 struct sl_model;
+struct sl_plan;
 
 enum sl_served_state {
         SL_SERVED_NONE,
@@ -41,10 +42,13 @@ struct sl_served {
         struct sl_ensemble *ensemble; /* what serves */
         bool replace;                 /* while READY: load again */
         struct sl_load *load;         /* under way, for the first time or as a replacement */
-        uint32_t load_number;         /* of that load: no two have the same */
+        uint32_t load_number;         /* of the stage of that load: no two have the same */
+        uint64_t load_ns;             /* when it began */
         bool compiled;                /* of the load: its fd is no longer watched */
         uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
+
+        struct sl_plan *base; /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
 
         bool is_shape; /* it serves the open entry at `open`, at these sizes; nobody's repository knows it */
         bool orphan;   /* and that one is gone: it is not served any more once it is loaded */

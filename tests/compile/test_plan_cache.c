@@ -2,6 +2,8 @@
  * Rules of the cache of plans: what a plan depends on is in its key, and nothing is used that could be somebody else's.
  */
 #include "base/error.h"
+#include "base_plan.h"
+#include "lower.h"
 #include "lower_options.h"
 #include "network.h"
 #include "plan.h"
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,7 +103,7 @@ static struct sl_plan_cache_key keep(void)
 static int find(const struct sl_plan_cache_key *key, struct sl_error *error)
 {
         struct sl_plan *plan = NULL;
-        int r = sl_plan_cache_find(cache, key, &plan, error);
+        int r = sl_plan_cache_find(cache, key, NULL, &plan, error);
 
         cr_assert_eq(!plan, r != 0);
         sl_plan_free(plan);
@@ -277,4 +280,114 @@ Test(plan_cache, the_end_gives_up_copies_under_way_and_leaves_none_half_written)
         open_cache(64 * MIB);
         if (find(&key, NULL) < 0)
                 cr_assert_eq(find(&key, NULL), -ENOENT, "there is a whole plan or none");
+}
+
+static struct sl_plan_cache_key key_of_sizes(const char *sizes)
+{
+        struct sl_plan_cache_key key;
+
+        cr_assert_eq(sl_dim_sizes_parse(sizes, &options.shapes, NULL), 0);
+        key = key_of(model);
+        options.shapes = (struct sl_dim_sizes){0};
+        return key;
+}
+
+/* Keeps the plan under the key of some sizes, as base of the others. */
+static struct sl_plan_cache_key keep_base(const char *sizes)
+{
+        struct sl_plan_cache_key key = key_of_sizes(sizes);
+        struct sl_plan *plan;
+
+        cr_assert_eq(sl_plan_open(plan_fd, &plan, NULL), 0);
+        cr_assert_eq(sl_plan_cache_store(cache, &key, model, plan_fd, NULL), 0);
+        cr_assert_eq(sl_plan_cache_keep_base(cache, &key, plan, NULL), 0);
+        cr_assert_eq(sl_plan_cache_wait(cache, NULL), 0);
+        sl_plan_free(plan);
+        return key;
+}
+
+Test(plan_cache, the_base_is_found_for_all_sizes_of_a_model)
+{
+        struct sl_plan_cache_key own = keep_base("M=4"), other = key_of_sizes("M=8"), stranger;
+        struct sl_error error = {""};
+        struct sl_plan *base;
+        bool is_own;
+
+        cr_assert_eq(sl_plan_cache_find_base(cache, &other, &base, &is_own, &error), 0, "%s", error.text);
+        cr_assert_not(is_own);
+        sl_plan_free(base);
+        cr_assert_eq(sl_plan_cache_find_base(cache, &own, &base, &is_own, &error), 0, "%s", error.text);
+        cr_assert(is_own);
+        sl_plan_free(base);
+        options.batch_max = 7;
+        stranger = key_of_sizes("M=8");
+        cr_assert_eq(sl_plan_cache_find_base(cache, &stranger, &base, &is_own, &error), -ENOENT);
+}
+
+Test(plan_cache, a_base_that_is_gone_is_named_once)
+{
+        struct sl_plan_cache_key own = keep_base("M=4"), other = key_of_sizes("M=8");
+        struct sl_error error = {""};
+        struct sl_plan *base;
+        bool is_own;
+
+        cr_assert_eq(unlink(entry(&own)), 0);
+        cr_assert_eq(sl_plan_cache_find_base(cache, &other, &base, &is_own, &error), -ESTALE);
+        cr_assert_not_null(strstr(error.text, own.name), "%s", error.text);
+        cr_assert_not_null(strstr(error.text, "is gone"), "%s", error.text);
+        cr_assert_eq(sl_plan_cache_find_base(cache, &other, &base, &is_own, &error), -ENOENT);
+}
+
+static int derived_plan_fd(int64_t size, int base_fd)
+{
+        struct sl_base_plan *base = NULL;
+        struct sl_lowered *lowered;
+        struct network net;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        network_init(&net);
+        network_output(&net, network_apply(&net, SL_OP_RELU, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, size))));
+        network_finish(&net);
+        if (base_fd >= 0)
+                cr_assert_eq(sl_base_plan_open(base_fd, &base, NULL), 0);
+        cr_assert_eq(sl_lowered_new_in(net.graph, &options, base, fd, &lowered, NULL), 0);
+        cr_assert_eq(sl_lowered_write(lowered, fd, NULL), 0);
+        sl_lowered_free(lowered);
+        sl_base_plan_free(base);
+        network_deinit(&net);
+        return fd;
+}
+
+static struct sl_plan *open_plan(int fd)
+{
+        struct sl_plan *plan;
+
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        return plan;
+}
+
+Test(plan_cache, a_derived_plan_is_kept_under_the_digest_of_its_base)
+{
+        int other_fd = derived_plan_fd(5, -1), fd = derived_plan_fd(6, plan_fd);
+        struct sl_plan *base = open_plan(plan_fd), *other = open_plan(other_fd), *found;
+        struct sl_plan_cache_key alone = key_of_sizes("M=8"), key = alone, elsewhere = alone;
+        struct sl_error error = {""};
+
+        sl_plan_cache_key_on(&key, base);
+        sl_plan_cache_key_on(&elsewhere, other);
+        cr_assert_str_neq(key.name, alone.name);
+        cr_assert_str_neq(key.name, elsewhere.name);
+        cr_assert_str_eq(key.family, alone.family);
+        cr_assert_eq(sl_plan_cache_store(cache, &key, model, fd, NULL), 0);
+        cr_assert_eq(sl_plan_cache_wait(cache, NULL), 0);
+        cr_assert_eq(sl_plan_cache_find(cache, &elsewhere, other, &found, &error), -ENOENT);
+        cr_assert_eq(sl_plan_cache_find(cache, &key, base, &found, &error), 0, "%s", error.text);
+        sl_plan_free(found);
+        cr_assert_eq(sl_plan_cache_find(cache, &key, other, &found, &error), -ESTALE);
+        cr_assert_not_null(strstr(error.text, "derived from plan"), "%s", error.text);
+        cr_assert_eq(sl_plan_cache_find(cache, &key, base, &found, &error), -ENOENT, "it should have been removed");
+        sl_plan_free(base);
+        sl_plan_free(other);
+        close(fd);
+        close(other_fd);
 }

@@ -2,10 +2,13 @@
  * A model whose inputs have open dimensions beside the batch: each request brings its sizes, which are compiled when they are asked
  * for. A runtime in this process.
  */
+#include "base/error.h"
 #include "builder.h"
+#include "plan_cache.h"
 #include "service.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +63,32 @@ static void write_easy_model(struct scene *s)
         bytes = builder_pack(b, &n_bytes);
         write_file(s->model, bytes, n_bytes, 0600);
         builder_free(b);
+}
+
+#define DEPTH 3
+
+/* y [N, M, 3] = x [N, M, 3] times @scale of the identity: one matrix that all sizes share. */
+static void write_scaling_model(struct scene *s, float scale)
+{
+        struct builder *b = builder_new(13);
+        float weights[DEPTH * DEPTH] = {0};
+        const uint8_t *bytes;
+        size_t n_bytes;
+
+        for (uint32_t i = 0; i < DEPTH; i++)
+                weights[i * DEPTH + i] = scale;
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, DEPTH));
+        builder_floats(b, "w", DIMS(DEPTH, DEPTH), weights);
+        builder_node(b, "MatMul", "x,w", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2, DEPTH));
+        bytes = builder_pack(b, &n_bytes);
+        write_file(s->model, bytes, n_bytes, 0600);
+        builder_free(b);
+}
+
+static void write_doubling_model(struct scene *s)
+{
+        write_scaling_model(s, 2);
 }
 
 static void begin(struct scene *s, void (*write_it)(struct scene *))
@@ -283,4 +312,193 @@ Test(shapes, each_combination_of_sizes_takes_as_many_requests_as_its_queue, .tim
         }
         cr_assert_gt(refused, 0);
         end(&s);
+}
+
+static void expect_scaled(struct scene *s, uint32_t samples, uint32_t size, float scale)
+{
+        const float *x = s->input.data, *y = s->output.data;
+        struct starling_completion done;
+
+        cr_assert_eq(infer(s, samples, size, &done), 0, "%s", s->service.log);
+        for (uint32_t i = 0; i < samples * size * DEPTH; i++)
+                cr_assert_eq(y[i], scale * x[i]);
+}
+
+Test(shapes, sizes_share_the_weights_of_the_first, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        start(&s);
+        expect_scaled(&s, 2, 4, 2);
+        cr_assert_not(logged(&s, "plan-derived"));
+        expect_scaled(&s, 3, 6, 2);
+        service_expect_log(&s.service, "plan-derived model=open[6]");
+        end(&s);
+}
+
+Test(shapes, sizes_go_on_when_the_first_has_made_room, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        start(&s);
+        for (uint32_t size = 4; size <= 8; size++)
+                expect_scaled(&s, 2, size, 2);
+        service_expect_log(&s.service, "model-unloaded model=\"open[4]\"");
+        service_expect_log(&s.service, "plan-derived model=open[8]");
+        expect_scaled(&s, 2, 4, 2);
+        end(&s);
+}
+
+/* Sizes of the old model, which share the old weights, end while its successor's come up. */
+Test(shapes, a_replaced_model_has_weights_of_its_own, .timeout = 60)
+{
+        struct starling_request many[32];
+        struct starling_completion done;
+        struct scene s;
+
+        begin(&s, write_doubling_model);
+        start(&s);
+        expect_scaled(&s, 2, 4, 2);
+        expect_scaled(&s, 2, 6, 2);
+        for (uint32_t i = 0; i < 32; i++)
+                many[i] = request(&s, 8, 6);
+        cr_assert_eq(starling_submit_many(s.queue, many, 32, NULL), 32);
+        write_scaling_model(&s, 3);
+        service_touch(&s.service);
+        service_reload(&s.service);
+        for (uint32_t i = 0; i < 32; i++)
+                cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+        service_expect_log(&s.service, "model-replaced model=open ");
+        service_expect_log(&s.service, "model-unloaded model=\"open[4]\"");
+        service_expect_log(&s.service, "model-unloaded model=\"open[6]\"");
+        expect_scaled(&s, 2, 6, 3);
+        expect_scaled(&s, 2, 4, 3);
+        service_expect_log(&s.service, "plan-derived model=open[4]");
+        end(&s);
+}
+
+struct kept {
+        char folder[112], model[112];
+        struct sl_plan_cache *cache;
+};
+
+static void open_cache(struct kept *kept, struct scene *s)
+{
+        struct sl_error error;
+
+        if (!kept->folder[0])
+                snprintf(kept->folder, sizeof(kept->folder), "/tmp/starling-shapes-%d", getpid());
+        cr_assert_eq(sl_plan_cache_new(kept->folder, 1 << 24, &kept->cache, &error), 0);
+        s->service.options.cache = kept->cache;
+}
+
+static void close_cache(struct kept *kept)
+{
+        cr_assert_eq(sl_plan_cache_wait(kept->cache, NULL), 0);
+        kept->cache = sl_plan_cache_free(kept->cache);
+}
+
+/* The files whose names end so; removes them too, if that is wanted. */
+static uint32_t count_files(const struct kept *kept, const char *suffix, bool and_remove)
+{
+        DIR *folder = opendir(kept->folder);
+        uint32_t n = 0;
+
+        cr_assert_not_null(folder);
+        for (const struct dirent *found; (found = readdir(folder));) {
+                const char *dot = strrchr(found->d_name, '.');
+
+                if (found->d_name[0] == '.' || !dot || (*suffix && strcmp(dot, suffix)))
+                        continue;
+                n++;
+                if (and_remove)
+                        unlinkat(dirfd(folder), found->d_name, 0);
+        }
+        closedir(folder);
+        return n;
+}
+
+/* Serves two sizes of one model and ends; then begins again with the second. The model stays where it was. */
+static void serve_twice(struct scene *s, struct kept *kept, void (*between)(struct scene *s, struct kept *kept))
+{
+        begin(s, write_doubling_model);
+        snprintf(kept->model, sizeof(kept->model), "/tmp/starling-shapes-%d.onnx", getpid());
+        cr_assert_eq(rename(s->model, kept->model), 0);
+        s->service.specs[1].path = kept->model;
+        open_cache(kept, s);
+        start(s);
+        expect_scaled(s, 2, 4, 2);
+        expect_scaled(s, 2, 6, 2);
+        end(s);
+        close_cache(kept);
+        between(s, kept);
+        begin(s, write_easy_model);
+        s->service.specs[1].path = kept->model;
+        open_cache(kept, s);
+        start(s);
+        expect_scaled(s, 2, 6, 2);
+}
+
+static void end_twice(struct scene *s, struct kept *kept)
+{
+        end(s);
+        close_cache(kept);
+        count_files(kept, "", true);
+        unlink(kept->model);
+        rmdir(kept->folder);
+}
+
+static void leave(struct scene *s, struct kept *kept)
+{
+        (void)s;
+        cr_assert_eq(count_files(kept, ".base", false), 1);
+}
+
+Test(shapes, cached_sizes_find_the_base_that_they_were_derived_from, .timeout = 60)
+{
+        struct kept kept = {0};
+        struct scene s;
+
+        serve_twice(&s, &kept, leave);
+        cr_assert(logged(&s, "cache-used model=open[6]"), "%s", s.service.log);
+        cr_assert(logged(&s, "plan-derived model=open[6]"));
+        expect_scaled(&s, 2, 4, 2);
+        cr_assert_not(logged(&s, "plan-derived model=open[4]"), "%s", s.service.log);
+        end_twice(&s, &kept);
+}
+
+/* The base is the plan that the record names: with the name of a plan that is gone. */
+static void remove_base(struct scene *s, struct kept *kept)
+{
+        char name[256], plan[64] = "";
+        DIR *folder = opendir(kept->folder);
+        FILE *file;
+
+        (void)s;
+        for (const struct dirent *found; (found = readdir(folder));) {
+                if (!strstr(found->d_name, ".base"))
+                        continue;
+                snprintf(name, sizeof(name), "%s/%.100s", kept->folder, found->d_name);
+                file = fopen(name, "rb");
+                cr_assert(file && fseek(file, 8, SEEK_SET) == 0 && fread(plan, 1, 48, file) == 48);
+                fclose(file);
+        }
+        cr_assert_eq(unlinkat(dirfd(folder), plan, 0), 0);
+        closedir(folder);
+}
+
+Test(shapes, without_the_base_cached_sizes_are_compiled_again, .timeout = 60)
+{
+        struct kept kept = {0};
+        struct scene s;
+
+        serve_twice(&s, &kept, remove_base);
+        cr_assert(logged(&s, "cache-ignored model=open[6]"), "%s", s.service.log);
+        cr_assert(logged(&s, "the base of other sizes, is gone"));
+        cr_assert_not(logged(&s, "cache-used model=open[6]"));
+        expect_scaled(&s, 2, 4, 2);
+        cr_assert(logged(&s, "plan-derived model=open[4]"), "%s", s.service.log);
+        end_twice(&s, &kept);
 }

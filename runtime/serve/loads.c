@@ -1,0 +1,193 @@
+/*
+ * Loads under way. Each is watched by its fd, under a token of its own for each stage, so that an event of an earlier one that
+ * comes late is known; behind that it is the bell of the control thread that tells of its workers.
+ */
+#include "registry_state.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "loader.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A core that the dispatcher has too is nobody's own. */
+void sl_loads_choose_cores(struct sl_registry *r, uint32_t workers)
+{
+        const struct sl_runtime_options *runtime = r->options.runtime;
+        cpu_set_t shared;
+
+        CPU_AND(&shared, &runtime->worker_cpus, &runtime->dispatcher_cpus);
+        CPU_XOR(&r->own_cores, &runtime->worker_cpus, &shared);
+        if (workers > (uint32_t)CPU_COUNT(&r->own_cores))
+                CPU_ZERO(&r->own_cores);
+}
+
+/* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
+static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *entry)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct sl_served *other = &r->entries[i];
+
+                if (other == entry || !other->own.spec.path || strcmp(other->own.path, entry->own.path) != 0 ||
+                        other->own.spec.stamp != entry->own.spec.stamp)
+                        continue;
+                if (other->load || (other->state == SL_SERVED_READY && !other->replace))
+                        return other;
+        }
+        return NULL;
+}
+
+/* Return: false when there is none but one that serves just what is to be replaced: the model has to be loaded. */
+bool sl_loads_follow(struct sl_registry *r, struct sl_served *entry)
+{
+        const struct sl_served *twin = find_twin(r, entry);
+        struct sl_error error;
+        int result = 0;
+
+        if (!twin || (!twin->load && twin->model == entry->model))
+                return false;
+        if (!twin->load)
+                result = sl_serving_model(r, entry, twin->model, &error);
+        if (result < 0)
+                sl_serving_fail(r, entry, result, error.text);
+        return true;
+}
+
+static uint64_t token_of(const struct sl_served *entry)
+{
+        return SL_REGISTRY_TOKEN | (uint64_t)entry->load_number << 16 | entry->index;
+}
+
+static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
+{
+        for (uint32_t w = 0; w < workers; w++)
+                users[(first + w) % n_cores]++;
+}
+
+/* The own cores with the fewest workers, those that the new model replaces not counted. */
+static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_served *entry)
+{
+        uint32_t n = (uint32_t)CPU_COUNT(&r->own_cores), users[CPU_SETSIZE] = {0}, best = 0, fewest = UINT32_MAX;
+
+        for (const struct sl_model *model = r->loaded; n && model; model = model->next_loaded)
+                if (model != entry->model)
+                        count_workers(users, n, model->first_core, model->n_workers);
+        for (uint32_t i = 0; n && i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].load)
+                        count_workers(users, n, r->entries[i].first_core, r->entries[i].own.spec.workers);
+        for (uint32_t first = 0; first < n; first++) {
+                uint32_t met = 0;
+
+                for (uint32_t w = 0; w < entry->own.spec.workers; w++)
+                        met += users[(first + w) % n];
+                if (met < fewest) {
+                        fewest = met;
+                        best = first;
+                }
+        }
+        return best;
+}
+
+/* What needs no watch has been compiled. */
+static int watch(struct sl_registry *r, struct sl_served *entry, struct sl_error *error)
+{
+        int result;
+
+        entry->compiled = sl_load_fd(entry->load) < 0;
+        if (entry->compiled)
+                return 0;
+        entry->load_number = ++r->load_numbers;
+        result = sl_wait_watch(r->options.wait, sl_load_fd(entry->load), token_of(entry));
+        entry->compiled = result < 0;
+        return result < 0 ? sl_error_set(error, -result, "its load cannot be watched: %s", strerror(-result)) : 0;
+}
+
+void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
+{
+        struct sl_load_options options = {
+                .runtime = r->options.runtime,
+                .accumulator = r->options.accumulator,
+                .stats = r->options.stats,
+                .segments = r->options.segments,
+                .control = r->options.control,
+                .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
+                .own_cores = r->own_cores,
+                .first_core = choose_first_core(r, entry),
+                .sized = entry->is_shape,
+                .base = sl_sizes_base(r, entry),
+                .is_base = sl_sizes_is_base(r, entry),
+        };
+        struct sl_error error;
+        int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);
+
+        if (result == 0)
+                result = watch(r, entry, &error);
+        if (result < 0) {
+                sl_serving_fail(r, entry, result, error.text);
+                return;
+        }
+        entry->load_ns = sl_clock_ns();
+        entry->first_core = options.first_core;
+        r->loads++;
+        if (entry->state == SL_SERVED_WAITING)
+                entry->state = SL_SERVED_LOADING;
+}
+
+static void model_ready(struct sl_registry *r, struct sl_served *entry)
+{
+        struct sl_model *model = sl_load_take(entry->load);
+        struct sl_error error;
+
+        model->first_core = entry->first_core;
+        int result = sl_serving_model(r, entry, model, &error);
+
+        if (result == 0)
+                return;
+        sl_model_free(model);
+        sl_serving_fail(r, entry, result, error.text);
+}
+
+void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
+{
+        struct sl_error error;
+        int result = -EIO;
+
+        switch (sl_load_advance(entry->load, &error)) {
+        case SL_LOAD_SEARCHING:
+        case SL_LOAD_COMPILING:
+                result = watch(r, entry, &error);
+                if (result == 0)
+                        return;
+                break;
+        case SL_LOAD_STARTING:
+                return;
+        case SL_LOAD_READY:
+                r->loads--;
+                model_ready(r, entry);
+                return;
+        case SL_LOAD_FAILED:
+                break;
+        }
+        r->loads--;
+        sl_serving_fail(r, entry, result, error.text);
+}
+
+void sl_loads_cancel(struct sl_registry *r, struct sl_served *entry)
+{
+        if (entry->load && !entry->compiled)
+                sl_wait_unwatch(r->options.wait, token_of(entry));
+        entry->load = sl_load_free(entry->load);
+}
+
+void sl_registry_compiled(struct sl_registry *r, uint64_t token)
+{
+        struct sl_served *entry = &r->entries[(uint16_t)token % SL_CATALOGUE_MODELS];
+
+        if (!entry->load || token != token_of(entry)) /* an event of an earlier load comes late */
+                return;
+        sl_wait_unwatch(r->options.wait, token);
+        entry->compiled = true;
+        sl_loads_advance(r, entry);
+        sl_registry_advance(r);
+}

@@ -1,0 +1,226 @@
+/*
+ * What serves: a model by itself, and the ensembles that it is a member of. Ensembles are handed to the dispatcher and come back
+ * when nothing of them is in flight; a model goes when the last ensemble that uses it has gone.
+ */
+#include "registry_state.h"
+
+#include "accumulator.h"
+#include "base/error.h"
+#include "ensemble.h"
+#include "loader.h"
+#include "plan.h"
+#include "stats.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void drop_model(struct sl_registry *r, struct sl_model *model)
+{
+        if (--model->refs == 0)
+                sl_registry_command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
+}
+
+void sl_serving_clear(struct sl_registry *r, struct sl_served *entry)
+{
+        sl_plan_free(entry->base);
+        entry->state = SL_SERVED_NONE;
+        sl_served_publish(r->options.catalogue, entry);
+        sl_registry_report(r, 2, "model-unloaded", entry, NULL);
+        sl_registry_answer(r, entry, 0, "unloaded");
+        uint32_t index = entry->index, generation = entry->generation + 1;
+        *entry = (struct sl_served){.index = index, .generation = generation};
+}
+
+void sl_serving_withdraw(struct sl_registry *r, struct sl_served *entry)
+{
+        sl_sizes_withdraw(r, entry);
+        entry->state = SL_SERVED_DRAINING;
+        sl_served_publish(r->options.catalogue, entry);
+        sl_registry_command(r, SL_COMMAND_WITHDRAW, NULL, entry->index);
+}
+
+/* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
+void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
+{
+        struct sl_served *entry = &r->entries[ensemble->index];
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                drop_model(r, ensemble->members[m]);
+        if (entry->ensemble == ensemble) {
+                entry->ensemble = NULL;
+                sl_serving_clear(r, entry);
+        }
+        sl_stats_model_remove(r->options.stats, &ensemble->counting);
+        sl_ensemble_free(ensemble);
+}
+
+void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
+{
+        struct sl_model **link = &r->loaded;
+
+        while (*link != model)
+                link = &(*link)->next_loaded;
+        *link = model->next_loaded;
+        sl_model_free(model);
+}
+
+void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
+{
+        sl_registry_report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
+        entry->load = sl_load_free(entry->load);
+        entry->replace = false;
+        if (entry->is_shape && !entry->ensemble) {
+                sl_sizes_failed(r, entry->open, entry->sizes, status, true);
+                sl_serving_clear(r, entry);
+                return;
+        }
+        if (!entry->ensemble)
+                entry->state = SL_SERVED_FAILED;
+        else
+                entry->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
+        sl_served_publish(r->options.catalogue, entry);
+        sl_registry_answer(r, entry, status, text);
+}
+
+static int check_staging(const struct sl_registry *r, const struct sl_ensemble *ensemble, struct sl_error *error)
+{
+        uint64_t bytes = sl_accumulator_staging_bytes(ensemble, ensemble->segment_samples);
+
+        if (bytes <= r->options.runtime->staging_bytes)
+                return 0;
+        return sl_error_set(error, ENOMEM, "\"%s\": a segment of %u samples needs %llu bytes of staging, staging_bytes is %llu",
+                ensemble->name, ensemble->segment_samples, (unsigned long long)bytes,
+                (unsigned long long)r->options.runtime->staging_bytes);
+}
+
+/* Hands an ensemble to the dispatcher, in the place of what the entry had. */
+static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ensemble *ensemble)
+{
+        struct sl_error error;
+
+        if (entry->ensemble && !sl_ensemble_same_ports(entry->ensemble, ensemble))
+                entry->generation++;
+        ensemble->index = entry->index;
+        ensemble->generation = entry->generation;
+        if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
+                sl_registry_report(r, 1, "model-without-histograms", entry, error.text);
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                ensemble->members[m]->refs++;
+        ensemble->is_shape = entry->is_shape;
+        ensemble->open_index = entry->open;
+        memcpy(ensemble->sizes, entry->sizes, sizeof(ensemble->sizes));
+        if (entry->ensemble)
+                sl_sizes_withdraw(r, entry);
+        entry->ensemble = ensemble;
+        entry->state = SL_SERVED_READY;
+        entry->replace = false;
+        sl_registry_command(r, SL_COMMAND_SERVE, ensemble, 0);
+        sl_served_publish(r->options.catalogue, entry);
+}
+
+static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
+        struct sl_ensemble **ret_ensemble, struct sl_error *error)
+{
+        struct sl_ensemble *ensemble;
+        int result = sl_ensemble_new(&own->spec, members, n, r->options.runtime->clients_max, &ensemble, error);
+
+        if (result < 0)
+                return result;
+        result = check_staging(r, ensemble, error);
+        if (result < 0) {
+                sl_ensemble_free(ensemble);
+                return result;
+        }
+        *ret_ensemble = ensemble;
+        return 0;
+}
+
+/* Return: 0: all members are there; -EAGAIN: some are still loading; -ENOENT: one is missing or has failed. */
+static int find_members(struct sl_registry *r, const struct sl_served *entry, struct sl_model **ret_members, struct sl_error *error)
+{
+        for (uint32_t m = 0; m < entry->own.spec.n_members; m++) {
+                const struct sl_served *member = sl_registry_find(r, entry->own.members[m]);
+
+                if (!member || member->state == SL_SERVED_FAILED || member->state == SL_SERVED_DRAINING || !member->own.spec.path)
+                        return sl_error_set(error, ENOENT, "member \"%s\" %s", entry->own.members[m],
+                                !member                         ? "is not in the repository"
+                                : member->own.spec.path == NULL ? "is an ensemble itself"
+                                                                : "is not loaded");
+                if (!member->model)
+                        return -EAGAIN;
+                ret_members[m] = member->model;
+        }
+        return 0;
+}
+
+void sl_serving_build(struct sl_registry *r, struct sl_served *entry)
+{
+        struct sl_model *members[SL_MEMBERS_MAX];
+        struct sl_ensemble *ensemble;
+        struct sl_error error;
+        int result = find_members(r, entry, members, &error);
+
+        if (result == -EAGAIN)
+                return;
+        if (result == 0)
+                result = build(r, &entry->own, members, entry->own.spec.n_members, &ensemble, &error);
+        if (result < 0) {
+                sl_serving_fail(r, entry, result, error.text);
+                return;
+        }
+        entry->model = NULL; /* of a model that had this name before */
+        serve(r, entry, ensemble);
+        sl_registry_report(r, 2, "ensemble-ready", entry, NULL);
+        sl_registry_answer(r, entry, 0, "ready");
+}
+
+/* The ensemble serves, and goes over to a new member; or it has failed, and nothing that it needs is missing any more. */
+static bool wants_new_member(struct sl_registry *r, const struct sl_served *entry, const char *member)
+{
+        struct sl_model *members[SL_MEMBERS_MAX];
+
+        if (entry->state != SL_SERVED_READY && entry->state != SL_SERVED_FAILED)
+                return false;
+        for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
+                if (strcmp(entry->own.members[m], member) == 0)
+                        return entry->state == SL_SERVED_READY || find_members(r, entry, members, NULL) == 0;
+        return false;
+}
+
+/* A new model takes its place, or that of the old one, in every ensemble. */
+static void rebuild_ensembles(struct sl_registry *r, const char *member)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (wants_new_member(r, &r->entries[i], member))
+                        sl_serving_build(r, &r->entries[i]);
+}
+
+int sl_serving_model(struct sl_registry *r, struct sl_served *entry, struct sl_model *model, struct sl_error *error)
+{
+        bool replaced = entry->model != NULL;
+        struct sl_ensemble *ensemble;
+        int result = build(r, &entry->own, &model, 1, &ensemble, error);
+
+        if (result < 0)
+                return result;
+        entry->load = sl_load_free(entry->load);
+        if (model->refs == 0) {
+                model->next_loaded = r->loaded;
+                r->loaded = model;
+                sl_registry_command(r, SL_COMMAND_ADD_MODEL, model, 0);
+        }
+        entry->model = model;
+        serve(r, entry, ensemble);
+        sl_registry_report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
+        if (entry->is_shape)
+                sl_sizes_loaded(r, entry, model);
+        if (entry->orphan) {
+                sl_serving_withdraw(r, entry);
+                return 0;
+        }
+        if (model->info->n_symbols)
+                sl_sizes_prepare(r, entry);
+        rebuild_ensembles(r, entry->own.name);
+        sl_registry_answer(r, entry, 0, replaced ? "replaced" : "ready");
+        return 0;
+}

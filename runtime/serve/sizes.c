@@ -1,0 +1,163 @@
+/*
+ * Sizes of open dimensions that are served, each combination an entry of its own. The first plan that is loaded is the base of the
+ * others: they are derived from it and share its weights. Those that come while it is being compiled wait for it, but not for long.
+ */
+#include "registry_state.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "ensemble.h"
+#include "model.h"
+#include "shape_spec.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What takes longer is not worth the wait: the next one stands alone. */
+#define BASE_WAIT_NS (3 * SL_NS_PER_SECOND)
+
+/* A model that cannot have these sizes never will; @keep: say so again to who asks again. */
+void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes, int status, bool keep)
+{
+        struct sl_command command = {
+                .kind = SL_COMMAND_SHAPE_FAILED, .index = open, .status = keep ? -EINVAL : status, .keep = keep};
+
+        memcpy(command.sizes, sizes, sizeof(command.sizes));
+        sl_dispatcher_command(r->options.dispatcher, &command);
+}
+
+static int want_shape(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+{
+        struct sl_model_spec spec;
+        struct sl_served *entry;
+        char name[SL_MODEL_NAME_BYTES];
+        int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
+
+        if (result == 0)
+                result = sl_registry_want(r, &spec, false, &entry, error);
+        if (result < 0)
+                return result;
+        if (entry->state != SL_SERVED_WAITING)
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
+        entry->is_shape = true;
+        entry->open = open->index;
+        memcpy(entry->sizes, sizes, sizeof(entry->sizes));
+        return 0;
+}
+
+/* Whoever advances the registry starts what is wanted here. */
+void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
+{
+        for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
+                int64_t sizes[SL_SYMBOLS_MAX];
+                struct sl_error error;
+                int result = sl_shape_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
+
+                if (result == 0)
+                        result = want_shape(r, open, sizes, &error);
+                if (result < 0)
+                        sl_registry_report(r, 1, "shape-not-loaded", open, error.text);
+        }
+}
+
+static struct sl_served *open_entry(struct sl_registry *r, const struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].ensemble == ensemble && r->entries[i].state == SL_SERVED_READY)
+                        return &r->entries[i];
+        return NULL;
+}
+
+void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes)
+{
+        struct sl_served *open = open_entry(r, ensemble);
+        struct sl_error error;
+        int result;
+
+        if (!open) /* it has retired, and nobody waits in it */
+                return;
+        result = want_shape(r, open, sizes, &error);
+        if (result < 0) {
+                sl_registry_report(r, 1, "shape-not-loaded", open, error.text);
+                sl_sizes_failed(r, open->index, sizes, result, false);
+                return;
+        }
+        sl_registry_advance(r);
+}
+
+/* It may have been unloaded, or replaced, by others meanwhile. */
+void sl_sizes_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if (entry->is_shape && entry->ensemble == ensemble && entry->state == SL_SERVED_READY && !entry->load)
+                        sl_serving_withdraw(r, entry);
+        }
+}
+
+/* What is still being loaded goes when it is there. */
+void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
+{
+        open->base = sl_plan_free(open->base);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if (!entry->is_shape || entry->open != open->index)
+                        continue;
+                entry->orphan = true;
+                if (entry->state == SL_SERVED_READY && !entry->load)
+                        sl_serving_withdraw(r, entry);
+        }
+}
+
+bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *entry)
+{
+        uint64_t since = sl_clock_ns() - BASE_WAIT_NS;
+
+        if (!entry->is_shape || r->entries[entry->open].base)
+                return false;
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct sl_served *other = &r->entries[i];
+
+                if (other->is_shape && !other->orphan && other->open == entry->open && other->load && other->load_ns > since)
+                        return true;
+        }
+        return false;
+}
+
+struct sl_plan *sl_sizes_base(const struct sl_registry *r, const struct sl_served *entry)
+{
+        return entry->is_shape && !entry->orphan ? r->entries[entry->open].base : NULL;
+}
+
+static bool has_sizes(const struct sl_port *port, const struct sl_port *open, const int64_t *sizes)
+{
+        for (uint32_t i = 0; i < open->shape.rank; i++)
+                if (open->symbols[i] != SL_PORT_NO_SYMBOL && port->shape.dims[i] != sizes[open->symbols[i]])
+                        return false;
+        return true;
+}
+
+bool sl_sizes_is_base(const struct sl_registry *r, const struct sl_served *entry)
+{
+        const struct sl_plan *base = sl_sizes_base(r, entry);
+        const struct sl_plan_info *signature;
+        bool same = base != NULL;
+
+        if (!same)
+                return false;
+        signature = r->entries[entry->open].model->info;
+        for (uint32_t i = 0; i < signature->n_inputs && same; i++)
+                same = has_sizes(&sl_plan_info(base)->inputs[i], &signature->inputs[i], entry->sizes);
+        return same;
+}
+
+void sl_sizes_loaded(struct sl_registry *r, const struct sl_served *entry, const struct sl_model *model)
+{
+        struct sl_served *open = &r->entries[entry->open];
+        struct sl_plan *base = sl_plan_base(model->plan);
+
+        if (!entry->orphan && !open->base)
+                open->base = sl_plan_hold(base ? base : model->plan);
+}
