@@ -1,21 +1,45 @@
 #include "cpu/cost.h"
 
+#include "cpu/isa.h"
 #include "op.h"
 
-/* What the library reaches of a core, by channels of a group: depthwise kernels wait for the cache, grouped ones waste most lanes.
- */
+double sl_cost_traffic(double bytes)
+{
+        return bytes / (bytes > (double)sl_cpu_cache_bytes() ? SL_COST_FAR : SL_COST_NEAR);
+}
+
+/* What the library reaches of a core, by channels of a group: grouped kernels waste most lanes. */
 static double library_share(const struct sl_node_desc *node)
 {
         const struct sl_shape *weights = &node->inputs[1].shape;
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), least = weights->dims[1];
 
-        if (node->op != SL_OP_CONV)
-                return 0.97;
-        if (groups > 1 && weights->dims[0] / groups < least)
+        if (node->op != SL_OP_CONV || groups == 1)
+                return 0.94;
+        if (weights->dims[0] / groups < least)
                 least = weights->dims[0] / groups;
-        if (groups == 1)
-                return 0.97;
-        return least == 1 ? 0.28 : least < 8 ? 0.17 : least < 16 ? 0.4 : 0.7;
+        return least == 1 ? 0.35 : least < 8 ? 0.2 : least < 16 ? 0.46 : 0.8;
+}
+
+static bool is_one_row(const struct sl_node_desc *node)
+{
+        const struct sl_shape *y = &node->outputs[0].shape;
+
+        return node->op != SL_OP_CONV && y->rank && sl_shape_elements(y) == (uint64_t)y->dims[y->rank - 1];
+}
+
+/* It fetches nothing ahead, so that the time of the weights comes on top; one row times a matrix it reads as a stream. */
+static double library_weights(const struct sl_node_desc *node)
+{
+        return (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES / (is_one_row(node) ? 1.25 : 1);
+}
+
+/* Products hide what they read; windows of single channels do not. */
+static double library_traffic(const struct sl_node_desc *node)
+{
+        if (node->op != SL_OP_CONV || node->inputs[1].shape.rank < 2 || node->inputs[1].shape.dims[1] != 1)
+                return 0;
+        return sl_cost_traffic((double)sl_tensor_bytes(&node->inputs[0]) + (double)sl_tensor_bytes(&node->outputs[0]));
 }
 
 double sl_cost_activation(uint32_t activation, double elements, bool library)
@@ -27,20 +51,32 @@ double sl_cost_activation(uint32_t activation, double elements, bool library)
                 return 0;
         case SL_ACT_LEAKY_RELU:
         case SL_ACT_HARD_SWISH:
-                return elements * 0.05e-9;
+                return elements * (library ? 0.2e-9 : 0.08e-9);
         default:
                 return elements * (library ? 0.38e-9 : 0.2e-9);
         }
 }
 
+double sl_cost_residual(double elements)
+{
+        return 4 * elements / (8 * elements > (double)sl_cpu_cache_bytes() ? SL_COST_FAR : SL_COST_NEAR);
+}
+
 /* Where the channels do not fill the last vector, it adds a residual lane by lane. */
 static double library_residual(const struct sl_node_desc *node)
 {
-        const struct sl_tensor *y = &node->outputs[0];
+        double elements = (double)sl_shape_elements(&node->outputs[0].shape);
 
-        if (node->op != SL_OP_CONV || !node->epilogue.has_residual || y->shape.dims[1] % 16 == 0)
+        if (node->op != SL_OP_CONV || !node->epilogue.has_residual)
                 return 0;
-        return (double)sl_shape_elements(&y->shape) * 1.5e-9;
+        return node->outputs[0].shape.dims[1] % 16 ? elements * 1.5e-9 : 2 * sl_cost_residual(elements);
+}
+
+static double library_store(const struct sl_node_desc *node)
+{
+        bool grouped = node->op == SL_OP_CONV && sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) > 1;
+
+        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.4;
 }
 
 /* It has no code from one layout to the other: the input is turned in scratch before. */
@@ -57,9 +93,8 @@ double sl_cost_library(const struct sl_node_desc *node)
 
         if (node->n_inputs < 2)
                 return SL_COST_LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / SL_COST_NEAR;
-        /* It fetches nothing ahead, so that half of the time of the weights comes on top. */
         return SL_COST_LAUNCH +
                sl_cost_activation(node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
-               library_residual(node) + library_turn(node) + flops / SL_COST_FLOPS / library_share(node) +
-               0.5 * (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES;
+               library_residual(node) + library_store(node) + library_turn(node) + library_traffic(node) + library_weights(node) +
+               flops / SL_COST_FLOPS / library_share(node);
 }

@@ -126,7 +126,8 @@ static double product_seconds(const void *state)
         const struct product *p = state;
         double products = (double)p->rows * (double)p->depth * (double)p->columns;
 
-        return sl_cost_longer(2 * products / SL_COST_FLOPS, 4 * (double)p->depth * (double)p->columns / SL_COST_BYTES);
+        return (double)p->rows * (double)p->columns * SL_COST_STORE +
+               sl_cost_longer(2 * products / SL_COST_FLOPS, 4 * (double)p->depth * (double)p->columns / SL_COST_BYTES);
 }
 
 const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),

@@ -90,15 +90,21 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
         return 0;
 }
 
-/* Two copies of the rows where they are made, and nothing for the call; half filled panels count whole. */
+/*
+ * Two copies of the rows where they are made, and nothing for the call; half filled panels count whole. Nobody has fetched the
+ * first panel ahead.
+ */
 static double seconds(const void *state)
 {
         const struct sl_window_product *p = state;
         double weights = (double)sl_gemm_packed_floats(p->depth, p->filters), rows = (double)p->rows;
-        double copied = p->block_rows ? 2 * 4 * rows * (double)p->depth : 0;
+        double elements = rows * (double)p->filters, copied = p->block_rows ? 2 * 4 * rows * (double)p->depth : 0;
+        double products = 2 * weights * rows / SL_COST_FLOPS / (p->block_rows ? 0.86 : 1);
+        double first = 4 * (double)sl_gemm_packed_floats(p->depth, p->filters < SL_GEMM_PANEL ? p->filters : SL_GEMM_PANEL) /
+                       SL_COST_BYTES;
 
-        return sl_cost_activation(p->finish.activation, rows * (double)p->filters, false) +
-               sl_cost_longer(2 * weights * rows / SL_COST_FLOPS / 0.93, 4 * weights / SL_COST_BYTES) + copied / SL_COST_NEAR;
+        return sl_cost_activation(p->finish.activation, elements, false) + (p->residual ? sl_cost_residual(elements) : 0) +
+               elements * SL_COST_STORE + copied / SL_COST_NEAR + sl_cost_longer(products + first, 4 * weights / SL_COST_BYTES);
 }
 
 static int run(const void *state, const struct sl_binding *binding)
