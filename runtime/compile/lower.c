@@ -1,6 +1,7 @@
 #include "lower.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "cpu/threads.h"
 #include "graph.h"
@@ -11,6 +12,7 @@
 #include "placement.h"
 #include "schedule.h"
 #include "tune.h"
+#include "tune_layout.h"
 #include "widen.h"
 
 #include <stdbool.h>
@@ -18,6 +20,21 @@
 #include <string.h>
 
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+
+/* In place of what there was. */
+static int place_program(
+        const struct sl_plan_info *info, const struct sl_placement_wish *wishes, struct sl_program *program, struct sl_error *error)
+{
+        int r;
+
+        program->schedule = sl_schedule_free(program->schedule);
+        program->placement = sl_placement_free(program->placement);
+        r = sl_placement_new_as(program->graph, info->backend, wishes, &program->placement, error);
+        if (r < 0)
+                return r;
+        r = sl_schedule_new(program->placement, &program->schedule);
+        return r < 0 ? sl_error_set(error, -r, "batch %u: no memory for its schedule", program->batch) : 0;
+}
 
 static int build_program(const struct sl_graph *graph, const struct sl_plan_info *info, uint32_t batch, struct sl_program *program,
         struct sl_error *error)
@@ -27,12 +44,7 @@ static int build_program(const struct sl_graph *graph, const struct sl_plan_info
         program->batch = batch;
         if (r == 0)
                 r = sl_ladder_confirm(program->graph, batch, info, error);
-        if (r == 0)
-                r = sl_placement_new(program->graph, info->backend, &program->placement, error);
-        if (r < 0)
-                return r;
-        r = sl_schedule_new(program->placement, &program->schedule);
-        return r < 0 ? sl_error_set(error, -r, "batch %u: no memory for its schedule", batch) : 0;
+        return r < 0 ? r : place_program(info, NULL, program, error);
 }
 
 static int build_programs(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
@@ -120,6 +132,34 @@ static int count_parameters(struct sl_lowered *lowered)
         return 0;
 }
 
+/* Layouts first: which algorithms there are hangs on them. A plan of other sizes has those of its base. */
+static int tune_layouts(struct sl_lowered *lowered, const struct sl_tuning *tuning, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_placement_wish *wishes = NULL;
+        int r = 0;
+
+        if (lowered->options.tune != SL_TUNE_FULL || tuning->base)
+                return 0;
+        if (sl_tune_layouts(lowered->programs, lowered->info.n_batches, tuning, &wishes) < 0)
+                return sl_error_set(error, ENOMEM, "no memory to time layouts");
+        for (uint32_t i = 0; i < lowered->info.n_batches && wishes && r == 0; i++)
+                r = place_program(&lowered->info, wishes, &lowered->programs[i], error);
+        return r;
+}
+
+static int tune(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
+{
+        const struct sl_tuning tuning = {.options = &lowered->options,
+                .base = lowered->base,
+                .clock = sl_clock_ns,
+                .until_ns = sl_clock_ns() + lowered->options.tune_seconds * SL_NS_PER_SECOND};
+        int r = tune_layouts(lowered, &tuning, error);
+
+        if (r < 0)
+                return r;
+        return sl_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, graph->n_nodes, error);
+}
+
 static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int fd, struct sl_error *error)
 {
         int r = build_programs(lowered, graph, error);
@@ -129,8 +169,7 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
         lowered->choices = calloc(graph->n_nodes + 1u, sizeof(*lowered->choices));
         if (!lowered->choices)
                 return sl_error_set(error, ENOMEM, "no memory for the algorithms of %u nodes", graph->n_nodes);
-        r = sl_tune(lowered->programs, lowered->info.n_batches, &lowered->options, lowered->base, lowered->choices, graph->n_nodes,
-                error);
+        r = tune(lowered, graph, error);
         if (r < 0)
                 return r;
         r = sl_packing_new(graph->n_nodes, fd, lowered->base, &lowered->packing);

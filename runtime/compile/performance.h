@@ -12,9 +12,12 @@
 struct sl_performance;
 struct sl_placement;
 
+/* Nanoseconds that only grow: sl_clock_ns(), or what a test wants. */
+typedef uint64_t sl_performance_clock(void);
+
 /* What is asked of one node of the placement's graph, and the answer. */
 struct sl_part {
-        uint32_t n_algorithms; /* 0: it runs as it is and is not timed */
+        uint32_t n_algorithms; /* 0: it runs as it is, and the first of microseconds is its own */
         uint32_t algorithms[SL_ALGORITHM_COUNT];
         double microseconds[SL_ALGORITHM_COUNT]; /* the shortest run so far; infinite: none */
 };
@@ -23,8 +26,8 @@ struct sl_part {
  * Makes every node ready in each of its algorithms. What cannot run alone is left out. @parts, one for each node, must outlive
  * it. Return: 0; -ETIME when it is later than @until_ns before all is ready; -ENOMEM.
  */
-int sl_performance_new(
-        const struct sl_placement *placement, struct sl_part *parts, uint64_t until_ns, struct sl_performance **ret_performance);
+int sl_performance_new(const struct sl_placement *placement, struct sl_part *parts, sl_performance_clock *clock, uint64_t until_ns,
+        struct sl_performance **ret_performance);
 struct sl_performance *sl_performance_free(struct sl_performance *performance);
 
 /* One run, over all nodes. Return: 0; -ENOMEM. */

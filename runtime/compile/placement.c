@@ -24,6 +24,7 @@ struct way {
 
 struct walk {
         const struct sl_graph *source;
+        const struct sl_placement_wish *wishes; /* of each node of the source; NULL: none */
         struct sl_placement *placement;
         struct sl_graph *graph;
         const struct sl_backend *fast; /* NULL when only `ref` is wanted */
@@ -52,14 +53,14 @@ static int64_t pixels(const struct sl_tensor *tensor)
 }
 
 /* Moving the channels behind the pixels changes nothing when there is one channel or one pixel. */
-static bool bytes_agree(const struct sl_tensor *tensor)
+bool sl_placement_bytes_agree(const struct sl_tensor *tensor)
 {
         return !has_layouts(tensor) || tensor->shape.dims[1] <= 1 || pixels(tensor) <= 1;
 }
 
 static bool same_in(const struct sl_tensor *tensor, enum sl_layout layout)
 {
-        return tensor->layout == layout || bytes_agree(tensor);
+        return tensor->layout == layout || sl_placement_bytes_agree(tensor);
 }
 
 /* Growing tables: values are added while the walk goes on. */
@@ -143,7 +144,7 @@ static int reorder_constant(struct walk *walk, uint32_t value, const struct sl_t
         const void *data = from.data;
         int r;
 
-        if (!bytes_agree(wanted)) {
+        if (!sl_placement_bytes_agree(wanted)) {
                 uint8_t *moved = sl_graph_alloc(walk->graph, from.data_bytes);
 
                 if (!moved)
@@ -162,7 +163,7 @@ static int reorder_constant(struct walk *walk, uint32_t value, const struct sl_t
 static int reorder_computed(struct walk *walk, uint32_t value, const struct sl_tensor *wanted, uint32_t *ret_value)
 {
         struct sl_value from = walk->graph->values[value];
-        bool view = bytes_agree(wanted);
+        bool view = sl_placement_bytes_agree(wanted);
         uint32_t node;
         int r;
 
@@ -222,8 +223,7 @@ static bool is_elementwise(const struct sl_node *node)
         return sl_op_traits(node->op) & SL_OP_ELEMENTWISE;
 }
 
-/* The inputs whose layout follows the way; the others (weights, scales, indices) stay PLAIN. */
-static bool follows_way(const struct sl_node *node, uint32_t input)
+bool sl_placement_follows(const struct sl_node *node, uint32_t input)
 {
         if (node->inputs[input] == SL_VALUE_NONE)
                 return false;
@@ -258,7 +258,7 @@ static bool describe_way(struct walk *walk, const struct sl_node *node, const st
                         continue;
                 desc->inputs[i] = walk->graph->values[node->inputs[i]].tensor;
                 desc->inputs[i].layout = SL_LAYOUT_PLAIN;
-                if (way->in == SL_LAYOUT_CHANNELS_LAST && follows_way(node, i) &&
+                if (way->in == SL_LAYOUT_CHANNELS_LAST && sl_placement_follows(node, i) &&
                         !channels_last_input(walk, node, i, &desc->inputs[i]))
                         return false;
         }
@@ -303,13 +303,28 @@ static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, co
 
         for (uint32_t i = 0; i < node->n_inputs; i++) {
                 if (node->inputs[i] != SL_VALUE_NONE)
-                        cost += reorder_cost(walk, node, i, follows_way(node, i) ? way->in : SL_LAYOUT_PLAIN);
+                        cost += reorder_cost(walk, node, i, sl_placement_follows(node, i) ? way->in : SL_LAYOUT_PLAIN);
         }
         if (way->backend == walk->ref)
                 cost += REF_COST * touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc);
         else if (way->out == SL_LAYOUT_PLAIN && gathers_pixels(node->op))
                 cost += touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc) / 16;
         return cost;
+}
+
+/* The way that is wished for, if a backend has it; `ref` is no answer to a wish. */
+static bool grant_wish(struct walk *walk, const struct sl_node *node, const struct sl_placement_wish *wish, const struct way *ways,
+        uint32_t n_ways, struct way *ret_way)
+{
+        for (uint32_t i = 0; i < n_ways; i++) {
+                if (!ways[i].backend || ways[i].backend == walk->ref || ways[i].in != wish->in || ways[i].out != wish->out)
+                        continue;
+                if (!describe_way(walk, node, &ways[i]) || !ways[i].backend->supports(&walk->desc))
+                        continue;
+                *ret_way = ways[i];
+                return true;
+        }
+        return false;
 }
 
 /* The first of the cheapest ways wins, so their order is the preference among equals. Asking a backend takes longest and comes
@@ -344,8 +359,10 @@ static bool may_read_channels_last(const struct walk *walk, const struct sl_node
         return sl_op_traits(node->op) & SL_OP_READS_LAST && has_layouts(&walk->graph->values[node->inputs[0]].tensor);
 }
 
-static int find_way(struct walk *walk, const struct sl_node *node, struct way *ret_way, struct sl_error *error)
+static int find_way(struct walk *walk, uint32_t index, struct way *ret_way, struct sl_error *error)
 {
+        const struct sl_node *node = &walk->source->nodes[index];
+        const struct sl_placement_wish *wish = walk->wishes ? &walk->wishes[index] : NULL;
         const struct sl_backend *spatial = may_be_channels_last(walk, node) ? walk->fast : NULL;
         const struct sl_backend *convolution = node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV ? spatial : NULL;
         const struct sl_backend *reader = may_read_channels_last(walk, node) ? walk->fast : NULL;
@@ -364,6 +381,8 @@ static int find_way(struct walk *walk, const struct sl_node *node, struct way *r
         walk->desc.attrs = node->attrs;
         walk->desc.epilogue = node->epilogue;
         memset(walk->desc.inputs, 0, sizeof(walk->desc.inputs));
+        if (wish && wish->wanted && grant_wish(walk, node, wish, ways, sizeof(ways) / sizeof(ways[0]), ret_way))
+                return 0;
         if (choose_way(walk, node, ways, sizeof(ways) / sizeof(ways[0]), ret_way))
                 return 0;
         return sl_error_set(error, ENOTSUP, "node \"%s\": no backend runs this %s", node->name, sl_op_name(node->op));
@@ -392,7 +411,7 @@ static int bring_inputs(struct walk *walk, const struct sl_node *node, const str
         uint32_t rank = walk->graph->values[node->outputs[0]].tensor.shape.rank;
 
         for (uint32_t i = 0; i < node->n_inputs; i++) {
-                bool follows = follows_way(node, i);
+                bool follows = sl_placement_follows(node, i);
                 int r = 0;
 
                 inputs[i] = node->inputs[i];
@@ -460,7 +479,7 @@ static int place_node(struct walk *walk, uint32_t index, struct sl_error *error)
         } else if (sl_op_traits(node->op) & SL_OP_VIEW) {
                 way = way_of_view(walk, node);
         } else {
-                r = find_way(walk, node, &way, error);
+                r = find_way(walk, index, &way, error);
                 if (r < 0)
                         return r;
         }
@@ -526,7 +545,8 @@ static int find_backends(struct walk *walk, const char *backend, struct sl_error
         return 0;
 }
 
-int sl_placement_new(const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error)
+int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_placement_wish *wishes,
+        struct sl_placement **ret_placement, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_placement_free) struct sl_placement *placement = calloc(1, sizeof(*placement));
         SL_CLEANUP(sl_cleanup_free) struct walk *walk = calloc(1, sizeof(*walk));
@@ -535,6 +555,7 @@ int sl_placement_new(const struct sl_graph *graph, const char *backend, struct s
         if (!placement || !walk || sl_graph_new(&placement->graph) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for a graph of %u nodes", graph->n_nodes);
         walk->source = graph;
+        walk->wishes = wishes;
         walk->placement = placement;
         walk->graph = placement->graph;
         r = find_backends(walk, backend, error);
@@ -545,6 +566,11 @@ int sl_placement_new(const struct sl_graph *graph, const char *backend, struct s
                 return r;
         *ret_placement = sl_take(placement);
         return 0;
+}
+
+int sl_placement_new(const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error)
+{
+        return sl_placement_new_as(graph, backend, NULL, ret_placement, error);
 }
 
 struct sl_placement *sl_placement_free(struct sl_placement *placement)

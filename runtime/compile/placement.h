@@ -11,11 +11,21 @@
  */
 #pragma once
 
+#include "tensor.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_backend;
 struct sl_error;
 struct sl_graph;
+struct sl_node;
+
+/* How a node's activations should lie before and after it, where its backend can run it so. */
+struct sl_placement_wish {
+        bool wanted;
+        enum sl_layout in, out;
+};
 
 struct sl_placement {
         struct sl_graph *graph;             /* owned; constants are shared with the source, which must outlive it */
@@ -30,4 +40,14 @@ struct sl_placement {
  */
 int sl_placement_new(
         const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error);
+
+/* The same, with a wish for each node of @graph; NULL: none. */
+int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_placement_wish *wishes,
+        struct sl_placement **ret_placement, struct sl_error *error);
 struct sl_placement *sl_placement_free(struct sl_placement *placement);
+
+/* Does input @input lie as the node's way wants it? The others (weights, scales, indices) are PLAIN, whatever the way. Pure. */
+bool sl_placement_follows(const struct sl_node *node, uint32_t input);
+
+/* Has a tensor the same bytes in both layouts? Pure. */
+bool sl_placement_bytes_agree(const struct sl_tensor *tensor);

@@ -26,6 +26,9 @@
 /* By how much another must be faster than the first guess: what two runs of the same plan differ by. */
 #define MARGIN 0.03
 
+/* Microseconds that a clock cannot tell from none. */
+#define GRAIN 1e-3
+
 SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
 SL_DEFINE_CLEANUP(struct sl_performance *, sl_performance_free)
 
@@ -48,8 +51,7 @@ struct contest {
 };
 
 struct tuner {
-        const struct sl_lower_options *options;
-        const struct sl_base_plan *base;
+        const struct sl_tuning *tuning;
         const struct sl_program *programs;
         uint32_t n_programs;
         struct sl_choice *choices; /* of each node of the source */
@@ -58,7 +60,6 @@ struct tuner {
         uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
         uint32_t *equals; /* source nodes that have a choice, those of one shape behind each other */
         uint32_t n_equals;
-        uint64_t until_ns;
         struct sl_node_desc desc; /* too large for the stack of a deep call */
 };
 
@@ -115,7 +116,7 @@ static int by_guess(const void *a, const void *b)
 
 static bool is_approximate_and_out(const struct tuner *tuner, uint32_t algorithm)
 {
-        return is_approximate(algorithm) && !tuner->options->winograd;
+        return is_approximate(algorithm) && !tuner->tuning->options->winograd;
 }
 
 /* The guess at one batch size. */
@@ -138,7 +139,7 @@ static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, 
 static void follow_base(const struct tuner *tuner, uint32_t origin, struct contest *contest)
 {
         const struct sl_node *node = &tuner->programs[0].placement->graph->nodes[node_of(tuner, 0, origin)];
-        uint32_t wanted = contest->n ? sl_base_plan_algorithm(tuner->base, node->name, node->op) : SL_ALGORITHM_AUTO;
+        uint32_t wanted = contest->n ? sl_base_plan_algorithm(tuner->tuning->base, node->name, node->op) : SL_ALGORITHM_AUTO;
         const struct contender *found = find_contender(contest, wanted);
 
         if (!found)
@@ -221,7 +222,7 @@ static int guess(struct tuner *tuner, uint32_t origin)
                 }
                 if (approximate && !contest->checked && sample_error(tuner, origin, contender) < 0)
                         return -ENOMEM;
-                if (approximate && !(contender->error <= tuner->options->max_relative_error)) {
+                if (approximate && !(contender->error <= tuner->tuning->options->max_relative_error)) {
                         pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
                         continue;
                 }
@@ -270,7 +271,7 @@ static int check(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed
                 }
                 if (approximate && measure_error(tuner, origin, rehearsed, contender) == -ENOMEM)
                         return -ENOMEM;
-                if (approximate && !(contender->error <= tuner->options->max_relative_error))
+                if (approximate && !(contender->error <= tuner->tuning->options->max_relative_error))
                         pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
                 else
                         contest->contenders[n++] = *contender;
@@ -290,7 +291,7 @@ static int visit(void *context, const struct sl_rehearsed *rehearsed)
         struct tuner *tuner = context;
         uint32_t origin = tuner->programs[0].placement->origins[rehearsed->node];
 
-        if (sl_clock_ns() > tuner->until_ns)
+        if (tuner->tuning->clock() > tuner->tuning->until_ns)
                 return 1;
         return origin < tuner->n_choices && is_open(&tuner->contests[origin]) ? check(tuner, origin, rehearsed) : 0;
 }
@@ -370,7 +371,7 @@ static void count_times(struct tuner *tuner, uint32_t program, const uint32_t *e
 
                 contest->n_sizes++;
                 for (uint32_t k = 0; k < contest->n; k++)
-                        contest->contenders[k].measured += log(sums[k]);
+                        contest->contenders[k].measured += log(sums[k] + GRAIN);
         }
 }
 
@@ -391,16 +392,17 @@ static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns
         const struct sl_placement *placement = tuner->programs[program].placement;
         SL_CLEANUP(sl_cleanup_free) struct sl_part *parts = calloc(placement->graph->n_nodes + 1u, sizeof(*parts));
         SL_CLEANUP(sl_cleanup_sl_performance_free) struct sl_performance *performance = NULL;
-        uint32_t rounds = tuner->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1;
+        uint32_t rounds = tuner->tuning->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1;
         int r;
 
         if (!parts)
                 return -ENOMEM;
         hand_out_parts(tuner, program, parts);
-        r = sl_performance_new(placement, parts, until_ns, &performance);
+        r = sl_performance_new(placement, parts, tuner->tuning->clock, until_ns, &performance);
         for (uint32_t i = 0; i < tuner->n_equals; i++)
                 most = tuner->contests[tuner->equals[i]].n > most ? tuner->contests[tuner->equals[i]].n : most;
-        for (uint32_t i = 0; i < rounds * most && r == 0 && sl_clock_ns() < (i < most ? tuner->until_ns : until_ns); i++)
+        for (uint32_t i = 0;
+                i < rounds * most && r == 0 && tuner->tuning->clock() < (i < most ? tuner->tuning->until_ns : until_ns); i++)
                 r = sl_performance_run(performance);
         if (r == 0)
                 count_all_times(tuner, program, parts);
@@ -410,16 +412,16 @@ static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns
 /* `quick` times both ends of the ladder, `full` every size; each gets an equal share of what time is left. */
 static int time_all(struct tuner *tuner)
 {
-        uint32_t step = tuner->options->tune == SL_TUNE_FULL || tuner->n_programs < 3 ? 1 : tuner->n_programs - 1;
+        uint32_t step = tuner->tuning->options->tune == SL_TUNE_FULL || tuner->n_programs < 3 ? 1 : tuner->n_programs - 1;
         uint32_t left = (tuner->n_programs - 1) / step + 1;
         int r = 0;
 
         for (uint32_t p = 0; p < tuner->n_programs && r == 0; p += step, left--) {
-                uint64_t now = sl_clock_ns();
+                uint64_t now = tuner->tuning->clock();
 
-                if (now >= tuner->until_ns)
+                if (now >= tuner->tuning->until_ns)
                         break;
-                r = time_program(tuner, p, now + (tuner->until_ns - now) / left);
+                r = time_program(tuner, p, now + (tuner->tuning->until_ns - now) / left);
         }
         return r;
 }
@@ -497,7 +499,7 @@ static int choose(struct tuner *tuner)
 
         for (uint32_t i = 0; i < tuner->n_choices; i++)
                 list_contenders(tuner, i, &tuner->contests[i]);
-        if (tuner->options->tune != SL_TUNE_OFF)
+        if (tuner->tuning->options->tune != SL_TUNE_OFF)
                 r = rehearse(tuner);
         for (uint32_t i = 0; i < tuner->n_choices && r >= 0; i++) {
                 struct sl_choice *choice = &tuner->choices[i];
@@ -512,8 +514,8 @@ static int choose(struct tuner *tuner)
         return r < 0 ? r : 0;
 }
 
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options,
-        const struct sl_base_plan *base, struct sl_choice *choices, uint32_t n_choices, struct sl_error *error)
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+        uint32_t n_choices, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct tuner *tuner = calloc(1, sizeof(*tuner));
         SL_CLEANUP(sl_cleanup_free) uint32_t *nodes = calloc((size_t)n_programs * n_choices + 1, sizeof(*nodes));
@@ -523,16 +525,14 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lo
 
         if (!tuner || !nodes || !equals || !contests)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
-        *tuner = (struct tuner){.options = options,
-                .base = base,
+        *tuner = (struct tuner){.tuning = tuning,
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,
                 .contests = contests,
                 .n_choices = n_choices,
                 .nodes = nodes,
-                .equals = equals,
-                .until_ns = sl_clock_ns() + options->tune_seconds * SL_NS_PER_SECOND};
+                .equals = equals};
         memset(choices, 0, n_choices * sizeof(*choices));
         index_nodes(tuner);
         r = choose(tuner);

@@ -10,11 +10,12 @@
  *
  * All batch sizes that are asked count the same. Nodes of equal shape are decided together, and the guess stays where nothing is
  * clearly faster. A node that the base plan has is not timed: the base's algorithm is taken where it can be, so that the weights
- * are shared. Where tune_seconds are over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
+ * are shared. Where the time is over, the rest is chosen as with `off`. Compiler's process only; one owner thread.
  */
 #pragma once
 
 #include "choice.h"
+#include "performance.h"
 
 #include <stdint.h>
 
@@ -23,9 +24,16 @@ struct sl_error;
 struct sl_lower_options;
 struct sl_program;
 
+struct sl_tuning {
+        const struct sl_lower_options *options;
+        const struct sl_base_plan *base; /* NULL for a plan that stands alone */
+        sl_performance_clock *clock;
+        uint64_t until_ns; /* by that clock; what is not timed by then is not timed */
+};
+
 /*
  * Sets the ALGORITHM of nodes of the programs' placements (smallest batch first) and fills @choices, one for each node of the
- * source graph. @base: NULL for a plan that stands alone. Return: 0; -ENOMEM.
+ * source graph. Return: 0; -ENOMEM.
  */
-int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_lower_options *options,
-        const struct sl_base_plan *base, struct sl_choice *choices, uint32_t n_choices, struct sl_error *error);
+int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning, struct sl_choice *choices,
+        uint32_t n_choices, struct sl_error *error);
