@@ -1,8 +1,8 @@
 /*
  * The rows are cut into blocks of at most 14, the columns into panels; a block times a panel (or two, or four, when there are few
- * rows) is summed in registers, and what is added at the end is fetched meanwhile. Where the packed matrix is large, many rows pass
- * by one panel after the other, and the next panel is fetched into the second-level cache meanwhile; the depth is cut where rows
- * and panels would not stay there. Sums wait in c between two parts of the depth, which changes no bit of them.
+ * rows) is summed in registers, and what is written and added at the end is fetched meanwhile. Where the packed matrix is large,
+ * many rows pass by one panel after the other, and the next panel is fetched into the second-level cache meanwhile; the depth is
+ * cut where rows and panels would not stay there. Sums wait in c between two parts of the depth, which changes no bit of them.
  */
 #include "cpu/gemm.h"
 
@@ -115,11 +115,12 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 {
         const int per_panel = n_vectors == 1 ? 1 : 2, n_panels = (n_vectors + 1) / 2;
         const int64_t row_bytes = k->a_bytes, residual_bytes = k->residual_stride * (int64_t)sizeof(float);
+        const int64_t c_bytes = k->c_stride * (int64_t)sizeof(float);
         const float *bases[5], *b[4];
         __m512 sums[SUMS_MAX];
         const int64_t ahead_lines = k->ahead_lines;
         const char *ahead = k->ahead, *residual = (const char *)k->residual;
-        const char *residual_end = residual ? residual + n_rows * residual_bytes : NULL;
+        const char *c = (const char *)k->c, *c_end = c + n_rows * c_bytes;
         int64_t depth = k->depth;
 
 #pragma GCC unroll 5
@@ -139,12 +140,18 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 #pragma GCC unroll 4
                 for (int step = 0; step < UNROLLED; step++)
                         add_step(n_rows, n_vectors, sums, bases, row_bytes, b, per_panel, step);
-                /* A row of the residual at a time: all at once they would keep the operands waiting. */
-                if (residual != residual_end) {
+                /* A row of c, and of the residual, at a time: all at once they would keep the operands waiting. */
+                if (c != c_end) {
 #pragma GCC unroll 8
                         for (int v = 0; v < n_vectors; v++)
-                                _mm_prefetch(residual + v * LINE_BYTES, _MM_HINT_T0);
-                        residual += residual_bytes;
+                                __builtin_prefetch(c + v * LINE_BYTES, 1);
+                        c += c_bytes;
+                        if (residual) {
+#pragma GCC unroll 8
+                                for (int v = 0; v < n_vectors; v++)
+                                        _mm_prefetch(residual + v * LINE_BYTES, _MM_HINT_T0);
+                                residual += residual_bytes;
+                        }
                 }
                 for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                         _mm_prefetch(ahead, _MM_HINT_T1);
