@@ -1,13 +1,21 @@
 /*
- * Convolutions of 3x3 with stride 1 by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3): an image is cut into tiles that
- * overlap by two pixels, tiles and filters are transformed, multiplied position by position (16 or 36 products of matrices instead
- * of one with nine times the depth), and transformed back.
+ * Convolutions with stride 1 by Winograd's minimal filtering: an image is cut into tiles that overlap by a pixel less than the
+ * window has, tiles and filters are transformed, multiplied position by position (for F(4x4, 3x3) 36 products of matrices instead
+ * of one with nine times the depth), and transformed back. Along each axis the window has
+ *
+ *     1 tap:  nothing is transformed, a position is a pixel
+ *     3 taps: 2 pixels of the output from 4 positions, or 4 from 6
+ *     5 taps: 2 from 6
+ *     7 taps: 2 from 8
+ *
+ * so that a window is 3x3, 5x5, or a line of 3 or 7.
  *
  *     input --transform--> tiles [position][tile][channel] --product with weights [panel][position][channel][32]-->
  *     sums [position][tile][filter of the panels] --transform back, bias, residual, activation--> output
  *
- * The points of interpolation are 0, +-5/8, +-3/2 and infinity for 4x4 (0, +-1 and infinity for 2x2): all factors are exact, and
- * the error is a quarter of that of the usual +-1 and +-2. A sample has the same bits in any batch: no sum reaches over tiles.
+ * The points of interpolation are 0, infinity and +-1 for 4 positions, +-5/8 and +-3/2 for 6, +-1/2, +-1 and +-2 for 8: all factors
+ * are exact, and the error of 6 is a quarter of that with the usual +-1 and +-2. A sample has the same bits in any batch: no sum
+ * reaches over tiles.
  */
 #pragma once
 
@@ -17,10 +25,17 @@
 
 #include <stdint.h>
 
-#define SL_WINOGRAD_SIDE_MAX 6 /* of a tile of the input */
+#define SL_WINOGRAD_SIDE_MAX 8 /* positions */
+#define SL_WINOGRAD_TAPS_MAX 7
+
+/* One axis of a tile: what the window has, what comes out and what is multiplied; positions = taps + outputs - 1. */
+struct sl_winograd_side {
+        int64_t taps, outputs, positions;
+};
 
 struct sl_winograd {
-        int64_t output_side;                    /* of a tile: 2 or 4; that of the input is 2 more */
+        struct sl_winograd_side down, across;
+        int64_t positions;                      /* of a tile */
         int64_t batch, height, width, channels; /* of the input */
         int64_t out_height, out_width, filters;
         int64_t pad_top, pad_left;

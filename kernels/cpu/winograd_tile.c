@@ -6,11 +6,17 @@
 #include "cpu/winograd.h"
 
 #define INLINE        static inline __attribute__((always_inline))
-#define POSITIONS_MAX (SL_WINOGRAD_SIDE_MAX * SL_WINOGRAD_SIDE_MAX)
+#define POSITIONS_MAX 36
+#define OUTPUTS_MAX   4
 
-/* The inner points of 4x4, +-A and +-B. */
+/* The inner points of 6 positions, +-A and +-B. */
 #define A 0.625f
 #define B 1.5f
+
+/* A tile as the compiler sees it: positions and outputs, down and across. */
+struct shape {
+        int down, across, out_down, out_across;
+};
 
 /* Rows or columns of a tile: of each, how far it lies from the first of the image, and whether it lies inside. */
 struct span {
@@ -28,16 +34,30 @@ static void set_span(struct span *span, int64_t first, int64_t size, int64_t ste
         }
 }
 
-/* One line of the transform of an input tile. */
-INLINE void transform_line(int side, const __m512 d[SL_WINOGRAD_SIDE_MAX], __m512 t[SL_WINOGRAD_SIDE_MAX])
+/* Eight positions: the pair +-p of points has the other two squares, whose sum and product are given. */
+INLINE void transform_pair(float p, float sum, float product, const __m512 d[8], __m512 t[2])
 {
-        if (side == 2) {
-                t[0] = _mm512_sub_ps(d[2], d[0]);
-                t[1] = _mm512_add_ps(d[2], d[1]);
-                t[2] = _mm512_sub_ps(d[2], d[1]);
-                t[3] = _mm512_sub_ps(d[3], d[1]);
-                return;
-        }
+        const __m512 s = sl_vector_set(sum), m = sl_vector_set(product);
+        __m512 even = _mm512_fmadd_ps(m, d[2], _mm512_fnmadd_ps(s, d[4], d[6]));
+        __m512 odd = _mm512_fmadd_ps(m, d[1], _mm512_fnmadd_ps(s, d[3], d[5]));
+
+        t[0] = _mm512_fmadd_ps(sl_vector_set(p), odd, even);
+        t[1] = _mm512_fnmadd_ps(sl_vector_set(p), odd, even);
+}
+
+INLINE void transform_eight(const __m512 d[8], __m512 t[8])
+{
+        const __m512 sum = sl_vector_set(5.25f);
+
+        t[0] = _mm512_fmadd_ps(sum, _mm512_sub_ps(d[2], d[4]), _mm512_sub_ps(d[6], d[0]));
+        transform_pair(0.5f, 5.0f, 4.0f, d, t + 1);
+        transform_pair(1.0f, 4.25f, 1.0f, d, t + 3);
+        transform_pair(2.0f, 1.25f, 0.25f, d, t + 5);
+        t[7] = _mm512_fmadd_ps(sum, _mm512_sub_ps(d[3], d[5]), _mm512_sub_ps(d[7], d[1]));
+}
+
+INLINE void transform_six(const __m512 d[6], __m512 t[6])
+{
         const __m512 aa = sl_vector_set(A * A), bb = sl_vector_set(B * B), sum = sl_vector_set(A * A + B * B);
         const __m512 product = sl_vector_set(A * A * B * B), a = sl_vector_set(A), b = sl_vector_set(B);
         __m512 even_a = _mm512_fnmadd_ps(bb, d[2], d[4]), odd_a = _mm512_fnmadd_ps(bb, d[1], d[3]);
@@ -51,50 +71,95 @@ INLINE void transform_line(int side, const __m512 d[SL_WINOGRAD_SIDE_MAX], __m51
         t[5] = _mm512_fmadd_ps(product, d[1], _mm512_fnmadd_ps(sum, d[3], d[5]));
 }
 
-/* One line of the way back. */
-INLINE void restore_line(int side, const __m512 m[SL_WINOGRAD_SIDE_MAX], __m512 y[4])
+/* One line of the transform of an input tile. */
+INLINE void transform_line(int positions, const __m512 d[SL_WINOGRAD_SIDE_MAX], __m512 t[SL_WINOGRAD_SIDE_MAX])
+{
+        switch (positions) {
+        case 1:
+                t[0] = d[0];
+                break;
+        case 4:
+                t[0] = _mm512_sub_ps(d[2], d[0]);
+                t[1] = _mm512_add_ps(d[2], d[1]);
+                t[2] = _mm512_sub_ps(d[2], d[1]);
+                t[3] = _mm512_sub_ps(d[3], d[1]);
+                break;
+        case 6:
+                transform_six(d, t);
+                break;
+        default:
+                transform_eight(d, t);
+        }
+}
+
+INLINE void restore_six(int outputs, const __m512 m[6], __m512 y[OUTPUTS_MAX])
 {
         __m512 even_a = _mm512_add_ps(m[1], m[2]), odd_a = _mm512_sub_ps(m[1], m[2]);
-
-        if (side == 2) {
-                y[0] = _mm512_add_ps(m[0], even_a);
-                y[1] = _mm512_add_ps(odd_a, m[3]);
-                return;
-        }
         __m512 even_b = _mm512_add_ps(m[3], m[4]), odd_b = _mm512_sub_ps(m[3], m[4]);
 
         y[0] = _mm512_add_ps(_mm512_add_ps(m[0], even_a), even_b);
+        if (outputs == 2) {
+                y[1] = _mm512_fmadd_ps(sl_vector_set(A), odd_a, _mm512_fmadd_ps(sl_vector_set(B), odd_b, m[5]));
+                return;
+        }
         y[1] = _mm512_fmadd_ps(sl_vector_set(A), odd_a, _mm512_mul_ps(sl_vector_set(B), odd_b));
         y[2] = _mm512_fmadd_ps(sl_vector_set(A * A), even_a, _mm512_mul_ps(sl_vector_set(B * B), even_b));
         y[3] = _mm512_fmadd_ps(sl_vector_set(A * A * A), odd_a, _mm512_fmadd_ps(sl_vector_set(B * B * B), odd_b, m[5]));
 }
 
-INLINE void transform_vector(int side, const float *image, const struct span *rows, const struct span *columns, bool whole,
+INLINE void restore_eight(const __m512 m[8], __m512 y[OUTPUTS_MAX])
+{
+        __m512 even = _mm512_add_ps(_mm512_add_ps(m[1], m[2]), _mm512_add_ps(m[3], m[4]));
+        __m512 odd = _mm512_fmadd_ps(sl_vector_set(0.5f), _mm512_sub_ps(m[1], m[2]), _mm512_sub_ps(m[3], m[4]));
+
+        y[0] = _mm512_add_ps(_mm512_add_ps(m[0], even), _mm512_add_ps(m[5], m[6]));
+        y[1] = _mm512_fmadd_ps(sl_vector_set(2.0f), _mm512_sub_ps(m[5], m[6]), _mm512_add_ps(odd, m[7]));
+}
+
+/* One line of the way back. */
+INLINE void restore_line(int positions, int outputs, const __m512 m[SL_WINOGRAD_SIDE_MAX], __m512 y[OUTPUTS_MAX])
+{
+        switch (positions) {
+        case 1:
+                y[0] = m[0];
+                break;
+        case 4:
+                y[0] = _mm512_add_ps(m[0], _mm512_add_ps(m[1], m[2]));
+                y[1] = _mm512_add_ps(_mm512_sub_ps(m[1], m[2]), m[3]);
+                break;
+        case 6:
+                restore_six(outputs, m, y);
+                break;
+        default:
+                restore_eight(m, y);
+        }
+}
+
+INLINE void transform_vector(struct shape s, const float *image, const struct span *rows, const struct span *columns, bool whole,
         __mmask16 mask, float *to, int64_t position_floats)
 {
-        const int inner = side + 2;
         __m512 half[POSITIONS_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[SL_WINOGRAD_SIDE_MAX];
 
-#pragma GCC unroll 6
-        for (int j = 0; j < inner; j++) {
-#pragma GCC unroll 6
-                for (int i = 0; i < inner; i++) {
+#pragma GCC unroll 8
+        for (int j = 0; j < s.across; j++) {
+#pragma GCC unroll 8
+                for (int i = 0; i < s.down; i++) {
                         const float *at = image + rows->offset[i] + columns->offset[j];
                         bool inside = whole || (rows->inside[i] && columns->inside[j]);
 
                         line[i] = _mm512_maskz_loadu_ps(inside ? mask : 0, at);
                 }
-                transform_line(side, line, turned);
-#pragma GCC unroll 6
-                for (int i = 0; i < inner; i++)
-                        half[i * inner + j] = turned[i];
+                transform_line(s.down, line, turned);
+#pragma GCC unroll 8
+                for (int i = 0; i < s.down; i++)
+                        half[i * s.across + j] = turned[i];
         }
-#pragma GCC unroll 6
-        for (int i = 0; i < inner; i++) {
-                transform_line(side, half + i * inner, turned);
-#pragma GCC unroll 6
-                for (int j = 0; j < inner; j++)
-                        _mm512_storeu_ps(to + (i * inner + j) * position_floats, turned[j]);
+#pragma GCC unroll 8
+        for (int i = 0; i < s.down; i++) {
+                transform_line(s.across, half + i * s.across, turned);
+#pragma GCC unroll 8
+                for (int j = 0; j < s.across; j++)
+                        _mm512_storeu_ps(to + (i * s.across + j) * position_floats, turned[j]);
         }
 }
 
@@ -108,27 +173,27 @@ static struct place find_place(const struct sl_winograd *w, int64_t tile)
         int64_t of_sample = w->tiles_down * w->tiles_across;
 
         return (struct place){.sample = tile / of_sample,
-                .row = tile % of_sample / w->tiles_across * w->output_side,
-                .column = tile % w->tiles_across * w->output_side};
+                .row = tile % of_sample / w->tiles_across * w->down.outputs,
+                .column = tile % w->tiles_across * w->across.outputs};
 }
 
-INLINE void transform_tile(const struct sl_winograd *w, int side, const float *x, int64_t tile, float *to)
+INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const float *x, int64_t tile, float *to)
 {
         struct place place = find_place(w, tile);
         const float *image = x + place.sample * w->height * w->width * w->channels;
         int64_t top = place.row - w->pad_top, left = place.column - w->pad_left;
-        bool whole = top >= 0 && left >= 0 && top + side + 2 <= w->height && left + side + 2 <= w->width;
+        bool whole = top >= 0 && left >= 0 && top + s.down <= w->height && left + s.across <= w->width;
         struct span rows, columns;
 
-        set_span(&rows, top, w->height, w->width * w->channels, side + 2);
-        set_span(&columns, left, w->width, w->channels, side + 2);
+        set_span(&rows, top, w->height, w->width * w->channels, s.down);
+        set_span(&columns, left, w->width, w->channels, s.across);
         for (int64_t c = 0; c < w->channels; c += SL_VECTOR_FLOATS) {
                 __mmask16 mask = sl_vector_mask(w->channels - c);
 
                 if (whole)
-                        transform_vector(side, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
+                        transform_vector(s, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
                 else
-                        transform_vector(side, image + c, &rows, &columns, false, mask, to + c, w->position_floats);
+                        transform_vector(s, image + c, &rows, &columns, false, mask, to + c, w->position_floats);
         }
 }
 
@@ -139,31 +204,30 @@ struct target {
         int64_t filters; /* of this step */
 };
 
-INLINE void restore_vector(const struct sl_winograd *w, int side, const float *sums, const struct target *t, int64_t at,
+INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t at,
         int64_t first, int64_t rows, int64_t columns, __mmask16 mask)
 {
-        const int inner = side + 2;
-        __m512 half[4 * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[4];
+        __m512 half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
         __m512 bias = t->bias ? _mm512_maskz_loadu_ps(mask, t->bias + first) : _mm512_setzero_ps();
         __m512 least = sl_vector_set(w->finish.least), most = sl_vector_set(w->finish.most);
 
-#pragma GCC unroll 6
-        for (int j = 0; j < inner; j++) {
-#pragma GCC unroll 6
-                for (int i = 0; i < inner; i++)
-                        line[i] = _mm512_loadu_ps(sums + (i * inner + j) * w->sum_floats + first);
-                restore_line(side, line, turned);
+#pragma GCC unroll 8
+        for (int j = 0; j < s.across; j++) {
+#pragma GCC unroll 8
+                for (int i = 0; i < s.down; i++)
+                        line[i] = _mm512_loadu_ps(sums + (i * s.across + j) * w->sum_floats + first);
+                restore_line(s.down, s.out_down, line, turned);
 #pragma GCC unroll 4
-                for (int i = 0; i < side; i++)
-                        half[i * inner + j] = turned[i];
+                for (int i = 0; i < s.out_down; i++)
+                        half[i * s.across + j] = turned[i];
         }
 #pragma GCC unroll 4
-        for (int i = 0; i < side; i++) {
+        for (int i = 0; i < s.out_down; i++) {
                 if (i >= rows)
                         return;
-                restore_line(side, half + i * inner, turned);
+                restore_line(s.across, s.out_across, half + i * s.across, turned);
 #pragma GCC unroll 4
-                for (int j = 0; j < side; j++) {
+                for (int j = 0; j < s.out_across; j++) {
                         int64_t pixel = at + (i * w->out_width + j) * w->filters + first;
                         __mmask16 there = j < columns ? mask : 0;
                         __m512 sum = _mm512_add_ps(turned[j], bias);
@@ -175,26 +239,26 @@ INLINE void restore_vector(const struct sl_winograd *w, int side, const float *s
         }
 }
 
-INLINE void restore_tile(const struct sl_winograd *w, int side, const float *sums, const struct target *t, int64_t tile)
+INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t tile)
 {
         struct place place = find_place(w, tile);
         int64_t at = ((place.sample * w->out_height + place.row) * w->out_width + place.column) * w->filters;
         int64_t rows = w->out_height - place.row, columns = w->out_width - place.column;
 
         for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
-                restore_vector(w, side, sums, t, at, first, rows, columns, sl_vector_mask(t->filters - first));
+                restore_vector(w, s, sums, t, at, first, rows, columns, sl_vector_mask(t->filters - first));
         if (!w->finish.activation)
                 return;
-        for (int64_t row = 0; row < side && row < rows; row++)
+        for (int64_t row = 0; row < s.out_down && row < rows; row++)
                 sl_finish_activate(&w->finish, t->y + at + row * w->out_width * w->filters, w->filters,
-                        columns < side ? columns : side, t->filters);
+                        columns < s.out_across ? columns : s.out_across, t->filters);
 }
 
 /* All positions of a block under some panels of filters, and the way back. */
-INLINE void run_step(const struct sl_winograd *w, int side, float *tiles, const float *weights, const struct target *t,
+INLINE void run_step(const struct sl_winograd *w, struct shape s, float *tiles, const float *weights, const struct target *t,
         int64_t first_tile, int64_t n_tiles)
 {
-        const int positions = (side + 2) * (side + 2);
+        const int positions = s.down * s.across;
         int64_t first_panel = t->filters < SL_GEMM_PANEL ? t->filters : SL_GEMM_PANEL;
         float *sums = tiles + w->sums_offset;
         struct sl_gemm gemm = {.rows = n_tiles,
@@ -213,7 +277,7 @@ INLINE void run_step(const struct sl_winograd *w, int side, float *tiles, const 
                 sl_gemm_run(&gemm);
         }
         for (int64_t i = 0; i < n_tiles; i++)
-                restore_tile(w, side, sums + i * w->step_filters, t, first_tile + i);
+                restore_tile(w, s, sums + i * w->step_filters, t, first_tile + i);
 }
 
 /* Whole panels, or a narrow last one by itself: in it, positions lie nearer to each other. */
@@ -226,7 +290,7 @@ static int64_t next_filters(const struct sl_winograd *w, int64_t left)
         return left > SL_GEMM_PANEL && tail && tail <= SL_VECTOR_FLOATS ? left - tail : left;
 }
 
-INLINE void run_tiles(const struct sl_winograd *w, int side, const struct sl_binding *binding)
+INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct sl_binding *binding)
 {
         float *tiles = binding->scratch;
 
@@ -235,7 +299,7 @@ INLINE void run_tiles(const struct sl_winograd *w, int side, const struct sl_bin
                 const float *weights = binding->inputs[1];
 
                 for (int64_t i = 0; i < n; i++)
-                        transform_tile(w, side, binding->inputs[0], first + i, tiles + i * w->channel_floats);
+                        transform_tile(w, s, binding->inputs[0], first + i, tiles + i * w->channel_floats);
                 for (int64_t filter = 0, step; filter < w->filters; filter += step) {
                         step = next_filters(w, w->filters - filter);
                         struct target t = {.y = (float *)binding->outputs[0] + filter,
@@ -243,17 +307,35 @@ INLINE void run_tiles(const struct sl_winograd *w, int side, const struct sl_bin
                                 .bias = w->has_bias ? (const float *)binding->inputs[2] + filter : NULL,
                                 .filters = step};
 
-                        run_step(w, side, tiles, weights, &t, first, n);
-                        weights += (side + 2) * (side + 2) * sl_gemm_packed_floats(w->channels, t.filters);
+                        run_step(w, s, tiles, weights, &t, first, n);
+                        weights += w->positions * sl_gemm_packed_floats(w->channels, t.filters);
                 }
         }
 }
 
+#define DEFINE(name, ...)                                                                                                          \
+        static void name(const struct sl_winograd *w, const struct sl_binding *binding)                                            \
+        {                                                                                                                          \
+                run_tiles(w, (struct shape){__VA_ARGS__}, binding);                                                                \
+        }
+
+DEFINE(run_small_3x3, 4, 4, 2, 2)
+DEFINE(run_3x3, 6, 6, 4, 4)
+DEFINE(run_5x5, 6, 6, 2, 2)
+DEFINE(run_1x3, 1, 6, 1, 4)
+DEFINE(run_3x1, 6, 1, 4, 1)
+DEFINE(run_1x7, 1, 8, 1, 2)
+DEFINE(run_7x1, 8, 1, 2, 1)
+
 int sl_winograd_run(const struct sl_winograd *w, const struct sl_binding *binding)
 {
-        if (w->output_side == 2)
-                run_tiles(w, 2, binding);
+        if (w->down.taps == 1)
+                (w->across.taps == 3 ? run_1x3 : run_1x7)(w, binding);
+        else if (w->across.taps == 1)
+                (w->down.taps == 3 ? run_3x1 : run_7x1)(w, binding);
+        else if (w->down.taps == 5)
+                run_5x5(w, binding);
         else
-                run_tiles(w, 4, binding);
+                (w->down.outputs == 2 ? run_small_3x3 : run_3x3)(w, binding);
         return 0;
 }

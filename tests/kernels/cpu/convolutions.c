@@ -34,6 +34,19 @@ static const char *const winograds[] = {
         "Conv 9x64x16x16 32x64x3x3 32 pads=1,1,1,1 +relu",
 };
 
+/* Windows that only the larger tiles have. */
+static const char *const wide_winograds[] = {
+        "Conv 1x16x17x17 32x16x1x7 32 pads=0,3,0,3 +relu",
+        "Conv 2x24x9x10 40x24x7x1 40 pads=3,0,3,0 +swish",
+        "Conv 1x33x8x8 20x33x1x3 20 pads=0,1,0,1 +residual +relu",
+        "Conv 3x20x9x7 70x20x3x1 pads=1,0,1,0",
+        "Conv 2x48x13x14 64x48x5x5 64 pads=2,2,2,2 +relu",
+        "Conv 1x6x14x14 16x6x5x5 16 +hardswish",
+        "Conv 1x5x1x20 8x5x1x7 8 pads=0,6,0,5",
+        "Conv 1x5x7x1 8x5x7x1 8",
+        "Conv 1x5x2x2 8x5x5x5 8 pads=4,3,2,4 +residual",
+};
+
 static void check_with(const char *const *lines, size_t n_lines, uint32_t algorithm, const char *layouts)
 {
         sl_cpu_use_one_thread();
@@ -62,6 +75,11 @@ Test(cpu_convolutions, by_tiles_of_two_they_give_what_the_reference_gives)
 Test(cpu_convolutions, by_tiles_of_four_they_give_what_the_reference_gives)
 {
         check_all(winograds, COUNT(winograds), SL_ALGORITHM_WINOGRAD_4);
+}
+
+Test(cpu_convolutions, by_tiles_of_wide_windows_they_give_what_the_reference_gives)
+{
+        check_all(wide_winograds, COUNT(wide_winograds), SL_ALGORITHM_WINOGRAD_4);
 }
 
 static const char *const depthwises[] = {
@@ -143,7 +161,8 @@ static const char *const not_for_winograd[] = {
         "Conv 1x16x8x8 16x16x3x3 16 pads=2,2,2,2 dilations=2,2",
         "Conv 1x16x8x8 16x8x3x3 16 pads=1,1,1,1 group=2",
         "Conv 1x16x8x8 16x16x1x1 16",
-        "Conv 1x16x8x8 16x16x5x5 16",
+        "Conv 1x16x8x8 16x16x1x5 16",
+        "Conv 1x16x8x8 16x16x3x7 16",
         "Conv 1x16x8x8 16x16x3x3 16 pads=3,1,1,1",
         "Conv 1x16x8 16x16x3 16 pads=1,1",
 };
@@ -308,4 +327,6 @@ Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
                 expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
                 expect_same_bits("Conv %dx20x4x4 160x20x3x3 160 pads=1,1,1,1 +swish", algorithm);
         }
+        expect_same_bits("Conv %dx20x9x9 40x20x1x7 40 pads=0,3,0,3", SL_ALGORITHM_WINOGRAD_4);
+        expect_same_bits("Conv %dx20x9x9 40x20x5x5 40 pads=2,2,2,2 +relu", SL_ALGORITHM_WINOGRAD_4);
 }
