@@ -3,6 +3,8 @@
  * LayerNormalization and InstanceNormalization take them from each row. (x - mean) comes first and is scaled then, so that a large
  * mean costs no digits. The output may lie on the input.
  */
+#include "cpu/isa.h"
+#include "cpu/normalise_avx512.h"
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 #include "shape/rules.h"
@@ -195,6 +197,17 @@ static bool normalise_plan(const struct sl_node_desc *node, void *state, struct 
         return node->op == SL_OP_LAYER_NORM ? plan_layer(node, s) : plan_instance(node, s);
 }
 
+struct moments {
+        float mean, factor; /* one over the standard deviation */
+};
+
+static struct moments moments_of(const struct normalise *s, const float *x)
+{
+        float mean = sl_row_sum(x, s->n) / (float)s->n;
+
+        return (struct moments){mean, 1.0f / sqrtf(sl_row_sum_square(x, mean, s->n) / (float)s->n + s->epsilon)};
+}
+
 SL_CPU_CLONES static void normalise_row(
         int64_t n, float *y, const float *x, float mean, float factor, const float *gamma, const float *beta)
 {
@@ -205,21 +218,35 @@ SL_CPU_CLONES static void normalise_row(
         }
 }
 
+static int layer_run(const struct normalise *s, const float *x, const float *gamma, const float *beta, float *y)
+{
+        bool wide = sl_cpu_has_avx512();
+
+        for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
+                struct moments m;
+
+                if (wide) {
+                        sl_normalise_row_avx512(s->n, y, x, s->epsilon, gamma, beta);
+                        continue;
+                }
+                m = moments_of(s, x);
+                normalise_row(s->n, y, x, m.mean, m.factor, gamma, beta);
+        }
+        return 0;
+}
+
 static int normalise_run(const void *state, const struct sl_binding *binding)
 {
         const struct normalise *s = state;
         const float *x = binding->inputs[0], *gamma = binding->inputs[1], *beta = s->has_shift ? binding->inputs[2] : NULL;
         float *y = binding->outputs[0];
 
+        if (!s->channels)
+                return layer_run(s, x, gamma, beta, y);
         for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
-                float mean = sl_row_sum(x, s->n) / (float)s->n;
-                float factor = 1.0f / sqrtf(sl_row_sum_square(x, mean, s->n) / (float)s->n + s->epsilon);
-                int64_t channel = s->channels ? r % s->channels : 0;
+                struct moments m = moments_of(s, x);
 
-                if (s->channels)
-                        scale_row(s->n, y, x, mean, factor * gamma[channel], beta[channel]);
-                else
-                        normalise_row(s->n, y, x, mean, factor, gamma, beta);
+                scale_row(s->n, y, x, m.mean, m.factor * gamma[r % s->channels], beta[r % s->channels]);
         }
         return 0;
 }
