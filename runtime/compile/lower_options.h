@@ -24,7 +24,7 @@ struct sl_error;
         X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
         X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \
         X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
-        X(tune_seconds, NUMBER, "10", 1, 3600)                 /* most that the timing may take */                                 \
+        X(tune_seconds, NUMBER, "30", 1, 3600)                 /* most that the timing may take */                                 \
         X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
         X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
         X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch: one at a time */        \

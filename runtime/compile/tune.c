@@ -23,8 +23,10 @@
 #define QUICK_ROUNDS 4
 #define FULL_ROUNDS  24
 
-/* By how much another must be faster than the first guess: what two runs of the same plan differ by. */
-#define MARGIN 0.03
+/* By how much another must be faster than the first guess: what two plans that are the same differ by. Of few runs it takes more.
+ */
+#define MARGIN      0.03
+#define MARGIN_RUNS 8
 
 /* Microseconds that a clock cannot tell from none. */
 #define GRAIN 1e-3
@@ -47,6 +49,7 @@ struct contest {
         bool follows;     /* the first is what the base plan takes: it is not timed */
         bool checked;     /* those that are too inexact on the model's activations are out */
         uint32_t n_sizes; /* that measured says something about */
+        uint32_t n_runs;  /* of each algorithm, at the size that has the fewest */
         uint64_t shape;   /* equal for nodes that differ in nothing but their data */
 };
 
@@ -347,42 +350,43 @@ static bool is_timed(const struct sl_part *part)
         return part->n_algorithms > 0;
 }
 
-/* Nodes of one shape decide together: their times are added. @equals: @n of them. */
-static void count_times(struct tuner *tuner, uint32_t program, const uint32_t *equals, uint32_t n, const struct sl_part *parts)
+/* Nodes of one shape decide together: the shortest time of all. @equals: @n of them, @runs of the whole model. */
+static void count_times(
+        struct tuner *tuner, uint32_t program, const uint32_t *equals, uint32_t n, const struct sl_part *parts, uint32_t runs)
 {
-        double sums[SL_ALGORITHM_COUNT] = {0};
+        double least[SL_ALGORITHM_COUNT];
         uint32_t n_timed = 0;
 
+        for (uint32_t k = 0; k < SL_ALGORITHM_COUNT; k++)
+                least[k] = INFINITY;
         for (uint32_t i = 0; i < n; i++) {
-                struct contest *contest = &tuner->contests[equals[i]];
                 const struct sl_part *part = &parts[node_of(tuner, program, equals[i])];
 
-                if (!is_timed(part))
-                        continue;
-                n_timed++;
-                for (uint32_t k = 0; k < contest->n; k++) {
-                        sums[k] += part->microseconds[k];
-                        if (program == 0)
-                                contest->contenders[k].microseconds = part->microseconds[k];
-                }
+                n_timed += is_timed(part);
+                for (uint32_t k = 0; k < part->n_algorithms && is_timed(part); k++)
+                        least[k] = fmin(least[k], part->microseconds[k]);
         }
         for (uint32_t i = 0; i < n && n_timed; i++) {
                 struct contest *contest = &tuner->contests[equals[i]];
+                uint32_t own_runs = n_timed * (runs / contest->n);
 
-                contest->n_sizes++;
-                for (uint32_t k = 0; k < contest->n; k++)
-                        contest->contenders[k].measured += log(sums[k] + GRAIN);
+                contest->n_runs = contest->n_sizes++ && contest->n_runs < own_runs ? contest->n_runs : own_runs;
+                for (uint32_t k = 0; k < contest->n; k++) {
+                        contest->contenders[k].measured += log(least[k] + GRAIN);
+                        if (program == 0)
+                                contest->contenders[k].microseconds = least[k];
+                }
         }
 }
 
-static void count_all_times(struct tuner *tuner, uint32_t program, const struct sl_part *parts)
+static void count_all_times(struct tuner *tuner, uint32_t program, const struct sl_part *parts, uint32_t runs)
 {
         for (uint32_t first = 0, end = 0; first < tuner->n_equals; first = end) {
                 uint64_t shape = tuner->contests[tuner->equals[first]].shape;
 
                 while (end < tuner->n_equals && tuner->contests[tuner->equals[end]].shape == shape)
                         end++;
-                count_times(tuner, program, tuner->equals + first, end - first, parts);
+                count_times(tuner, program, tuner->equals + first, end - first, parts, runs);
         }
 }
 
@@ -392,7 +396,7 @@ static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns
         const struct sl_placement *placement = tuner->programs[program].placement;
         SL_CLEANUP(sl_cleanup_free) struct sl_part *parts = calloc(placement->graph->n_nodes + 1u, sizeof(*parts));
         SL_CLEANUP(sl_cleanup_sl_performance_free) struct sl_performance *performance = NULL;
-        uint32_t rounds = tuner->tuning->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1;
+        uint32_t rounds = tuner->tuning->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1, runs = 0;
         int r;
 
         if (!parts)
@@ -401,11 +405,11 @@ static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns
         r = sl_performance_new(placement, parts, tuner->tuning->clock, until_ns, &performance);
         for (uint32_t i = 0; i < tuner->n_equals; i++)
                 most = tuner->contests[tuner->equals[i]].n > most ? tuner->contests[tuner->equals[i]].n : most;
-        for (uint32_t i = 0;
-                i < rounds * most && r == 0 && tuner->tuning->clock() < (i < most ? tuner->tuning->until_ns : until_ns); i++)
+        for (; runs < rounds * most && r == 0 && tuner->tuning->clock() < (runs < most ? tuner->tuning->until_ns : until_ns);
+                runs++)
                 r = sl_performance_run(performance);
         if (r == 0)
-                count_all_times(tuner, program, parts);
+                count_all_times(tuner, program, parts, runs);
         return r == -ETIME ? 0 : r;
 }
 
@@ -430,13 +434,14 @@ static int time_all(struct tuner *tuner)
 static void take_fastest(const struct contest *contest, struct sl_choice *choice)
 {
         const struct contender *contenders = contest->contenders, *winner = &contenders[0];
+        double margin = contest->n_sizes * log1p(MARGIN * (1 + (double)MARGIN_RUNS / contest->n_runs));
 
         for (uint32_t i = 1; i < contest->n; i++) {
                 if (contenders[i].measured < winner->measured)
                         winner = &contenders[i];
         }
         choice->reason = SL_CHOICE_FASTEST;
-        if (winner != &contenders[0] && contenders[0].measured - winner->measured < contest->n_sizes * log1p(MARGIN)) {
+        if (winner != &contenders[0] && contenders[0].measured - winner->measured < margin) {
                 winner = &contenders[0];
                 choice->reason = SL_CHOICE_AS_FAST;
         }

@@ -183,14 +183,14 @@ static int price_reorders(struct layout_tuner *tuner, const struct sl_graph *sou
         return 0;
 }
 
-/* In turns, so that the clock of the processor drifts for both. */
+/* In turns, so that the clock of the processor drifts for both; until the time is over, but each algorithm once. */
 static int run_in_turns(struct layout_tuner *tuner, const struct staging *stagings, uint64_t until_ns)
 {
         int r = 0;
 
         for (uint32_t i = 0; i < RUNS * N_PLACEMENTS && r == 0; i++) {
                 if (tuner->tuning->clock() > until_ns)
-                        return -ETIME;
+                        return i < SL_ALGORITHM_COUNT * N_PLACEMENTS ? -ETIME : 0;
                 r = sl_performance_run(stagings[i % N_PLACEMENTS].performance);
         }
         return r;
@@ -303,8 +303,14 @@ static int tune(
         for (uint32_t i = 0; i < tuner->source->n_nodes; i++)
                 tuner->plain[i] = (struct sl_placement_wish){.wanted = true, .in = SL_LAYOUT_PLAIN, .out = SL_LAYOUT_PLAIN};
         r = time_both(tuner, &programs[0], true, n_programs > 1 ? now + (until_ns - now) / 2 : until_ns);
-        if (r == 0 && n_programs > 1)
-                r = time_both(tuner, &programs[n_programs - 1], false, until_ns);
+        if (r == 0)
+                r = decide(tuner, ret_wishes);
+        if (r < 0 || !*ret_wishes || n_programs == 1)
+                return r;
+        /* What gains nothing at the smallest batch is not worth the time at the largest. */
+        free(*ret_wishes);
+        *ret_wishes = NULL;
+        r = time_both(tuner, &programs[n_programs - 1], false, until_ns);
         return r < 0 ? r : decide(tuner, ret_wishes);
 }
 
