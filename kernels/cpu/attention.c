@@ -11,9 +11,6 @@
 
 #include <math.h>
 
-#define SCORE_FLOATS (64 << 10) /* of a block of queries: 256 KiB */
-#define BLOCK_ROWS   14         /* what gemm.h sums at once */
-
 static void plan_mask(const struct sl_node_desc *node, struct sl_cpu_attention *s)
 {
         const struct sl_shape *shape = &node->inputs[SL_ATTENTION_MASK].shape;
@@ -24,14 +21,6 @@ static void plan_mask(const struct sl_node_desc *node, struct sl_cpu_attention *
                 s->mask_strides[4 - shape->rank + i] = shape->dims[i] == 1 ? 0 : stride;
                 stride *= shape->dims[i];
         }
-}
-
-static int64_t choose_block(const struct sl_cpu_attention *s)
-{
-        int64_t rows = SCORE_FLOATS / s->stride / BLOCK_ROWS * BLOCK_ROWS;
-
-        rows = rows < BLOCK_ROWS ? BLOCK_ROWS : rows;
-        return rows < s->a.rows ? rows : s->a.rows;
 }
 
 static bool attention_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -52,10 +41,9 @@ static bool attention_plan(const struct sl_node_desc *node, void *state, struct 
                 plan_mask(node, s);
         s->scale = (float)s->a.scale;
         s->stride = (s->a.keys + 15) / 16 * 16;
-        s->block_rows = choose_block(s);
         s->values_offset = sl_gemm_packed_floats(s->a.depth, s->a.keys);
         s->scores_offset = s->values_offset + sl_gemm_packed_floats(s->a.keys, s->a.width);
-        sizes->scratch_bytes = (size_t)(s->scores_offset + s->block_rows * s->stride) * sizeof(float);
+        sizes->scratch_bytes = (size_t)(s->scores_offset + SL_ATTENTION_BLOCK * s->stride) * sizeof(float);
         return true;
 }
 

@@ -1,8 +1,9 @@
 /*
- * starling.RowAttention on float32: the flat state of its loop, and the part for AVX-512. Private to attention*.c. Pure; any thread.
+ * starling.RowAttention on float32: the flat state of its loop, and the part for AVX-512. Private to attention*.c. Pure; any
+ * thread.
  *
  * For each head the keys and the values are packed once (gemm.h), then blocks of queries pass by them; scores of a block lie in
- * scratch and stay in the second-level cache. A row never depends on the others, so a sample has the same bits in any batch.
+ * scratch and stay in the first-level cache. A row never depends on the others, so a sample has the same bits in any batch.
  */
 #pragma once
 
@@ -12,13 +13,14 @@
 
 struct sl_binding;
 
+#define SL_ATTENTION_BLOCK 14 /* queries at a time */
+
 struct sl_cpu_attention {
         struct sl_attention a;
         int64_t strides[3]; /* from row to row of queries, keys, values */
         int64_t mask_strides[4];
         bool has_mask;
         float scale;
-        int64_t block_rows;                           /* queries at a time */
         int64_t values_offset, scores_offset, stride; /* of scratch, in floats; from row to row of scores */
 };
 
