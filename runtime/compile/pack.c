@@ -87,6 +87,7 @@ struct sl_packing *sl_packing_free(struct sl_packing *packing)
                 return NULL;
         for (uint32_t i = 0; packing->choices && i < packing->n_nodes; i++)
                 free_choices(packing->choices[i]);
+        sl_placed_deinit(&packing->placed);
         free(packing->choices);
         free(packing->desc);
         free(packing);
@@ -190,6 +191,22 @@ static bool share_with_base(struct sl_packing *packing, struct choice *choice)
         return true;
 }
 
+/* Packs the constant, and finds out whether its data are somewhere already. */
+static int make_data(struct sl_packing *packing, const struct sl_backend *backend, uint32_t input, const struct sl_value *constant,
+        struct choice *choice)
+{
+        int r = backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
+
+        if (r < 0)
+                return r;
+        choice->hash = sl_constants_hash(choice->data, choice->packed.data_bytes, &choice->packed);
+        if (!share_with_base(packing, choice) && choice->in_place)
+                share(packing, choice);
+        if (!choice->in_place || choice->borrowed)
+                return 0;
+        return sl_placed_keep(&packing->placed, choice->packed.data_bytes, choice->offset, &choice->data);
+}
+
 /* The first size that is walked, the largest, decides. */
 static int choose(struct sl_packing *packing, const struct sl_backend *backend, uint32_t origin, uint32_t input,
         const struct sl_value *constant, struct choice **ret_choice)
@@ -212,14 +229,15 @@ static int choose(struct sl_packing *packing, const struct sl_backend *backend, 
         if (choice->plain)
                 return 0;
         r = allocate_data(packing, choice);
-        if (r == 0)
-                r = backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
         if (r < 0)
                 return r;
-        choice->hash = sl_constants_hash(choice->data, choice->packed.data_bytes, &choice->packed);
-        if (!share_with_base(packing, choice) && choice->in_place)
-                share(packing, choice);
-        return 0;
+        r = make_data(packing, backend, input, constant, choice);
+        if (r < 0) {
+                drop_data(packing, choice);
+                choice->data = NULL;
+                choice->in_place = false;
+        }
+        return r;
 }
 
 /* Another size may want it plain, or may have folded other numbers into it. */
