@@ -181,16 +181,43 @@ struct filter_transform {
         double rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX], columns[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX];
 };
 
-static void transform_filter(const struct filter_transform *t, const float *filter, float *to, int64_t stride)
-{
-        for (int64_t i = 0; i < t->down.positions; i++)
-                for (int64_t j = 0; j < t->across.positions; j++) {
-                        double sum = 0;
+#define FILTER_TAPS_MAX  25 /* of both axes: 5x5 */
+#define FILTER_LINES_MAX (SL_WINOGRAD_SIDE_MAX * SL_WINOGRAD_TAPS_MAX)
 
-                        for (int64_t a = 0; a < t->down.taps; a++)
-                                for (int64_t b = 0; b < t->across.taps; b++)
-                                        sum += t->rows[i][a] * (double)filter[a * t->across.taps + b] * t->columns[j][b];
-                        to[(i * t->across.positions + j) * stride] = (float)sum;
+/* One channel of the filters of a panel, side by side; those that it lacks are zeros. */
+static void gather_taps(const float *filters, int64_t filter_floats, int64_t own, int64_t taps, double to[][SL_GEMM_PANEL])
+{
+        for (int64_t tap = 0; tap < taps; tap++)
+                for (int64_t k = 0; k < SL_GEMM_PANEL; k++)
+                        to[tap][k] = k < own ? (double)filters[k * filter_floats + tap] : 0;
+}
+
+/* to[i] = the sum of from[k * step] times factors[k]. */
+static inline __attribute__((always_inline)) void mix(
+        const double from[][SL_GEMM_PANEL], int64_t step, const double *factors, int64_t n, double to[SL_GEMM_PANEL])
+{
+        for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
+                to[i] = from[0][i] * factors[0];
+        for (int64_t k = 1; k < n; k++)
+                for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
+                        to[i] += from[k * step][i] * factors[k];
+}
+
+/* Down first, then across; @width floats of each position are written. */
+SL_CPU_CLONES static void transform_filters(
+        const struct filter_transform *t, const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
+{
+        double half[FILTER_LINES_MAX][SL_GEMM_PANEL], sums[SL_GEMM_PANEL];
+        int64_t across = t->across.taps;
+
+        for (int64_t i = 0; i < t->down.positions; i++)
+                for (int64_t b = 0; b < across; b++)
+                        mix(taps + b, across, t->rows[i], t->down.taps, half[i * across + b]);
+        for (int64_t i = 0; i < t->down.positions; i++)
+                for (int64_t j = 0; j < t->across.positions; j++, to += stride) {
+                        mix(half + i * across, 1, t->columns[j], across, sums);
+                        for (int64_t k = 0; k < width; k++)
+                                to[k] = (float)sums[k];
                 }
 }
 
@@ -199,6 +226,7 @@ static int repack(const struct sl_node_desc *node, int64_t outputs, const float 
 {
         const int64_t *f = node->inputs[1].shape.dims;
         int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
+        double gathered[FILTER_TAPS_MAX][SL_GEMM_PANEL];
         struct filter_transform t = {0};
 
         choose_side(f[2], outputs, &t.down);
@@ -209,10 +237,10 @@ static int repack(const struct sl_node_desc *node, int64_t outputs, const float 
                 int64_t own = filters - first < SL_GEMM_PANEL ? filters - first : SL_GEMM_PANEL;
                 int64_t width = sl_gemm_packed_floats(1, own);
 
-                for (int64_t c = 0; c < channels; c++)
-                        for (int64_t k = 0; k < own; k++)
-                                transform_filter(
-                                        &t, plain + ((first + k) * channels + c) * taps, to + c * width + k, channels * width);
+                for (int64_t c = 0; c < channels; c++) {
+                        gather_taps(plain + (first * channels + c) * taps, channels * taps, own, taps, gathered);
+                        transform_filters(&t, gathered, width, to + c * width, channels * width);
+                }
                 to += t.down.positions * t.across.positions * channels * width;
         }
         return 0;
