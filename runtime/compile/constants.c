@@ -9,10 +9,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>
 
 #define ROOM_MIN 64u
 #define ROOM_MAX (1u << 24)
+
+/* What is read of a large constant: its beginning, its end, and between them at equal distances. */
+#define PARTS      5u
+#define PART_BYTES (8ull << 10)
 
 void sl_constants_deinit(struct sl_constants *constants)
 {
@@ -26,8 +30,12 @@ void sl_constants_deinit(struct sl_constants *constants)
 
 uint64_t sl_constants_hash(const void *data, uint64_t bytes, const struct sl_packed *packed)
 {
-        uint64_t hash = XXH3_64bits(data, bytes);
+        uint64_t hash = bytes;
 
+        if (bytes <= PARTS * PART_BYTES)
+                hash = XXH3_64bits(data, bytes);
+        for (uint64_t i = 0; i < PARTS && bytes > PARTS * PART_BYTES; i++)
+                hash = XXH3_64bits_withSeed((const uint8_t *)data + (bytes - PART_BYTES) / (PARTS - 1) * i, PART_BYTES, hash);
         return packed ? XXH3_64bits_withSeed(packed->form, packed->form_bytes, hash + 1) : hash;
 }
 

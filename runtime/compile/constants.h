@@ -28,7 +28,10 @@ struct sl_constants {
 
 void sl_constants_deinit(struct sl_constants *constants);
 
-/* Of the content and, where it is packed, its form. Pure. */
+/*
+ * Of the content and, where it is packed, its form. A large one is read in part: equal ones have equal hashes, and whether they are
+ * equal is for the content to say. Pure.
+ */
 uint64_t sl_constants_hash(const void *data, uint64_t bytes, const struct sl_packed *packed);
 
 /*

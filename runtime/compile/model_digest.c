@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>
 
 #define CHUNK_BYTES (1u << 20)
 #define FILES_MAX   4096

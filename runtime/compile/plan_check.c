@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>
 
 /* Tensors of one program whose shapes hang on data. */
 #define SLOTS_MAX (1u << 20)

@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>
 
 struct tables {
         struct sl_plan_program *programs;
