@@ -11,8 +11,8 @@ static const struct {
         const struct sl_cpu_loop *loop;
 } rows[] = {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
-        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_planes},
+        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},

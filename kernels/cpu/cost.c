@@ -8,14 +8,22 @@ double sl_cost_traffic(double bytes)
         return bytes / (bytes > (double)sl_cpu_cache_bytes() ? SL_COST_FAR : SL_COST_NEAR);
 }
 
+/* What of whole vectors so many filters fill. */
+static double filled(int64_t filters)
+{
+        return (double)filters / (double)((filters + 15) / 16 * 16);
+}
+
 /* What the library reaches of a core, by channels of a group: grouped kernels waste most lanes. */
 static double library_share(const struct sl_node_desc *node)
 {
         const struct sl_shape *weights = &node->inputs[1].shape;
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), least = weights->dims[1];
 
-        if (node->op != SL_OP_CONV || groups == 1)
+        if (node->op != SL_OP_CONV)
                 return 0.94;
+        if (groups == 1)
+                return 0.94 * filled(weights->dims[0]);
         if (weights->dims[0] / groups < least)
                 least = weights->dims[0] / groups;
         return least == 1 ? 0.35 : least < 8 ? 0.2 : least < 16 ? 0.46 : 0.8;

@@ -20,8 +20,10 @@ static bool is_convolution(const struct sl_node_desc *node)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_describe_input(node, 1);
 
-        if (!f || x->shape.rank != 4 || !sl_cpu_is_f32(x) || x->layout != SL_LAYOUT_PLAIN || !sl_cpu_is_nhwc_f32(y) ||
-                !sl_cpu_is_f32(f))
+        if (!f || x->shape.rank != 4 || !sl_cpu_is_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
+                return false;
+        /* One channel lies the same in both layouts. */
+        if (x->layout != SL_LAYOUT_PLAIN && x->shape.dims[1] != 1)
                 return false;
         return !sl_cpu_is_empty(x) && !sl_cpu_is_empty(y) && !sl_cpu_is_empty(f) && !node->epilogue.has_residual &&
                sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;

@@ -148,6 +148,7 @@ static const char *const first_ones[] = {
         "Conv 1x3x9x300 8x3x2x5 8 pads=0,1,2,7 strides=3,1 dilations=2,3",
         "Conv 1x5x8x8 20x5x2x2 20 pads=20,20,20,20",
         "Conv 1x3x7x7 40x3x7x7 40 +tanh",
+        "Conv 3x1x28x28 6x1x5x5 6 pads=2,2,2,2 +relu",
 };
 
 Test(cpu_convolutions, from_planes_to_channels_last_they_give_what_the_reference_gives)
