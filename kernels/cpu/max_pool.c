@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define FEW 16 /* floats of a vector */
+
 struct max_pool {
         int64_t batch, channels, height, width, rows, columns; /* rows and columns of the output */
         int64_t kernel[2], stride[2], dilation[2], pad[2];
@@ -17,6 +19,10 @@ static int64_t inside(const struct max_pool *p, int d, int64_t position, int64_t
 {
         int64_t from = position * p->stride[d] - p->pad[d], first = 0, n;
 
+        if (from >= 0 && from + (p->kernel[d] - 1) * p->dilation[d] < size) {
+                *ret_first = 0;
+                return p->kernel[d];
+        }
         if (from < 0)
                 first = (-from + p->dilation[d] - 1) / p->dilation[d];
         n = size - from <= 0 ? 0 : (size - from - 1) / p->dilation[d] + 1;
@@ -60,6 +66,8 @@ static bool max_pool_plan(const struct sl_node_desc *node, void *state, struct s
                 p->pad[d] = window.pad_begin[d];
         }
         sizes->scratch_bytes = (size_t)(p->width * p->channels) * sizeof(float);
+        if (p->channels < FEW)
+                sizes->scratch_bytes = 2 * sizes->scratch_bytes + FEW * sizeof(float);
         return all_have_pixels(p);
 }
 
@@ -104,17 +112,48 @@ static void join_rows(int64_t length, int64_t n, const float *x, int64_t step, f
                 join(length, n, x, step, y);
 }
 
+static void pool_pixel(const struct max_pool *p, const float *joined, int64_t column, float *y)
+{
+        int64_t first, n = inside(p, 1, column, p->width, &first);
+
+        join_rows(p->channels, n, joined + (column * p->stride[1] - p->pad[1] + first * p->dilation[1]) * p->channels,
+                p->dilation[1] * p->channels, y + column * p->channels);
+}
+
+/*
+ * Channels that fill no vector: the windows at all pixels of the row at once, of which those that count are taken; whole vectors of
+ * them, where what follows in @y is written later.
+ */
+static void pool_few(const struct max_pool *p, const float *joined, float *all, float *y)
+{
+        int64_t windows = p->width - (p->kernel[1] - 1) * p->dilation[1], c = p->channels;
+
+        if (windows > 0)
+                join_rows(windows * c, p->kernel[1], joined, p->dilation[1] * c, all);
+        for (int64_t column = 0; column < p->columns; column++) {
+                int64_t left = column * p->stride[1] - p->pad[1];
+
+                if (left < 0 || left >= windows)
+                        pool_pixel(p, joined, column, y);
+                else if (column * c + FEW <= p->columns * c)
+                        memcpy(y + column * c, all + left * c, FEW * sizeof(*y));
+                else
+                        memcpy(y + column * c, all + left * c, (size_t)c * sizeof(*y));
+        }
+}
+
 static void pool_row(const struct max_pool *p, const float *image, int64_t row, float *joined, float *y)
 {
         int64_t length = p->width * p->channels, first, n = inside(p, 0, row, p->height, &first);
         int64_t top = row * p->stride[0] - p->pad[0] + first * p->dilation[0];
 
         join_rows(length, n, image + top * length, p->dilation[0] * length, joined);
-        for (int64_t column = 0; column < p->columns; column++) {
-                n = inside(p, 1, column, p->width, &first);
-                join_rows(p->channels, n, joined + (column * p->stride[1] - p->pad[1] + first * p->dilation[1]) * p->channels,
-                        p->dilation[1] * p->channels, y + column * p->channels);
+        if (p->channels < FEW) {
+                pool_few(p, joined, joined + length, y);
+                return;
         }
+        for (int64_t column = 0; column < p->columns; column++)
+                pool_pixel(p, joined, column, y);
 }
 
 static int max_pool_run(const void *state, const struct sl_binding *binding)
