@@ -45,7 +45,7 @@ INLINE void activate(uint32_t activation, __m512 a, __m512 x[GROUP])
                 sigmoids_of_powers(x);
                 return;
         case SL_ACT_TANH:
-                EACH x[i] = sl_tanh_16(x[i]);
+                EACH x[i] = sl_vector_tanh(x[i]);
                 return;
         case SL_ACT_LEAKY_RELU:
                 EACH x[i] = _mm512_mask_mul_ps(x[i], _mm512_cmp_ps_mask(x[i], zero, _CMP_LT_OQ), x[i], a);

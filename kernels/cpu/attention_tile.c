@@ -239,19 +239,6 @@ ALL_ROWS(BLOCK)
 static block_function *const block_functions[][2] = {ALL_ROWS(ENTRY)};
 static_assert(sizeof(block_functions) / sizeof(block_functions[0]) == SL_ATTENTION_BLOCK + 1, "a function for each number of rows");
 
-/* 2^y for y <= 0, within 2 ulp: a polynomial for what y lies above an integer. */
-INLINE __m512 power_of_2(__m512 y)
-{
-        __m512 r = _mm512_reduce_ps(y, _MM_FROUND_TO_NEG_INF), p = sl_vector_set(0x1.e974fap-10f);
-
-        p = _mm512_fmadd_ps(p, r, sl_vector_set(0x1.277856p-7f));
-        p = _mm512_fmadd_ps(p, r, sl_vector_set(0x1.c91ce6p-5f));
-        p = _mm512_fmadd_ps(p, r, sl_vector_set(0x1.ebdb56p-3f));
-        p = _mm512_fmadd_ps(p, r, sl_vector_set(0x1.62e4bap-1f));
-        p = _mm512_fmadd_ps(p, r, sl_vector_set(1.0f));
-        return _mm512_scalef_ps(p, y);
-}
-
 /* The lanes of sixteen vectors joined, a lane for each: pairs of rows, then four, eight and all of them share a vector. */
 #define DEFINE_JOIN(name, join)                                                                                                    \
         static __m512 name(const __m512 *rows)                                                                                     \
@@ -276,7 +263,7 @@ static __m512 soften(int64_t n, float *scores, __m512 top)
         __m512 sum = _mm512_setzero_ps();
 
         for (int64_t i = 0; i < n; i += LANES) {
-                __m512 e = power_of_2(_mm512_sub_ps(_mm512_loadu_ps(scores + i), top));
+                __m512 e = sl_vector_power(_mm512_sub_ps(_mm512_loadu_ps(scores + i), top));
 
                 _mm512_storeu_ps(scores + i, e);
                 sum = _mm512_add_ps(sum, e);

@@ -5,6 +5,7 @@
  */
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
+#include "cpu/lstm_avx512.h"
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 #include "cpu/vector_math.h"
@@ -112,7 +113,7 @@ static void multiply(const struct lstm *l, const struct factor *f, const float *
                 }
 }
 
-SL_CPU_CLONES static void step_cell(int64_t n, const float *restrict gates, float *restrict c, float *restrict h)
+SL_CPU_CLONES static void step_plainly(int64_t n, const float *restrict gates, float *restrict c, float *restrict h)
 {
         for (int64_t i = 0; i < n; i++) {
                 float in = sl_sigmoid(gates[i]), out = sl_sigmoid(gates[n + i]), forget = sl_sigmoid(gates[2 * n + i]);
@@ -122,6 +123,8 @@ SL_CPU_CLONES static void step_cell(int64_t n, const float *restrict gates, floa
                 h[i] = out * sl_tanh(cell);
         }
 }
+
+typedef void cells_function(int64_t n, const float *gates, float *c, float *h);
 
 static struct factor factor_of(const struct lstm *l, const struct sl_binding *binding, uint32_t input, uint32_t direction)
 {
@@ -163,6 +166,7 @@ static void run_direction(const struct lstm *l, const struct sl_binding *binding
         struct factor w = factor_of(l, binding, SL_RNN_W, direction), r = factor_of(l, binding, SL_RNN_R, direction);
         int64_t state_floats = l->batch * l->hidden;
         bool backward = direction || l->backward;
+        cells_function *step_cells = sl_cpu_has_avx512() ? sl_lstm_cells_avx512 : step_plainly;
 
         add_biases(l, l->has_bias ? in[SL_RNN_B] + direction * 2 * GATES * l->hidden : NULL, bias);
         multiply(l, &w, in[SL_RNN_X], l->steps * l->batch, bias, gates);
@@ -174,7 +178,7 @@ static void run_direction(const struct lstm *l, const struct sl_binding *binding
 
                 multiply(l, &r, h, l->batch, NULL, now);
                 for (int64_t sample = 0; sample < l->batch; sample++)
-                        step_cell(l->hidden, now + sample * GATES * l->hidden, c + sample * l->hidden, h + sample * l->hidden);
+                        step_cells(l->hidden, now + sample * GATES * l->hidden, c + sample * l->hidden, h + sample * l->hidden);
                 copy_state(l, h, out[0] ? out[0] + (step * l->directions + direction) * state_floats : NULL);
         }
 }
