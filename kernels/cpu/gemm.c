@@ -23,9 +23,12 @@
 /* Floats of one operand that may stay in the second-level cache: 512 KiB. */
 #define RESIDENT_FLOATS (128 << 10)
 
+/* Of a few rows and what they become, to stay in the first-level cache with a part of a panel: 64 KiB. */
+#define NEAR_FLOATS (16 << 10)
+
 /* The part of the rows that stays in the second-level cache while all panels pass: 1.1 MiB. */
-#define FAR_DEPTH 1152
-#define FAR_ROWS  252
+#define FAR_DEPTH  1152
+#define FAR_BLOCKS 18
 
 #define HIDE(p) __asm__("" : "+r"(p))
 
@@ -38,7 +41,7 @@ struct block {
         const char *ahead;   /* what is fetched into the second-level cache meanwhile */
         int64_t ahead_lines; /* for every UNROLLED of depth */
         bool starts;         /* with the bias, else with what c holds */
-        bool clips;          /* in the end */
+        bool floors, caps;   /* in the end: at least, at most */
         __mmask16 last;      /* of the last vector of columns */
         __m512 least, most;
 };
@@ -101,10 +104,14 @@ INLINE void end_sums(const struct block *k, int n_rows, int n_vectors, __m512 su
                         sums[i] = _mm512_add_ps(sums[i],
                                 _mm512_maskz_loadu_ps(lanes_of(k, n_vectors, i % n_vectors),
                                         k->residual + i / n_vectors * k->residual_stride + i % n_vectors * SL_VECTOR_FLOATS));
-        if (k->clips)
+        if (k->floors)
 #pragma GCC unroll 28
                 for (int i = 0; i < n_rows * n_vectors; i++)
-                        sums[i] = sl_vector_clip(sums[i], k->least, k->most);
+                        sums[i] = _mm512_max_ps(k->least, sums[i]);
+        if (k->caps)
+#pragma GCC unroll 28
+                for (int i = 0; i < n_rows * n_vectors; i++)
+                        sums[i] = _mm512_min_ps(k->most, sums[i]);
 #pragma GCC unroll 28
         for (int i = 0; i < n_rows * n_vectors; i++)
                 _mm512_mask_storeu_ps(k->c + i / n_vectors * k->c_stride + i % n_vectors * SL_VECTOR_FLOATS,
@@ -254,13 +261,32 @@ static block_function *find_block(int64_t rows, int vectors)
         }
 }
 
-/* Rows, columns and depth of one turn of the loops. */
+/* All rows, cut into blocks that differ by one row at most. */
+struct rows {
+        int64_t blocks, least, longer; /* so many of them have one row more than the least */
+};
+
+static struct rows cut_rows(int64_t rows)
+{
+        int64_t blocks = (rows + ROWS_MAX - 1) / ROWS_MAX;
+
+        return (struct rows){.blocks = blocks, .least = rows / blocks, .longer = rows % blocks};
+}
+
+static int64_t first_row(const struct rows *rows, int64_t block)
+{
+        return block * rows->least + (block < rows->longer ? block : rows->longer);
+}
+
+/* Blocks of rows, columns and depth of one turn of the loops. */
 struct piece {
-        int64_t row, end;
+        const struct rows *rows;
+        int64_t block, end;
         int64_t first, width;
         int vectors; /* of columns */
         int64_t depth_first, depth;
-        const float *ahead; /* the piece of the packed matrix that comes next, if it is to be fetched; else NULL */
+        const float *ahead; /* what comes next, if it is to be fetched; else NULL */
+        int64_t ahead_lines;
 };
 
 static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t depth_first, int vectors)
@@ -271,12 +297,10 @@ static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t de
         return g->b + first / SL_GEMM_PANEL * panel_stride + depth_first * step;
 }
 
-/* The rows of the piece, cut into blocks that differ by one row at most. */
 static void run_piece(const struct sl_gemm *g, const struct piece *p)
 {
         const float least = g->finish ? g->finish->least : -INFINITY, most = g->finish ? g->finish->most : INFINITY;
-        int64_t blocks = (p->end - p->row + ROWS_MAX - 1) / ROWS_MAX, row = p->row;
-        int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
+        int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL, turns = p->depth / UNROLLED;
         bool ends = p->depth_first + p->depth == g->depth;
         struct block k = {.b = packed_at(g, p->first, p->depth_first, p->vectors),
                 .bias = g->bias ? g->bias + p->first : NULL,
@@ -286,15 +310,17 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 .c_stride = g->c_stride,
                 .residual_stride = g->residual_stride,
                 .ahead = (const char *)p->ahead,
-                .ahead_lines = p->ahead ? (p->vectors * UNROLLED + blocks - 1) / blocks : 0,
                 .starts = p->depth_first == 0,
-                .clips = ends && (least > -INFINITY || most < INFINITY),
+                .floors = ends && least > -INFINITY,
+                .caps = ends && most < INFINITY,
                 .last = sl_vector_mask(p->width - (p->vectors - 1) * SL_VECTOR_FLOATS),
                 .least = sl_vector_set(least),
                 .most = sl_vector_set(most)};
 
-        for (; blocks > 0; blocks--) {
-                int64_t rows = (p->end - row) / blocks;
+        if (p->ahead && turns)
+                k.ahead_lines = (p->ahead_lines + turns * (p->end - p->block) - 1) / (turns * (p->end - p->block));
+        for (int64_t block = p->block, row = first_row(p->rows, block); block < p->end; block++) {
+                int64_t rows = p->rows->least + (block < p->rows->longer);
 
                 k.a = g->a + row * g->a_stride + p->depth_first;
                 k.c = g->c + row * g->c_stride + p->first;
@@ -302,31 +328,47 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 find_block(rows, p->vectors)(&k);
                 if (ends && g->finish && g->finish->activation)
                         sl_finish_activate(g->finish, k.c, g->c_stride, rows, p->width);
-                k.ahead += k.ahead_lines * (p->depth / UNROLLED) * LINE_BYTES;
+                k.ahead += k.ahead_lines * turns * LINE_BYTES;
                 row += rows;
         }
 }
 
-/* How the loops are cut: so many of all rows, so much of the depth. */
+/* How the loops are cut: so many blocks of rows, so much of the depth. */
 struct cut {
-        int64_t rows, depth;
-        bool fetches; /* pieces that come next */
+        int64_t blocks, depth;
+        bool fetches; /* the panel that comes next */
 };
 
-/* All panels under one part of the depth. */
-static void run_part(const struct sl_gemm *g, bool fetches, int64_t row, int64_t end, int64_t depth_first, int64_t depth)
+/* What follows: the next panel, or a share of the rows that are next to pass by all panels. */
+static void look_ahead(const struct sl_gemm *g, const struct cut *cut, struct piece *p)
 {
-        struct piece p = {.row = row, .end = end, .depth_first = depth_first, .depth = depth};
+        int64_t left = g->columns - p->first;
 
+        p->ahead = NULL;
+        if (cut->fetches) {
+                p->ahead_lines = p->depth * p->vectors;
+                if (p->width < left)
+                        p->ahead = packed_at(g, p->first + p->width, p->depth_first, p->vectors);
+                else
+                        p->ahead = g->next ? g->next : packed_at(g, 0, p->depth_first, p->vectors);
+        } else if (p->end < p->rows->blocks && g->a_stride == g->depth) {
+                int64_t row = first_row(p->rows, p->end), end = 2 * p->end - p->block;
+                int64_t floats = (first_row(p->rows, end < p->rows->blocks ? end : p->rows->blocks) - row) * g->depth;
+
+                p->ahead = g->a + row * g->depth + floats * p->first / g->columns;
+                p->ahead_lines = floats * p->width / g->columns / SL_VECTOR_FLOATS;
+        }
+}
+
+/* All panels under one part of the depth. */
+static void run_part(const struct sl_gemm *g, const struct cut *cut, struct piece p)
+{
         for (p.first = 0; p.first < g->columns; p.first += p.width) {
                 int64_t left = g->columns - p.first;
 
-                p.vectors = choose_vectors(end - row, left);
+                p.vectors = choose_vectors(p.rows->least + (p.rows->longer > 0), left);
                 p.width = left < p.vectors * SL_VECTOR_FLOATS ? left : p.vectors * SL_VECTOR_FLOATS;
-                if (fetches && p.width < left)
-                        p.ahead = packed_at(g, p.first + p.width, depth_first, p.vectors);
-                else if (fetches)
-                        p.ahead = g->next ? g->next : packed_at(g, 0, depth_first, p.vectors);
+                look_ahead(g, cut, &p);
                 run_piece(g, &p);
         }
 }
@@ -339,40 +381,55 @@ static bool overlaps(const struct sl_gemm *g)
 }
 
 /*
- * While all panels stay in the second cache, one block of rows at a time passes by all of them: it stays in the first cache and its
- * part of c is written at once. Else many rows pass by one panel, and share in fetching the next. The sums of a part of the depth
+ * Panels that stay in the second-level cache, and are there: few blocks of rows at a time pass by all of them, and stay in the
+ * first one with their part of c. Else many rows pass by one panel, and share in fetching the next. The sums of a part of the depth
  * may not wait in c while a residual lies there; and one block of rows has nothing to gain.
  */
 static struct cut choose_cut(const struct sl_gemm *g)
 {
-        struct cut cut = {.rows = ROWS_MAX, .depth = g->depth, .fetches = g->streams};
+        bool near = g->depth * g->columns <= RESIDENT_FLOATS;
+        struct cut cut = {.blocks = FAR_BLOCKS, .depth = g->depth, .fetches = g->streams || !near};
 
-        if (g->streams && g->columns <= SL_GEMM_PANEL)
-                cut.rows = FAR_ROWS;
-        if (g->depth * g->columns <= RESIDENT_FLOATS || g->rows <= ROWS_MAX)
-                return cut;
-        if (g->depth > FAR_DEPTH && overlaps(g)) {
-                cut.rows = RESIDENT_FLOATS / g->depth / ROWS_MAX * ROWS_MAX;
-                cut.rows = cut.rows > ROWS_MAX ? cut.rows : ROWS_MAX;
-                return cut;
+        if (g->rows <= ROWS_MAX) {
+                cut.fetches = g->streams;
+        } else if (near && !g->streams) {
+                cut.blocks = NEAR_FLOATS / ((g->depth + g->columns) * ROWS_MAX);
+        } else if (g->depth > FAR_DEPTH && overlaps(g)) {
+                cut.blocks = RESIDENT_FLOATS / (g->depth * ROWS_MAX);
+                cut.fetches = g->streams;
+        } else {
+                cut.depth = FAR_DEPTH;
         }
-        return (struct cut){.rows = FAR_ROWS, .depth = FAR_DEPTH, .fetches = true};
+        cut.blocks = cut.blocks > 1 ? cut.blocks : 1;
+        return cut;
+}
+
+/* Blocks of rows by all panels, part after part of the depth. */
+static void run_chunk(const struct sl_gemm *g, const struct cut *cut, const struct rows *rows, int64_t block, int64_t end)
+{
+        int64_t parts = g->depth > cut->depth ? (g->depth + cut->depth - 1) / cut->depth : 1;
+        struct piece p = {.rows = rows, .block = block, .end = end};
+
+        for (; parts > 0; parts--, p.depth_first += p.depth) {
+                p.depth = (g->depth - p.depth_first) / parts;
+                run_part(g, cut, p);
+        }
 }
 
 void sl_gemm_run(const struct sl_gemm *g)
 {
         struct cut cut = choose_cut(g);
-        int64_t chunks = (g->rows + cut.rows - 1) / cut.rows, row = 0;
+        struct rows rows;
+        int64_t chunks, block = 0;
 
+        if (g->rows <= 0)
+                return;
+        rows = cut_rows(g->rows);
+        chunks = (rows.blocks + cut.blocks - 1) / cut.blocks;
         for (; chunks > 0; chunks--) {
-                int64_t rows = (g->rows - row) / chunks, parts = g->depth ? (g->depth + cut.depth - 1) / cut.depth : 1, first = 0;
+                int64_t end = block + (rows.blocks - block) / chunks;
 
-                for (; parts > 0; parts--) {
-                        int64_t depth = (g->depth - first) / parts;
-
-                        run_part(g, cut.fetches, row, row + rows, first, depth);
-                        first += depth;
-                }
-                row += rows;
+                run_chunk(g, &cut, &rows, block, end);
+                block = end;
         }
 }

@@ -5,6 +5,9 @@
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
 
+/* That do not make up for waiting for the weights at first. */
+#define FEW_ROWS 1024
+
 static bool is_convolution(const struct sl_node_desc *node)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_describe_input(node, 1);
@@ -56,6 +59,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         p->depth = p->window.kernel[0] * p->window.kernel[1] * p->channels;
         p->streams = p->depth * p->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         p->block_rows = is_pointwise(&p->window) ? 0 : choose_block(p);
+        p->streams |= !p->block_rows && p->rows <= FEW_ROWS;
         p->has_bias = sl_describe_input(node, 2) != NULL;
         p->residual = p->finish.has_residual ? node->n_inputs - 1 : 0;
         sizes->scratch_bytes = (size_t)(p->block_rows * p->depth) * sizeof(float);

@@ -19,7 +19,7 @@ struct sl_window_product {
         int64_t out_height, out_width, filters;
         int64_t rows, depth; /* of the whole product */
         int64_t block_rows;  /* that are copied at a time; 0: none are */
-        bool streams;        /* the weights are more than the second-level cache holds beside the rest */
+        bool streams;        /* the weights are more than the second-level cache holds beside the rest, or pass few rows */
         bool has_bias;
         uint32_t residual; /* node input; 0: none */
         struct sl_finish finish;
