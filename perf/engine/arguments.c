@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODEL = 256, PLAN, KEEP_PLAN, COPIES, BATCH, CPUS, INPUT, LOWERING };
+enum { MODEL = 256, PLAN, KEEP_PLAN, COPIES, BATCH, CPUS, INPUT };
 
 static const struct option options[] = {
         {"model", required_argument, NULL, MODEL},
@@ -17,7 +17,7 @@ static const struct option options[] = {
         {"batch", required_argument, NULL, BATCH},
         {"cpus", required_argument, NULL, CPUS},
         {"input", required_argument, NULL, INPUT},
-        {"option", required_argument, NULL, LOWERING},
+        {"option", required_argument, NULL, 'O'},
         {0},
 };
 
@@ -81,7 +81,7 @@ static int take(struct sl_engine_arguments *arguments, int option, struct sl_err
                 return add_cpus(arguments, optarg, error);
         case INPUT:
                 return add_input(arguments, optarg, error);
-        case LOWERING:
+        case 'O':
                 return sl_lower_options_parse(&arguments->lowering, optarg, error);
         default:
                 return sl_error_set(error, EINVAL, "an option that is not known");
@@ -96,7 +96,7 @@ int sl_engine_arguments_parse(int argc, char **argv, struct sl_engine_arguments 
         sl_lower_options_init(&arguments.lowering);
         arguments.lowering.batch_max = 1;
         opterr = 0;
-        for (int option; r == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1;)
+        for (int option; r == 0 && (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;)
                 r = take(&arguments, option, error);
         if (r == 0 && (!arguments.model == !arguments.plan || optind != argc))
                 r = sl_error_set(error, EINVAL, "one of --model FILE and --plan FILE is wanted, and nothing beside options");

@@ -45,7 +45,7 @@ def parse():
     parser.add_argument("--cpus", help="which CPUs, as in 0,1 [the first allowed]")
     parser.add_argument("--seconds", type=float, default=5, help="of turns, per cell [%(default)s]")
     parser.add_argument("--peers", default="onnxruntime,openvino", help="compare with these [%(default)s]")
-    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
+    parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
     parser.add_argument("--without", metavar="PASSES", help="graph passes that Starling leaves out")
     parser.add_argument("--tune", choices=["off", "quick", "full"], help="whether Starling times its algorithms")
     parser.add_argument("--resume", action="store_true", help="keep the rows of FILE that are measured already")
