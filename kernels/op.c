@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "shape/attention.h"
 #include "shape/rules.h"
+#include "shape/separable.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -176,6 +177,22 @@ static uint64_t attention_multiply_adds(const struct sl_node_desc *node)
                 (uint64_t)(a.depth + a.width));
 }
 
+static uint64_t separable_multiply_adds(const struct sl_node_desc *node)
+{
+        uint64_t sum = 0, each;
+        struct sl_node_desc conv;
+
+        for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
+                if (!sl_separable_has(node, part))
+                        continue;
+                if (sl_separable_conv(node, part, &conv, NULL))
+                        return 0;
+                each = sl_op_multiply_adds(&conv);
+                sum = sum > UINT64_MAX - each ? UINT64_MAX : sum + each;
+        }
+        return sum;
+}
+
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
 {
         const struct sl_shape *a = &node->inputs[0].shape, *w = &node->inputs[1].shape;
@@ -183,6 +200,8 @@ uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
 
         if (node->op == SL_OP_ROW_ATTENTION)
                 return attention_multiply_adds(node);
+        if (node->op == SL_OP_SEPARABLE_CONV)
+                return separable_multiply_adds(node);
         if (!multiplies(node->op))
                 return 0;
         if (outputs == UINT64_MAX || !sl_shape_is_static(a) || !sl_shape_is_static(w))

@@ -23,6 +23,8 @@
  *                        g * C / GROUP + j of before, and cut by SPLIT into the outputs; fusion makes it, no file has it
  *   starling.NormalizedConcat   a BatchNormalization of what a Concat along AXIS 1 makes: scale, shift, mean and variance are the
  *                        last four inputs; fusion makes it, no file has it
+ *   starling.SeparableConv   a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of the second
+ *                        (shape/separable.h); fusion makes it, no file has it
  *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
  *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
@@ -250,7 +252,8 @@ enum {
         X(LOOP, "Loop", 2, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
         X(SCAN, "Scan", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
         X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, SL_OP_SPATIAL)                                   \
-        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, SL_OP_SPATIAL | SL_OP_EPILOGUE)
+        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, SL_OP_SPATIAL | SL_OP_EPILOGUE)             \
+        X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,

@@ -13,6 +13,7 @@ static const struct {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_planes},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
+        {SL_OP_SEPARABLE_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_separable},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},

@@ -406,16 +406,27 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
         return find_library_way(node, call, NULL);
 }
 
-/* What lies packed must be in the loop's own form: the plan file that says so is not trusted. */
+/*
+ * What lies packed must be in the loop's own form, and what the loop packs must lie so: the plan file that says so is not trusted.
+ */
+static bool forms_fit(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_packed *packed)
+{
+        struct sl_packed own;
+
+        for (uint32_t i = 0; packed && i < node->n_inputs; i++) {
+                if (packed[i].data_bytes && (!loop || !sl_algorithm_form_fits(loop, node, i, &packed[i])))
+                        return false;
+                if (!packed[i].data_bytes && loop && loop->form && !loop->weights && loop->form(node, i, &own))
+                        return false;
+        }
+        return true;
+}
+
 static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_packed *packed,
         struct sl_kernel **ret_kernel)
 {
-        int result;
+        int result = forms_fit(loop, node, packed) ? plan_loop(loop, node, ret_kernel) : -ENOTSUP;
 
-        for (uint32_t i = 0; packed && i < node->n_inputs; i++)
-                if (packed[i].data_bytes && (!loop || !sl_algorithm_form_fits(loop, node, i, &packed[i])))
-                        return -ENOTSUP;
-        result = plan_loop(loop, node, ret_kernel);
         if (!result && loop->weights)
                 loop->weights((*ret_kernel)->state, packed);
         return result;

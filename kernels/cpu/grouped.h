@@ -36,5 +36,23 @@ static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
         return d->group > 1 && d->stride == 1 ? 4 : 2;
 }
 
+/*
+ * Some rows of the output of one sample, and of some of its channels, by a depthwise convolution whose input lies in a window of
+ * its own: row r of the input, panels of SL_GROUPED_PANEL channels apart, is row r % slots of @ring, and begins with pad_left
+ * pixels of zeros; it ends with as many as the windows reach to the right. Rows outside of the image are @zeros.
+ */
+#define SL_GROUPED_PANEL 32
+
+struct sl_grouped_strip {
+        const float *ring, *zeros;
+        int64_t slots, row_floats; /* of a row of the ring */
+        int64_t first, rows;       /* of the output; not fewer than a tile has */
+        int64_t channels;          /* at most a panel */
+        const float *weights, *bias;
+        const float *residual; /* as y, or NULL */
+        float *y;              /* row @first of the output, at the panel's first channel */
+};
+
 /* For processors with AVX-512. */
+void sl_grouped_run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *strip);
 int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding);

@@ -13,7 +13,7 @@
 
 /* One tile: where its pixels lie, at the first channel of the chunk. */
 struct tile {
-        const float *pixels[PIXELS_MAX];
+        const float *pixels[PIXELS_MAX]; /* of a ring: the first of each row */
         const float *weights, *bias, *residual;
         float *y;
         int64_t row_floats; /* of the output */
@@ -52,8 +52,16 @@ INLINE void add_pixel(int side, int stride, int rows, __m512 *sums, const __m512
                 }
 }
 
+/* How the input lies: in an image; the same with channels to be spread over their groups; in a ring. */
+enum source { IMAGE, GROUPS, RING };
+
+INLINE const float *pixel_at(const struct tile *t, enum source source, int in_columns, int row, int column)
+{
+        return source == RING ? t->pixels[row] + column * SL_GROUPED_PANEL : t->pixels[row * in_columns + column];
+}
+
 /* One channel of each group: every pixel under the tile, and all that it touches. */
-INLINE void add_channel(const struct tile *t, int side, int stride, int rows, bool spread, __m512i lanes, __m512 *sums,
+INLINE void add_channel(const struct tile *t, int side, int stride, int rows, enum source source, __m512i lanes, __m512 *sums,
         const float *packed, int64_t c, __mmask16 mask)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
@@ -66,13 +74,14 @@ INLINE void add_channel(const struct tile *t, int side, int stride, int rows, bo
         for (int row = 0; row < in_rows; row++)
 #pragma GCC unroll 11
                 for (int column = 0; column < in_columns; column++) {
-                        __m512 x = _mm512_maskz_loadu_ps(mask, t->pixels[row * in_columns + column] + c);
+                        __m512 x = _mm512_maskz_loadu_ps(mask, pixel_at(t, source, in_columns, row, column) + c);
 
-                        add_pixel(side, stride, rows, sums, weights, spread ? _mm512_permutexvar_ps(lanes, x) : x, row, column);
+                        add_pixel(side, stride, rows, sums, weights, source == GROUPS ? _mm512_permutexvar_ps(lanes, x) : x, row,
+                                column);
                 }
 }
 
-INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, bool spread,
+INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, enum source source,
         const float *packed, int64_t c, __mmask16 mask)
 {
         __m512 bias = t->bias ? _mm512_maskz_loadu_ps(mask, t->bias + c) : _mm512_setzero_ps(), sums[ROWS_MAX * COLUMNS];
@@ -80,30 +89,30 @@ INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int sid
 #pragma GCC unroll 16
         for (int i = 0; i < rows * COLUMNS; i++)
                 sums[i] = bias;
-        if (spread) {
+        if (source == GROUPS) {
                 /* Lane n takes channel k of its own group. */
                 __m512i lanes = _mm512_andnot_si512(_mm512_set1_epi32((int)d->group - 1),
                         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
 
                 for (int64_t k = 0; k < d->group; k++, packed += side * side * SL_VECTOR_FLOATS) {
-                        add_channel(t, side, stride, rows, true, lanes, sums, packed, c, mask);
+                        add_channel(t, side, stride, rows, source, lanes, sums, packed, c, mask);
                         lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(1));
                 }
         } else {
-                add_channel(t, side, stride, rows, false, _mm512_setzero_si512(), sums, packed, c, mask);
+                add_channel(t, side, stride, rows, source, _mm512_setzero_si512(), sums, packed, c, mask);
         }
         store_tile(d, t, rows, sums, c, mask);
 }
 
-INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, bool spread)
+INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, enum source source)
 {
         const float *packed = t->weights;
         int64_t c = 0;
 
         for (; c + SL_VECTOR_FLOATS <= t->channels; c += SL_VECTOR_FLOATS, packed += d->group * side * side * SL_VECTOR_FLOATS)
-                sum_vector(d, t, side, stride, rows, spread, packed, c, (__mmask16)0xffffu);
+                sum_vector(d, t, side, stride, rows, source, packed, c, (__mmask16)0xffffu);
         if (c < t->channels)
-                sum_vector(d, t, side, stride, rows, spread, packed, c, sl_vector_mask(t->channels - c));
+                sum_vector(d, t, side, stride, rows, source, packed, c, sl_vector_mask(t->channels - c));
         for (int row = 0; row < rows && d->finish.activation; row++)
                 sl_finish_activate(&d->finish, t->y + row * t->row_floats, d->channels, COLUMNS, t->channels);
 }
@@ -137,8 +146,8 @@ INLINE void find_pixels(const struct sl_grouped *d, const float *image, const fl
 }
 
 /* The chunk of channels from @first on, of one sample. */
-INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *binding, int side, int stride, int rows, bool spread,
-        int64_t sample, int64_t first)
+INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *binding, int side, int stride, int rows,
+        enum source source, int64_t sample, int64_t first)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
         const float *image = (const float *)binding->inputs[0] + sample * d->height * d->width * d->channels + first;
@@ -159,25 +168,25 @@ INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *bindi
                         find_pixels(d, image, binding->scratch, offsets, top, left, in_rows, in_columns, &t);
                         t.y = (float *)binding->outputs[0] + at;
                         t.residual = d->residual ? (const float *)binding->inputs[d->residual] + at : NULL;
-                        run_tile(d, &t, side, stride, rows, spread);
+                        run_tile(d, &t, side, stride, rows, source);
                 }
         }
 }
 
-#define DEFINE(name, side, stride, rows, spread)                                                                                   \
+#define DEFINE(name, side, stride, rows, source)                                                                                   \
         static void name(const struct sl_grouped *d, const struct sl_binding *binding)                                             \
         {                                                                                                                          \
                 for (int64_t sample = 0; sample < d->batch; sample++)                                                              \
                         for (int64_t first = 0; first < d->channels; first += d->chunk_channels)                                   \
-                                run_chunk(d, binding, side, stride, rows, spread, sample, first);                                  \
+                                run_chunk(d, binding, side, stride, rows, source, sample, first);                                  \
         }
 
-DEFINE(depthwise_3_1, 3, 1, 2, false)
-DEFINE(depthwise_3_2, 3, 2, 2, false)
-DEFINE(depthwise_5_1, 5, 1, 2, false)
-DEFINE(depthwise_5_2, 5, 2, 2, false)
-DEFINE(grouped_3_1, 3, 1, 4, true)
-DEFINE(grouped_3_2, 3, 2, 2, true)
+DEFINE(depthwise_3_1, 3, 1, 2, IMAGE)
+DEFINE(depthwise_3_2, 3, 2, 2, IMAGE)
+DEFINE(depthwise_5_1, 5, 1, 2, IMAGE)
+DEFINE(depthwise_5_2, 5, 2, 2, IMAGE)
+DEFINE(grouped_3_1, 3, 1, 4, GROUPS)
+DEFINE(grouped_3_2, 3, 2, 2, GROUPS)
 
 int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding)
 {
@@ -189,4 +198,57 @@ int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding)
         else
                 (d->stride == 1 ? depthwise_5_1 : depthwise_5_2)(d, binding);
         return 0;
+}
+
+/* The rows of the ring that are under the tiles whose first row of the input is @top. */
+INLINE void find_rows(
+        const struct sl_grouped *d, const struct sl_grouped_strip *s, int64_t top, int in_rows, const float **ret_rows)
+{
+        for (int i = 0; i < in_rows; i++) {
+                bool inside = top + i >= 0 && top + i < d->height;
+
+                ret_rows[i] = inside ? s->ring + (top + i) % s->slots * s->row_floats : s->zeros;
+        }
+}
+
+INLINE void run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *s, int side, int stride)
+{
+        const int rows = 2, in_rows = (rows - 1) * stride + side;
+        struct tile t = {.weights = s->weights, .bias = s->bias, .row_floats = d->out_width * d->channels, .channels = s->channels};
+        const float *lines[ROWS_MAX * 2 + 5];
+
+        for (int64_t row = 0; row < s->rows; row += rows) {
+                int64_t own = row + rows <= s->rows ? row : s->rows - rows;
+
+                find_rows(d, s, (s->first + own) * stride - d->pad_top, in_rows, lines);
+                for (int64_t column = 0; column < d->out_width; column += COLUMNS) {
+                        int64_t left = column + COLUMNS <= d->out_width ? column : d->out_width - COLUMNS;
+                        int64_t at = (own * d->out_width + left) * d->channels;
+
+                        for (int i = 0; i < in_rows; i++)
+                                t.pixels[i] = lines[i] + left * stride * SL_GROUPED_PANEL;
+                        t.y = s->y + at;
+                        t.residual = s->residual ? s->residual + at : NULL;
+                        run_tile(d, &t, side, stride, rows, RING);
+                }
+        }
+}
+
+#define DEFINE_STRIP(name, side, stride)                                                                                           \
+        static void name(const struct sl_grouped *d, const struct sl_grouped_strip *s)                                             \
+        {                                                                                                                          \
+                run_strip(d, s, side, stride);                                                                                     \
+        }
+
+DEFINE_STRIP(strip_3_1, 3, 1)
+DEFINE_STRIP(strip_3_2, 3, 2)
+DEFINE_STRIP(strip_5_1, 5, 1)
+DEFINE_STRIP(strip_5_2, 5, 2)
+
+void sl_grouped_run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *strip)
+{
+        if (d->side == 3)
+                (d->stride == 1 ? strip_3_1 : strip_3_2)(d, strip);
+        else
+                (d->stride == 1 ? strip_5_1 : strip_5_2)(d, strip);
 }

@@ -1,6 +1,8 @@
+#include "base/bytes.h"
 #include "element.h"
 #include "epilogue.h"
 #include "kernels.h"
+#include "shape/separable.h"
 #include "span.h"
 
 /* One channel of the image under one channel of the filter. */
@@ -93,6 +95,47 @@ int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *bindin
         default:
                 conv_all(&c, x->dims[0], node->inputs[0].dtype);
                 break;
+        }
+        return 0;
+}
+
+/* What one part leaves for the next. */
+static size_t image_bytes(const struct sl_node_desc *conv)
+{
+        return sl_align_up(sl_tensor_bytes(&conv->outputs[0]), SL_LINE_BYTES);
+}
+
+size_t sl_ref_scratch_separable_conv(const struct sl_node_desc *node)
+{
+        struct sl_node_desc conv;
+        size_t bytes = 0;
+
+        for (int part = 0; part < (int)sl_separable_last(node); part++)
+                if (sl_separable_has(node, part) && !sl_separable_conv(node, part, &conv, NULL))
+                        bytes += image_bytes(&conv);
+        return bytes;
+}
+
+/* One part after the other. */
+int sl_ref_separable_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        uint32_t last = sl_separable_last(node);
+        const void *image = binding->inputs[SL_SEPARABLE_IMAGE];
+        char *scratch = binding->scratch;
+        struct sl_node_desc conv;
+
+        for (uint32_t part = 0; part <= last; part++) {
+                uint32_t weights = sl_separable_weights(part);
+                void *out = part == last ? binding->outputs[0] : scratch;
+
+                if (!sl_separable_has(node, part) || sl_separable_conv(node, part, &conv, NULL))
+                        continue;
+                sl_ref_conv(&conv, &(struct sl_binding){.inputs = (const void *const[]){image, binding->inputs[weights],
+                                                                conv.inputs[2].dtype ? binding->inputs[weights + 1] : NULL,
+                                                                binding->inputs[node->n_inputs - 1]},
+                                           .outputs = &out});
+                image = out;
+                scratch += part == last ? 0 : image_bytes(&conv);
         }
         return 0;
 }

@@ -265,12 +265,20 @@ static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_opt
         return options->precision == SL_PRECISION_BF16;
 }
 
+/* Nodes that are joined for a kernel of `cpu` are slow on `ref`, and have none in bfloat16. */
+static uint32_t unwanted_passes(const struct sl_graph *graph, const struct sl_lower_options *options)
+{
+        bool joins = strcmp(sl_lower_options_backend(options), "ref") && !wants_narrow(graph, options);
+
+        return options->without_passes | (joins ? 0 : 1u << SL_PASS_JOIN_SEPARABLE);
+}
+
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
         int r = strcmp(sl_lower_options_backend(options), "ref") ? sl_graph_widen(graph, error) : 0;
 
         if (r == 0)
-                r = sl_passes_run(graph, options->without_passes, error);
+                r = sl_passes_run(graph, unwanted_passes(graph, options), error);
         if (r < 0)
                 return r;
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))

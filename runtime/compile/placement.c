@@ -290,11 +290,16 @@ static uint64_t touched_bytes(const struct sl_node_desc *desc)
         return bytes;
 }
 
+static bool is_convolution(uint32_t op)
+{
+        return op == SL_OP_CONV || op == SL_OP_QUANTIZED_CONV || op == SL_OP_SEPARABLE_CONV;
+}
+
 /* Convolutions and pools gather whole pixels: with the channels apart they are slow. */
 static bool gathers_pixels(uint32_t op)
 {
-        return op == SL_OP_CONV || op == SL_OP_QUANTIZED_CONV || op == SL_OP_MAX_POOL || op == SL_OP_AVERAGE_POOL ||
-               op == SL_OP_GLOBAL_AVERAGE_POOL || op == SL_OP_GLOBAL_MAX_POOL;
+        return is_convolution(op) || op == SL_OP_MAX_POOL || op == SL_OP_AVERAGE_POOL || op == SL_OP_GLOBAL_AVERAGE_POOL ||
+               op == SL_OP_GLOBAL_MAX_POOL;
 }
 
 static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, const struct way *way)
@@ -364,7 +369,7 @@ static int find_way(struct walk *walk, uint32_t index, struct way *ret_way, stru
         const struct sl_node *node = &walk->source->nodes[index];
         const struct sl_placement_wish *wish = walk->wishes ? &walk->wishes[index] : NULL;
         const struct sl_backend *spatial = may_be_channels_last(walk, node) ? walk->fast : NULL;
-        const struct sl_backend *convolution = node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV ? spatial : NULL;
+        const struct sl_backend *convolution = is_convolution(node->op) ? spatial : NULL;
         const struct sl_backend *reader = may_read_channels_last(walk, node) ? walk->fast : NULL;
         const struct way ways[] = {
                 {convolution, SL_LAYOUT_CHANNELS_LAST, SL_LAYOUT_CHANNELS_LAST},

@@ -85,6 +85,74 @@ Test(conv, checks_bias_and_residual)
         bench_expect_error(&node, EINVAL, "the residual is float32 [N,4,6,1], output 0 is float32 [N,4,6,6]");
 }
 
+static struct sl_node_desc separable_conv(void)
+{
+        struct sl_node_desc node = bench_node(SL_OP_SEPARABLE_CONV);
+
+        bench_input(&node, SL_DTYPE_F32, SHAPE(N, 3, 8, 8));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(6, 1, 3, 3));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(6));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(6, 3, 1, 1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(6));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(4, 6, 1, 1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(4));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, 6);
+        BENCH_INTS(&node, SL_ATTR_STRIDES, 2, 2);
+        return node;
+}
+
+Test(separable_conv, has_the_shape_of_its_last_part)
+{
+        struct sl_node_desc node = separable_conv();
+
+        bench_expect_shape(&node, 0, SHAPE(N, 4, 3, 3));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(N, 4, 3, 3));
+        node.epilogue.has_residual = 1;
+        bench_expect_shape(&node, 0, SHAPE(N, 4, 3, 3));
+        node.inputs[7].shape = SHAPE(N, 4, 3, 1);
+        bench_expect_error(&node, EINVAL, "the residual is float32 [N,4,3,1], output 0 is float32 [N,4,3,3]");
+        node = separable_conv();
+        node.n_inputs = 5;
+        bench_expect_shape(&node, 0, SHAPE(N, 6, 3, 3));
+}
+
+Test(separable_conv, refuses_parts_that_do_not_fit)
+{
+        struct sl_node_desc node = separable_conv();
+
+        node.inputs[3].shape = SHAPE(6, 2, 1, 1);
+        bench_expect_error(&node, EINVAL, "input 0 has 3 channels, input 1 wants 2");
+        node = separable_conv();
+        node.inputs[5].shape = SHAPE(4, 5, 1, 1);
+        bench_expect_error(&node, EINVAL, "input 0 has 6 channels, input 1 wants 5");
+        node = separable_conv();
+        node.inputs[5].shape = SHAPE(4, 6, 1, 3);
+        bench_expect_error(&node, EINVAL, "input 5 is [4,6,1,3], wants 1 as dimension 3");
+        node = separable_conv();
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, 3);
+        node.inputs[1].shape = SHAPE(6, 2, 3, 3);
+        bench_expect_error(&node, EINVAL, "input 1 is [6,2,3,3], wants 1 as dimension 1");
+        node.inputs[1].shape = SHAPE(12, 1, 3, 3);
+        node.inputs[2].shape = SHAPE(12);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, 6);
+        bench_expect_error(&node, EINVAL, "input 1 is [12,1,3,3], wants one filter for each of 6 channels");
+}
+
+Test(separable_conv, refuses_activations_that_nothing_runs)
+{
+        struct sl_node_desc node = separable_conv();
+
+        BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, 1);
+        bench_expect_error(&node, EINVAL, "attribute activations has 1 elements, wants 2");
+        BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, 1, 77);
+        bench_expect_error(&node, EINVAL, "attribute activations has the element 77 at 1, outside [0,9]");
+        BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, -1, 1);
+        bench_expect_error(&node, EINVAL, "attribute activations has the element -1 at 0, outside [0,9]");
+        BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, 1, 1);
+        node.n_inputs = 5;
+        bench_expect_error(&node, EINVAL, "attribute activations has the element 1 at 1, outside [0,0]");
+}
+
 Test(every_operator, refuses_wrong_counts_types_and_epilogues)
 {
         struct sl_node_desc node = bench_node(SL_OP_CONV);

@@ -1,0 +1,44 @@
+/*
+ * starling.SeparableConv: up to three convolutions in a row. A pointwise one expands the channels (or there is none), a depthwise
+ * one follows, and a pointwise one projects them (or there is none). One reading for the shape rule and the kernels. Pure; any
+ * thread.
+ *
+ * The window's attributes and GROUP are those of the depthwise one. ACTIVATIONS (with ACTIVATION_ALPHA and ACTIVATION_BETA, lists
+ * of two; absent: none) are enum sl_activation behind the one that expands, and behind the depthwise one where one that projects
+ * follows; the epilogue belongs to the last of them.
+ */
+#pragma once
+
+#include "node.h"
+
+struct sl_error;
+
+enum sl_separable_input {
+        SL_SEPARABLE_IMAGE,
+        SL_SEPARABLE_DEPTHWISE_WEIGHTS, /* biases, which may be absent, follow their weights */
+        SL_SEPARABLE_DEPTHWISE_BIAS,
+        SL_SEPARABLE_EXPAND_WEIGHTS,
+        SL_SEPARABLE_EXPAND_BIAS,
+        SL_SEPARABLE_PROJECT_WEIGHTS,
+        SL_SEPARABLE_PROJECT_BIAS,
+        SL_SEPARABLE_RESIDUAL,
+        SL_SEPARABLE_INPUTS,
+};
+
+/* In the order in which they run. */
+enum sl_separable_part { SL_SEPARABLE_EXPAND, SL_SEPARABLE_DEPTHWISE, SL_SEPARABLE_PROJECT, SL_SEPARABLE_PARTS };
+
+/* The input that has the part's weights. */
+enum sl_separable_input sl_separable_weights(enum sl_separable_part part);
+
+bool sl_separable_has(const struct sl_node_desc *node, enum sl_separable_part part);
+
+/* The last part that there is. */
+enum sl_separable_part sl_separable_last(const struct sl_node_desc *node);
+
+/*
+ * The Conv that a part (which is there) is by itself, its output inferred from what the parts before it make; images lie as the
+ * node's own input and output do. Inputs: image, weights, bias (or none), residual. -EINVAL, -EOVERFLOW: the parts do not fit.
+ */
+int sl_separable_conv(
+        const struct sl_node_desc *node, enum sl_separable_part part, struct sl_node_desc *ret_conv, struct sl_error *error);

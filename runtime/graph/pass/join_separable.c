@@ -1,0 +1,215 @@
+/*
+ * A depthwise Conv with the pointwise ones around it becomes one node, whose kernel keeps what lies between them in the
+ * second-level cache. Only where nobody else reads what lies between them, where that is too much to stay there anyway, and where
+ * the backend "cpu" has the kernel. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
+ */
+#include "pass.h"
+
+#include "backend.h"
+#include "base/error.h"
+#include "graph.h"
+#include "pass/match.h"
+#include "shape/rules.h"
+#include "shape/separable.h"
+
+#include <string.h>
+
+/* Of what lies between the parts of a block, for each sample: with less, all of it stays in the cache anyway. */
+#define NEAR_BYTES (1152 << 10)
+
+/* Nodes of the parts, or SL_VALUE_NONE. */
+struct block {
+        uint32_t nodes[SL_SEPARABLE_PARTS];
+};
+
+static const struct sl_tensor *tensor_of(const struct sl_graph *graph, uint32_t value)
+{
+        return &graph->values[value].tensor;
+}
+
+static bool is_convolution(const struct sl_graph *graph, uint32_t node)
+{
+        const struct sl_node *n = &graph->nodes[node];
+
+        return !n->dead && n->op == SL_OP_CONV && tensor_of(graph, n->inputs[0])->dtype == SL_DTYPE_F32 &&
+               tensor_of(graph, n->inputs[0])->shape.rank == 4 && sl_graph_constant(graph, n->inputs[1]);
+}
+
+static bool is_depthwise(const struct sl_graph *graph, uint32_t node)
+{
+        const struct sl_node *n = &graph->nodes[node];
+        const int64_t *w;
+
+        if (!is_convolution(graph, node))
+                return false;
+        w = tensor_of(graph, n->inputs[1])->shape.dims;
+        return w[1] == 1 && sl_attrs_int(&n->attrs, SL_ATTR_GROUP, 1) == w[0];
+}
+
+static bool is_pointwise(const struct sl_graph *graph, uint32_t node)
+{
+        const struct sl_node *n = &graph->nodes[node];
+        const int64_t *w;
+
+        if (!is_convolution(graph, node) || sl_attrs_int(&n->attrs, SL_ATTR_GROUP, 1) != 1)
+                return false;
+        w = tensor_of(graph, n->inputs[1])->shape.dims;
+        for (uint32_t i = 0; i < 4; i++)
+                if (w[2 + i / 2] != 1 || sl_attrs_ints(&n->attrs, SL_ATTR_STRIDES, i / 2, 1) != 1 ||
+                        sl_attrs_ints(&n->attrs, SL_ATTR_PADS, i, 0) != 0)
+                        return false;
+        return true;
+}
+
+/* Bytes that a sample has in @value; 0 when its size is not known. */
+static uint64_t sample_bytes(const struct sl_graph *graph, uint32_t value)
+{
+        struct sl_tensor tensor = *tensor_of(graph, value);
+
+        tensor.shape.dims[0] = 1;
+        return sl_shape_is_static(&tensor.shape) ? sl_tensor_bytes(&tensor) : 0;
+}
+
+static uint32_t find_expand(const struct sl_graph *graph, uint32_t depthwise)
+{
+        uint32_t image = graph->nodes[depthwise].inputs[0], maker = sl_match_made(graph, image, SL_OP_CONV);
+
+        if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || graph->nodes[maker].epilogue.has_residual ||
+                sl_graph_only_user(graph, image) != depthwise)
+                return SL_VALUE_NONE;
+        return maker;
+}
+
+static uint32_t find_project(const struct sl_graph *graph, uint32_t depthwise)
+{
+        uint32_t image = graph->nodes[depthwise].outputs[0], user = sl_graph_only_user(graph, image);
+
+        if (user == SL_VALUE_NONE || !is_pointwise(graph, user) || graph->nodes[user].inputs[0] != image ||
+                graph->nodes[depthwise].epilogue.has_residual)
+                return SL_VALUE_NONE;
+        return user;
+}
+
+static uint64_t bytes_between(const struct sl_graph *graph, const struct block *block)
+{
+        const struct sl_node *depthwise = &graph->nodes[block->nodes[SL_SEPARABLE_DEPTHWISE]];
+
+        return (block->nodes[SL_SEPARABLE_EXPAND] == SL_VALUE_NONE ? 0 : sample_bytes(graph, depthwise->inputs[0])) +
+               (block->nodes[SL_SEPARABLE_PROJECT] == SL_VALUE_NONE ? 0 : sample_bytes(graph, depthwise->outputs[0]));
+}
+
+static uint32_t last_node(const struct block *block)
+{
+        uint32_t project = block->nodes[SL_SEPARABLE_PROJECT];
+
+        return project == SL_VALUE_NONE ? block->nodes[SL_SEPARABLE_DEPTHWISE] : project;
+}
+
+/* Returns how many inputs the joined node has. */
+static uint32_t list_inputs(const struct sl_graph *graph, const struct block *block, uint32_t inputs[SL_SEPARABLE_INPUTS])
+{
+        uint32_t expand = block->nodes[SL_SEPARABLE_EXPAND], depthwise = block->nodes[SL_SEPARABLE_DEPTHWISE];
+        const struct sl_node *last = &graph->nodes[last_node(block)];
+
+        for (uint32_t i = 0; i < SL_SEPARABLE_INPUTS; i++)
+                inputs[i] = SL_VALUE_NONE;
+        inputs[SL_SEPARABLE_IMAGE] = graph->nodes[expand == SL_VALUE_NONE ? depthwise : expand].inputs[0];
+        for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
+                const struct sl_node *node = &graph->nodes[block->nodes[part]];
+                uint32_t weights = sl_separable_weights(part);
+
+                if (block->nodes[part] == SL_VALUE_NONE)
+                        continue;
+                inputs[weights] = node->inputs[1];
+                inputs[weights + 1] = node->n_inputs > 2 ? node->inputs[2] : SL_VALUE_NONE;
+        }
+        if (!last->epilogue.has_residual)
+                return SL_SEPARABLE_RESIDUAL;
+        inputs[SL_SEPARABLE_RESIDUAL] = last->inputs[last->n_inputs - 1];
+        return SL_SEPARABLE_INPUTS;
+}
+
+/* The window of the depthwise node, and the activations of those that are not the last. */
+static int list_attrs(const struct sl_graph *graph, const struct block *block, struct sl_attrs *attrs)
+{
+        int64_t activations[2] = {SL_ACT_NONE, SL_ACT_NONE};
+        double alpha[2] = {0}, beta[2] = {0};
+        int r;
+
+        *attrs = graph->nodes[block->nodes[SL_SEPARABLE_DEPTHWISE]].attrs;
+        for (uint32_t part = 0; part < SL_SEPARABLE_PROJECT; part++) {
+                const struct sl_epilogue *epilogue = &graph->nodes[block->nodes[part]].epilogue;
+
+                if (block->nodes[part] == SL_VALUE_NONE || block->nodes[part] == last_node(block))
+                        continue;
+                activations[part] = epilogue->activation;
+                alpha[part] = epilogue->act_a;
+                beta[part] = epilogue->act_b;
+        }
+        r = sl_attrs_set_ints(attrs, SL_ATTR_ACTIVATIONS, activations, 2);
+        r = r ? r : sl_attrs_set_floats(attrs, SL_ATTR_ACTIVATION_ALPHA, alpha, 2);
+        return r ? r : sl_attrs_set_floats(attrs, SL_ATTR_ACTIVATION_BETA, beta, 2);
+}
+
+/* As a kernel for one sample would see it. */
+static struct sl_tensor seen(const struct sl_graph *graph, uint32_t value, bool is_image)
+{
+        struct sl_tensor tensor = {0};
+
+        if (value == SL_VALUE_NONE)
+                return tensor;
+        tensor = *tensor_of(graph, value);
+        if (tensor.shape.rank && tensor.shape.dims[0] == SL_DIM_BATCH)
+                tensor.shape.dims[0] = 1;
+        tensor.layout = is_image ? SL_LAYOUT_CHANNELS_LAST : SL_LAYOUT_PLAIN;
+        return tensor;
+}
+
+static bool has_kernel(const struct sl_graph *graph, const struct block *block, const uint32_t *inputs, uint32_t n_inputs,
+        const struct sl_attrs *attrs)
+{
+        const struct sl_node *last = &graph->nodes[last_node(block)];
+        const struct sl_backend *backend = sl_backend_find("cpu");
+        struct sl_node_desc desc = {.op = SL_OP_SEPARABLE_CONV,
+                .n_inputs = n_inputs,
+                .n_outputs = 1,
+                .attrs = *attrs,
+                .epilogue = last->epilogue,
+                .outputs = {seen(graph, last->outputs[0], true)}};
+
+        for (uint32_t i = 0; i < n_inputs; i++)
+                desc.inputs[i] = seen(graph, inputs[i], i == SL_SEPARABLE_IMAGE || i == SL_SEPARABLE_RESIDUAL);
+        return backend && backend->supports(&desc);
+}
+
+static int join(struct sl_graph *graph, const struct block *block)
+{
+        uint32_t last = last_node(block), inputs[SL_SEPARABLE_INPUTS], n_inputs = list_inputs(graph, block, inputs);
+        struct sl_epilogue epilogue = graph->nodes[last].epilogue;
+        struct sl_attrs attrs;
+        int r = list_attrs(graph, block, &attrs);
+
+        if (r < 0 || !has_kernel(graph, block, inputs, n_inputs, &attrs))
+                return r;
+        r = sl_match_become(graph, last, SL_OP_SEPARABLE_CONV, inputs, n_inputs);
+        graph->nodes[last].attrs = attrs;
+        graph->nodes[last].epilogue = epilogue;
+        return r;
+}
+
+int sl_pass_join_separable(struct sl_graph *graph, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                struct block block = {.nodes = {[SL_SEPARABLE_DEPTHWISE] = i}};
+
+                if (!is_depthwise(graph, i))
+                        continue;
+                block.nodes[SL_SEPARABLE_EXPAND] = find_expand(graph, i);
+                block.nodes[SL_SEPARABLE_PROJECT] = find_project(graph, i);
+                if (bytes_between(graph, &block) < NEAR_BYTES)
+                        continue;
+                if (join(graph, &block) < 0)
+                        return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a block", graph->nodes[i].name);
+        }
+        return sl_pass_remove_dead(graph, error);
+}
