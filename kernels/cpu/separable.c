@@ -15,6 +15,7 @@
 #include "cpu/grouped.h"
 #include "cpu/isa.h"
 #include "cpu/operator.h"
+#include "cpu/shallow.h"
 #include "cpu/window_product.h"
 
 #include <string.h>
@@ -176,7 +177,7 @@ static void expand(const struct pass *pass, int64_t first, int64_t channels, int
         for (int64_t row = pass->made; row < end; row++) {
                 gemm.a = pass->x + row * p->width * p->channels;
                 gemm.c = ring + row % s->slots * s->row_floats;
-                sl_gemm_run(&gemm);
+                (sl_shallow_takes(p->depth) ? sl_shallow_run : sl_gemm_run)(&gemm);
         }
 }
 

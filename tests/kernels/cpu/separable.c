@@ -28,6 +28,7 @@ static const char *const blocks[] = {
         "SeparableConv 1x4x3x5 12x1x5x5 12 12x4x1x1 12 5x12x1x1 5 group=12 pads=4,3,2,4 activations=1,1",
         "SeparableConv 2x6x31x57 50x1x3x3 50 50x6x1x1 50 group=50 pads=1,1,1,1 activations=1,0 +swish",
         "SeparableConv 2x6x31x57 50x1x5x5 50 50x6x1x1 50 group=50 strides=2,2 pads=1,2,2,1 activations=2,0 +relu",
+        "SeparableConv 1x24x9x15 72x1x5x5 72 72x24x1x1 72 16x72x1x1 16 group=72 pads=2,2,2,2 activations=2,1 activation_beta=1,0",
         "SeparableConv 1x6x9x9 32x1x3x3 32 32x6x1x1 32 _ _ group=32 pads=1,1,1,1 +residual",
 };
 
