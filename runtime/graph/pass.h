@@ -12,7 +12,7 @@ struct sl_graph;
 /* id, name, what it does: also the order in which they run */
 #define SL_PASSES(X)                                                                                                               \
         X(FOLD_CONSTANTS, "fold-constants", fold_constants)    /* nodes whose inputs are all constant */                           \
-        X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, double Transpose */    \
+        X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, idle Transposes */     \
         X(FUSE_PAD, "fuse-pad", fuse_pad)                      /* Pad of zeros -> pads of the Conv behind it */                    \
         X(FUSE_GELU, "fuse-gelu", fuse_gelu)                   /* x / 2 * (1 + Erf(x / sqrt(2))) -> Gelu, and its approximation */ \
         X(FUSE_LAYER_NORM, "fuse-layer-norm", fuse_layer_norm) /* mean, variance, quotient, scale, shift -> LayerNormalization */  \

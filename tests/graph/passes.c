@@ -93,6 +93,23 @@ Test(passes, an_identity_between_input_and_output_stays)
         builder_free(b);
 }
 
+Test(passes, a_transpose_that_turns_nothing_goes)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 4, 2));
+        builder_attr_ints(b, builder_node(b, "Transpose", "x", "t"), "perm", DIMS(0, 1, 2));
+        builder_attr_ints(b, builder_node(b, "Transpose", "t", "u"), "perm", DIMS(0, 2, 1));
+        builder_node(b, "Relu", "u", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_identity, BATCH * 8, BATCH * 8);
+
+        cr_assert_eq(sl_pass_remove_dead(graph, NULL), 0);
+        cr_assert_eq(count_ops(graph, SL_OP_TRANSPOSE), 1u);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
 Test(passes, a_transpose_that_was_undone_does_not_hide_the_only_user)
 {
         struct builder *b = image_builder();

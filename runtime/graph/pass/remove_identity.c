@@ -1,23 +1,39 @@
 /*
- * Identity, Cast to the same type, and a Transpose that undoes the one before it. Whoever used the output uses the input. An
- * output of the graph keeps its name: then the producer of the input makes the output itself.
+ * Identity, Cast to the same type, a Transpose that leaves all axes where they are, and one that undoes the one before it. Whoever
+ * used the output uses the input. An output of the graph keeps its name: then the producer of the input makes the output itself.
  */
 #include "pass.h"
 
 #include "graph.h"
 
-static bool changes_nothing(const struct sl_graph *graph, const struct sl_node *node)
-{
-        if (node->op == SL_OP_IDENTITY)
-                return true;
-        return node->op == SL_OP_CAST &&
-               graph->values[node->inputs[0]].tensor.dtype == graph->values[node->outputs[0]].tensor.dtype;
-}
-
 /* Axis @i of the output is this axis of the input; without a list the order is reversed. */
 static int64_t source_axis(const struct sl_node *node, uint32_t i, uint32_t rank)
 {
         return sl_attrs_ints(&node->attrs, SL_ATTR_PERM, i, (int64_t)rank - 1 - i);
+}
+
+static bool turns_nothing(const struct sl_node *node, uint32_t rank)
+{
+        for (uint32_t i = 0; i < rank; i++)
+                if (source_axis(node, i, rank) != i)
+                        return false;
+        return true;
+}
+
+static bool changes_nothing(const struct sl_graph *graph, const struct sl_node *node)
+{
+        const struct sl_tensor *in = &graph->values[node->inputs[0]].tensor;
+
+        switch (node->op) {
+        case SL_OP_IDENTITY:
+                return true;
+        case SL_OP_CAST:
+                return in->dtype == graph->values[node->outputs[0]].tensor.dtype;
+        case SL_OP_TRANSPOSE:
+                return turns_nothing(node, in->shape.rank);
+        default:
+                return false;
+        }
 }
 
 static bool undoes(const struct sl_graph *graph, const struct sl_node *first, const struct sl_node *second)
