@@ -1,10 +1,8 @@
 /*
  * Plans that are derived from a plan of other sizes: what they share, and what becomes of them without it.
  */
-#include "backend.h"
 #include "base/error.h"
 #include "base_plan.h"
-#include "choice.h"
 #include "format.h"
 #include "lower.h"
 #include "lower_options.h"
@@ -41,7 +39,7 @@ static void build(struct network *net, int64_t size, bool other_weights)
         network_finish(net);
 }
 
-static int compile(int64_t size, bool other_weights, bool winograd, int base_fd)
+static int compile(int64_t size, bool other_weights, int base_fd)
 {
         struct sl_base_plan *base = NULL;
         struct sl_lower_options options;
@@ -53,7 +51,6 @@ static int compile(int64_t size, bool other_weights, bool winograd, int base_fd)
         build(&net, size, other_weights);
         sl_lower_options_init(&options);
         options.batch_max = 2;
-        options.winograd = winograd;
         if (base_fd >= 0)
                 cr_assert_eq(sl_base_plan_open(base_fd, &base, &error), 0, "%s", error.text);
         cr_assert_eq(sl_lowered_new_in(net.graph, &options, base, fd, &lowered, &error), 0, "%s", error.text);
@@ -71,9 +68,9 @@ struct pair {
 
 static struct pair pair_new(void)
 {
-        struct pair pair = {.base_fd = compile(12, false, false, -1)};
+        struct pair pair = {.base_fd = compile(12, false, -1)};
 
-        pair.fd = compile(8, false, false, pair.base_fd);
+        pair.fd = compile(8, false, pair.base_fd);
         cr_assert_eq(sl_plan_open(pair.base_fd, &pair.base, NULL), 0);
         return pair;
 }
@@ -119,7 +116,7 @@ Test(derived, it_computes_what_one_that_stands_alone_computes)
         static alignas(64) float derived[16 * 8 * 8], alone[16 * 8 * 8];
         struct pair pair = pair_new();
         struct sl_plan *plan, *other;
-        int fd = compile(8, false, false, -1);
+        int fd = compile(8, false, -1);
 
         cr_assert_eq(sl_plan_open_on(pair.fd, pair.base, &plan, NULL), 0);
         cr_assert_eq(sl_plan_open(fd, &other, NULL), 0);
@@ -153,7 +150,7 @@ Test(derived, without_its_base_it_is_refused)
         struct pair pair = pair_new();
         struct sl_plan *plan, *other;
         struct sl_error error = {""};
-        int other_fd = compile(12, true, false, -1);
+        int other_fd = compile(12, true, -1);
 
         cr_assert_eq(sl_plan_open(pair.fd, &plan, &error), -ESTALE);
         cr_expect_not_null(strstr(error.text, "derived from plan"), "%s", error.text);
@@ -181,7 +178,7 @@ Test(derived, it_is_nobodys_base)
 Test(derived, a_plan_that_stands_alone_takes_nothing_from_a_base)
 {
         struct pair pair = pair_new();
-        int fd = compile(8, false, false, -1);
+        int fd = compile(8, false, -1);
         struct sl_plan *plan;
 
         cr_assert_eq(sl_plan_open_on(fd, pair.base, &plan, NULL), 0);
@@ -194,7 +191,7 @@ Test(derived, a_plan_that_stands_alone_takes_nothing_from_a_base)
 Test(derived, other_weights_are_its_own)
 {
         static alignas(64) float derived[16 * 8 * 8], alone[16 * 8 * 8];
-        int base_fd = compile(12, false, false, -1), fd = compile(8, true, false, base_fd), alone_fd = compile(8, true, false, -1);
+        int base_fd = compile(12, false, -1), fd = compile(8, true, base_fd), alone_fd = compile(8, true, -1);
         struct sl_plan *base, *plan, *other;
 
         cr_assert_eq(sl_plan_open(base_fd, &base, NULL), 0);
@@ -207,44 +204,6 @@ Test(derived, other_weights_are_its_own)
         sl_plan_free(plan);
         sl_plan_free(other);
         sl_plan_free(base);
-        close(fd);
-        close(base_fd);
-        close(alone_fd);
-}
-
-static const char *algorithm_of(const struct sl_plan *plan, const char *name, const struct sl_choice **ret_choice)
-{
-        struct sl_step_info info;
-
-        for (uint64_t i = 0; i < sl_plan_steps(plan, 1); i++) {
-                cr_assert_eq(sl_plan_step_info(plan, 1, i, &info), 0);
-                *ret_choice = info.choice;
-                if (!strcmp(info.name, name))
-                        return info.algorithm;
-        }
-        cr_assert_fail("no step \"%s\"", name);
-        return NULL;
-}
-
-Test(derived, the_algorithms_of_the_base_are_preferred)
-{
-        int base_fd = compile(12, false, false, -1), fd = compile(8, false, true, base_fd), alone_fd = compile(8, false, true, -1);
-        const struct sl_choice *choice;
-        struct sl_plan *base, *plan, *alone;
-        const char *theirs, *ours;
-
-        cr_assert_eq(sl_plan_open(base_fd, &base, NULL), 0);
-        cr_assert_eq(sl_plan_open_on(fd, base, &plan, NULL), 0);
-        cr_assert_eq(sl_plan_open(alone_fd, &alone, NULL), 0);
-        theirs = algorithm_of(base, "node-0", &choice);
-        ours = algorithm_of(alone, "node-0", &choice);
-        if (!strcmp(theirs, ours))
-                cr_skip("one algorithm, \"%s\", is the first here whether others are ruled out or not", ours);
-        cr_assert_str_eq(algorithm_of(plan, "node-0", &choice), theirs);
-        cr_assert_eq(choice->reason, SL_CHOICE_BASE);
-        sl_plan_free(base);
-        sl_plan_free(plan);
-        sl_plan_free(alone);
         close(fd);
         close(base_fd);
         close(alone_fd);
@@ -333,7 +292,7 @@ Test(derived, a_forged_identity_reaches_no_byte_outside_the_base)
 {
         struct pair pair = pair_new();
         struct file file = file_read(pair.fd);
-        int other_fd = compile(4, true, false, -1);
+        int other_fd = compile(4, true, -1);
         struct sl_plan *other;
 
         cr_assert_eq(sl_plan_open(other_fd, &other, NULL), 0);

@@ -3,6 +3,7 @@
  */
 #include "backend.h"
 #include "base/clock.h"
+#include "base_plan.h"
 #include "graph.h"
 #include "lower.h"
 #include "network.h"
@@ -14,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define N_PROGRAMS 3
 #define N_NODES    2
@@ -195,6 +197,61 @@ Test(tune, approximate_algorithms_can_be_ruled_out)
         expect(SL_ALGORITHM_DIRECT, SL_CHOICE_RULED_OUT);
         options.tune = SL_TUNE_QUICK;
         expect(SL_ALGORITHM_DIRECT, SL_CHOICE_RULED_OUT);
+}
+
+/* A base plan of the same node by @algorithm. */
+static struct sl_base_plan *base_by(uint32_t algorithm)
+{
+        struct sl_base_plan *base;
+        struct network other;
+        uint32_t x;
+        int fd;
+
+        network_init(&other);
+        x = network_input(&other, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 4, 5, 5));
+        network_output(&other, network_conv(&other, x, 4, 20, 3, 1, 1));
+        strcpy(other.graph->nodes[0].name, "conv");
+        cr_assert_eq(sl_attrs_set_int(&other.graph->nodes[0].attrs, SL_ATTR_ALGORITHM, algorithm), 0);
+        network_finish(&other);
+        fd = network_plan_fd(&other, "ref", 1);
+        cr_assert_eq(sl_base_plan_open(fd, &base, NULL), 0);
+        close(fd);
+        network_deinit(&other);
+        for (uint32_t p = 0; p < N_PROGRAMS; p++)
+                strcpy(programs[p].placement->graph->nodes[0].name, "conv");
+        return base;
+}
+
+Test(tune, the_algorithm_of_the_base_goes_before_the_guess_and_is_not_timed)
+{
+        struct sl_base_plan *base = base_by(SL_ALGORITHM_DIRECT);
+
+        tuning.base = base;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_BASE);
+        options.tune = SL_TUNE_QUICK;
+        exact_slow_by_ns = 20 * SL_NS_PER_MS;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_BASE);
+        cr_expect_eq(choices[0].n_timed, 0);
+        sl_base_plan_free(base);
+}
+
+Test(tune, an_algorithm_of_the_base_that_is_not_supported_here_is_left)
+{
+        struct sl_base_plan *base = base_by(SL_ALGORITHM_BLOCKED);
+
+        tuning.base = base;
+        expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
+        sl_base_plan_free(base);
+}
+
+Test(tune, an_algorithm_of_the_base_that_is_too_inexact_here_is_left)
+{
+        struct sl_base_plan *base = base_by(SL_ALGORITHM_WINOGRAD_4);
+
+        tuning.base = base;
+        wrong_by = 1e-2;
+        expect(SL_ALGORITHM_DIRECT, SL_CHOICE_INEXACT);
+        sl_base_plan_free(base);
 }
 
 Test(tune, quick_takes_the_faster_whatever_the_guess)
