@@ -142,7 +142,7 @@ static const struct sl_setting settings[] = {
         NUMBER(threads.spin_us, spin_us, 0, 1000000),
         NUMBER(grace_seconds, grace_seconds, 0, 3600),
         NUMBER(compile.jobs, compile_jobs, 1, 64),
-        BYTES(compile.memory_bytes, compile_memory_bytes, 64 * MIB, TIB),
+        BYTES(compile.memory_bytes, compile_memory_bytes, 16 * MIB, TIB),
         NUMBER(compile.seconds, compile_seconds, 1, 86400),
         BYTES(cache.bytes, cache_bytes, 0, 1024 * TIB),
         CHOICE(wait, wait, waits, 3),

@@ -165,7 +165,7 @@ Test(surroundings, a_compiler_without_memory_costs_one_line, .timeout = 120)
         if (WORLD_SLOW)
                 cr_skip_test("sanitizers take the whole address space: the compiler's is not limited then");
         world_init(&world);
-        world_configure(&world, "models: [densenet]\ncompile: {memory_bytes: 64 MiB}\n");
+        world_configure(&world, "models: [densenet]\ncompile: {memory_bytes: 32 MiB}\n");
         world_start(&world);
         cr_expect_eq(world_count_log(&world, "event=model-failed model=densenet"), 1, "%s", world_log(&world));
         world_stop(&world);
