@@ -5,7 +5,7 @@
 #include "compile.h"
 #include "cores.h"
 #include "plan_cache.h"
-#include "plan_search.h"
+#include "plan_fetch.h"
 #include "stats.h"
 #include "worker.h"
 
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
 #define LOG_DEBUG   3
@@ -20,7 +21,8 @@
 struct sl_load {
         struct sl_load_options options;
         enum sl_load_state state;
-        struct sl_plan_search *search;      /* while SEARCHING */
+        struct sl_plan_fetch *fetch;        /* while SEARCHING, and OPENING */
+        int plan_fd;                        /* while OPENING: of what has been compiled; else -1 */
         struct sl_compilation *compilation; /* while COMPILING */
         struct sl_model *model;
         struct sl_lower_options lowering;
@@ -81,8 +83,8 @@ static void end_search(struct sl_load *load)
 {
         struct sl_plan_found found;
 
-        sl_plan_search_take(load->search, &found);
-        load->search = sl_plan_search_free(load->search);
+        sl_plan_fetch_take(load->fetch, &found);
+        load->fetch = sl_plan_fetch_free(load->fetch);
         if (found.error.text[0])
                 say(load, LOG_WARNING, "cache-ignored", found.error.text);
         sl_plan_free(load->options.base);
@@ -204,21 +206,21 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
         return sl_compile_start(&options, &load->compilation, error);
 }
 
-static int start_search(struct sl_load *load, struct sl_error *error)
+static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl_error *error)
 {
-        struct sl_plan_search_options options = {
+        struct sl_plan_fetch_options options = {
                 .cache = load->options.runtime->cache,
                 .path = load->path,
                 .compile_program = load->options.runtime->compile_program,
                 .lowering = &load->lowering,
                 .sized = load->options.sized,
                 .base = load->options.base,
+                .plan_fd = load->plan_fd,
         };
-        int r;
+        int r = sl_plan_fetch_new(&options, &load->fetch);
 
-        load->state = SL_LOAD_SEARCHING;
-        r = sl_plan_search_new(&options, &load->search);
-        return r < 0 ? sl_error_set(error, -r, "its plan cannot be looked for: %s", strerror(-r)) : 0;
+        load->state = state;
+        return r < 0 ? sl_error_set(error, -r, "its plan cannot be fetched: %s", strerror(-r)) : 0;
 }
 
 static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)
@@ -229,6 +231,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
                 return NULL;
         load->options = *options;
         load->options.base = sl_plan_hold(options->base);
+        load->plan_fd = -1;
         load->lowering = spec->lowering;
         load->workers = spec->workers;
         load->warmup = spec->warmup;
@@ -244,7 +247,7 @@ static int begin(struct sl_load *load, struct sl_error *error)
                 load->model->plan = sl_plan_hold(load->options.base);
                 return start(load, error);
         }
-        return load->options.runtime->cache ? start_search(load, error) : start_compilation(load, error);
+        return load->options.runtime->cache ? start_fetch(load, SL_LOAD_SEARCHING, error) : start_compilation(load, error);
 }
 
 int sl_load_new(
@@ -268,7 +271,8 @@ struct sl_load *sl_load_free(struct sl_load *load)
 {
         if (!load)
                 return NULL;
-        sl_plan_search_free(load->search);
+        sl_plan_fetch_free(load->fetch);
+        sl_cleanup_fd(&load->plan_fd);
         sl_compile_cancel(load->compilation);
         sl_plan_free(load->options.base);
         free(load->path);
@@ -279,36 +283,49 @@ struct sl_load *sl_load_free(struct sl_load *load)
 
 int sl_load_fd(const struct sl_load *load)
 {
-        if (load->search)
-                return sl_plan_search_fd(load->search);
+        if (load->fetch)
+                return sl_plan_fetch_fd(load->fetch);
         return load->compilation ? sl_compile_fd(load->compilation) : -1;
 }
 
 static int end_compilation(struct sl_load *load, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = sl_compile_finish(sl_take(load->compilation), &fd, error);
+        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, error);
 
-        if (r == 0)
-                r = sl_plan_open_on(fd, load->options.base, &load->model->plan, error);
-        if (r == 0)
-                keep_in_cache(load, fd);
-        return r;
+        return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, error);
 }
 
-/* Searching is followed by compiling, unless there is a plan: then by starting what runs it. */
+static int end_opening(struct sl_load *load, struct sl_error *error)
+{
+        struct sl_plan_found found;
+
+        sl_plan_fetch_take(load->fetch, &found);
+        load->fetch = sl_plan_fetch_free(load->fetch);
+        sl_plan_free(found.base);
+        load->model->plan = found.plan;
+        if (found.status < 0) {
+                *error = found.error;
+                return found.status;
+        }
+        keep_in_cache(load, load->plan_fd);
+        close(sl_take_fd(&load->plan_fd));
+        return start(load, error);
+}
+
+/* As far as the start of the workers. */
 static int advance_plan(struct sl_load *load, struct sl_error *error)
 {
-        int r = 0;
-
-        if (load->state == SL_LOAD_SEARCHING) {
+        switch (load->state) {
+        case SL_LOAD_SEARCHING:
                 end_search(load);
-                if (!load->model->plan)
-                        return start_compilation(load, error);
-        } else {
-                r = end_compilation(load, error);
+                return load->model->plan ? start(load, error) : start_compilation(load, error);
+        case SL_LOAD_COMPILING:
+                return end_compilation(load, error);
+        case SL_LOAD_OPENING:
+                return end_opening(load, error);
+        default:
+                return 0;
         }
-        return r < 0 ? r : start(load, error);
 }
 
 /* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
@@ -331,10 +348,8 @@ static int hear_workers(struct sl_load *load, struct sl_error *error)
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 {
-        int r = 0;
+        int r = advance_plan(load, error);
 
-        if (load->state == SL_LOAD_SEARCHING || load->state == SL_LOAD_COMPILING)
-                r = advance_plan(load, error);
         if (load->state == SL_LOAD_STARTING && r == 0)
                 r = hear_workers(load, error);
         if (r < 0)

@@ -1,11 +1,11 @@
 /*
- * Loading one model: the plan looked for in the cache (plan_search.h), else compiled in a child, mapped, workers started, each of
+ * Loading one model: the plan looked for in the cache, else compiled in a child and opened (plan_fetch.h), workers started, each of
  * them "ready". Nothing here waits; the control thread calls sl_load_advance() when the fd at hand or its own bell says that
  * something happened.
  *
- *     SEARCHING --no plan--> COMPILING --plan file--> STARTING --every worker ready--> READY
- *         |                      |                        |  "not enough memory", or no plan
- *         +--plan--> STARTING    +------------------------+--> FAILED
+ *     SEARCHING --no plan--> COMPILING --plan file--> OPENING --plan--> STARTING --every worker ready--> READY
+ *         |                      |                       |                 |  "not enough memory", or no plan
+ *         +--plan--> STARTING    +-----------------------+-----------------+--> FAILED
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct sl_accumulator;
 struct sl_stats;
 struct sl_load;
 
-enum sl_load_state { SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
+enum sl_load_state { SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_OPENING, SL_LOAD_STARTING, SL_LOAD_READY, SL_LOAD_FAILED };
 
 struct sl_load_options {
         const struct sl_runtime_options *runtime;
@@ -38,7 +38,7 @@ int sl_load_new(
 /* Ends whatever is under way and frees; a model that was not taken goes with it. NULL is fine. Returns NULL. */
 struct sl_load *sl_load_free(struct sl_load *load);
 
-/* While SEARCHING, and another one while COMPILING: readable when there is something to advance. -1 in other states. */
+/* Another one in each of SEARCHING, COMPILING and OPENING: readable when there is something to advance. -1 in other states. */
 int sl_load_fd(const struct sl_load *load);
 
 /* Goes as far as it can without waiting. The text says why it FAILED. */

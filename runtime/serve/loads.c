@@ -156,6 +156,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
         switch (sl_load_advance(entry->load, &error)) {
         case SL_LOAD_SEARCHING:
         case SL_LOAD_COMPILING:
+        case SL_LOAD_OPENING:
                 result = watch(r, entry, &error);
                 if (result == 0)
                         return;

@@ -1,0 +1,125 @@
+#include "plan_fetch.h"
+
+#include "base/cleanup.h"
+#include "plan.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct sl_plan_fetch {
+        struct sl_plan_fetch_options options;
+        struct sl_lower_options lowering;
+        char *path;
+        int fd;
+        pthread_t thread;
+        bool runs; /* the thread has to be joined */
+        struct sl_plan_found found;
+};
+
+/* No base is loaded: the cache may know which one it was. The plan that is looked for may be that one itself. */
+static void find_base(struct sl_plan_fetch *fetch)
+{
+        struct sl_plan_found *found = &fetch->found;
+        bool own;
+
+        if (!fetch->options.sized || found->base ||
+                sl_plan_cache_find_base(fetch->options.cache, &found->key, &found->base, &own, &found->error) < 0 || !own)
+                return;
+        found->plan = sl_take(found->base);
+}
+
+static void search_cache(struct sl_plan_fetch *fetch)
+{
+        struct sl_plan_cache *cache = fetch->options.cache;
+        struct sl_plan_found *found = &fetch->found;
+
+        if (sl_plan_cache_key(cache, fetch->path, fetch->options.compile_program, &fetch->lowering, &found->key, &found->error) < 0)
+                return;
+        found->keyed = true;
+        find_base(fetch);
+        if (found->plan)
+                return;
+        sl_plan_cache_key_on(&found->key, found->base);
+        (void)sl_plan_cache_find(cache, &found->key, found->base, &found->plan, &found->error); /* The text is enough. */
+}
+
+static void *run(void *context)
+{
+        struct sl_plan_fetch *fetch = context;
+        struct sl_plan_found *found = &fetch->found;
+
+        if (fetch->options.plan_fd >= 0)
+                found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
+        else
+                search_cache(fetch);
+        (void)eventfd_write(fetch->fd, 1);
+        return NULL;
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_thread(struct sl_plan_fetch *fetch)
+{
+        sigset_t all, before;
+        int r;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&fetch->thread, NULL, run, fetch);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        fetch->runs = r == 0;
+        return -r;
+}
+
+int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_plan_fetch **ret_fetch)
+{
+        struct sl_plan_fetch *fetch = calloc(1, sizeof(*fetch));
+        int r;
+
+        if (!fetch)
+                return -ENOMEM;
+        fetch->options = *options;
+        fetch->lowering = *options->lowering;
+        fetch->found.base = sl_plan_hold(options->base);
+        fetch->path = strdup(options->path);
+        fetch->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        r = !fetch->path ? -ENOMEM : fetch->fd < 0 ? -errno : start_thread(fetch);
+        if (r < 0) {
+                sl_plan_fetch_free(fetch);
+                return r;
+        }
+        *ret_fetch = fetch;
+        return 0;
+}
+
+struct sl_plan_fetch *sl_plan_fetch_free(struct sl_plan_fetch *fetch)
+{
+        if (!fetch)
+                return NULL;
+        if (fetch->runs)
+                pthread_join(fetch->thread, NULL);
+        sl_cleanup_fd(&fetch->fd);
+        sl_plan_free(fetch->found.plan);
+        sl_plan_free(fetch->found.base);
+        free(fetch->path);
+        free(fetch);
+        return NULL;
+}
+
+int sl_plan_fetch_fd(const struct sl_plan_fetch *fetch)
+{
+        return fetch->fd;
+}
+
+void sl_plan_fetch_take(struct sl_plan_fetch *fetch, struct sl_plan_found *ret_found)
+{
+        if (fetch->runs)
+                pthread_join(fetch->thread, NULL);
+        fetch->runs = false;
+        *ret_found = fetch->found;
+        fetch->found.plan = fetch->found.base = NULL;
+}
