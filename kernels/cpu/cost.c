@@ -84,7 +84,7 @@ static double library_store(const struct sl_node_desc *node)
 {
         bool grouped = node->op == SL_OP_CONV && sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) > 1;
 
-        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.4;
+        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.8;
 }
 
 /* It has no code from one layout to the other: the input is turned in scratch before. */

@@ -14,7 +14,7 @@
 #define SL_COST_FAR    30e9   /* bytes a second, of what lies in the third-level cache */
 #define SL_COST_NEAR   100e9  /* bytes a second, of what lies in the second-level cache */
 #define SL_COST_LAUNCH 1e-6   /* seconds of a call of the library */
-#define SL_COST_STORE  0.2e-9 /* seconds for each element of a product in the own loops: its sums leave the registers */
+#define SL_COST_STORE  0.1e-9 /* seconds for each element of a product in the own loops: its sums leave the registers */
 
 static inline double sl_cost_longer(double a, double b)
 {
