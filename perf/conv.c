@@ -40,6 +40,7 @@ static const struct shape shapes[] = {
         {"resnet", 3, 64, 224, 7, 2, 1},
         {"mobilenet", 3, 32, 224, 3, 2, 1},
         {"resnet", 128, 128, 56, 3, 2, 1},
+        {"resnet", 256, 256, 28, 3, 2, 1},
         {"resnet", 64, 256, 56, 1, 1, 1},
         {"resnet", 256, 64, 56, 1, 1, 1},
         {"resnet", 1024, 256, 14, 1, 1, 1},

@@ -10,13 +10,17 @@
 #include <math.h>
 
 /* False: no such window. Tiles of @outputs pixels where there is a choice. */
-static bool choose_side(int64_t taps, int64_t outputs, struct sl_winograd_side *ret_side)
+static bool choose_side(int64_t taps, int64_t stride, int64_t outputs, struct sl_winograd_side *ret_side)
 {
-        if (taps != 1 && taps != 3 && taps != 5 && taps != 7)
+        if ((taps != 1 && taps != 3 && taps != 5 && taps != 7) || (stride != 1 && (stride != 2 || taps != 3)))
                 return false;
-        ret_side->taps = taps;
-        ret_side->outputs = taps == 1 ? 1 : taps == 3 ? outputs : 2;
-        ret_side->positions = taps + ret_side->outputs - 1;
+        *ret_side = (struct sl_winograd_side){.taps = taps,
+                .stride = stride,
+                .outputs = taps == 1                  ? 1
+                           : taps == 3 && stride == 1 ? outputs
+                                                      : 2};
+        ret_side->positions = stride == 2 ? 5 : taps + ret_side->outputs - 1;
+        ret_side->weights = stride == 2 ? 4 : ret_side->positions;
         return true;
 }
 
@@ -25,31 +29,39 @@ static bool is_window(const struct sl_winograd *w, int64_t outputs)
 {
         int64_t down = w->down.taps, across = w->across.taps;
 
+        if (w->down.stride == 2 || w->across.stride == 2)
+                return outputs == 2 && w->down.stride == w->across.stride;
         if (down == across)
                 return down == 3 || (down == 5 && outputs == 4);
         return outputs == 4 && ((down == 1 && across != 5) || (across == 1 && down != 5));
 }
 
-/* A window that these tiles fit: dense, stride 1. */
+static bool read_sides(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
+{
+        struct sl_window window;
+
+        if (sl_window_read(node, &window, NULL) || window.dilation[0] != 1 || window.dilation[1] != 1)
+                return false;
+        if (!choose_side(window.kernel[0], window.stride[0], outputs, &w->down) ||
+                !choose_side(window.kernel[1], window.stride[1], outputs, &w->across))
+                return false;
+        w->pad_top = window.pad_begin[0];
+        w->pad_left = window.pad_begin[1];
+        w->positions = w->down.positions * w->across.positions;
+        w->weights = w->down.weights * w->across.weights;
+        return is_window(w, outputs) && w->pad_top < w->down.taps && w->pad_left < w->across.taps;
+}
+
+/* A window that these tiles fit, dense. */
 static bool read_window(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_describe_input(node, 1);
-        struct sl_window window;
 
         if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
                 return false;
         if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != 1)
                 return false;
-        if (sl_window_read(node, &window, NULL))
-                return false;
-        for (uint32_t i = 0; i < 2; i++)
-                if (window.stride[i] != 1 || window.dilation[i] != 1)
-                        return false;
-        if (!choose_side(window.kernel[0], outputs, &w->down) || !choose_side(window.kernel[1], outputs, &w->across))
-                return false;
-        w->pad_top = window.pad_begin[0];
-        w->pad_left = window.pad_begin[1];
-        return is_window(w, outputs) && w->pad_top < w->down.taps && w->pad_left < w->across.taps;
+        return read_sides(node, outputs, w);
 }
 
 /* Bytes that a block of that many tiles takes: transformed, and the sums of one step. */
@@ -65,7 +77,7 @@ static double block_bytes(const struct sl_winograd *w, int64_t tiles)
 static int64_t choose_block(const struct sl_winograd *w)
 {
         double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
-        double weights = (double)(w->positions * w->channels * w->filters) * sizeof(float);
+        double weights = (double)(w->weights * w->channels * w->filters) * sizeof(float);
         double steps = (double)((w->filters + w->step_filters - 1) / w->step_filters);
         int64_t best = w->tiles;
 
@@ -96,7 +108,6 @@ static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, 
 
         if (!sl_cpu_has_avx512() || !read_window(node, outputs, w) || !sl_finish_plan(node, &w->finish))
                 return false;
-        w->positions = w->down.positions * w->across.positions;
         w->batch = x[0];
         w->channels = x[1];
         w->height = x[2];
@@ -113,7 +124,7 @@ static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, 
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
         w->sums_offset = w->positions * w->position_floats;
-        w->streams = w->positions * w->channels * w->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        w->streams = w->weights * w->channels * w->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         w->has_bias = sl_describe_input(node, 2) != NULL;
         w->residual = w->finish.has_residual ? node->n_inputs - 1 : 0;
         sizes->scratch_bytes = (size_t)((w->sums_offset + w->positions * w->sum_floats) * (int64_t)sizeof(float));
@@ -133,12 +144,14 @@ static bool plan_4(const struct sl_node_desc *node, void *state, struct sl_cpu_s
 static void form(const struct sl_node_desc *node, int64_t outputs, struct sl_packed *ret_packed)
 {
         const int64_t *f = node->inputs[1].shape.dims;
-        struct sl_winograd_side down = {0}, across = {0};
+        struct sl_winograd w = {0};
 
-        choose_side(f[2], outputs, &down);
-        choose_side(f[3], outputs, &across);
-        sl_cpu_form(ret_packed, outputs == 2 ? "winograd 2x2" : "winograd 4x4", f,
-                down.positions * across.positions * sl_gemm_packed_floats(f[1], f[0]));
+        read_sides(node, outputs, &w);
+        sl_cpu_form(ret_packed,
+                w.down.stride == 2 ? "winograd stride 2"
+                : outputs == 2     ? "winograd 2x2"
+                                   : "winograd 4x4",
+                f, w.weights * sl_gemm_packed_floats(f[1], f[0]));
 }
 
 static bool form_2(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
@@ -155,8 +168,8 @@ static bool form_4(const struct sl_node_desc *node, uint32_t index, struct sl_pa
         return index == 1;
 }
 
-/* Rows of the transform of a filter: the powers of each point over its distances to the others; the last is infinity. */
-static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
+/* The powers of each point over its distances to the others; the last is infinity. */
+static void fill_rows(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
 {
         static const double points_4[] = {0, 1, -1}, points_6[] = {0, 0.625, -0.625, 1.5, -1.5},
                             points_8[] = {0, 0.5, -0.5, 1, -1, 2, -2};
@@ -173,6 +186,18 @@ static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[S
         }
         for (int64_t k = 0; k < side->taps; k++)
                 ret_rows[n][k] = k == side->taps - 1;
+}
+
+/* Rows of the transform of a filter. */
+static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
+{
+        static const double strided[4][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}};
+
+        if (side->stride == 1)
+                fill_rows(side, ret_rows);
+        for (int i = 0; i < 4 && side->stride == 2; i++)
+                for (int k = 0; k < 3; k++)
+                        ret_rows[i][k] = strided[i][k];
 }
 
 /* The transforms of the two axes of a filter. */
@@ -210,27 +235,29 @@ SL_CPU_CLONES static void transform_filters(
         double half[FILTER_LINES_MAX][SL_GEMM_PANEL], sums[SL_GEMM_PANEL];
         int64_t across = t->across.taps;
 
-        for (int64_t i = 0; i < t->down.positions; i++)
+        for (int64_t i = 0; i < t->down.weights; i++)
                 for (int64_t b = 0; b < across; b++)
                         mix(taps + b, across, t->rows[i], t->down.taps, half[i * across + b]);
-        for (int64_t i = 0; i < t->down.positions; i++)
-                for (int64_t j = 0; j < t->across.positions; j++, to += stride) {
+        for (int64_t i = 0; i < t->down.weights; i++)
+                for (int64_t j = 0; j < t->across.weights; j++, to += stride) {
                         mix(half + i * across, 1, t->columns[j], across, sums);
                         for (int64_t k = 0; k < width; k++)
                                 to[k] = (float)sums[k];
                 }
 }
 
-/* [filter][channel][tap] to [panel][position][channel][filter of the panel]. */
+/* [filter][channel][tap] to [panel][matrix][channel][filter of the panel]. */
 static int repack(const struct sl_node_desc *node, int64_t outputs, const float *plain, float *to)
 {
         const int64_t *f = node->inputs[1].shape.dims;
         int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
         double gathered[FILTER_TAPS_MAX][SL_GEMM_PANEL];
         struct filter_transform t = {0};
+        struct sl_winograd w = {0};
 
-        choose_side(f[2], outputs, &t.down);
-        choose_side(f[3], outputs, &t.across);
+        read_sides(node, outputs, &w);
+        t.down = w.down;
+        t.across = w.across;
         filter_matrix(&t.down, t.rows);
         filter_matrix(&t.across, t.columns);
         for (int64_t first = 0; first < filters; first += SL_GEMM_PANEL) {
@@ -241,7 +268,7 @@ static int repack(const struct sl_node_desc *node, int64_t outputs, const float 
                         gather_taps(plain + (first * channels + c) * taps, channels * taps, own, taps, gathered);
                         transform_filters(&t, gathered, width, to + c * width, channels * width);
                 }
-                to += t.down.positions * t.across.positions * channels * width;
+                to += w.weights * channels * width;
         }
         return 0;
 }
@@ -272,10 +299,13 @@ static double seconds(const void *state)
         const struct sl_winograd *w = state;
         double positions = (double)w->positions, tiles = (double)w->tiles;
         double blocks = (double)((w->tiles + w->block_tiles - 1) / w->block_tiles);
-        double weights = positions * (double)w->channels * (double)w->filters;
+        double elements = (double)w->channels * (double)w->filters;
         double values = positions * tiles * (double)(w->channels + w->filters);
-        double products = 2 * weights * tiles / SL_COST_FLOPS / (w->positions == 36 ? 0.7 : 0.8);
-        double waiting = 4 * weights * blocks / SL_COST_BYTES, longer = sl_cost_longer(products, waiting);
+        double products = 2 * positions * elements * tiles / SL_COST_FLOPS /
+                          (w->positions == 36           ? 0.7
+                                  : w->down.stride == 2 ? 0.95
+                                                        : 0.8);
+        double waiting = 4 * (double)w->weights * elements * blocks / SL_COST_BYTES, longer = sl_cost_longer(products, waiting);
 
         return sl_cost_activation(w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
                longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / SL_COST_NEAR * 2;

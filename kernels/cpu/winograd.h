@@ -1,5 +1,5 @@
 /*
- * Convolutions with stride 1 by Winograd's minimal filtering: an image is cut into tiles that overlap by a pixel less than the
+ * Convolutions by Winograd's minimal filtering: an image is cut into tiles that overlap by a pixel less than the
  * window has, tiles and filters are transformed, multiplied position by position (for F(4x4, 3x3) 36 products of matrices instead
  * of one with nine times the depth), and transformed back. Along each axis the window has
  *
@@ -7,8 +7,9 @@
  *     3 taps: 2 pixels of the output from 4 positions, or 4 from 6
  *     5 taps: 2 from 6
  *     7 taps: 2 from 8
+ *     3 taps with stride 2: 2 from 5, three for the outer taps on pixels 0, 2 and 4, two for the middle one on pixels 1 and 3
  *
- * so that a window is 3x3, 5x5, or a line of 3 or 7.
+ * so that a window is 3x3 with stride 1 or 2, 5x5, or a line of 3 or 7.
  *
  *     input --transform--> tiles [position][tile][channel] --product with weights [panel][position][channel][32]-->
  *     sums [position][tile][filter of the panels] --transform back, bias, residual, activation--> output
@@ -28,14 +29,15 @@
 #define SL_WINOGRAD_SIDE_MAX 8 /* positions */
 #define SL_WINOGRAD_TAPS_MAX 7
 
-/* One axis of a tile: what the window has, what comes out and what is multiplied; positions = taps + outputs - 1. */
+/* One axis of a tile: what the window has, what comes out and what is multiplied. Two positions of stride 2 share their weights. */
 struct sl_winograd_side {
-        int64_t taps, outputs, positions;
+        int64_t taps, stride, outputs, positions, weights;
 };
 
 struct sl_winograd {
         struct sl_winograd_side down, across;
         int64_t positions;                      /* of a tile */
+        int64_t weights;                        /* matrices of them */
         int64_t batch, height, width, channels; /* of the input */
         int64_t out_height, out_width, filters;
         int64_t pad_top, pad_left;

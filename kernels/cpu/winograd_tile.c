@@ -15,7 +15,7 @@
 
 /* A tile as the compiler sees it: positions and outputs, down and across. */
 struct shape {
-        int down, across, out_down, out_across;
+        int down, across, out_down, out_across, stride;
 };
 
 /* Rows or columns of a tile: of each, how far it lies from the first of the image, and whether it lies inside. */
@@ -84,6 +84,13 @@ INLINE void transform_line(int positions, const __m512 d[SL_WINOGRAD_SIDE_MAX], 
                 t[2] = _mm512_sub_ps(d[2], d[1]);
                 t[3] = _mm512_sub_ps(d[3], d[1]);
                 break;
+        case 5:
+                t[0] = _mm512_sub_ps(d[0], d[2]);
+                t[1] = d[2];
+                t[2] = _mm512_sub_ps(d[4], d[2]);
+                t[3] = d[1];
+                t[4] = d[3];
+                break;
         case 6:
                 transform_six(d, t);
                 break;
@@ -126,6 +133,10 @@ INLINE void restore_line(int positions, int outputs, const __m512 m[SL_WINOGRAD_
         case 4:
                 y[0] = _mm512_add_ps(m[0], _mm512_add_ps(m[1], m[2]));
                 y[1] = _mm512_add_ps(_mm512_sub_ps(m[1], m[2]), m[3]);
+                break;
+        case 5:
+                y[0] = _mm512_add_ps(_mm512_add_ps(m[0], m[1]), m[3]);
+                y[1] = _mm512_add_ps(_mm512_add_ps(m[1], m[2]), m[4]);
                 break;
         case 6:
                 restore_six(outputs, m, y);
@@ -181,7 +192,7 @@ INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const fl
 {
         struct place place = find_place(w, tile);
         const float *image = x + place.sample * w->height * w->width * w->channels;
-        int64_t top = place.row - w->pad_top, left = place.column - w->pad_left;
+        int64_t top = place.row * s.stride - w->pad_top, left = place.column * s.stride - w->pad_left;
         bool whole = top >= 0 && left >= 0 && top + s.down <= w->height && left + s.across <= w->width;
         struct span rows, columns;
 
@@ -254,6 +265,18 @@ INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const floa
                         columns < s.out_across ? columns : s.out_across, t->filters);
 }
 
+/* Which of the matrices of weights a position is multiplied with: with stride 2, the last of a line with that of the one before. */
+INLINE int weights_of(struct shape s, int position)
+{
+        int i = position / s.across, j = position % s.across;
+
+        if (s.stride == 1)
+                return position;
+        if (i == s.down)
+                return (s.down - 1) * (s.across - 1);
+        return (i < s.down - 1 ? i : i - 1) * (s.across - 1) + (j < s.across - 1 ? j : j - 1);
+}
+
 /* All positions of a block under some panels of filters, and the way back. */
 INLINE void run_step(const struct sl_winograd *w, struct shape s, float *tiles, const float *weights, const struct target *t,
         int64_t first_tile, int64_t n_tiles)
@@ -267,12 +290,12 @@ INLINE void run_step(const struct sl_winograd *w, struct shape s, float *tiles, 
                 .a_stride = w->channel_floats,
                 .c_stride = w->step_filters,
                 .streams = w->streams,
-                .panel_stride = positions * w->channels * SL_GEMM_PANEL};
+                .panel_stride = w->weights * w->channels * SL_GEMM_PANEL};
 
         for (int position = 0; position < positions; position++) {
                 gemm.a = tiles + position * w->position_floats;
-                gemm.b = weights + position * sl_gemm_packed_floats(w->channels, first_panel);
-                gemm.next = weights + (position + 1) * sl_gemm_packed_floats(w->channels, first_panel);
+                gemm.b = weights + weights_of(s, position) * sl_gemm_packed_floats(w->channels, first_panel);
+                gemm.next = weights + weights_of(s, position + 1) * sl_gemm_packed_floats(w->channels, first_panel);
                 gemm.c = sums + position * w->sum_floats;
                 sl_gemm_run(&gemm);
         }
@@ -308,7 +331,7 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
                                 .filters = step};
 
                         run_step(w, s, tiles, weights, &t, first, n);
-                        weights += w->positions * sl_gemm_packed_floats(w->channels, t.filters);
+                        weights += w->weights * sl_gemm_packed_floats(w->channels, t.filters);
                 }
         }
 }
@@ -319,17 +342,20 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
                 run_tiles(w, (struct shape){__VA_ARGS__}, binding);                                                                \
         }
 
-DEFINE(run_small_3x3, 4, 4, 2, 2)
-DEFINE(run_3x3, 6, 6, 4, 4)
-DEFINE(run_5x5, 6, 6, 2, 2)
-DEFINE(run_1x3, 1, 6, 1, 4)
-DEFINE(run_3x1, 6, 1, 4, 1)
-DEFINE(run_1x7, 1, 8, 1, 2)
-DEFINE(run_7x1, 8, 1, 2, 1)
+DEFINE(run_small_3x3, 4, 4, 2, 2, 1)
+DEFINE(run_3x3, 6, 6, 4, 4, 1)
+DEFINE(run_5x5, 6, 6, 2, 2, 1)
+DEFINE(run_1x3, 1, 6, 1, 4, 1)
+DEFINE(run_3x1, 6, 1, 4, 1, 1)
+DEFINE(run_1x7, 1, 8, 1, 2, 1)
+DEFINE(run_7x1, 8, 1, 2, 1, 1)
+DEFINE(run_strided, 5, 5, 2, 2, 2)
 
 int sl_winograd_run(const struct sl_winograd *w, const struct sl_binding *binding)
 {
-        if (w->down.taps == 1)
+        if (w->down.stride == 2)
+                run_strided(w, binding);
+        else if (w->down.taps == 1)
                 (w->across.taps == 3 ? run_1x3 : run_1x7)(w, binding);
         else if (w->across.taps == 1)
                 (w->down.taps == 3 ? run_3x1 : run_7x1)(w, binding);

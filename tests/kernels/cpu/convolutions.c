@@ -47,6 +47,15 @@ static const char *const wide_winograds[] = {
         "Conv 1x5x2x2 8x5x5x5 8 pads=4,3,2,4 +residual",
 };
 
+static const char *const strided_winograds[] = {
+        "Conv 1x16x8x8 32x16x3x3 32 pads=1,1,1,1 strides=2,2 +relu",
+        "Conv 2x24x17x35 70x24x3x3 70 strides=2,2 +swish",
+        "Conv 3x33x14x9 20x33x3x3 pads=0,0,1,1 strides=2,2 +residual",
+        "Conv 1x128x28x28 64x128x3x3 64 pads=1,1,1,1 strides=2,2",
+        "Conv 1x5x3x3 8x5x3x3 8 strides=2,2",
+        "Conv 1x5x2x1 8x5x3x3 8 pads=2,2,2,2 strides=2,2 +residual",
+};
+
 static void check_with(const char *const *lines, size_t n_lines, uint32_t algorithm, const char *layouts)
 {
         sl_cpu_use_one_thread();
@@ -75,6 +84,11 @@ Test(cpu_convolutions, by_tiles_of_two_they_give_what_the_reference_gives)
 Test(cpu_convolutions, by_tiles_of_four_they_give_what_the_reference_gives)
 {
         check_all(winograds, COUNT(winograds), SL_ALGORITHM_WINOGRAD_4);
+}
+
+Test(cpu_convolutions, by_tiles_two_pixels_apart_they_give_what_the_reference_gives)
+{
+        check_all(strided_winograds, COUNT(strided_winograds), SL_ALGORITHM_WINOGRAD_2);
 }
 
 Test(cpu_convolutions, by_tiles_of_wide_windows_they_give_what_the_reference_gives)
@@ -158,7 +172,9 @@ Test(cpu_convolutions, from_planes_to_channels_last_they_give_what_the_reference
 
 /* What an algorithm declines, and what AUTO never takes. */
 static const char *const not_for_winograd[] = {
-        "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=2,2",
+        "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=2,1",
+        "Conv 1x16x8x8 16x16x3x3 16 pads=1,1,1,1 strides=3,3",
+        "Conv 1x16x9x9 16x16x5x5 16 pads=1,1,1,1 strides=2,2",
         "Conv 1x16x8x8 16x16x3x3 16 pads=2,2,2,2 dilations=2,2",
         "Conv 1x16x8x8 16x8x3x3 16 pads=1,1,1,1 group=2",
         "Conv 1x16x8x8 16x16x1x1 16",
@@ -328,6 +344,7 @@ Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
                 expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
                 expect_same_bits("Conv %dx20x4x4 160x20x3x3 160 pads=1,1,1,1 +swish", algorithm);
         }
+        expect_same_bits("Conv %dx20x9x9 40x20x3x3 40 pads=1,1,1,1 strides=2,2", SL_ALGORITHM_WINOGRAD_2);
         expect_same_bits("Conv %dx20x9x9 40x20x1x7 40 pads=0,3,0,3", SL_ALGORITHM_WINOGRAD_4);
         expect_same_bits("Conv %dx20x9x9 40x20x5x5 40 pads=2,2,2,2 +relu", SL_ALGORITHM_WINOGRAD_4);
 }
