@@ -14,7 +14,7 @@ struct sl_tuning;
 
 /*
  * Takes a third of the time that is left. @ret_wishes: one for each node of the programs' graphs, of malloc(); NULL when the
- * placements are the best, when another chain is not clearly faster, or when the time does not suffice. Return: 0; -ENOMEM.
+ * placements are the best, when another chain is not clearly faster, or when time or memory do not suffice. Return: 0; -ENOMEM.
  */
 int sl_tune_layouts(const struct sl_program *programs, uint32_t n_programs, const struct sl_tuning *tuning,
         struct sl_placement_wish **ret_wishes);
