@@ -13,9 +13,9 @@
 #define CHANNELS 4
 #define INNER    48
 
-#define SIDE     80 /* what the first convolution makes is more than 1 MiB for each sample */
+#define SIDE 80 /* what the first convolution makes is more than 1 MiB for each sample */
 
-enum form { WHOLE, WANTED, SQUEEZED, SHIFTED };
+enum form { WHOLE, WANTED, SQUEEZED, SHIFTED, LEVEL };
 
 static void convolution(
         struct builder *b, const char *input, const char *name, int64_t filters, int64_t channels, int64_t side, int64_t group)
@@ -39,7 +39,10 @@ static struct builder *block_builder(enum form form, int64_t side)
         struct builder *b = builder_new(13);
 
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, side, side));
-        convolution(b, "x", "expand", INNER, CHANNELS, form == SHIFTED ? 3 : 1, 1);
+        if (form == LEVEL)
+                convolution(b, "x", "wide", INNER / 2, CHANNELS, 3, 1);
+        convolution(
+                b, form == LEVEL ? "wide" : "x", "expand", INNER, form == LEVEL ? INNER / 2 : CHANNELS, form == SHIFTED ? 3 : 1, 1);
         builder_node(b, "Relu", "expand", "e");
         convolution(b, "e", "depthwise", INNER, 1, 3, INNER);
         builder_node(b, "HardSwish", "depthwise", "d");
@@ -95,7 +98,7 @@ static void expect_joined(enum form form, int64_t side, uint32_t blocks, uint32_
         struct sl_graph *graph = join(b, side);
 
         cr_expect_eq(count_ops(graph, SL_OP_SEPARABLE_CONV), has_kernel() ? blocks : 0, "form %d", form);
-        cr_expect_eq(count_ops(graph, SL_OP_CONV), has_kernel() ? convolutions : 3, "form %d", form);
+        cr_expect_eq(count_ops(graph, SL_OP_CONV), has_kernel() ? convolutions : form == LEVEL ? 4 : 3, "form %d", form);
         sl_graph_free(graph);
         builder_free(b);
 }
@@ -131,4 +134,9 @@ Test(passes, convolutions_stay_apart_where_others_read_between_them_or_the_first
 Test(passes, convolutions_with_little_between_them_stay_apart)
 {
         expect_joined(WHOLE, 40, 0, 3);
+}
+
+Test(passes, convolutions_stay_apart_where_the_first_makes_hardly_more_channels_than_it_reads)
+{
+        expect_joined(LEVEL, SIDE, 0, 4);
 }

@@ -14,10 +14,16 @@
 
 #include <string.h>
 
-/* Of what lies between the parts of a block, for each sample: with less, all of it stays in the cache anyway. */
-#define NEAR_BYTES (1152 << 10)
+/* Of what the depthwise part reads, for each sample: with less, the cache holds what lies between the parts anyway. */
+#define NEAR_BYTES (576 << 10)
 
-/* Nodes of the parts, or SL_VALUE_NONE. */
+/* Each strip reads all weights: of a pointwise part no more than this. */
+#define WEIGHTS_BYTES (256 << 10)
+
+/* How many times as many channels the first part makes at least: else its sums take so long that reading them hardly counts. */
+#define EXPANSION 3
+
+/* Nodes of the parts; SL_VALUE_NONE where nothing projects. */
 struct block {
         uint32_t nodes[SL_SEPARABLE_PARTS];
 };
@@ -58,7 +64,14 @@ static bool is_pointwise(const struct sl_graph *graph, uint32_t node)
                 if (w[2 + i / 2] != 1 || sl_attrs_ints(&n->attrs, SL_ATTR_STRIDES, i / 2, 1) != 1 ||
                         sl_attrs_ints(&n->attrs, SL_ATTR_PADS, i, 0) != 0)
                         return false;
-        return true;
+        return sl_tensor_bytes(tensor_of(graph, n->inputs[1])) <= WEIGHTS_BYTES;
+}
+
+static bool expands(const struct sl_graph *graph, uint32_t node)
+{
+        const int64_t *w = tensor_of(graph, graph->nodes[node].inputs[1])->shape.dims;
+
+        return w[0] / EXPANSION >= w[1];
 }
 
 /* Bytes that a sample has in @value; 0 when its size is not known. */
@@ -74,8 +87,9 @@ static uint32_t find_expand(const struct sl_graph *graph, uint32_t depthwise)
 {
         uint32_t image = graph->nodes[depthwise].inputs[0], maker = sl_match_made(graph, image, SL_OP_CONV);
 
-        if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || graph->nodes[maker].epilogue.has_residual ||
-                sl_graph_only_user(graph, image) != depthwise)
+        if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || !expands(graph, maker) ||
+                graph->nodes[maker].epilogue.has_residual || sl_graph_only_user(graph, image) != depthwise ||
+                sample_bytes(graph, image) < NEAR_BYTES)
                 return SL_VALUE_NONE;
         return maker;
 }
@@ -90,14 +104,6 @@ static uint32_t find_project(const struct sl_graph *graph, uint32_t depthwise)
         return user;
 }
 
-static uint64_t bytes_between(const struct sl_graph *graph, const struct block *block)
-{
-        const struct sl_node *depthwise = &graph->nodes[block->nodes[SL_SEPARABLE_DEPTHWISE]];
-
-        return (block->nodes[SL_SEPARABLE_EXPAND] == SL_VALUE_NONE ? 0 : sample_bytes(graph, depthwise->inputs[0])) +
-               (block->nodes[SL_SEPARABLE_PROJECT] == SL_VALUE_NONE ? 0 : sample_bytes(graph, depthwise->outputs[0]));
-}
-
 static uint32_t last_node(const struct block *block)
 {
         uint32_t project = block->nodes[SL_SEPARABLE_PROJECT];
@@ -108,18 +114,18 @@ static uint32_t last_node(const struct block *block)
 /* Returns how many inputs the joined node has. */
 static uint32_t list_inputs(const struct sl_graph *graph, const struct block *block, uint32_t inputs[SL_SEPARABLE_INPUTS])
 {
-        uint32_t expand = block->nodes[SL_SEPARABLE_EXPAND], depthwise = block->nodes[SL_SEPARABLE_DEPTHWISE];
         const struct sl_node *last = &graph->nodes[last_node(block)];
 
         for (uint32_t i = 0; i < SL_SEPARABLE_INPUTS; i++)
                 inputs[i] = SL_VALUE_NONE;
-        inputs[SL_SEPARABLE_IMAGE] = graph->nodes[expand == SL_VALUE_NONE ? depthwise : expand].inputs[0];
+        inputs[SL_SEPARABLE_IMAGE] = graph->nodes[block->nodes[SL_SEPARABLE_EXPAND]].inputs[0];
         for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
-                const struct sl_node *node = &graph->nodes[block->nodes[part]];
                 uint32_t weights = sl_separable_weights(part);
+                const struct sl_node *node;
 
                 if (block->nodes[part] == SL_VALUE_NONE)
                         continue;
+                node = &graph->nodes[block->nodes[part]];
                 inputs[weights] = node->inputs[1];
                 inputs[weights + 1] = node->n_inputs > 2 ? node->inputs[2] : SL_VALUE_NONE;
         }
@@ -140,7 +146,7 @@ static int list_attrs(const struct sl_graph *graph, const struct block *block, s
         for (uint32_t part = 0; part < SL_SEPARABLE_PROJECT; part++) {
                 const struct sl_epilogue *epilogue = &graph->nodes[block->nodes[part]].epilogue;
 
-                if (block->nodes[part] == SL_VALUE_NONE || block->nodes[part] == last_node(block))
+                if (block->nodes[part] == last_node(block))
                         continue;
                 activations[part] = epilogue->activation;
                 alpha[part] = epilogue->act_a;
@@ -206,7 +212,7 @@ int sl_pass_join_separable(struct sl_graph *graph, struct sl_error *error)
                         continue;
                 block.nodes[SL_SEPARABLE_EXPAND] = find_expand(graph, i);
                 block.nodes[SL_SEPARABLE_PROJECT] = find_project(graph, i);
-                if (bytes_between(graph, &block) < NEAR_BYTES)
+                if (block.nodes[SL_SEPARABLE_EXPAND] == SL_VALUE_NONE)
                         continue;
                 if (join(graph, &block) < 0)
                         return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a block", graph->nodes[i].name);
