@@ -243,14 +243,27 @@ static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_
         return possible ? WAY_CALL : WAY_NONE;
 }
 
-static uint32_t cpu_algorithms(
-        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+static bool is_f32_convolution(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_CONV && sl_cpu_is_f32(&node->inputs[0]) && sl_cpu_is_f32(&node->inputs[1]);
+}
+
+/* It has some code for every convolution of float32 that can be described, which need not be looked for. */
+static bool library_can(const struct sl_node_desc *node)
 {
         struct sl_cpu_call call;
 
+        if (is_f32_convolution(node))
+                return describe_call(node, &call);
+        return find_library_way(node, &call, NULL) != WAY_NONE;
+}
+
+static uint32_t cpu_algorithms(
+        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+{
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        return sl_algorithm_list(node, find_library_way(node, &call, NULL) != WAY_NONE, ret_algorithms, ret_seconds);
+        return sl_algorithm_list(node, library_can(node), ret_algorithms, ret_seconds);
 }
 
 /* AUTO is the best guess that is not approximate. */
