@@ -15,6 +15,15 @@
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
 
+/* As sl_compile_finish() hands it over. */
+static bool is_sealed(int fd)
+{
+        const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+        int seals = fcntl(fd, F_GET_SEALS);
+
+        return seals >= 0 && (seals & all) == all;
+}
+
 static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
 {
         struct stat status;
@@ -25,13 +34,14 @@ static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
         if (status.st_size < (off_t)sizeof(struct sl_plan_header))
                 return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)status.st_size,
                         sizeof(struct sl_plan_header));
-        /* All of it is read at once, by the checksum. */
+        /* All of it is read at once: by the checksum, or by the first run. */
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
         if (bytes == MAP_FAILED)
                 return sl_error_set(
                         error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)status.st_size, errno);
         plan->bytes = bytes;
         plan->n_bytes = (uint64_t)status.st_size;
+        plan->sealed = is_sealed(fd);
         plan->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         return plan->fd < 0 ? sl_error_set(error, ENOMEM, "plan file: no descriptor for it, error %d", errno) : 0;
 }

@@ -66,8 +66,9 @@ bool sl_port_is_open(const struct sl_port *port);
 bool sl_plan_is_dynamic(const struct sl_plan *plan);
 
 /*
- * Maps a plan file read-only and checks it: magic, version, checksum, processor and library, every offset. The fd may be closed
- * afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another version, processor or library; -ENOMEM; the text says which.
+ * Maps a plan file read-only and checks it: magic, version, checksum (which finds damage, so not of a sealed memory file),
+ * processor and library, every offset. The fd may be closed afterwards. Return: 0; -EBADMSG damaged; -EPROTONOSUPPORT another
+ * version, processor or library; -ENOMEM; the text says which.
  */
 int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error);
 

@@ -10,6 +10,7 @@
 #include "format.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct sl_error;
 
@@ -19,6 +20,7 @@ struct sl_plan {
         struct sl_plan *base; /* held; NULL of a plan that stands alone */
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
+        bool sealed; /* in memory where nobody can write any more: nothing can have damaged it on the way */
         const struct sl_plan_header *header;
         const struct sl_plan_info *info;
         const struct sl_plan_program *programs;
@@ -31,8 +33,8 @@ struct sl_plan {
 };
 
 /*
- * Checks magic, sizes, version, checksum, key and sections of the mapped bytes, points the sections, then checks every index,
- * offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
+ * Checks magic, sizes, version, checksum (unless sealed), key and sections of the mapped bytes, points the sections, then checks
+ * every index, offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
  */
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
 

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +56,20 @@ static void seal_checksum(struct file *file)
         header->checksum = XXH3_64bits(file->bytes + SL_PLAN_CHECKED_FROM, file->n_bytes - SL_PLAN_CHECKED_FROM);
 }
 
-static int open_bytes(const struct file *file, struct sl_plan **ret_plan, struct sl_error *error)
+static int open_sealed(const struct file *file, int seals, struct sl_plan **ret_plan, struct sl_error *error)
 {
-        int fd = memfd_create("damaged", MFD_CLOEXEC), r;
+        int fd = memfd_create("damaged", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
 
         cr_assert_eq(write(fd, file->bytes, file->n_bytes), (ssize_t)file->n_bytes);
+        cr_assert_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
         r = sl_plan_open(fd, ret_plan, error);
         close(fd);
         return r;
+}
+
+static int open_bytes(const struct file *file, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return open_sealed(file, 0, ret_plan, error);
 }
 
 Test(plan_file, the_same_model_gives_the_same_bytes)
@@ -182,6 +189,24 @@ Test(plan_file, any_flipped_byte_is_noticed)
                 cr_assert(r == -EBADMSG || r == -EPROTONOSUPPORT, "byte %lu: %d", at, r);
                 file.bytes[at] ^= 0x40;
         }
+        free(file.bytes);
+        close(fd);
+}
+
+Test(plan_file, what_was_sealed_in_memory_is_checked_but_for_the_checksum)
+{
+        const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+        int fd = small_plan_fd("ref");
+        struct file file = read_file(fd);
+        struct sl_plan_header *header = (void *)file.bytes;
+        struct sl_plan *plan;
+
+        header->checksum ^= 1;
+        cr_assert_eq(open_sealed(&file, F_SEAL_SHRINK | F_SEAL_GROW, &plan, NULL), -EBADMSG);
+        cr_assert_eq(open_sealed(&file, all, &plan, NULL), 0);
+        sl_plan_free(plan);
+        header->sections[SL_PLAN_SECTION_STEPS].offset += 1;
+        cr_assert_eq(open_sealed(&file, all, &plan, NULL), -EBADMSG);
         free(file.bytes);
         close(fd);
 }
