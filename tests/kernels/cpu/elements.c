@@ -3,7 +3,13 @@
  */
 #include "case.h"
 
+#include "cpu/threads.h"
+#include "shape/attention.h"
+
 #include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 /* Heads that share a tensor, masks of every shape, rows and keys that are no multiple of anything. */
 static const char *const attentions[] = {
@@ -43,6 +49,49 @@ Test(cpu_elements, a_recurrence_gives_what_the_reference_gives)
 Test(cpu_elements, attention)
 {
         case_check_all(attentions, sizeof(attentions) / sizeof(attentions[0]));
+}
+
+static void run_masked(const struct sl_backend *backend, const char *line, float from_second_on, struct test_kernel *k)
+{
+        struct test_case test;
+        float *mask;
+
+        case_parse(line, &test);
+        cr_assert(test_kernel_init(k, backend, &test));
+        mask = k->tensors.inputs[SL_ATTENTION_MASK];
+        for (uint64_t i = 0; i < sl_shape_elements(&k->node.inputs[SL_ATTENTION_MASK].shape); i++)
+                mask[i] = i % 19 ? from_second_on : -FLT_MAX;
+        cr_assert_eq(test_kernel_launch(k), 0);
+}
+
+/* Away with the first key by the least float there is, and with the others by @rest. */
+static void check_masked(const char *line, float rest)
+{
+        struct test_kernel cpu, ref;
+        const float *got, *want;
+
+        sl_cpu_use_one_thread();
+        run_masked(&sl_backend_cpu, line, rest, &cpu);
+        run_masked(&sl_backend_ref, line, rest, &ref);
+        got = cpu.tensors.outputs[0];
+        want = ref.tensors.outputs[0];
+        for (uint64_t i = 0; i < sl_shape_elements(&cpu.node.outputs[0].shape); i++)
+                cr_assert(fabsf(got[i] - want[i]) < 1e-6f, "%s, %g: %g instead of %g", line, (double)rest, (double)got[i],
+                        (double)want[i]);
+        test_kernel_deinit(&cpu);
+        test_kernel_deinit(&ref);
+}
+
+Test(cpu_elements, keys_that_are_all_masked_away_weigh_alike_and_infinities_nothing)
+{
+        const char *lines[] = {"RowAttention 2x9x30 2x19x30 2x19x34 2x1x1x19 group=2 shape=15,17",
+                "RowAttention 2x9x30 2x19x30 2x19x34 2x1x9x19 group=2 shape=15,17"};
+
+        for (int i = 0; i < 2; i++) {
+                check_masked(lines[i], -FLT_MAX);
+                check_masked(lines[i], -INFINITY);
+                check_masked(lines[i], 0.0f);
+        }
 }
 
 static const char *const functions[] = {
