@@ -39,6 +39,8 @@ static double activate(const struct sl_finish *finish, double x)
                 return x * fmax(0, fmin(1, x / 6 + 0.5));
         case SL_ACT_SWISH:
                 return x / (1 + exp(-a * x));
+        case SL_ACT_GELU_ERF:
+                return x * 0.5 * erfc(-x / sqrt(2));
         case SL_ACT_ELU:
                 return x < 0 ? a * expm1(x) : x;
         default:
@@ -103,6 +105,9 @@ Test(cpu_gemm, every_count_of_rows_and_columns_gives_the_product)
         check(200, 1500, 100, 0, NULL);
         check(3, 1500, 700, 0, NULL);
         check(31, 2500, 75, 1, NULL);
+        /* Several blocks of rows at a time, more than once. */
+        check(300, 60, 90, 1, NULL);
+        check(601, 16, 24, 0, NULL);
 }
 
 Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
@@ -112,7 +117,8 @@ Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
                 {-0.5f, 0.25f, SL_ACT_NONE, 0, false}, {-INFINITY, INFINITY, SL_ACT_SIGMOID, 0, true},
                 {-INFINITY, INFINITY, SL_ACT_TANH, 0, false}, {-INFINITY, INFINITY, SL_ACT_LEAKY_RELU, 0.1f, false},
                 {-INFINITY, INFINITY, SL_ACT_HARD_SWISH, 0, true}, {-INFINITY, INFINITY, SL_ACT_SWISH, 1.5f, false},
-                {-INFINITY, INFINITY, SL_ACT_ELU, 0.75f, false}};
+                {-INFINITY, INFINITY, SL_ACT_ELU, 0.75f, false}, {-INFINITY, INFINITY, SL_ACT_GELU_ERF, 0, true},
+                {-INFINITY, 0.5f, SL_ACT_NONE, 0, true}};
 
         if (!sl_cpu_has_avx512())
                 cr_skip_test("this processor has no AVX-512");
@@ -120,6 +126,62 @@ Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
                 check(17, 9, 53, 2, &finishes[i]);
                 check(5, 30, 80, 0, &finishes[i]);
                 check(16, 1300, 110, 3, &finishes[i]);
+        }
+}
+
+/* However the loops are cut: by all panels at once, by one after the other, in parts of the depth. */
+Test(cpu_gemm, where_the_matrix_comes_from_changes_no_bits)
+{
+        static const int64_t shapes[][3] = {{40, 60, 90}, {300, 60, 90}, {270, 16, 33}, {45, 1300, 110}, {14, 700, 256}};
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+                int64_t rows = shapes[i][0], depth = shapes[i][1], columns = shapes[i][2];
+                float *a = random_floats(rows * depth, 7), *b = random_floats(sl_gemm_packed_floats(depth, columns), 8);
+                float *near = random_floats(rows * columns, 9), *far = random_floats(rows * columns, 10);
+                struct sl_gemm gemm = {.a = a, .b = b, .c = near, .rows = rows, .depth = depth, .columns = columns};
+
+                gemm.a_stride = depth;
+                gemm.c_stride = columns;
+                sl_gemm_run(&gemm);
+                gemm.c = far;
+                gemm.streams = true;
+                sl_gemm_run(&gemm);
+                cr_expect_arr_eq(near, far, (size_t)(rows * columns) * sizeof(float), "shape %d", (int)i);
+                free(a);
+                free(b);
+                free(near);
+                free(far);
+        }
+}
+
+Test(cpu_gemm, a_residual_may_lie_where_the_result_comes)
+{
+        static const int64_t shapes[][3] = {{40, 60, 90}, {45, 1300, 110}, {100, 2400, 70}};
+
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("this processor has no AVX-512");
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+                int64_t rows = shapes[i][0], depth = shapes[i][1], columns = shapes[i][2];
+                float *a = random_floats(rows * depth, 11), *b = random_floats(sl_gemm_packed_floats(depth, columns), 12);
+                float *apart = random_floats(rows * columns, 13), *on = random_floats(rows * columns, 14);
+                float *residual = random_floats(rows * columns, 14);
+                struct sl_gemm gemm = {.a = a, .b = b, .c = apart, .rows = rows, .depth = depth, .columns = columns};
+
+                gemm.a_stride = depth;
+                gemm.c_stride = gemm.residual_stride = columns;
+                gemm.residual = residual;
+                sl_gemm_run(&gemm);
+                gemm.c = on;
+                gemm.residual = on;
+                sl_gemm_run(&gemm);
+                cr_expect_arr_eq(apart, on, (size_t)(rows * columns) * sizeof(float), "shape %d", (int)i);
+                free(a);
+                free(b);
+                free(apart);
+                free(on);
+                free(residual);
         }
 }
 
