@@ -112,7 +112,7 @@ static double seconds(const void *state)
         double lines = 2 * 4 * rows * (double)(p->channels * p->window.stride[0] * p->line_floats);
 
         return sl_cost_activation(p->finish.activation, rows * (double)(p->out_width * p->filters), false) +
-               2 * SL_COST_STORE * rows * (double)(p->out_width * p->filters) +
+               SL_COST_STORE * rows * (double)(p->out_width * p->filters) +
                2 * weights * rows * (double)p->out_width / SL_COST_FLOPS / 0.95 + lines / SL_COST_NEAR;
 }
 
