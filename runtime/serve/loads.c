@@ -56,7 +56,7 @@ bool sl_loads_follow(struct sl_registry *r, struct sl_served *entry)
 
 static uint64_t token_of(const struct sl_served *entry)
 {
-        return SL_REGISTRY_TOKEN | (uint64_t)entry->load_number << 16 | entry->index;
+        return SL_LOADS_TOKEN | (uint64_t)entry->load_number << 16 | entry->index;
 }
 
 static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
@@ -181,7 +181,7 @@ void sl_loads_cancel(struct sl_registry *r, struct sl_served *entry)
         entry->load = sl_load_free(entry->load);
 }
 
-void sl_registry_compiled(struct sl_registry *r, uint64_t token)
+void sl_loads_compiled(struct sl_registry *r, uint64_t token)
 {
         struct sl_served *entry = &r->entries[(uint16_t)token % SL_CATALOGUE_MODELS];
 
@@ -190,5 +190,4 @@ void sl_registry_compiled(struct sl_registry *r, uint64_t token)
         sl_wait_unwatch(r->options.wait, token);
         entry->compiled = true;
         sl_loads_advance(r, entry);
-        sl_registry_advance(r);
 }

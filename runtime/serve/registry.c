@@ -23,18 +23,6 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         return 0;
 }
 
-void sl_registry_report(struct sl_registry *r, int level, const char *event, const struct sl_served *entry, const char *text)
-{
-        char fields[SL_ERROR_TEXT_BYTES + 256], name[128], cause[SL_ERROR_TEXT_BYTES] = "";
-
-        if (text)
-                sl_quote(text, cause, sizeof(cause));
-        snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s", sl_quote(entry->own.name, name, sizeof(name)),
-                (long long)entry->own.spec.version, text ? " cause=" : "", cause);
-        if (r->options.runtime->log)
-                r->options.runtime->log(r->options.runtime->context, level, event, fields);
-}
-
 /* A name for which there is no entry. */
 static void report_unwanted(struct sl_registry *r, const char *text)
 {
@@ -43,62 +31,6 @@ static void report_unwanted(struct sl_registry *r, const char *text)
         snprintf(fields, sizeof(fields), "cause=%s", sl_quote(text, cause, sizeof(cause)));
         if (r->options.runtime->log)
                 r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields);
-}
-
-void sl_registry_answer(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
-{
-        if (entry->asker)
-                r->options.answer(r->options.context, entry->asker, status, text);
-        entry->asker = 0;
-}
-
-void sl_registry_command(struct sl_registry *r, enum sl_command_kind kind, void *pointer, uint32_t index)
-{
-        sl_dispatcher_command(r->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = pointer, .index = index});
-}
-
-struct sl_served *sl_registry_find(struct sl_registry *r, const char *name)
-{
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].state != SL_SERVED_NONE && strcmp(r->entries[i].own.name, name) == 0)
-                        return &r->entries[i];
-        return NULL;
-}
-
-static struct sl_served *find_free(struct sl_registry *r)
-{
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].state == SL_SERVED_NONE)
-                        return &r->entries[i];
-        return NULL;
-}
-
-/* What is to be served under one name: a new entry, a replacement, or what is there already or on its way. */
-int sl_registry_want(
-        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry, struct sl_error *error)
-{
-        struct sl_served *entry = sl_registry_find(r, spec->name);
-
-        if (!entry) {
-                entry = find_free(r);
-                if (!entry)
-                        return sl_error_set(
-                                error, ENOSPC, "no room for \"%s\": %u models are the limit", spec->name, SL_CATALOGUE_MODELS);
-                entry->state = SL_SERVED_WAITING;
-        } else if (entry->state == SL_SERVED_FAILED) {
-                entry->state = SL_SERVED_WAITING;
-        } else if (!again && entry->state != SL_SERVED_DRAINING && sl_spec_same(&entry->own.spec, spec)) {
-                *ret_entry = entry;
-                return 0;
-        } else if (entry->state != SL_SERVED_READY || entry->load) {
-                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
-        } else {
-                entry->replace = true;
-        }
-        sl_own_spec_copy(&entry->own, spec);
-        sl_served_publish(r->options.catalogue, entry);
-        *ret_entry = entry;
-        return 0;
 }
 
 static const struct sl_served *ensemble_with(const struct sl_registry *r, const char *member)
@@ -139,6 +71,17 @@ void sl_registry_advance(struct sl_registry *r)
                         sl_serving_build(r, &r->entries[i]);
 }
 
+bool sl_registry_owns(uint64_t token)
+{
+        return token & SL_LOADS_TOKEN;
+}
+
+void sl_registry_compiled(struct sl_registry *r, uint64_t token)
+{
+        sl_loads_compiled(r, token);
+        sl_registry_advance(r);
+}
+
 bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 {
         bool busy = false;
@@ -164,6 +107,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 break;
         case SL_EVENT_SHAPE_WANTED:
                 sl_sizes_wanted(r, event->pointer, event->sizes);
+                sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_UNWANTED:
                 sl_sizes_unwanted(r, event->pointer);
@@ -206,7 +150,7 @@ int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
         for (uint32_t i = 0; i < n; i++) {
                 struct sl_error cause;
 
-                if (sl_registry_want(r, &specs[i], false, &entry, &cause) < 0)
+                if (sl_entries_want(r, &specs[i], false, &entry, &cause) < 0)
                         report_unwanted(r, cause.text);
         }
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
@@ -227,7 +171,7 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 {
         for (uint32_t m = 0; m < spec->n_members; m++) {
                 const struct sl_model_spec *member = find_spec(specs, n, spec->members[m]);
-                const struct sl_served *there = sl_registry_find(r, spec->members[m]);
+                const struct sl_served *there = sl_entries_find(r, spec->members[m]);
                 struct sl_served *entry;
                 int result = 0;
 
@@ -235,7 +179,7 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
                         return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
                                 spec->members[m]);
                 if (!there || there->state == SL_SERVED_FAILED)
-                        result = sl_registry_want(r, member, false, &entry, error);
+                        result = sl_entries_want(r, member, false, &entry, error);
                 if (result < 0)
                         return result;
         }
@@ -245,7 +189,7 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 /* Everybody who asks gets an answer: one at a time may wait for it. */
 static int check_asker(struct sl_registry *r, const char *name, struct sl_error *error)
 {
-        const struct sl_served *entry = sl_registry_find(r, name);
+        const struct sl_served *entry = sl_entries_find(r, name);
 
         return entry && entry->asker ? sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name) : 0;
 }
@@ -267,7 +211,7 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 return result;
         result = want_members(r, spec, specs, n, error);
         if (result == 0)
-                result = sl_registry_want(r, spec, again, &entry, error);
+                result = sl_entries_want(r, spec, again, &entry, error);
         if (result < 0)
                 return result;
         if (entry->state == SL_SERVED_READY && !entry->replace)
@@ -279,7 +223,7 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
 
 int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
 {
-        struct sl_served *entry = sl_registry_find(r, name);
+        struct sl_served *entry = sl_entries_find(r, name);
         const struct sl_served *user;
 
         if (!entry)

@@ -37,9 +37,6 @@ struct sl_registry_options {
         void *context;
 };
 
-/* Tokens of watched compilations have this bit; the registry finds its entry by the rest. */
-#define SL_REGISTRY_TOKEN (1ull << 62)
-
 /* Return: 0, -ENOMEM. */
 int sl_registry_new(const struct sl_registry_options *options, struct sl_registry **ret_registry);
 
@@ -63,6 +60,9 @@ int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t 
 /* A watched compilation has ended, or the control bell rang: goes on with everything as far as it can. */
 void sl_registry_advance(struct sl_registry *registry);
 void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
+
+/* An event of that token is of a watched compilation. */
+bool sl_registry_owns(uint64_t token);
 
 /* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);

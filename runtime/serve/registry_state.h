@@ -1,12 +1,13 @@
 /*
  * The inside of the registry, for the files that it consists of. Control thread only; none of these functions waits.
  *
- *     registry.c   the table, and what is asked for: sync, load, unload
+ *     registry.c   what is asked for: sync, load, unload, events
  *     loads.c      loads under way, from the start to a loaded model; the cores of its workers
  *     serving.c    from a loaded model to what serves under a name, and down again
  *     sizes.c      sizes of open dimensions: who wants them, and the plan whose weights they share
+ *     entries.c    the table
  *
- * registry.c calls the others; a load that ends well goes on in serving.c, which has sizes.c prepare or withdraw what hangs on it.
+ * Each calls those below it.
  */
 #pragma once
 
@@ -22,28 +23,33 @@ struct sl_registry {
         struct sl_model *loaded; /* all models that have workers */
 };
 
-/* ---- registry.c ---- */
+/* ---- entries.c ---- */
 
 /* One line of the log about an entry; @text: its cause, or NULL. */
-void sl_registry_report(
-        struct sl_registry *registry, int level, const char *event, const struct sl_served *entry, const char *text);
+void sl_entries_report(struct sl_registry *registry, int level, const char *event, const struct sl_served *entry, const char *text);
 
 /* To whoever asked for the entry, if anybody has. */
-void sl_registry_answer(struct sl_registry *registry, struct sl_served *entry, int status, const char *text);
+void sl_entries_answer(struct sl_registry *registry, struct sl_served *entry, int status, const char *text);
 
-void sl_registry_command(struct sl_registry *registry, enum sl_command_kind kind, void *pointer, uint32_t index);
+void sl_entries_command(struct sl_registry *registry, enum sl_command_kind kind, void *pointer, uint32_t index);
 
 /* The entry of that name; NULL. */
-struct sl_served *sl_registry_find(struct sl_registry *registry, const char *name);
+struct sl_served *sl_entries_find(struct sl_registry *registry, const char *name);
 
 /*
  * What is to be served under one name: a new entry, a replacement (@again: even of the same), or what is there already or on its
  * way. Return: 0; -ENOSPC, -EBUSY with text.
  */
-int sl_registry_want(struct sl_registry *registry, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry,
+int sl_entries_want(struct sl_registry *registry, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry,
         struct sl_error *error);
 
+/* It takes no more requests, and goes when the last has ended. */
+void sl_entries_drain(struct sl_registry *registry, struct sl_served *entry);
+
 /* ---- loads.c ---- */
+
+/* Tokens of watched compilations have this bit; their entry is found by the rest. */
+#define SL_LOADS_TOKEN (1ull << 62)
 
 /* @workers: of all models. A core that the dispatcher has too is nobody's own. */
 void sl_loads_choose_cores(struct sl_registry *registry, uint32_t workers);
@@ -54,8 +60,9 @@ bool sl_loads_follow(struct sl_registry *registry, struct sl_served *entry);
 /* Begins to load; what fails is reported. */
 void sl_loads_start(struct sl_registry *registry, struct sl_served *entry);
 
-/* Goes on with a load that has something to say. */
+/* Goes on with a load that has something to say; @token: of a watched one whose event has come. */
 void sl_loads_advance(struct sl_registry *registry, struct sl_served *entry);
+void sl_loads_compiled(struct sl_registry *registry, uint64_t token);
 
 /* Ends what is under way at once. */
 void sl_loads_cancel(struct sl_registry *registry, struct sl_served *entry);
@@ -72,7 +79,7 @@ void sl_serving_build(struct sl_registry *registry, struct sl_served *entry);
 /* The entry cannot be served, or not be replaced. */
 void sl_serving_fail(struct sl_registry *registry, struct sl_served *entry, int status, const char *text);
 
-/* It takes no more requests, and goes when the last has ended. */
+/* The same as sl_entries_drain() for an entry and all of its sizes. */
 void sl_serving_withdraw(struct sl_registry *registry, struct sl_served *entry);
 
 /* The end of an entry. */

@@ -299,7 +299,7 @@ static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
                 sl_sessions_accept(rt->sessions, event->value);
         else if (event->token >= TOKEN_WATCH && event->token < TOKEN_WATCH + rt->n_watches)
                 rt->watches[event->token - TOKEN_WATCH].handle(rt->watches[event->token - TOKEN_WATCH].context);
-        else if (event->token & SL_REGISTRY_TOKEN)
+        else if (sl_registry_owns(event->token))
                 sl_registry_compiled(rt->registry, event->token);
         else if (sl_sessions_owns(rt->sessions, event->token))
                 sl_sessions_happened(rt->sessions, event->token, event->what);

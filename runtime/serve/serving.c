@@ -17,7 +17,7 @@
 static void drop_model(struct sl_registry *r, struct sl_model *model)
 {
         if (--model->refs == 0)
-                sl_registry_command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
+                sl_entries_command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
 }
 
 void sl_serving_clear(struct sl_registry *r, struct sl_served *entry)
@@ -25,8 +25,8 @@ void sl_serving_clear(struct sl_registry *r, struct sl_served *entry)
         sl_plan_free(entry->base);
         entry->state = SL_SERVED_NONE;
         sl_served_publish(r->options.catalogue, entry);
-        sl_registry_report(r, 2, "model-unloaded", entry, NULL);
-        sl_registry_answer(r, entry, 0, "unloaded");
+        sl_entries_report(r, 2, "model-unloaded", entry, NULL);
+        sl_entries_answer(r, entry, 0, "unloaded");
         uint32_t index = entry->index, generation = entry->generation + 1;
         *entry = (struct sl_served){.index = index, .generation = generation};
 }
@@ -34,9 +34,7 @@ void sl_serving_clear(struct sl_registry *r, struct sl_served *entry)
 void sl_serving_withdraw(struct sl_registry *r, struct sl_served *entry)
 {
         sl_sizes_withdraw(r, entry);
-        entry->state = SL_SERVED_DRAINING;
-        sl_served_publish(r->options.catalogue, entry);
-        sl_registry_command(r, SL_COMMAND_WITHDRAW, NULL, entry->index);
+        sl_entries_drain(r, entry);
 }
 
 /* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
@@ -66,7 +64,7 @@ void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
 
 void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
 {
-        sl_registry_report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
+        sl_entries_report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
         entry->load = sl_load_free(entry->load);
         entry->replace = false;
         if (entry->is_shape && !entry->ensemble) {
@@ -79,7 +77,7 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status,
         else
                 entry->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
         sl_served_publish(r->options.catalogue, entry);
-        sl_registry_answer(r, entry, status, text);
+        sl_entries_answer(r, entry, status, text);
 }
 
 static int check_staging(const struct sl_registry *r, const struct sl_ensemble *ensemble, struct sl_error *error)
@@ -103,7 +101,7 @@ static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ense
         ensemble->index = entry->index;
         ensemble->generation = entry->generation;
         if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
-                sl_registry_report(r, 1, "model-without-histograms", entry, error.text);
+                sl_entries_report(r, 1, "model-without-histograms", entry, error.text);
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 ensemble->members[m]->refs++;
         ensemble->is_shape = entry->is_shape;
@@ -114,7 +112,7 @@ static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ense
         entry->ensemble = ensemble;
         entry->state = SL_SERVED_READY;
         entry->replace = false;
-        sl_registry_command(r, SL_COMMAND_SERVE, ensemble, 0);
+        sl_entries_command(r, SL_COMMAND_SERVE, ensemble, 0);
         sl_served_publish(r->options.catalogue, entry);
 }
 
@@ -139,7 +137,7 @@ static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl
 static int find_members(struct sl_registry *r, const struct sl_served *entry, struct sl_model **ret_members, struct sl_error *error)
 {
         for (uint32_t m = 0; m < entry->own.spec.n_members; m++) {
-                const struct sl_served *member = sl_registry_find(r, entry->own.members[m]);
+                const struct sl_served *member = sl_entries_find(r, entry->own.members[m]);
 
                 if (!member || member->state == SL_SERVED_FAILED || member->state == SL_SERVED_DRAINING || !member->own.spec.path)
                         return sl_error_set(error, ENOENT, "member \"%s\" %s", entry->own.members[m],
@@ -170,8 +168,8 @@ void sl_serving_build(struct sl_registry *r, struct sl_served *entry)
         }
         entry->model = NULL; /* of a model that had this name before */
         serve(r, entry, ensemble);
-        sl_registry_report(r, 2, "ensemble-ready", entry, NULL);
-        sl_registry_answer(r, entry, 0, "ready");
+        sl_entries_report(r, 2, "ensemble-ready", entry, NULL);
+        sl_entries_answer(r, entry, 0, "ready");
 }
 
 /* The ensemble serves, and goes over to a new member; or it has failed, and nothing that it needs is missing any more. */
@@ -207,11 +205,11 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *entry, struct sl_m
         if (model->refs == 0) {
                 model->next_loaded = r->loaded;
                 r->loaded = model;
-                sl_registry_command(r, SL_COMMAND_ADD_MODEL, model, 0);
+                sl_entries_command(r, SL_COMMAND_ADD_MODEL, model, 0);
         }
         entry->model = model;
         serve(r, entry, ensemble);
-        sl_registry_report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
+        sl_entries_report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
         if (entry->is_shape)
                 sl_sizes_loaded(r, entry, model);
         if (entry->orphan) {
@@ -221,6 +219,6 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *entry, struct sl_m
         if (model->info->n_symbols)
                 sl_sizes_prepare(r, entry);
         rebuild_ensembles(r, entry->own.name);
-        sl_registry_answer(r, entry, 0, replaced ? "replaced" : "ready");
+        sl_entries_answer(r, entry, 0, replaced ? "replaced" : "ready");
         return 0;
 }

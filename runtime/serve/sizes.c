@@ -34,7 +34,7 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
 
         if (result == 0)
-                result = sl_registry_want(r, &spec, false, &entry, error);
+                result = sl_entries_want(r, &spec, false, &entry, error);
         if (result < 0)
                 return result;
         if (entry->state != SL_SERVED_WAITING)
@@ -56,7 +56,7 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
                 if (result == 0)
                         result = want_shape(r, open, sizes, &error);
                 if (result < 0)
-                        sl_registry_report(r, 1, "shape-not-loaded", open, error.text);
+                        sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
         }
 }
 
@@ -78,11 +78,9 @@ void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const 
                 return;
         result = want_shape(r, open, sizes, &error);
         if (result < 0) {
-                sl_registry_report(r, 1, "shape-not-loaded", open, error.text);
+                sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
                 sl_sizes_failed(r, open->index, sizes, result, false);
-                return;
         }
-        sl_registry_advance(r);
 }
 
 /* It may have been unloaded, or replaced, by others meanwhile. */
@@ -92,7 +90,7 @@ void sl_sizes_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble
                 struct sl_served *entry = &r->entries[i];
 
                 if (entry->is_shape && entry->ensemble == ensemble && entry->state == SL_SERVED_READY && !entry->load)
-                        sl_serving_withdraw(r, entry);
+                        sl_entries_drain(r, entry);
         }
 }
 
@@ -107,7 +105,7 @@ void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
                         continue;
                 entry->orphan = true;
                 if (entry->state == SL_SERVED_READY && !entry->load)
-                        sl_serving_withdraw(r, entry);
+                        sl_entries_drain(r, entry);
         }
 }
 
