@@ -11,6 +11,7 @@ struct sl_graph;
 
 /* id, name, what it does: also the order in which they run */
 #define SL_PASSES(X)                                                                                                               \
+        X(REMOVE_EXPAND, "remove-expand", remove_expand)       /* repetitions that broadcasting makes anyway */                    \
         X(FOLD_CONSTANTS, "fold-constants", fold_constants)    /* nodes whose inputs are all constant */                           \
         X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, idle Transposes */     \
         X(FUSE_PAD, "fuse-pad", fuse_pad)                      /* Pad of zeros -> pads of the Conv behind it */                    \

@@ -327,3 +327,66 @@ Test(passes, a_normalization_reads_the_parts_of_a_concat_along_the_channels_that
                 builder_free(b);
         }
 }
+
+enum repetition { REPEATED_PER_SAMPLE, REPEATED_FOR_ONE_SAMPLE_TOO, REPEATED_BEFORE_A_SUM };
+
+/* Scores of x [N,2,3,4] against a table of 5 rows of 6, repeated for each sample and brought to 2 heads of 4. */
+static struct builder *repetition_builder(enum repetition form)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2, 3, 4));
+        builder_random(b, "table", DIMS(5, 1, 6));
+        builder_random(b, "w", DIMS(6, 8));
+        builder_ints(b, "two", DIMS(1), (const int64_t[]){2});
+        builder_ints(b, "first", DIMS(1), (const int64_t[]){0});
+        builder_ints(b, "five", DIMS(1), (const int64_t[]){5});
+        builder_ints(b, "six", DIMS(1), (const int64_t[]){6});
+        builder_ints(b, "heads", DIMS(4), (const int64_t[]){0, 0, 2, 4});
+        builder_ints(b, "whole", DIMS(4), (const int64_t[]){-1, 2, 3, 5});
+        builder_node(b, "Shape", "x", "s");
+        builder_attr_int(b, builder_node(b, "Gather", "s,first", "n"), "axis", 0);
+        builder_node(b, "Max", form == REPEATED_FOR_ONE_SAMPLE_TOO ? "n,two" : "n,n", "m");
+        builder_attr_int(b, builder_node(b, "Concat", "five,m,six", "c"), "axis", 0);
+        builder_node(b, "Expand", "table,c", "e");
+        builder_node(b, "MatMul", "e,w", "p");
+        builder_node(b, "Reshape", "p,heads", "r");
+        builder_attr_ints(b, builder_node(b, "Transpose", "r", "t"), "perm", DIMS(1, 2, 3, 0));
+        builder_node(b, "MatMul", "x,t", form == REPEATED_BEFORE_A_SUM ? "q" : "y");
+        if (form == REPEATED_BEFORE_A_SUM) {
+                builder_node(b, "ReduceSum", "p", "z");
+                builder_node(b, "Add", "q,z", "u");
+                builder_node(b, "Reshape", "u,whole", "y");
+        }
+        builder_output(b, "y");
+        return b;
+}
+
+static void expect_expands(enum repetition form, uint32_t expands)
+{
+        struct builder *b = repetition_builder(form);
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_expand, BATCH * 24, BATCH * 30);
+
+        cr_assert_eq(count_ops(graph, SL_OP_EXPAND), expands);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, a_table_repeated_for_a_product_that_broadcasts_it_is_not_repeated)
+{
+        struct builder *b = repetition_builder(REPEATED_PER_SAMPLE);
+        struct sl_graph *graph = run_pass(b, sl_pass_remove_expand, BATCH * 24, BATCH * 30);
+
+        expect_text(graph, "p = MatMul(table [5,1,6], w [6,8]) -> p [5,1,8]\n"
+                           "r = Reshape(p [5,1,8]) {shape=[0,0,2,4]} -> r [5,1,2,4]\n"
+                           "t = Transpose(r [5,1,2,4]) {perm=[1,2,3,0]} -> t [1,2,4,5]\n"
+                           "y = MatMul(x [N,2,3,4], t [1,2,4,5]) -> y [N,2,3,5]\n");
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, repetitions_stay_where_one_sample_has_several_or_something_counts_them)
+{
+        expect_expands(REPEATED_FOR_ONE_SAMPLE_TOO, 1);
+        expect_expands(REPEATED_BEFORE_A_SUM, 1);
+}
