@@ -1,8 +1,10 @@
 """An engine as a process that takes orders: one line out, one line of JSON back, with a time limit."""
 
+import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import tempfile
 
@@ -23,6 +25,7 @@ class Process:
             text=True,
             bufsize=1,
             env={**os.environ, **(environment or {})},
+            start_new_session=True,  # what it starts ends with it
             preexec_fn=lambda: os.sched_setaffinity(0, cpus),
         )
 
@@ -64,8 +67,8 @@ class Process:
         return tuple(int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
 
     def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
