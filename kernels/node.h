@@ -46,6 +46,12 @@ enum sl_algorithm {
         SL_ALGORITHM_COUNT,
 };
 
+/* Whether its result differs by more than the order of sums. */
+static inline bool sl_algorithm_is_approximate(uint32_t algorithm)
+{
+        return algorithm == SL_ALGORITHM_WINOGRAD_2 || algorithm == SL_ALGORITHM_WINOGRAD_4;
+}
+
 /* What a kernel sees: shapes and types are final, layouts are chosen. Absent optional inputs have dtype SL_DTYPE_NONE. */
 struct sl_node_desc {
         uint32_t op; /* enum sl_op */

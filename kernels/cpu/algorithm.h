@@ -27,9 +27,3 @@ bool sl_algorithm_is_chosen(uint32_t op);
 
 /* Does one of them take the node, and is no approximation? */
 bool sl_algorithm_takes_exactly(const struct sl_node_desc *node);
-
-/* Whether its result differs by more than the order of sums. AUTO never takes such a one. */
-static inline bool sl_algorithm_is_approximate(uint32_t algorithm)
-{
-        return algorithm == SL_ALGORITHM_WINOGRAD_2 || algorithm == SL_ALGORITHM_WINOGRAD_4;
-}

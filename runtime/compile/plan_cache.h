@@ -1,10 +1,12 @@
 /*
  * Plan files kept on disk from one start to the next, in a folder that only its owner can write.
  *
- *     KEY.plan         a plan file; KEY is the digest of all that it depends on: content of the model and its external data,
- * options, processor, libraries, version of the format, the program that compiles, and the base that it is derived from FAMILY.base
- * which plan is the base of all sizes of a model's open dimensions; FAMILY is a KEY without those sizes IDENTITY.model   what the
- * content's digest was when the file system last said IDENTITY of the model, so that an unchanged model is not read again
+ *     KEY.plan         a plan file
+ *     FAMILY.base      which plan is the base of all sizes of a model's open dimensions
+ *     IDENTITY.model   the content's digest when the file system last said IDENTITY of the model: unchanged, it is not read again
+ *
+ * KEY is the digest of all that a plan depends on: content of the model and its external data, options, processor, libraries,
+ * version of the format, the program that compiles, and the base that it is derived from. FAMILY is a KEY without those sizes.
  *
  * Written under another name and renamed; opened without following links; used only when the owner is this user and nobody else can
  * write; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When the folder is over its

@@ -66,11 +66,6 @@ struct tuner {
         struct sl_node_desc desc; /* too large for the stack of a deep call */
 };
 
-static bool is_approximate(uint32_t algorithm)
-{
-        return algorithm == SL_ALGORITHM_WINOGRAD_2 || algorithm == SL_ALGORITHM_WINOGRAD_4;
-}
-
 static uint32_t node_of(const struct tuner *tuner, uint32_t program, uint32_t origin)
 {
         return tuner->nodes[(size_t)program * tuner->n_choices + origin];
@@ -115,11 +110,6 @@ static int by_guess(const void *a, const void *b)
         const struct contender *left = a, *right = b;
 
         return (left->guess > right->guess) - (left->guess < right->guess);
-}
-
-static bool is_approximate_and_out(const struct tuner *tuner, uint32_t algorithm)
-{
-        return is_approximate(algorithm) && !tuner->tuning->options->winograd;
 }
 
 /* The guess at one batch size. */
@@ -185,6 +175,27 @@ static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, ui
         choice->relative_error = isfinite(error) ? (float)error : HUGE_VALF;
 }
 
+/* The options rule it out, which is noted. */
+static bool is_ruled_out(const struct tuner *tuner, const struct contender *contender, struct sl_choice *choice)
+{
+        bool out = sl_algorithm_is_approximate(contender->algorithm) && !tuner->tuning->options->winograd;
+
+        if (out)
+                pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
+        return out;
+}
+
+/* Its error, which is known by now, is too large, which is noted. */
+static bool is_inexact(const struct tuner *tuner, const struct contender *contender, struct sl_choice *choice)
+{
+        bool inexact = sl_algorithm_is_approximate(contender->algorithm) &&
+                       !(contender->error <= tuner->tuning->options->max_relative_error);
+
+        if (inexact)
+                pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
+        return inexact;
+}
+
 /* The constants of the node at the smallest batch. */
 static void gather_constants(const struct tuner *tuner, uint32_t origin, const void *constants[SL_NODE_INPUTS_MAX])
 {
@@ -217,18 +228,14 @@ static int guess(struct tuner *tuner, uint32_t origin)
 
         for (uint32_t i = 0; i < contest->n; i++) {
                 struct contender *contender = &contest->contenders[i];
-                bool approximate = is_approximate(contender->algorithm);
+                bool approximate = sl_algorithm_is_approximate(contender->algorithm);
 
-                if (is_approximate_and_out(tuner, contender->algorithm)) {
-                        pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
+                if (is_ruled_out(tuner, contender, choice))
                         continue;
-                }
                 if (approximate && !contest->checked && sample_error(tuner, origin, contender) < 0)
                         return -ENOMEM;
-                if (approximate && !(contender->error <= tuner->tuning->options->max_relative_error)) {
-                        pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
+                if (is_inexact(tuner, contender, choice))
                         continue;
-                }
                 choice->algorithm = contender->algorithm;
                 if (approximate)
                         choice->relative_error = (float)contender->error;
@@ -266,17 +273,13 @@ static int check(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed
 
         for (uint32_t i = 0; i < contest->n; i++) {
                 struct contender *contender = &contest->contenders[i];
-                bool approximate = is_approximate(contender->algorithm);
+                bool approximate = sl_algorithm_is_approximate(contender->algorithm);
 
-                if (is_approximate_and_out(tuner, contender->algorithm)) {
-                        pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
+                if (is_ruled_out(tuner, contender, choice))
                         continue;
-                }
                 if (approximate && measure_error(tuner, origin, rehearsed, contender) == -ENOMEM)
                         return -ENOMEM;
-                if (approximate && !(contender->error <= tuner->tuning->options->max_relative_error))
-                        pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
-                else
+                if (!is_inexact(tuner, contender, choice))
                         contest->contenders[n++] = *contender;
         }
         contest->n = n;

@@ -52,7 +52,7 @@ SL_DEFINE_CLEANUP(struct sl_placement *, sl_placement_free)
 
 static bool may_take(const struct layout_tuner *tuner, uint32_t algorithm)
 {
-        return tuner->tuning->options->winograd || (algorithm != SL_ALGORITHM_WINOGRAD_2 && algorithm != SL_ALGORITHM_WINOGRAD_4);
+        return tuner->tuning->options->winograd || !sl_algorithm_is_approximate(algorithm);
 }
 
 static void list_algorithms(struct layout_tuner *tuner, const struct sl_placement *placement, uint32_t node, struct sl_part *part)

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* A core that the dispatcher has too is nobody's own. */
 void sl_loads_choose_cores(struct sl_registry *r, uint32_t workers)
 {
         const struct sl_runtime_options *runtime = r->options.runtime;

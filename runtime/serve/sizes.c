@@ -45,7 +45,6 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         return 0;
 }
 
-/* Whoever advances the registry starts what is wanted here. */
 void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
 {
         for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
