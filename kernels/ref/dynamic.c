@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "kernels.h"
+#include "stop.h"
 
 #include <string.h>
 
@@ -13,7 +14,7 @@ int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op)
                 return sl_error_set(
                         dynamic->error, E2BIG, "%s: the limit of steps that one run may take is reached", sl_op_name(op));
         dynamic->steps_left--;
-        return 0;
+        return dynamic->stop ? sl_stop_look(dynamic->stop) : 0;
 }
 
 static int no_memory(struct sl_dynamic *dynamic, const struct sl_node_desc *node)

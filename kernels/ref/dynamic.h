@@ -8,10 +8,12 @@
 #include "node.h"
 
 struct sl_error;
+struct sl_stop;
 
 struct sl_dynamic {
         struct sl_pool pool;
-        uint64_t steps_left; /* nodes and rounds of loops that may still run: what bounds a loop */
+        uint64_t steps_left;        /* nodes and rounds of loops that may still run: what bounds a loop */
+        const struct sl_stop *stop; /* looked at before each of them; NULL: nothing ends them */
         struct sl_error *error;
 };
 
@@ -23,7 +25,7 @@ typedef int (*sl_body_fn)(void *context, uint32_t body, const struct sl_live *in
  * Runs @node: its operator, attributes, epilogue and numbers of inputs and outputs are read; its tensors are filled here, from
  * @inputs. Those that hold data may be parameters. @ret_outputs: n_outputs new holders.
  * Return: 0; -ENOMEM the pool's limit; -E2BIG no steps left; -EINVAL shapes that the operator refuses; -ENOTSUP no such kernel;
- * -ERANGE an index is out of bounds. The text says which operator, and the limit.
+ * -ERANGE an index is out of bounds; what sl_stop_look() says. The text says which operator, and the limit.
  */
 int sl_dynamic_run(
         struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *ret_outputs);
@@ -35,5 +37,5 @@ int sl_dynamic_run(
 int sl_control_run(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_live *inputs, sl_body_fn run,
         void *context, struct sl_live *ret_outputs);
 
-/* Takes a step. -E2BIG: none is left. */
+/* Takes a step. -E2BIG: none is left; what sl_stop_look() says. */
 int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op);

@@ -18,6 +18,7 @@
 #include "interpreter.h"
 #include "op.h"
 #include "plan_map.h"
+#include "stop.h"
 #include "workspace.h"
 
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct sl_instance {
         struct program programs[SL_PLAN_BATCHES_MAX];
         struct sl_workspace workspace;
         struct sl_interpreter interpreter;
+        struct sl_stop stop;
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -218,7 +220,7 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         if (sl_workspace_init(&instance->workspace, bytes) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
                         (unsigned long long)bytes);
-        if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes) < 0)
+        if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes, &instance->stop) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for its slots", plan->info->name);
         sl_cpu_use_one_thread();
         r = build_programs(instance, n_programs, error);
@@ -287,6 +289,10 @@ static void put_buffers(const struct program *program, const void *const *inputs
 
 static int run_step(struct sl_instance *instance, const struct step *step)
 {
+        int r = sl_stop_look(&instance->stop);
+
+        if (r < 0)
+                return r;
         if (step->dynamic)
                 return sl_interpreter_step(&instance->interpreter, step->dynamic);
         return step->backend->launch(step->kernel, &step->binding);
@@ -318,20 +324,16 @@ int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const voi
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
 {
         const struct program *program = find_program(instance, batch);
+        int r = 0;
 
         if (!program)
                 return -EINVAL;
         put_buffers(program, inputs, outputs);
         if (program->dynamic)
                 return run_dynamic(instance, program, inputs, outputs, NULL, NULL);
-        for (uint32_t i = 0; i < program->n_steps; i++) {
-                const struct step *step = &program->steps[i];
-                int r = step->backend->launch(step->kernel, &step->binding);
-
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+        for (uint32_t i = 0; i < program->n_steps && r == 0; i++)
+                r = run_step(instance, &program->steps[i]);
+        return r;
 }
 
 int sl_instance_run_timed(
@@ -357,6 +359,11 @@ int sl_instance_run_timed(
         }
         sl_interpreter_end(&instance->interpreter);
         return r;
+}
+
+void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)
+{
+        instance->stop = stop ? *stop : (struct sl_stop){0};
 }
 
 uint32_t sl_instance_step(const struct sl_instance *instance, uint32_t samples)

@@ -216,9 +216,10 @@ static int run_step(struct frame *frame, const struct sl_plan_step *step)
         return r < 0 && step->name[0] ? sl_error_prefix(interpreter->dynamic.error, r, "node \"%s\"", step->name) : r;
 }
 
-int sl_interpreter_init(struct sl_interpreter *interpreter, const struct sl_plan *plan, uint32_t n_programs, uint8_t *workspace)
+int sl_interpreter_init(struct sl_interpreter *interpreter, const struct sl_plan *plan, uint32_t n_programs, uint8_t *workspace,
+        const struct sl_stop *stop)
 {
-        *interpreter = (struct sl_interpreter){.plan = plan, .workspace = workspace};
+        *interpreter = (struct sl_interpreter){.plan = plan, .workspace = workspace, .stop = stop};
         for (uint32_t i = 0; i < n_programs; i++)
                 if (plan->programs[i].n_slots > interpreter->n_slots)
                         interpreter->n_slots = plan->programs[i].n_slots;
@@ -235,8 +236,10 @@ void sl_interpreter_deinit(struct sl_interpreter *interpreter)
 void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan_program *program, const void *const *inputs,
         void *const *outputs, struct sl_open_output *open, struct sl_error *error)
 {
-        interpreter->dynamic = (struct sl_dynamic){
-                .pool.limit_bytes = program->dynamic_bytes, .steps_left = program->dynamic_steps, .error = error};
+        interpreter->dynamic = (struct sl_dynamic){.pool.limit_bytes = program->dynamic_bytes,
+                .steps_left = program->dynamic_steps,
+                .stop = interpreter->stop,
+                .error = error};
         interpreter->inputs = inputs;
         interpreter->outputs = outputs;
         interpreter->open = open;

@@ -19,6 +19,7 @@ struct sl_error;
 struct sl_plan;
 struct sl_instance;
 struct sl_choice;
+struct sl_stop;
 
 #define SL_PORT_NAME_BYTES  64
 #define SL_PLAN_PORTS_MAX   16 /* inputs, and outputs, of a model */
@@ -125,11 +126,19 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance);
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
 
 /*
+ * What ends the runs that follow before they are done (kernels/stop.h); NULL: nothing does. It is copied, what its verdict points
+ * to must live until the next call. A run looks before each of its steps, and returns the verdict, or -ETIME: outputs are then
+ * undefined and the instance is as good as before.
+ */
+void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop);
+
+/*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
  * Never waits, and never allocates but for steps that hang on data. Inputs may be client memory that changes while it is read
  * (dense floats): results are then undefined but nothing is read or written outside the buffers. Return: 0; -EINVAL a batch that is
- * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined).
+ * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined); what
+ * sl_instance_watch() says.
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
 

@@ -10,6 +10,7 @@
 #include "request.h"
 #include "sender.h"
 #include "stats.h"
+#include "stop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,15 +45,17 @@ static void wait_for_job(struct sl_worker *worker, struct sl_job *ret_job)
         }
 }
 
-/* 0, or why this segment is not worth computing: deadlines and cancellation are looked at before work starts. */
-static int given_up(const struct sl_segment *segment, uint64_t now_ns)
+/* What ends the work on a segment: looked at before it begins, and while it runs. */
+static struct sl_stop stop_of(const struct sl_segment *segment)
 {
-        const struct sl_request *request = segment->request;
-        int verdict = sl_request_verdict(request);
+        return (struct sl_stop){.verdict = &segment->request->verdict, .deadline_ns = segment->request->deadline_ns};
+}
 
-        if (verdict)
-                return verdict;
-        return request->deadline_ns && now_ns >= request->deadline_ns ? -ETIME : 0;
+static int given_up(const struct sl_segment *segment)
+{
+        struct sl_stop stop = stop_of(segment);
+
+        return sl_stop_look(&stop);
 }
 
 /* Where each output that says only afterwards how large it is tells it to. */
@@ -86,9 +89,17 @@ static int run_open(struct sl_worker *worker, const struct sl_segment *segment, 
         return r;
 }
 
-static bool tells_client(int r)
+/* What ends a request ends a batch that is its own; of several that were gathered, none may end the others. */
+static void watch(struct sl_worker *worker, struct sl_segment *const *segments, uint32_t n)
 {
-        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM;
+        struct sl_stop stop = stop_of(segments[0]);
+
+        sl_instance_watch(worker->instance, n == 1 ? &stop : NULL);
+}
+
+static bool tells_client(const struct sl_segment *segment, int r)
+{
+        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == given_up(segment);
 }
 
 static int predict(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, uint32_t *ret_batches)
@@ -106,7 +117,7 @@ static int predict(struct sl_worker *worker, const struct sl_segment *segment, u
         if (r == 0)
                 sl_batcher_scatter(worker->batcher);
         *ret_batches = batches;
-        return tells_client(r) ? r : -EIO;
+        return tells_client(segment, r) ? r : -EIO;
 }
 
 static void count(struct sl_worker *worker, struct sl_segment *const *segments, uint32_t n, uint32_t batches, uint64_t busy_ns)
@@ -124,6 +135,7 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
         uint32_t batches;
 
         sl_batcher_begin(worker->batcher, segments, members, n);
+        watch(worker, segments, n);
         uint64_t started = sl_clock_ns();
         int status = predict(worker, segments[0], members[0], &batches);
         uint64_t ended = sl_clock_ns();
@@ -157,7 +169,7 @@ static void run_job(struct sl_worker *worker, const struct sl_job *job)
 
         for (uint32_t i = 0; i < job->n_segments; i++) {
                 struct sl_segment *segment = sl_accumulator_segment(worker->options.accumulator, job->items[i].segment);
-                int status = given_up(segment, now);
+                int status = given_up(segment);
 
                 if (status < 0) {
                         sl_sender_send(worker->outbox, segment,

@@ -10,6 +10,7 @@
 #include "pass.h"
 #include "plan.h"
 #include "ref/live.h"
+#include "stop.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -188,6 +189,32 @@ Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
         n = 1 << 20;
         cr_assert_eq(run(&m, inputs, y, &open), -ENOMEM);
         cr_assert(strstr(m.error.text, "65536 bytes"), "%s", m.error.text);
+        end(&m);
+}
+
+/* Without a look at the clock and at the verdict the rounds go on until memory ends them. */
+Test(dynamic, a_deadline_and_a_verdict_end_a_loop_between_its_rounds)
+{
+        float x[2] = {1, 2}, y[ROOM / 4];
+        int64_t n = INT64_MAX;
+        const void *inputs[] = {x, &n};
+        _Atomic int32_t verdict = -ECANCELED;
+        struct sl_open_output open;
+        struct model m;
+
+        build_nested(&m);
+        m.options.dynamic_bytes_max = 1 << 20;
+        m.options.dynamic_steps_max = 4000000000;
+        compile(&m);
+        sl_instance_watch(m.instance, &(struct sl_stop){.deadline_ns = sl_clock_ns() + SL_NS_PER_MS});
+        cr_assert_eq(run(&m, inputs, y, &open), -ETIME, "%s", m.error.text);
+        sl_instance_watch(m.instance, &(struct sl_stop){.verdict = &verdict});
+        cr_assert_eq(run(&m, inputs, y, &open), -ECANCELED, "%s", m.error.text);
+        /* The instance is as good as before. */
+        sl_instance_watch(m.instance, NULL);
+        n = 1;
+        cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+        cr_assert_eq(open.shape.dims[0], 4);
         end(&m);
 }
 

@@ -5,6 +5,7 @@
 #include "network.h"
 #include "pass.h"
 #include "plan.h"
+#include "stop.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -118,6 +119,36 @@ static void compare_backend(struct network *net, const char *backend, bool batch
                 compare_size(net, instance, info->batches[i], backend);
         sl_instance_free(instance);
         sl_plan_free(plan);
+}
+
+Test(results, what_ends_a_run_ends_it_between_steps_and_leaves_the_instance_as_good_as_before)
+{
+        _Atomic int32_t verdict = -ECANCELED;
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+        struct network net;
+        float x[64] = {0}, y[64];
+        int fd;
+
+        network_init(&net);
+        network_output(&net, network_apply(&net, SL_OP_ERF, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64))));
+        network_finish(&net);
+        fd = network_plan_fd(&net, "cpu", 1);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        close(fd);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, NULL), 0);
+        sl_instance_watch(instance, &(struct sl_stop){.verdict = &verdict});
+        cr_assert_eq(sl_instance_run(instance, 1, (const void *const[]){x}, (void *const[]){y}), -ECANCELED);
+        sl_instance_watch(instance, &(struct sl_stop){.deadline_ns = 1});
+        cr_assert_eq(sl_instance_run(instance, 1, (const void *const[]){x}, (void *const[]){y}), -ETIME);
+        atomic_store(&verdict, 0);
+        sl_instance_watch(instance, &(struct sl_stop){.verdict = &verdict, .deadline_ns = UINT64_MAX});
+        cr_assert_eq(sl_instance_run(instance, 1, (const void *const[]){x}, (void *const[]){y}), 0);
+        sl_instance_watch(instance, NULL);
+        compare_size(&net, instance, 1, "cpu");
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+        network_deinit(&net);
 }
 
 /* Each network before and after the passes, on each backend, at each size of the ladder. */
