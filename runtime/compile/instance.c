@@ -68,8 +68,9 @@ static uint32_t programs_up_to(const struct sl_plan *plan, uint32_t batch_max)
         return n;
 }
 
-static uint64_t workspace_bytes(const struct sl_plan *plan, uint32_t n_programs)
+uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
 {
+        uint32_t n_programs = programs_up_to(plan, batch_max);
         uint64_t most = 0;
 
         for (uint32_t i = 0; i < n_programs; i++)
@@ -205,7 +206,7 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
 {
         SL_CLEANUP(sl_cleanup_sl_instance_free) struct sl_instance *instance = calloc(1, sizeof(*instance));
         uint32_t n_programs = programs_up_to(plan, batch_max);
-        uint64_t bytes = workspace_bytes(plan, n_programs);
+        uint64_t bytes = sl_plan_workspace_bytes(plan, batch_max);
         int r;
 
         if (plan->info->n_symbols)
@@ -258,7 +259,7 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max)
 {
         uint32_t n_programs = programs_up_to(plan, batch_max);
-        uint64_t bytes = sizeof(struct sl_instance) + workspace_bytes(plan, n_programs);
+        uint64_t bytes = sizeof(struct sl_instance) + sl_plan_workspace_bytes(plan, batch_max);
 
         for (uint32_t i = 0; i < n_programs; i++) {
                 bytes += plan->programs[i].n_steps * sizeof(struct step);

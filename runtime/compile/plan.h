@@ -122,8 +122,11 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
 int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
 struct sl_instance *sl_instance_free(struct sl_instance *instance);
 
-/* Memory that an instance takes, weights not included (they are shared). Pure. */
+/* Memory that an instance takes, weights not included (they are shared): its workspace, and the tables of its steps. Pure. */
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
+
+/* Activations and scratch alone, of the ladder's sizes up to @batch_max. Pure. */
+uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max);
 
 /*
  * What ends the runs that follow before they are done (kernels/stop.h); NULL: nothing does. It is copied, what its verdict points

@@ -47,6 +47,28 @@ static uint64_t place_ports(const struct sl_served_port *ports, uint32_t n, uint
         return offset;
 }
 
+static uint64_t ports_bytes(const struct sl_port *ports, uint32_t n, uint32_t batch_max)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_served_port port;
+
+                if (sl_served_port_init(&port, &ports[i]) < 0)
+                        return UINT64_MAX;
+                bytes += sl_align_up(sl_served_port_bytes(&port, batch_max), SL_LINE_BYTES);
+        }
+        return bytes;
+}
+
+uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max)
+{
+        uint64_t inputs = ports_bytes(info->inputs, info->n_inputs, batch_max);
+        uint64_t outputs = ports_bytes(info->outputs, info->n_outputs, batch_max);
+
+        return inputs > UINT64_MAX - outputs ? UINT64_MAX : inputs + outputs;
+}
+
 int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher)
 {
         struct sl_batcher *b = calloc(1, sizeof(*b));

@@ -25,6 +25,9 @@ struct sl_batch {
 int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher);
 struct sl_batcher *sl_batcher_free(struct sl_batcher *batcher);
 
+/* Memory that this pool takes. Pure; UINT64_MAX when it cannot be counted. */
+uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max);
+
 /* Starts on the segments of a job that are worth computing; @n >= 1. All belong to the batcher's model as member members[i]. */
 void sl_batcher_begin(struct sl_batcher *batcher, struct sl_segment *const *segments, const uint32_t *members, uint32_t n);
 
