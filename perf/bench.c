@@ -18,6 +18,9 @@ static const struct {
         {"noop", sl_bench_noop, "[--cpus A,B] [--rounds N] [--quick] [--json]"},
         {"model", sl_bench_model,
                 "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--json]"},
+        {"overload", sl_bench_overload,
+                "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--tick-us T] [--seconds S] [--turns N] [--cpus A,B] "
+                "[--json]"},
 };
 
 static int usage(FILE *to)

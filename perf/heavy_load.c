@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
-#include "heavy_model.h"
+#include "conv_model.h"
 #include "server.h"
 #include "starling.h"
 
@@ -44,7 +44,8 @@ static int submit(struct requests *requests, uint64_t i)
 
 static int prepare(struct starling_client *client, struct requests *requests)
 {
-        static const uint32_t dims[] = {1, SL_HEAVY_CHANNELS, SL_HEAVY_SIDE, SL_HEAVY_SIDE};
+        const struct sl_conv_model shape = SL_CONV_MODEL_HEAVY;
+        const uint32_t dims[] = {1, shape.channels, shape.side, shape.side};
         int r = starling_model_open(client, MODEL, &requests->model, NULL);
 
         if (r == 0)
@@ -123,7 +124,7 @@ static int load_model(const struct sl_server *server, struct starling_error *err
         const struct starling_options options = {
                 .runtime = server->socket, .role = STARLING_ROLE_ADMIN, .label = "bench-admin", .timeout_ns = SL_NS_PER_SECOND};
         struct starling_client *client;
-        int r = sl_heavy_model_write(server->repository, MODEL);
+        int r = sl_conv_model_write(&SL_CONV_MODEL_HEAVY, server->repository, MODEL);
 
         if (r < 0) {
                 snprintf(error->text, sizeof(error->text), "cannot write it: %s", strerror(-r));

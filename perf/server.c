@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,12 +38,14 @@ static int write_configuration(const struct sl_server *server, const struct sl_s
                 "  clients: 64\n"
                 "  client: {arena_bytes: %llu}\n"
                 "  uid: {arena_bytes: %llu}\n"
-                "threads:\n"
-                "  dispatcher_cores: [%d]\n"
-                "  worker_cores: [%d]\n"
                 "log_level: info\n",
-                server->name, server->folder, (unsigned long long)options->arena_bytes, 4ull * options->arena_bytes,
-                options->dispatcher_cpu, options->worker_cpu);
+                server->name, server->folder, (unsigned long long)options->arena_bytes, 4ull * options->arena_bytes);
+        if (options->dispatcher_cpu >= 0)
+                fprintf(file,
+                        "threads:\n"
+                        "  dispatcher_cores: [%d]\n"
+                        "  worker_cores: [%d]\n",
+                        options->dispatcher_cpu, options->worker_cpu);
         return fclose(file) ? -errno : 0;
 }
 
@@ -66,6 +70,15 @@ static int make_folder(struct sl_server *server, const struct sl_server_options 
         return write_configuration(server, options);
 }
 
+/* Neither root nor what it executes has the capability any more, and the limit leaves no better priority than now. */
+static void drop_priority(void)
+{
+        const struct rlimit none = {0};
+
+        (void)setrlimit(RLIMIT_NICE, &none);
+        (void)prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0);
+}
+
 static void run_runtime(const struct sl_server *server, const struct sl_server_options *options, pid_t parent)
 {
         char configuration[160];
@@ -78,6 +91,8 @@ static void run_runtime(const struct sl_server *server, const struct sl_server_o
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         sched_setaffinity(0, sizeof(options->cpus), &options->cpus);
+        if (options->ordinary)
+                drop_priority();
         setenv("XDG_CACHE_HOME", server->folder, 1);
         snprintf(configuration, sizeof(configuration), "%s/starling.yaml", server->folder);
         execl("/proc/self/exe", "starling", "serve", "--config", configuration, server->repository, (char *)NULL);

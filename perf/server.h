@@ -6,12 +6,14 @@
 #pragma once
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct sl_server_options {
-        int dispatcher_cpu;
+        int dispatcher_cpu;   /* -1: this and the worker's are chosen as every runtime chooses them */
         int worker_cpu;
+        bool ordinary;        /* without the privilege to go before others (CAP_SYS_NICE), as most users run it */
         cpu_set_t cpus;       /* that the runtime may use */
         uint64_t arena_bytes; /* of one client, at most */
 };

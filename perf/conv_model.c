@@ -3,15 +3,13 @@
  * a varint, kind 2 is a length and so many bytes, which may be a message again. Inner messages are built first, in buffers of
  * their own. The field numbers are those of onnx.proto.
  */
-#include "heavy_model.h"
+#include "conv_model.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define WEIGHTS ((size_t)SL_HEAVY_CHANNELS * SL_HEAVY_CHANNELS * 9)
 
 struct buffer {
         unsigned char *bytes;
@@ -116,13 +114,13 @@ static void add_relu(struct buffer *graph, uint32_t layer, const char *input, co
         add_message(graph, 1, &node);
 }
 
-static void add_layers(struct buffer *graph)
+static void add_layers(struct buffer *graph, uint32_t layers)
 {
         char input[16] = "image", middle[16], output[16];
 
-        for (uint32_t layer = 0; layer < SL_HEAVY_LAYERS; layer++) {
+        for (uint32_t layer = 0; layer < layers; layer++) {
                 snprintf(middle, sizeof(middle), "sum%u", layer);
-                if (layer + 1 < SL_HEAVY_LAYERS)
+                if (layer + 1 < layers)
                         snprintf(output, sizeof(output), "part%u", layer);
                 else
                         snprintf(output, sizeof(output), "features");
@@ -133,21 +131,22 @@ static void add_layers(struct buffer *graph)
 }
 
 /* TensorProto: dims 1, data_type 2, name 8, raw_data 9. GraphProto: initializer 5. Each output is the mean of its inputs. */
-static void add_weight(struct buffer *graph)
+static void add_weight(struct buffer *graph, uint32_t channels)
 {
+        size_t n = (size_t)channels * channels * 9;
         struct buffer tensor = {0};
-        float *values = malloc(WEIGHTS * sizeof(*values));
+        float *values = malloc(n * sizeof(*values));
 
-        for (size_t i = 0; values && i < WEIGHTS; i++)
-                values[i] = 1.0f / (SL_HEAVY_CHANNELS * 9);
-        add_number(&tensor, 1, SL_HEAVY_CHANNELS);
-        add_number(&tensor, 1, SL_HEAVY_CHANNELS);
+        for (size_t i = 0; values && i < n; i++)
+                values[i] = 1.0f / (float)(channels * 9);
+        add_number(&tensor, 1, channels);
+        add_number(&tensor, 1, channels);
         add_number(&tensor, 1, 3);
         add_number(&tensor, 1, 3);
         add_number(&tensor, 2, 1);
         add_text(&tensor, 8, "weight");
         if (values)
-                add_block(&tensor, 9, values, WEIGHTS * sizeof(*values));
+                add_block(&tensor, 9, values, n * sizeof(*values));
         else
                 tensor.failed = 1;
         free(values);
@@ -167,14 +166,14 @@ static void add_dimension(struct buffer *shape, uint32_t size)
 }
 
 /* ValueInfoProto: name 1, type 2; TypeProto: tensor_type 1; TypeProto.Tensor: elem_type 1, shape 2. */
-static void add_port(struct buffer *graph, uint32_t field, const char *name)
+static void add_port(struct buffer *graph, uint32_t field, const char *name, const struct sl_conv_model *model)
 {
         struct buffer shape = {0}, tensor = {0}, type = {0}, port = {0};
 
         add_dimension(&shape, 0);
-        add_dimension(&shape, SL_HEAVY_CHANNELS);
-        add_dimension(&shape, SL_HEAVY_SIDE);
-        add_dimension(&shape, SL_HEAVY_SIDE);
+        add_dimension(&shape, model->channels);
+        add_dimension(&shape, model->side);
+        add_dimension(&shape, model->side);
         add_number(&tensor, 1, 1);
         add_message(&tensor, 2, &shape);
         add_message(&type, 1, &tensor);
@@ -184,21 +183,21 @@ static void add_port(struct buffer *graph, uint32_t field, const char *name)
 }
 
 /* ModelProto: ir_version 1, producer_name 2, graph 7, opset_import 8 (version 2). GraphProto: name 2, input 11, output 12. */
-static void build(struct buffer *model)
+static void build(struct buffer *file, const struct sl_conv_model *model)
 {
         struct buffer graph = {0}, opset = {0};
 
-        add_layers(&graph);
-        add_text(&graph, 2, "heavy");
-        add_weight(&graph);
-        add_port(&graph, 11, "image");
-        add_port(&graph, 12, "features");
+        add_layers(&graph, model->layers);
+        add_text(&graph, 2, "convolutions");
+        add_weight(&graph, model->channels);
+        add_port(&graph, 11, "image", model);
+        add_port(&graph, 12, "features", model);
         add_text(&opset, 1, "");
         add_number(&opset, 2, 13);
-        add_number(model, 1, 7);
-        add_text(model, 2, "starling bench");
-        add_message(model, 7, &graph);
-        add_message(model, 8, &opset);
+        add_number(file, 1, 7);
+        add_text(file, 2, "starling bench");
+        add_message(file, 7, &graph);
+        add_message(file, 8, &opset);
 }
 
 static int make_folders(const char *repository, const char *name, char *ret_path, size_t bytes)
@@ -213,25 +212,25 @@ static int make_folders(const char *repository, const char *name, char *ret_path
         return 0;
 }
 
-int sl_heavy_model_write(const char *repository, const char *name)
+int sl_conv_model_write(const struct sl_conv_model *model, const char *repository, const char *name)
 {
-        struct buffer model = {0};
+        struct buffer bytes = {0};
         char path[512];
         int r = make_folders(repository, name, path, sizeof(path));
 
         if (r < 0)
                 return r;
-        build(&model);
+        build(&bytes, model);
 
-        FILE *file = model.failed ? NULL : fopen(path, "we");
+        FILE *file = bytes.failed ? NULL : fopen(path, "we");
         if (!file) {
-                r = model.failed ? -ENOMEM : -errno;
+                r = bytes.failed ? -ENOMEM : -errno;
         } else {
-                if (fwrite(model.bytes, 1, model.n, file) != model.n)
+                if (fwrite(bytes.bytes, 1, bytes.n, file) != bytes.n)
                         r = -EIO;
                 if (fclose(file) && r == 0)
                         r = -errno;
         }
-        free(model.bytes);
+        free(bytes.bytes);
         return r;
 }
