@@ -172,7 +172,7 @@ struct starling_client_info {
  *   -ENOENT, -ECONNREFUSED  no runtime listens there
  *   -ETIMEDOUT     a runtime listens, but does not answer
  *   -EACCES, -EPERM         this user, or this role for this user, is refused
- *   -EDQUOT        too many clients, or an arena over the quota
+ *   -EDQUOT        too many clients, or of this user, or an arena over the quota
  *   -EPROTO        no wire version in common, or an answer that makes no sense
  *   -ENOMEM, -EMFILE, other system errors
  */

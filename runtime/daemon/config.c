@@ -18,9 +18,14 @@ struct quota_texts {
         char *arena_bytes, *in_flight;
 };
 
+struct uid_texts {
+        char *arena_bytes, *in_flight, *log_lines;
+};
+
 struct limit_texts {
         char *clients, *staging_bytes, *stats_bytes;
-        struct quota_texts client, uid;
+        struct quota_texts client;
+        struct uid_texts uid;
 };
 
 struct thread_texts {
@@ -60,12 +65,19 @@ static const cyaml_schema_field_t quota_fields[] = {
         CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t uid_fields[] = {
+        SL_TEXT_FIELD(struct uid_texts, arena_bytes),
+        SL_TEXT_FIELD(struct uid_texts, in_flight),
+        SL_TEXT_FIELD(struct uid_texts, log_lines),
+        CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t limit_fields[] = {
         SL_TEXT_FIELD(struct limit_texts, clients),
         SL_TEXT_FIELD(struct limit_texts, staging_bytes),
         SL_TEXT_FIELD(struct limit_texts, stats_bytes),
         CYAML_FIELD_MAPPING("client", CYAML_FLAG_OPTIONAL, struct limit_texts, client, quota_fields),
-        CYAML_FIELD_MAPPING("uid", CYAML_FLAG_OPTIONAL, struct limit_texts, uid, quota_fields),
+        CYAML_FIELD_MAPPING("uid", CYAML_FLAG_OPTIONAL, struct limit_texts, uid, uid_fields),
         CYAML_FIELD_END,
 };
 
@@ -136,6 +148,7 @@ static const struct sl_setting settings[] = {
         NUMBER(limits.client.in_flight, client_in_flight, 1, 1u << 16),
         BYTES(limits.uid.arena_bytes, uid_arena_bytes, 64 * KIB, 16 * TIB),
         NUMBER(limits.uid.in_flight, uid_in_flight, 1, 1u << 20),
+        NUMBER(limits.uid.log_lines, uid_log_lines, 1, 1000000),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
         BYTES(limits.stats_bytes, stats_bytes, 256 * KIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
@@ -158,6 +171,7 @@ static void init(struct sl_config *config)
                 .uid_arena_bytes = 4 * GIB,
                 .client_in_flight = 4096,
                 .uid_in_flight = 16384,
+                .uid_log_lines = 120,
                 .staging_bytes = 64 * MIB,
                 .stats_bytes = 16 * MIB,
                 .numa_node = SL_NUMA_ANY,

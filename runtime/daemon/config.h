@@ -13,7 +13,10 @@
  *     limits:
  *       clients: 64
  *       client: {arena_bytes: 1 GiB, in_flight: 4096}
- *       uid: {arena_bytes: 4 GiB, in_flight: 16384}
+ *       uid:
+ *         arena_bytes: 4 GiB
+ *         in_flight: 16384
+ *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
  *       staging_bytes: 64 MiB          # predictions that wait to be combined
  *       stats_bytes: 16 MiB
  *     threads:
@@ -56,7 +59,7 @@ struct sl_config {
 
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;
-        uint32_t client_in_flight, uid_in_flight;
+        uint32_t client_in_flight, uid_in_flight, uid_log_lines;
         uint64_t staging_bytes, stats_bytes;
 
         cpu_set_t dispatcher_cores, worker_cores; /* empty: to be chosen */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "account.h"
 #include "attach.h"
 #include "request.h"
 #include "ring.h"
@@ -29,14 +30,6 @@ struct sl_queue {
         uint32_t rest;               /* passes until the next entry is possible */
         uint32_t idle_passes;        /* since the last entry */
         struct sl_request *requests; /* [depth], by tag */
-};
-
-/* Requests and arena bytes of all clients of one user. Arena bytes: control thread. In flight: dispatcher. */
-struct sl_account {
-        uid_t uid;
-        uint32_t refs; /* channels; control thread */
-        uint64_t arena_bytes;
-        uint32_t in_flight;
 };
 
 struct sl_region {

@@ -11,40 +11,27 @@
 /* So many of the connections beyond the clients may be readers': administrators and those who come find room beside them. */
 #define READERS_MAX 32u
 
-static int take_slot(struct sl_sessions *s, struct sl_error *error)
+static int take_slot(struct sl_sessions *s, const struct sl_account *account, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < s->options.runtime->clients_max; i++)
+        uint32_t max = s->options.runtime->clients_max;
+
+        if (s->n_clients < max && !sl_share_grants(max, s->n_clients, account->clients))
+                return sl_error_set(error, EDQUOT,
+                        "user %u has %u clients, which is its share while %u are free, clients_max is %u", account->uid,
+                        account->clients, max - s->n_clients, max);
+        for (uint32_t i = 0; i < max; i++)
                 if (!s->slots[i]) {
                         s->slots[i] = true;
                         return (int)i;
                 }
-        return sl_error_set(error, EDQUOT, "%u clients are attached, clients_max is %u", s->options.runtime->clients_max,
-                s->options.runtime->clients_max);
-}
-
-static struct sl_account *take_account(struct sl_sessions *s, uid_t uid)
-{
-        struct sl_account *spare = NULL;
-
-        for (uint32_t i = 0; i < s->n_sessions; i++) {
-                struct sl_account *account = &s->accounts[i];
-
-                if (account->refs && account->uid == uid) {
-                        account->refs++;
-                        return account;
-                }
-                if (!account->refs && !spare)
-                        spare = account;
-        }
-        *spare = (struct sl_account){.uid = uid, .refs = 1};
-        return spare;
+        return sl_error_set(error, EDQUOT, "%u clients are attached, clients_max is %u", max, max);
 }
 
 static int make_channel(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, int *ret_request_fd,
         int *ret_response_fd, struct sl_error *error)
 {
         struct sl_channel *channel;
-        int slot = take_slot(s, error);
+        int slot = take_slot(s, session->account, error);
         int r;
 
         if (slot < 0)
@@ -58,7 +45,9 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
         channel->slot = (uint32_t)slot;
         channel->uid = session->peer.uid;
         channel->pid = session->peer.pid;
-        channel->account = take_account(s, session->peer.uid);
+        channel->account = session->account;
+        channel->account->clients++;
+        s->n_clients++;
         memcpy(channel->label, hello->hello.label, sizeof(channel->label) - 1);
         for (char *c = channel->label; *c; c++)
                 if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
@@ -144,13 +133,16 @@ static int welcome_client(struct sl_sessions *s, struct sl_session *session, con
         return 0;
 }
 
-static uint32_t count_readers(const struct sl_sessions *s)
+static int count_reader(struct sl_sessions *s, struct sl_account *account, struct sl_error *error)
 {
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; i < s->n_sessions; i++)
-                n += s->sessions[i].state == SESSION_READER;
-        return n;
+        if (s->n_readers == READERS_MAX)
+                return sl_error_set(error, EDQUOT, "%u readers are attached, the limit", READERS_MAX);
+        if (!sl_share_grants(READERS_MAX, s->n_readers, account->readers))
+                return sl_error_set(error, EDQUOT, "user %u has %u readers, which is its share while %u are free, the limit is %u",
+                        account->uid, account->readers, READERS_MAX - s->n_readers, READERS_MAX);
+        account->readers++;
+        s->n_readers++;
+        return 0;
 }
 
 static int welcome_observer(
@@ -158,8 +150,10 @@ static int welcome_observer(
 {
         struct sl_message message = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_WELCOME};
 
-        if (hello->hello.role == SL_ROLE_READER && count_readers(s) >= READERS_MAX)
-                return sl_error_set(error, EDQUOT, "%u readers are attached, the limit", READERS_MAX);
+        int r = hello->hello.role == SL_ROLE_READER ? count_reader(s, session->account, error) : 0;
+
+        if (r < 0)
+                return r;
         fill_welcome(s, session, hello, &message);
         session->state = hello->hello.role == SL_ROLE_ADMIN ? SESSION_ADMIN : SESSION_READER;
         sl_message_send(session->socket, &message, &s->options.catalogue_fd, 1);

@@ -1,5 +1,6 @@
 #include "runtime.h"
 
+#include "account.h"
 #include "accumulator.h"
 #include "attach.h"
 #include "base/cleanup.h"
@@ -27,9 +28,11 @@
 #define TOKEN_WATCH  3u
 
 /* Segments in flight, of all ensembles. */
-#define SEGMENTS       4096u
-#define WATCHES_MAX    4u
-#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
+#define SEGMENTS                4096u
+#define WATCHES_MAX             4u
+/* Users that have left are remembered for a while: that many for each connection. */
+#define ACCOUNTS_PER_CONNECTION 2u
+#define SLEEP_LIMIT_NS          (1000 * SL_NS_PER_MS)
 
 struct watch {
         int fd;
@@ -50,6 +53,7 @@ struct sl_runtime {
         struct sl_mapping catalogue_map;
         struct sl_accumulator *accumulator;
         struct sl_dispatcher *dispatcher;
+        struct sl_accounts *accounts;
         struct sl_registry *registry;
         struct sl_sessions *sessions;
         struct watch watches[WATCHES_MAX];
@@ -64,6 +68,7 @@ void sl_runtime_options_init(struct sl_runtime_options *options)
                 .name = SL_SOCKET_NAME,
                 .client_quota = {.arena_bytes = 1ull << 30, .in_flight = 4096},
                 .uid_quota = {.arena_bytes = 4ull << 30, .in_flight = 16384},
+                .uid_log_lines = 120,
                 .clients_max = 64,
                 .stats_bytes = SL_STATS_BYTES_DEFAULT,
                 .staging_bytes = 64ull << 20,
@@ -139,20 +144,23 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
 
 static int make_tables(struct sl_runtime *rt, struct sl_error *error)
 {
-        int r = sl_registry_new(
-                &(struct sl_registry_options){
-                        .runtime = &rt->options,
-                        .catalogue = rt->catalogue_map.base,
-                        .accumulator = rt->accumulator,
-                        .segments = SEGMENTS,
-                        .dispatcher = rt->dispatcher,
-                        .control = &rt->bell,
-                        .wait = rt->wait,
-                        .stats = rt->stats,
-                        .answer = answer,
-                        .context = rt,
-                },
-                &rt->registry);
+        int r = sl_accounts_new(&rt->options, ACCOUNTS_PER_CONNECTION * sl_sessions_max(&rt->options), &rt->accounts);
+
+        if (r == 0)
+                r = sl_registry_new(
+                        &(struct sl_registry_options){
+                                .runtime = &rt->options,
+                                .catalogue = rt->catalogue_map.base,
+                                .accumulator = rt->accumulator,
+                                .segments = SEGMENTS,
+                                .dispatcher = rt->dispatcher,
+                                .control = &rt->bell,
+                                .wait = rt->wait,
+                                .stats = rt->stats,
+                                .answer = answer,
+                                .context = rt,
+                        },
+                        &rt->registry);
 
         if (r == 0)
                 r = sl_sessions_new(
@@ -160,6 +168,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .runtime = &rt->options,
                                 .dispatcher = rt->dispatcher,
                                 .registry = rt->registry,
+                                .accounts = rt->accounts,
                                 .stats = rt->stats,
                                 .wait = rt->wait,
                                 .catalogue_fd = rt->catalogue_fd,
@@ -256,6 +265,7 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
                 hear_dispatcher(rt);
         sl_registry_free(rt->registry);
         sl_sessions_free(rt->sessions);
+        sl_accounts_free(rt->accounts);
         sl_dispatcher_free(rt->dispatcher);
         sl_accumulator_free(rt->accumulator);
         sl_mapping_free(&rt->catalogue_map);
@@ -314,6 +324,7 @@ static void look(struct sl_runtime *rt)
         sl_bell_sleep(&rt->bell);
         hear_dispatcher(rt);
         sl_registry_advance(rt->registry);
+        sl_accounts_tell(rt->accounts);
 }
 
 static void rest(struct sl_runtime *rt, uint64_t limit_ns)

@@ -26,9 +26,14 @@
 /* Refusals of one session that are worth a line each. */
 #define REFUSALS_LOGGED 16u
 
+uint32_t sl_sessions_max(const struct sl_runtime_options *runtime)
+{
+        return runtime->clients_max + EXTRA_SESSIONS;
+}
+
 int sl_sessions_new(const struct sl_sessions_options *options, struct sl_sessions **ret_sessions)
 {
-        uint32_t n = options->runtime->clients_max + EXTRA_SESSIONS;
+        uint32_t n = sl_sessions_max(options->runtime);
         struct sl_sessions *s = calloc(1, sizeof(*s) + n * sizeof(s->sessions[0]));
 
         if (!s)
@@ -36,9 +41,8 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
         s->options = *options;
         s->n_sessions = n;
         s->next_id = 1;
-        s->accounts = calloc(n, sizeof(*s->accounts));
         s->slots = calloc(options->runtime->clients_max, sizeof(*s->slots));
-        if (!s->accounts || !s->slots) {
+        if (!s->slots) {
                 sl_sessions_free(s);
                 return -ENOMEM;
         }
@@ -50,17 +54,14 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
 
 static void report(struct sl_sessions *s, int level, const char *event, const struct sl_session *session, const char *text)
 {
-        const struct sl_runtime_options *runtime = s->options.runtime;
         char fields[SL_ERROR_TEXT_BYTES + 256], label[160], cause[SL_ERROR_TEXT_BYTES] = "";
 
-        if (!runtime->log)
-                return;
         if (text)
                 sl_quote(text, cause, sizeof(cause));
         snprintf(fields, sizeof(fields), "client=%llu uid=%u pid=%d label=%s%s%s", (unsigned long long)session->id,
                 session->peer.uid, session->peer.pid,
                 sl_quote(session->channel ? session->channel->label : "", label, sizeof(label)), text ? " cause=" : "", cause);
-        runtime->log(runtime->context, level, event, fields);
+        sl_account_log(s->options.accounts, session->account, level, event, fields);
 }
 
 /* ---- going ---- */
@@ -71,7 +72,8 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
 
         if (channel) {
                 channel->account->arena_bytes -= channel->arena_bytes;
-                channel->account->refs--;
+                channel->account->clients--;
+                s->n_clients--;
                 s->slots[channel->slot] = false;
                 sl_stats_client_remove(s->options.stats, channel->stats);
                 sl_channel_free(channel);
@@ -79,6 +81,12 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         sl_cleanup_fd(&session->socket);
         sl_cleanup_fd(&session->pidfd);
         sl_peer_deinit(&session->peer);
+        if (session->state == SESSION_READER) {
+                session->account->readers--;
+                s->n_readers--;
+        }
+        sl_account_release(session->account);
+        s->n_connected--;
         *session = (struct sl_session){.number = session->number, .socket = -1, .pidfd = -1};
 }
 
@@ -312,14 +320,18 @@ static struct sl_session *find_free(struct sl_sessions *s)
         return NULL;
 }
 
-/* Who has connected and said nothing for longest makes room for others. */
-static struct sl_session *evict_silent(struct sl_sessions *s)
+/* Who has connected and said nothing for longest makes room for others; @account: of this user, NULL: of all. */
+static struct sl_session *evict_silent(struct sl_sessions *s, const struct sl_account *account)
 {
         struct sl_session *oldest = NULL;
 
-        for (uint32_t i = 0; i < s->n_sessions; i++)
-                if (s->sessions[i].state == SESSION_NEW && (!oldest || s->sessions[i].id < oldest->id))
-                        oldest = &s->sessions[i];
+        for (uint32_t i = 0; i < s->n_sessions; i++) {
+                struct sl_session *session = &s->sessions[i];
+
+                if (session->state == SESSION_NEW && (!account || session->account == account) &&
+                        (!oldest || session->id < oldest->id))
+                        oldest = session;
+        }
         if (oldest)
                 leave(s, oldest, "client-ejected", "no hello, and others want to connect");
         return oldest;
@@ -332,31 +344,64 @@ void sl_sessions_turn_away(struct sl_sessions *s, int fd, int status, const char
         int fds[SL_MESSAGE_FDS_MAX];
         uint32_t n_fds = 0;
 
-        sl_peer_of(fd, &session.peer);
+        if (sl_peer_of(fd, &session.peer) == 0)
+                session.account = sl_account_take(s->options.accounts, session.peer.uid);
         report(s, 1, "attach-refused", &session, text);
         /* What lies there unread would end the connection as reset, before the answer. */
         if (sl_message_receive(fd, &hello, fds, SL_MESSAGE_FDS_MAX, &n_fds, MSG_DONTWAIT) == 0)
                 while (n_fds > 0)
                         close(fds[--n_fds]);
         send_refusal(&session, SL_MESSAGE_WELCOME, status, text);
+        if (session.account)
+                sl_account_release(session.account);
         sl_peer_deinit(&session.peer);
         close(fd);
 }
 
+/* Beyond its share a user gives up a connection of its own that has said nothing. Return: NULL with the cause. */
+static struct sl_session *make_room(struct sl_sessions *s, uid_t uid, struct sl_error *error)
+{
+        const struct sl_account *account = sl_account_find(s->options.accounts, uid);
+        uint32_t held = account ? account->connections : 0;
+        struct sl_session *session;
+
+        if (sl_share_grants(s->n_sessions, s->n_connected, held))
+                return find_free(s);
+        session = evict_silent(s, held ? account : NULL);
+        if (session)
+                return session;
+        if (held)
+                sl_error_set(error, EDQUOT, "user %u has %u of %u connections, which is its share while %u are free", uid, held,
+                        s->n_sessions, s->n_sessions - s->n_connected);
+        else
+                sl_error_set(error, EDQUOT, "all %u connections are taken, by clients, readers and administrators of other users",
+                        s->n_sessions);
+        return NULL;
+}
+
 void sl_sessions_accept(struct sl_sessions *s, int fd)
 {
-        struct sl_session *session = find_free(s);
+        struct sl_session *session;
+        struct sl_error error;
+        struct sl_peer peer;
 
-        if (!session)
-                session = evict_silent(s);
+        if (sl_peer_of(fd, &peer) < 0) {
+                close(fd);
+                return;
+        }
+        session = make_room(s, peer.uid, &error);
         if (!session) {
-                sl_sessions_turn_away(s, fd, -EDQUOT, "all connections are taken, by clients, readers and administrators");
+                sl_peer_deinit(&peer);
+                sl_sessions_turn_away(s, fd, -EDQUOT, error.text);
                 return;
         }
         session->socket = fd;
         session->id = s->next_id++;
         session->state = SESSION_NEW;
-        if (sl_peer_of(fd, &session->peer) < 0 || sl_wait_watch(s->options.wait, fd, token_of(session)) < 0) {
+        session->peer = peer;
+        session->account = sl_account_take(s->options.accounts, peer.uid);
+        s->n_connected++;
+        if (sl_wait_watch(s->options.wait, fd, token_of(session)) < 0) {
                 free_session(s, session);
                 return;
         }
@@ -373,10 +418,9 @@ struct sl_sessions *sl_sessions_free(struct sl_sessions *s)
 {
         if (!s)
                 return NULL;
-        for (uint32_t i = 0; s->accounts && s->slots && i < s->n_sessions; i++)
+        for (uint32_t i = 0; s->slots && i < s->n_sessions; i++)
                 if (s->sessions[i].state != SESSION_FREE)
                         free_session(s, &s->sessions[i]);
-        free(s->accounts);
         free(s->slots);
         free(s);
         return NULL;

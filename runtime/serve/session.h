@@ -11,6 +11,7 @@
 #include "dispatcher.h"
 #include "peer.h"
 
+struct sl_accounts;
 struct sl_session;
 struct sl_sessions;
 struct sl_registry;
@@ -20,11 +21,15 @@ struct sl_sessions_options {
         const struct sl_runtime_options *runtime;
         struct sl_dispatcher *dispatcher;
         struct sl_registry *registry;
+        struct sl_accounts *accounts;
         struct sl_stats *stats;
         struct sl_wait *wait;
         int catalogue_fd;
         uint64_t catalogue_bytes;
 };
+
+/* How many connections there can be at a time. */
+uint32_t sl_sessions_max(const struct sl_runtime_options *runtime);
 
 /* Return: 0, -ENOMEM. */
 int sl_sessions_new(const struct sl_sessions_options *options, struct sl_sessions **ret_sessions);

@@ -14,6 +14,7 @@ struct sl_session {
         uint64_t id; /* as in the log; never used twice */
         int socket, pidfd;
         struct sl_peer peer;
+        struct sl_account *account;
         struct sl_channel *channel;
         uint32_t populating; /* region */
         uint64_t populated;  /* bytes of it */
@@ -23,10 +24,10 @@ struct sl_session {
 
 struct sl_sessions {
         struct sl_sessions_options options;
-        struct sl_account *accounts; /* [n_sessions]; refs 0: free */
         bool *slots;                 /* [clients_max]: taken */
         uint64_t next_id;
         uint32_t n_sessions;
+        uint32_t n_connected, n_clients, n_readers;
         struct sl_session sessions[];
 };
 

@@ -3,12 +3,11 @@
  * tried happens in a forked child that has become the user, and that says by its exit status how it went.
  */
 #include "raw.h"
-#include "world.h"
+#include "users.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,56 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RUNTIME_UID  60001u
-#define CLIENT_UID   60002u
-#define OTHER_UID    60003u
-#define STRANGER_UID 60004u
-
-/* What a child found; the texts of its failures go to stderr. */
-enum { HELD = 0, CROSSED = 1, BROKEN = 2 };
-
 static const struct sl_channel_shape shape = {.n_queues = 1, .depth = 4, .tensors = 2};
-
-static void need_root(void)
-{
-        if (geteuid() != 0)
-                cr_skip_test("only root can become three users");
-}
-
-static int become(uid_t uid)
-{
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-                return -errno;
-        return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* as after the exec of an ordinary program */
-}
-
-static int as_user(uid_t uid, int (*attempt)(const struct world *world), const struct world *world)
-{
-        pid_t pid = fork();
-        int status;
-
-        if (pid == 0)
-                _exit(become(uid) < 0 ? BROKEN : attempt(world));
-        cr_assert_eq(waitpid(pid, &status, 0), pid);
-        cr_assert(WIFEXITED(status), "wait status %#x", status);
-        return WEXITSTATUS(status);
-}
-
-__attribute__((format(printf, 1, 2))) static int crossed(const char *format, ...)
-{
-        va_list arguments;
-
-        va_start(arguments, format);
-        vfprintf(stderr, format, arguments);
-        va_end(arguments);
-        fputc('\n', stderr);
-        return CROSSED;
-}
 
 static void start(struct world *world, const char *access)
 {
-        need_root();
+        users_need_root();
         world_init(world);
         world_move_to_user(world, RUNTIME_UID, "lenet");
         world_configure(world, "models: [lenet]\n");
@@ -127,9 +81,9 @@ Test(isolation, who_is_not_allowed_is_refused_by_name_and_role, .timeout = 60)
         struct world world;
 
         start(&world, "access: {allow: [60002], readers: [60003]}\n");
-        cr_expect_eq(as_user(STRANGER_UID, try_as_stranger, &world), HELD);
-        cr_expect_eq(as_user(CLIENT_UID, try_as_client, &world), HELD);
-        cr_expect_eq(as_user(OTHER_UID, try_as_reader, &world), HELD);
+        cr_expect_eq(users_try(STRANGER_UID, try_as_stranger, &world), HELD);
+        cr_expect_eq(users_try(CLIENT_UID, try_as_client, &world), HELD);
+        cr_expect_eq(users_try(OTHER_UID, try_as_reader, &world), HELD);
         cr_expect_geq(world_count_log(&world, "user 60004 may not attach as client"), 1);
         finish(&world);
 }
@@ -191,9 +145,9 @@ Test(isolation, only_administrators_load_and_unload_and_readers_only_read, .time
         struct world world;
 
         start(&world, "access: {allow: [60002], readers: [60002, 60003], admins: [60004]}\n");
-        cr_expect_eq(as_user(CLIENT_UID, try_to_administer_as_client, &world), HELD);
-        cr_expect_eq(as_user(OTHER_UID, try_to_submit_as_reader, &world), HELD);
-        cr_expect_eq(as_user(STRANGER_UID, administer, &world), HELD);
+        cr_expect_eq(users_try(CLIENT_UID, try_to_administer_as_client, &world), HELD);
+        cr_expect_eq(users_try(OTHER_UID, try_to_submit_as_reader, &world), HELD);
+        cr_expect_eq(users_try(STRANGER_UID, administer, &world), HELD);
         finish(&world);
 }
 
@@ -271,34 +225,22 @@ Test(isolation, a_client_can_neither_write_responses_nor_resize_a_segment, .time
         struct world world;
 
         start(&world, "access: {allow: [60002, 60003]}\n");
-        cr_expect_eq(as_user(CLIENT_UID, try_own_segments, &world), HELD);
+        cr_expect_eq(users_try(CLIENT_UID, try_own_segments, &world), HELD);
         finish(&world);
 }
 
 /* ---- the memory of others ---- */
 
 /* A client that sits there, with an arena, until it is killed. */
-static pid_t start_victim(const struct world *world)
+static int sit_there(const struct world *world)
 {
-        int ready[2];
-        char byte;
-        pid_t pid;
+        struct raw raw;
 
-        cr_assert_eq(pipe(ready), 0);
-        pid = fork();
-        if (pid == 0) {
-                struct raw raw;
-
-                if (become(CLIENT_UID) < 0 || raw_attach(&raw, world->socket_path, &shape, 1 << 16) < 0)
-                        _exit(BROKEN);
-                (void)!write(ready[1], "r", 1);
-                for (;;)
-                        pause();
-        }
-        close(ready[1]);
-        cr_assert_eq(read(ready[0], &byte, 1), 1);
-        close(ready[0]);
-        return pid;
+        if (raw_attach(&raw, world->socket_path, &shape, 1 << 16) < 0)
+                return BROKEN;
+        users_ready();
+        for (;;)
+                pause();
 }
 
 static int expect_closed(pid_t pid, const char *file)
@@ -342,14 +284,13 @@ Test(isolation, nobody_reads_the_memory_of_the_runtime_or_of_another_client, .ti
         struct world world;
 
         start(&world, "access: {allow: [60002, 60003]}\n");
-        pid_t client = start_victim(&world);
+        pid_t client = users_start(CLIENT_UID, sit_there, &world);
         victim = client;
-        cr_expect_eq(as_user(OTHER_UID, try_memory_of_another, &world), HELD);
+        cr_expect_eq(users_try(OTHER_UID, try_memory_of_another, &world), HELD);
         victim = world.pid;
-        cr_expect_eq(as_user(OTHER_UID, try_memory_of_another, &world), HELD);
-        cr_expect_eq(as_user(CLIENT_UID, try_memory_of_another, &world), HELD);
-        kill(client, SIGKILL);
-        waitpid(client, NULL, 0);
+        cr_expect_eq(users_try(OTHER_UID, try_memory_of_another, &world), HELD);
+        cr_expect_eq(users_try(CLIENT_UID, try_memory_of_another, &world), HELD);
+        users_end(client);
         finish(&world);
 }
 
@@ -367,6 +308,6 @@ Test(isolation, the_runtime_is_closed_even_to_its_own_user, .timeout = 60)
 
         start(&world, "access: {allow: [60002]}\n");
         victim = world.pid;
-        cr_expect_eq(as_user(RUNTIME_UID, try_memory_of_own_user, &world), HELD);
+        cr_expect_eq(users_try(RUNTIME_UID, try_memory_of_own_user, &world), HELD);
         finish(&world);
 }

@@ -1,0 +1,59 @@
+/*
+ * One record per user (uid) with what it holds of the runtime, whose shares share.h says. A user has one as long as it has a
+ * connection, and after that until another user needs the record: how much it has asked for lately is not forgotten when it leaves
+ * and comes back.
+ *
+ * The log is written here as far as it is on behalf of a user: at most lines_per_minute of them, then one line that says how
+ * many were left out.
+ *
+ * Threads: the table, and all above "dispatcher", belong to the control thread; the rest to the dispatcher from the user's first
+ * channel until its last is gone.
+ */
+#pragma once
+
+#include "share.h"
+
+#include <sys/types.h>
+
+struct sl_runtime_options;
+
+#define SL_ACCOUNT_NONE UINT32_MAX
+
+struct sl_account {
+        uid_t uid;
+        uint32_t number; /* in the table */
+        uint32_t connections, clients, readers;
+        uint64_t arena_bytes;
+        uint64_t turn;           /* of the last connection; 0: never used */
+        uint64_t line_due_ns;    /* sl_share_rate() */
+        uint64_t left_out_since; /* ns; of lines_left_out */
+        uint32_t lines_left_out;
+
+        /* dispatcher */
+        uint32_t in_flight;
+};
+
+struct sl_accounts {
+        const struct sl_runtime_options *runtime; /* its log */
+        uint64_t turn;
+        bool left_out; /* by any */
+        uint32_t n;
+        struct sl_account accounts[];
+};
+
+/* @n: more than there can be connections. Return: 0, -ENOMEM. */
+int sl_accounts_new(const struct sl_runtime_options *runtime, uint32_t n, struct sl_accounts **ret_accounts);
+struct sl_accounts *sl_accounts_free(struct sl_accounts *accounts);
+
+/* For one more connection of this user; and when it ends. */
+struct sl_account *sl_account_take(struct sl_accounts *accounts, uid_t uid);
+void sl_account_release(struct sl_account *account);
+
+/* That of the user, if it has been here lately; NULL. */
+struct sl_account *sl_account_find(struct sl_accounts *accounts, uid_t uid);
+
+/* One line of the log, on behalf of @account (NULL: of nobody, and always written). */
+void sl_account_log(struct sl_accounts *accounts, struct sl_account *account, int level, const char *event, const char *fields);
+
+/* Says what has been left out, some seconds after it began. To be called about every second. */
+void sl_accounts_tell(struct sl_accounts *accounts);
