@@ -107,3 +107,25 @@ Test(fair, grants_nothing_for_looking)
         cr_assert_eq(samples[1], 256);
         sl_fair_free(fair);
 }
+
+/* Deficit round robin: a flow that has nothing more keeps no credit. One who comes again does not pass those who stayed. */
+Test(fair, keeps_no_credit_for_a_client_that_has_nothing_waiting)
+{
+        struct sl_request requests[2 * 6] = {0};
+        uint32_t samples[2] = {0};
+        struct sl_fair *fair;
+
+        cr_assert_eq(sl_fair_new(2, QUANTUM, &fair), 0);
+        requests[0].samples = 1;
+        sl_fair_push(fair, 0, &requests[0]);
+        serve(fair, requests, 6, 1, samples); /* 127 of its turn are left */
+        for (uint32_t i = 1; i < 6; i++) {
+                requests[i].samples = requests[6 + i].samples = 64;
+                sl_fair_push(fair, 0, &requests[i]);
+                sl_fair_push(fair, 1, &requests[6 + i]);
+        }
+        serve(fair, requests, 6, 3, samples);
+        cr_expect_eq(samples[0], 1 + 128);
+        cr_expect_eq(samples[1], 64);
+        sl_fair_free(fair);
+}
