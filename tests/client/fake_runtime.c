@@ -34,6 +34,7 @@ struct held {
 };
 
 struct guest {
+        const struct fake_runtime *runtime;
         int socket, doorbell, completion;
         uint32_t role;
         struct sl_channel_shape shape;
@@ -56,6 +57,7 @@ struct fake_runtime {
         int listener, catalogue_fd;
         struct sl_mapping catalogue;
         struct guest *guests[CLIENTS_MAX];
+        uint32_t echo_generation;
         pthread_t thread;
         _Atomic bool stop, hold, lie;
         _Atomic uint32_t n_published_at_death, n_held, n_named, n_clients, n_regions;
@@ -93,11 +95,19 @@ static void both(struct sl_catalogue_model *model, uint32_t i, uint32_t dtype, u
 
 enum { ECHO, PAIR, VECTOR, FIRST3, BROKEN, LOADING, FAILED, N_MODELS };
 
+static void publish_echo(struct fake_runtime *f)
+{
+        struct sl_catalogue_model echo = model("echo", f->options.without_echo ? SL_MODEL_ABSENT : SL_MODEL_READY);
+
+        echo.generation = f->echo_generation;
+        both(&echo, 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, f->options.echo_width ? (int32_t)f->options.echo_width : 4});
+        sl_catalogue_write(f->catalogue.base, ECHO, &echo);
+}
+
 static void fill_catalogue(struct fake_runtime *f)
 {
         struct sl_catalogue *catalogue = f->catalogue.base;
         struct sl_catalogue_model models[N_MODELS] = {
-                [ECHO] = model("echo", f->options.without_echo ? SL_MODEL_ABSENT : SL_MODEL_READY),
                 [PAIR] = model("pair", SL_MODEL_READY),
                 [VECTOR] = model("vector", SL_MODEL_READY),
                 [FIRST3] = model("first3", SL_MODEL_READY),
@@ -106,7 +116,6 @@ static void fill_catalogue(struct fake_runtime *f)
                 [FAILED] = model("failed", SL_MODEL_FAILED),
         };
 
-        both(&models[ECHO], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, f->options.echo_width ? (int32_t)f->options.echo_width : 4});
         models[PAIR].n_inputs = models[PAIR].n_outputs = 2;
         models[PAIR].flags = SL_MODEL_ENSEMBLE;
         both(&models[PAIR], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 2});
@@ -117,7 +126,9 @@ static void fill_catalogue(struct fake_runtime *f)
         catalogue->magic = SL_WIRE_MAGIC;
         catalogue->version = SL_WIRE_VERSION;
         catalogue->pid = (uint32_t)getpid();
-        for (uint32_t i = 0; i < N_MODELS; i++)
+        f->echo_generation = 1;
+        publish_echo(f);
+        for (uint32_t i = PAIR; i < N_MODELS; i++)
                 sl_catalogue_write(catalogue, i, &models[i]);
 }
 
@@ -137,7 +148,7 @@ static void complete(struct guest *g, const struct held *h, int status, uint64_t
                 .combining_ns = 4,
                 .bytes_needed = bytes_needed,
                 .index = h->index,
-                .n_outputs = status == 0 ? h->entry.n_outputs : 0,
+                .n_outputs = status == 0 ? h->entry.n_outputs + g->runtime->options.outputs_too_many : 0,
         };
 }
 
@@ -186,6 +197,8 @@ static void answer(struct guest *g, const struct held *h)
         }
         if (h->entry.model == BROKEN)
                 r = -EIO;
+        else if (h->entry.model == ECHO && h->entry.generation != g->runtime->echo_generation)
+                r = -ESTALE;
         for (uint32_t i = 0; r == 0 && i < h->entry.n_inputs; i++)
                 r = copy_tensor(g, h, i, &needed);
         complete(g, h, r, needed);
@@ -419,12 +432,16 @@ static int region(struct fake_runtime *f, struct guest *g, const struct sl_messa
         return r;
 }
 
-static int administer(struct guest *g, const struct sl_message *question)
+static int administer(struct fake_runtime *f, struct guest *g, const struct sl_message *question)
 {
         bool missing = strcmp(question->admin.model, "missing") == 0;
         struct sl_message m =
                 answer_of(SL_MESSAGE_DONE, missing ? -ENOENT : 0, missing ? "no model \"missing\" in the repository" : "");
 
+        if (strcmp(question->admin.model, "echo") == 0) {
+                f->echo_generation++;
+                publish_echo(f);
+        }
         return sl_message_send(g->socket, &m, NULL, 0);
 }
 
@@ -441,7 +458,7 @@ static int handle(struct fake_runtime *f, struct guest *g, const struct sl_messa
         case SL_MESSAGE_REGION:
                 return region(f, g, m, n_fds ? fds[0] : -1);
         default:
-                return administer(g, m);
+                return administer(f, g, m);
         }
 }
 
@@ -485,6 +502,7 @@ static void admit(struct fake_runtime *f)
                 if (f->guests[i])
                         continue;
                 f->guests[i] = calloc(1, sizeof(*f->guests[i]));
+                f->guests[i]->runtime = f;
                 f->guests[i]->socket = fd;
                 f->guests[i]->doorbell = f->guests[i]->completion = -1;
                 atomic_fetch_add(&f->n_clients, 1);

@@ -2,7 +2,7 @@
  * A runtime made of one thread, for tests of the client: it accepts clients, serves their rings with the functions of shm/, and can
  * be told to misbehave. It computes nothing: "echo" copies its input.
  *
- *     echo    float32 [N,4] -> float32 [N,4], at most 1024 samples
+ *     echo    float32 [N,4] -> float32 [N,4], at most 1024 samples; loading it makes what was opened before stale
  *     pair    float32 [N,2], int64 [N,3] -> both, as they came
  *     vector  float32 [3] -> float32 [3], no batch
  *     first3  float32 [?,2] -> float32 [?,2]: the first three rows
@@ -23,6 +23,7 @@ struct fake_options {
         uint64_t arena_limit_bytes; /* 0: 1 GiB */
         uint32_t depth_granted;     /* 0: what is asked for */
         uint32_t echo_width;        /* 0: 4 */
+        uint16_t outputs_too_many;  /* that completions announce */
         bool without_echo;
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */

@@ -105,6 +105,26 @@ Test(request, the_depth_bounds_what_is_accepted_and_not_reaped)
         world_leave(&w);
 }
 
+/* The runtime announces what it likes: the client looks at no more outputs than it gave. */
+Test(request, a_completion_has_no_more_outputs_than_its_request)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c;
+
+        world_place(&w);
+        w.fake.outputs_too_many = 1000;
+        world_start(&w);
+        world_join(&w);
+        echo_prepare(&w, 3, &e);
+        for (int i = 0; i < 70; i++) { /* each tag has its turn, the last one beside what is not its own */
+                cr_assert_eq(starling_infer(w.queue, &e.request, &c), 0, "%s", starling_queue_error(w.queue));
+                cr_assert_eq(c.n_outputs, 1);
+                cr_assert_eq(c.outputs[0].dims[0], 3);
+        }
+        world_leave(&w);
+}
+
 Test(request, infer_copies_samples_through_the_arena)
 {
         struct world w;

@@ -141,6 +141,7 @@ class Call:
         """The outputs, or raises what the status says. While the completion's shapes are valid."""
         self.times = Times(completion.queued_ns, completion.batched_ns, completion.computing_ns, completion.combining_ns)
         if completion.status < 0:
+            self.model.stale |= completion.status == -errno.ESTALE
             words = self._core.library.words(completion.status)
             raise error_of(completion.status, f'model "{self.model.name}": {words}', completion.bytes_needed)
         arrays = self._outputs

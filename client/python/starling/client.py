@@ -13,7 +13,7 @@ import numpy as np
 
 from . import arena, library
 from .call import Call
-from .errors import StarlingError, TooSmall, error_of
+from .errors import TooSmall, error_of
 from .futures import Reaper
 from .gate import Gate
 from .line import Pool
@@ -46,6 +46,7 @@ class Model:
         info = core.library.model_describe(handle).contents
         self._core = core
         self._handle = handle
+        self.stale = False  # the runtime has said so of a request
         self.name = info.name.decode()
         self.version = info.version
         self.ensemble = bool(info.ensemble)
@@ -213,8 +214,10 @@ class Client:
         self._check()
         with self._lock:
             model = self._models.get(name)
-        if model is not None:
-            return model
+            if model is not None and not model.stale:
+                return model
+            if model is not None:
+                self._retired.append(self._models.pop(name))  # its handle lives as long as the client: others may be using it
         handle, error = ctypes.c_void_p(), library.Error()
         with self._gate:
             status = self._library.model_open(self._core.handle, name.encode(), ctypes.byref(handle), ctypes.byref(error))
@@ -223,12 +226,6 @@ class Client:
         model = Model(self._core, handle.value)
         with self._lock:
             return self._models.setdefault(name, model)
-
-    def _forget(self, model):
-        """Handles of C live as long as the client: others may be using this one."""
-        with self._lock:
-            if self._models.get(model.name) is model:
-                self._retired.append(self._models.pop(model.name))
 
     # ---- arrays ----
 
@@ -272,10 +269,6 @@ class Client:
             except TooSmall as error:
                 if not call.grow(error):
                     raise
-            except StarlingError as error:
-                if error.status == -errno.ESTALE:
-                    self._forget(call.model)
-                raise
 
     def _run(self, call):
         line = self._pool.borrow()

@@ -138,6 +138,32 @@ class Infer(WorldCase):
         del y
         self.assertEqual(used_bytes(self.client), used)
 
+    def test_array_of_another_client_is_copied_and_takes_no_result(self):
+        with self.connect() as other:
+            foreign = other.array(counting(5))
+            self.assertFalse(arena.lies_in(self.client._core, foreign))
+            np.testing.assert_array_equal(self.client.infer("echo", foreign), counting(5))
+            with self.assertRaisesRegex(starling.InvalidRequest, "no dense, aligned array of this client's arena"):
+                self.client.infer("echo", counting(5), outputs=foreign)
+
+    def test_model_by_name_is_looked_up_again_after_it_was_stale(self):
+        ways = (
+            self.client.infer,
+            lambda *request: self.client.submit(*request).result(30),
+            lambda *request: asyncio.run(self.client.infer_async(*request)),
+        )
+        with self.connect(role="admin") as admin:
+            for way in ways:
+                way("echo", counting(2))
+                model = self.client.model("echo")
+                admin.load("echo")
+                with self.assertRaises(starling.Stale):
+                    way("echo", counting(2))
+                np.testing.assert_array_equal(way("echo", counting(3)), counting(3))
+                self.assertIsNot(self.client.model("echo"), model)
+                with self.assertRaises(starling.Stale):
+                    way(model, counting(2))
+
     def test_aligned_slice_is_used_where_it_is(self):
         x = self.client.array(counting(300))
         self.assertTrue(arena.lies_in(self.client._core, x[4:12]))
