@@ -105,7 +105,8 @@ enum sl_stage {
 #define SL_WORKER_COUNTERS(X)                                                                                                      \
         X(batches, "batches done")                                                                                                 \
         X(samples, "samples in them")                                                                                              \
-        X(busy_ns, "time from batch to prediction")
+        X(busy_ns, "time from batch to prediction")                                                                                \
+        X(warmup_runs, "runs on zeros while it became warm")
 
 #define SL_STATS_FIELD(name, text) _Atomic uint64_t name;
 

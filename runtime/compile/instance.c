@@ -218,7 +218,8 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
         if (!instance)
                 return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*instance));
         instance->plan = plan;
-        if (sl_workspace_init(&instance->workspace, bytes) < 0)
+        if (sl_workspace_init(&instance->workspace, bytes) < 0 ||
+                sl_workspace_populate(&instance->workspace, plan->programs[0].workspace_bytes, UINT64_MAX) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
                         (unsigned long long)bytes);
         if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes, &instance->stop) < 0)
@@ -254,6 +255,11 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
         sl_workspace_deinit(&instance->workspace);
         free(instance);
         return NULL;
+}
+
+int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max)
+{
+        return sl_workspace_populate(&instance->workspace, sl_plan_workspace_bytes(instance->plan, batch), bytes_max);
 }
 
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max)

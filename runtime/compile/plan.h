@@ -114,13 +114,19 @@ uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch);
 int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step, struct sl_step_info *ret_info);
 
 /*
- * An executable instance for the ladder's sizes up to @batch_max: kernels compiled, workspace allocated and faulted, nothing
- * more is allocated afterwards. The plan must outlive it. Load time, may take milliseconds per kernel.
+ * An executable instance for the ladder's sizes up to @batch_max: kernels compiled, workspace mapped, and faulted for the smallest
+ * size; nothing more is allocated afterwards. The plan must outlive it. Load time, may take milliseconds per kernel.
  * Return: 0; -ENOMEM (the text says how much was wanted); -ENOTSUP; -EINVAL @batch_max below the ladder; -EBADMSG the steps of the
  * file contradict what the kernels say.
  */
 int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
 struct sl_instance *sl_instance_free(struct sl_instance *instance);
+
+/*
+ * Faults at most @bytes_max of what the workspace lacks for sizes up to @batch; what is not faulted is so by the first run that
+ * touches it. Return: 1 there was something to do; 0; -ENOMEM.
+ */
+int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max);
 
 /* Memory that an instance takes, weights not included (they are shared): its workspace, and the tables of its steps. Pure. */
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);

@@ -21,13 +21,23 @@ int sl_workspace_init(struct sl_workspace *workspace, uint64_t n_bytes)
                 return -ENOMEM;
         if (mapped >= HUGE_PAGE_BYTES)
                 (void)madvise(bytes, mapped, MADV_HUGEPAGE);
-        if (madvise(bytes, mapped, MADV_POPULATE_WRITE) < 0) {
-                munmap(bytes, mapped);
-                return -ENOMEM;
-        }
         workspace->bytes = bytes;
         workspace->n_bytes = mapped;
         return 0;
+}
+
+int sl_workspace_populate(struct sl_workspace *workspace, uint64_t n_bytes, uint64_t most_bytes)
+{
+        uint64_t wanted = sl_align_up(n_bytes < workspace->n_bytes ? n_bytes : workspace->n_bytes, SL_PAGE_BYTES), missing;
+
+        if (wanted <= workspace->n_faulted)
+                return 0;
+        missing =
+                wanted - workspace->n_faulted < most_bytes ? wanted - workspace->n_faulted : sl_align_up(most_bytes, SL_PAGE_BYTES);
+        if (madvise(workspace->bytes + workspace->n_faulted, missing, MADV_POPULATE_WRITE) < 0)
+                return -ENOMEM;
+        workspace->n_faulted += missing;
+        return 1;
 }
 
 void sl_workspace_deinit(struct sl_workspace *workspace)

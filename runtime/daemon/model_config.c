@@ -15,7 +15,7 @@ static const struct sl_setting settings[] = {
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
-        SETTING(warmup_requests, SL_SETTING_NUMBER, .min = 0, .max = 1000),
+        SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
 };
 
@@ -51,7 +51,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
         SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
         SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
-                SL_TEXT_FIELD(struct sl_model_texts, warmup_requests), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),           \
+                SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),           \
                 SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),                                                             \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
@@ -72,7 +72,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .segment_samples = 128,
                 .samples_max = 1u << 20,
                 .queue_requests = 1024,
-                .warmup_requests = 3,
+                .warmup_ms = 200,
                 .shapes_max = 16,
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_MEAN,

@@ -7,7 +7,7 @@
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
- *     warmup_requests: 3            # runs of each worker before the model is ready
+ *     warmup_ms: 200                # a model is ready after one sample; so long may an idle worker then run larger batches
  *     shapes: [sequence=128]        # sizes of open dimensions of its inputs; without them each request brings its own
  *     prepared_shapes: ["sequence=64", "sequence=128"]  # such combinations that are compiled before anybody asks
  *     shapes_max: 16                # of those that requests bring: so many combinations are kept compiled
@@ -48,7 +48,7 @@ struct sl_version_policy {
 
 struct sl_model_config {
         struct sl_lower_options lowering;
-        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_requests, shapes_max;
+        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_ms, shapes_max;
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -101,7 +101,7 @@ struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
         SL_LOWER_OPTIONS(X)
 #undef X
-        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_requests, *shapes_max;
+        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

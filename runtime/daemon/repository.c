@@ -133,7 +133,7 @@ static uint64_t stamp_of(const struct served *served)
 {
         const struct sl_model_config *config = &served->config;
         uint32_t numbers[] = {config->instances, config->segment_samples, config->samples_max, config->queue_requests,
-                config->warmup_requests, config->shapes_max, config->rule, config->n_members};
+                config->warmup_ms, config->shapes_max, config->rule, config->n_members};
         uint64_t stamp = mix_options(mix(0xcbf29ce484222325u, numbers, sizeof(numbers)), &config->lowering);
 
         for (uint32_t i = 0; i < config->n_members; i++) {
@@ -157,7 +157,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .stamp = stamp_of(served),
                 .lowering = config->lowering,
                 .workers = config->instances,
-                .warmup = config->warmup_requests,
+                .warmup_ms = config->warmup_ms,
                 .shapes_max = config->shapes_max,
                 .members = config->is_ensemble ? served->members : NULL,
                 .n_members = config->n_members,

@@ -4,6 +4,7 @@
 #include "ensemble.h"
 #include "port.h"
 #include "request.h"
+#include "workspace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 struct sl_batcher {
         uint32_t n_inputs, n_outputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX], outputs[SL_PLAN_PORTS_MAX];
-        unsigned char *pool; /* one allocation */
+        struct sl_workspace pool;
         unsigned char *pool_inputs[SL_PLAN_PORTS_MAX], *pool_outputs[SL_PLAN_PORTS_MAX];
 
         struct sl_segment *segments[SL_JOB_SEGMENTS_MAX];
@@ -47,26 +48,26 @@ static uint64_t place_ports(const struct sl_served_port *ports, uint32_t n, uint
         return offset;
 }
 
-static uint64_t ports_bytes(const struct sl_port *ports, uint32_t n, uint32_t batch_max)
+/* UINT64_MAX >> 24 bounds a sample, so that no sum of ports overflows. */
+static uint64_t port_bytes(const struct sl_port *described, uint32_t batch_max)
 {
-        uint64_t bytes = 0;
+        struct sl_served_port port;
 
-        for (uint32_t i = 0; i < n; i++) {
-                struct sl_served_port port;
-
-                if (sl_served_port_init(&port, &ports[i]) < 0)
-                        return UINT64_MAX;
-                bytes += sl_align_up(sl_served_port_bytes(&port, batch_max), SL_LINE_BYTES);
-        }
-        return bytes;
+        if (sl_served_port_init(&port, described) < 0)
+                return UINT64_MAX / (2 * SL_PLAN_PORTS_MAX);
+        return sl_align_up(sl_served_port_bytes(&port, batch_max), SL_LINE_BYTES);
 }
 
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max)
 {
-        uint64_t inputs = ports_bytes(info->inputs, info->n_inputs, batch_max);
-        uint64_t outputs = ports_bytes(info->outputs, info->n_outputs, batch_max);
+        uint64_t bytes = 0;
 
-        return inputs > UINT64_MAX - outputs ? UINT64_MAX : inputs + outputs;
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                if (batch_max > 1 || info->inputs[i].indexes)
+                        bytes += port_bytes(&info->inputs[i], batch_max);
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                bytes += port_bytes(&info->outputs[i], batch_max);
+        return bytes;
 }
 
 int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher)
@@ -79,14 +80,12 @@ int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct s
         }
         uint64_t outputs = place_ports(b->inputs, b->n_inputs, batch_max, NULL, 0, b->pool_inputs);
         uint64_t bytes = place_ports(b->outputs, b->n_outputs, batch_max, NULL, outputs, b->pool_outputs);
-        b->pool = aligned_alloc(SL_LINE_BYTES, bytes ? bytes : SL_LINE_BYTES);
-        if (!b->pool) {
+        if (sl_workspace_init(&b->pool, bytes) < 0) {
                 free(b);
                 return -ENOMEM;
         }
-        memset(b->pool, 0, bytes);
-        place_ports(b->inputs, b->n_inputs, batch_max, b->pool, 0, b->pool_inputs);
-        place_ports(b->outputs, b->n_outputs, batch_max, b->pool, outputs, b->pool_outputs);
+        place_ports(b->inputs, b->n_inputs, batch_max, b->pool.bytes, 0, b->pool_inputs);
+        place_ports(b->outputs, b->n_outputs, batch_max, b->pool.bytes, outputs, b->pool_outputs);
         *ret_batcher = b;
         return 0;
 }
@@ -94,9 +93,14 @@ int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct s
 struct sl_batcher *sl_batcher_free(struct sl_batcher *b)
 {
         if (b)
-                free(b->pool);
+                sl_workspace_deinit(&b->pool);
         free(b);
         return NULL;
+}
+
+int sl_batcher_populate(struct sl_batcher *b, uint64_t bytes_max)
+{
+        return sl_workspace_populate(&b->pool, b->pool.n_bytes, bytes_max);
 }
 
 static const unsigned char *client_input(const struct sl_segment *segment, const struct sl_served_port *port, uint32_t input)

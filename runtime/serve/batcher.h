@@ -21,11 +21,14 @@ struct sl_batch {
         void *outputs[SL_PLAN_PORTS_MAX];
 };
 
-/* The pool holds one batch of @batch_max samples, inputs and outputs. Return: 0, -ENOMEM. */
+/* The pool holds one batch of @batch_max samples, inputs and outputs; zeros, of which none takes memory yet. Return: 0, -ENOMEM. */
 int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher);
 struct sl_batcher *sl_batcher_free(struct sl_batcher *batcher);
 
-/* Memory that this pool takes. Pure; UINT64_MAX when it cannot be counted. */
+/* Faults at most @bytes_max of the pool, as sl_instance_populate() does. */
+int sl_batcher_populate(struct sl_batcher *batcher, uint64_t bytes_max);
+
+/* Memory that the pool takes: in batches of one, only inputs that index are ever copied into it. Pure. */
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max);
 
 /* Starts on the segments of a job that are worth computing; @n >= 1. All belong to the batcher's model as member members[i]. */

@@ -1,6 +1,7 @@
 #include "loader.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "compile.h"
 #include "cores.h"
@@ -27,7 +28,7 @@ struct sl_load {
         struct sl_model *model;
         struct sl_lower_options lowering;
         char *path; /* of the model file */
-        uint32_t workers, warmup;
+        uint32_t workers, warmup_ms;
         uint32_t answers; /* workers that have said "ready" */
         bool keyed;       /* there is a cache, and `key` is the plan's in it */
         struct sl_plan_cache_key key;
@@ -133,7 +134,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 .plan = load->model->plan,
                 .accumulator = load->options.accumulator,
                 .batch_max = load->lowering.batch_max,
-                .warmup = load->warmup,
+                .warmup_ns = load->warmup_ms * SL_NS_PER_MS,
                 .cpus = runtime->worker_cpus,
                 .spin_ns = runtime->spin_ns,
                 .wait = runtime->wait,
@@ -234,7 +235,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->plan_fd = -1;
         load->lowering = spec->lowering;
         load->workers = spec->workers;
-        load->warmup = spec->warmup;
+        load->warmup_ms = spec->warmup_ms;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options->segments, options->stats, &load->model) == 0)
                 return load;

@@ -37,7 +37,7 @@ struct sl_model_spec {
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
         uint32_t workers;    /* data-parallel instances */
-        uint32_t warmup;     /* runs per instance before it is ready */
+        uint32_t warmup_ms;  /* how long an instance may run larger batches than one before its first request */
         uint32_t n_prepared; /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */

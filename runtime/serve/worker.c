@@ -38,6 +38,8 @@ static void wait_for_job(struct sl_worker *worker, struct sl_job *ret_job)
         while (!spin_for_job(worker, ret_job)) {
                 struct sl_wait_event event;
 
+                if (sl_warm_up_next(&worker->warm_up))
+                        continue;
                 sl_bell_sleep(&worker->bell);
                 if (!sl_mailbox_waiting(worker->inbox))
                         sl_wait_for(worker->wait, &event, 1, SLEEP_LIMIT_NS);
@@ -187,24 +189,10 @@ static void run_job(struct sl_worker *worker, const struct sl_job *job)
         sl_bell_ring(worker->options.dispatcher, worker->wait);
 }
 
-/* Touches every kernel and every page that a request will need, at each size of the ladder. */
-static int warm_up(struct sl_worker *worker)
-{
-        const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
-        struct sl_batch batch;
-        int r = 0;
-
-        for (uint32_t run = 0; run < worker->options.warmup; run++)
-                for (uint32_t i = 0; i < info->n_batches && info->batches[i] <= worker->batch_max && r == 0; i++) {
-                        sl_batcher_pool(worker->batcher, info->batches[i], &batch);
-                        r = sl_instance_run(worker->instance, info->batches[i], batch.inputs, batch.outputs);
-                }
-        /* Zeros need be no input that what hangs on data can do anything with. */
-        return sl_plan_is_dynamic(worker->options.plan) ? 0 : r;
-}
-
 static int start(struct sl_worker *worker)
 {
+        const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
+        uint64_t until_ns = sl_clock_ns() + worker->options.warmup_ns;
         int r = sl_wait_new(worker->options.wait, &worker->wait, NULL);
 
         if (r < 0)
@@ -213,10 +201,19 @@ static int start(struct sl_worker *worker)
         r = sl_instance_new(worker->options.plan, worker->batch_max, &worker->instance, NULL);
         if (r < 0)
                 return r;
-        r = sl_batcher_new(sl_plan_info(worker->options.plan), worker->batch_max, &worker->batcher);
+        r = sl_batcher_new(info, worker->batch_max, &worker->batcher);
         if (r < 0)
                 return r;
-        return warm_up(worker);
+        worker->warm_up = (struct sl_warm_up){
+                .instance = worker->instance,
+                .batcher = worker->batcher,
+                .stats = worker->options.stats,
+                .info = info,
+                .dynamic = sl_plan_is_dynamic(worker->options.plan),
+                .batch_max = worker->batch_max,
+                .until_ns = until_ns,
+        };
+        return sl_warm_up_first(&worker->warm_up);
 }
 
 static void *worker_main(void *argument)
@@ -314,6 +311,7 @@ uint32_t sl_worker_jobs(const struct sl_worker *worker)
 void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from)
 {
         worker->outstanding[sl_worker_jobs(worker)] = job->n_segments;
+        sl_warm_up_call(&worker->warm_up);
         sl_mailbox_put(worker->inbox, job);
         sl_bell_ring(&worker->bell, from);
 }

@@ -6,8 +6,8 @@
  *     sender     delivers the predictions of a segment to the accumulator and says so        (sender.h)
  *
  * run one after another on the worker's one thread: on a CPU they would compete for the same core, and two hops between
- * threads cost more than gather and send together. Around the stages: start (instance, warm-up, "ready" or "not enough memory"),
- * shut-down.
+ * threads cost more than gather and send together. Around the stages: start (instance, one run, "ready" or "not enough memory"),
+ * the rest of the warm-up while no job waits (warm_up.h), shut-down.
  *
  * Threads: everything belongs to the worker's thread but inbox (dispatcher puts), outbox (dispatcher, before ADD_MODEL the
  * loader, takes), bell, and `outstanding` (dispatcher).
@@ -18,6 +18,7 @@
 #include "mailbox.h"
 #include "message.h"
 #include "plan.h"
+#include "warm_up.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -34,8 +35,8 @@ struct sl_worker_options {
         const struct sl_plan *plan;
         struct sl_accumulator *accumulator;
         uint32_t batch_max;
-        uint32_t warmup; /* runs on zeroes before "ready" */
-        cpu_set_t cpus;  /* empty: not pinned */
+        uint64_t warmup_ns; /* how long it may run larger batches than one before its first job */
+        cpu_set_t cpus;     /* empty: not pinned */
         uint64_t spin_ns;
         enum sl_wait_kind wait;
         const char *name;           /* of the thread */
@@ -52,6 +53,7 @@ struct sl_worker {
         struct sl_wait *wait;
         struct sl_instance *instance;
         struct sl_batcher *batcher;
+        struct sl_warm_up warm_up;
         pthread_t thread;
         bool running;
 

@@ -48,7 +48,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->model_defaults.segment_samples, 128);
         cr_assert_eq(config->model_defaults.lowering.batch_max, 32);
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
-        cr_assert_eq(config->model_defaults.warmup_requests, 3);
+        cr_assert_eq(config->model_defaults.warmup_ms, 200);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
         cr_assert_not(config->clients.everybody);
 }
@@ -91,7 +91,7 @@ Test(config, every_option_is_read)
                                                "  segment_samples: 64\n"
                                                "  samples_max: 5000\n"
                                                "  queue_requests: 7\n"
-                                               "  warmup_requests: 0\n"
+                                               "  warmup_ms: 0\n"
                                                "  without_passes: [fuse-bias]\n"
                                                "  version_policy: {specific: [3, 1]}\n"
                                                "limits:\n"

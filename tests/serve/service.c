@@ -40,7 +40,7 @@ void service_init(struct service *service)
         static const char *const paths[5] = {DIGITS "/models/lenet/1/model.onnx", DIGITS "/models/resnet/1/model.onnx",
                 DIGITS "/models/densenet/1/model.onnx", DIGITS "/models/mobilenet/1/model.onnx", DIGITS "/models/mlp/1/model.onnx"};
         struct sl_model_spec common = {
-                .version = 1, .workers = 1, .warmup = 1, .segment_samples = 128, .samples_max = 1 << 20, .queue_requests = 1024};
+                .version = 1, .workers = 1, .segment_samples = 128, .samples_max = 1 << 20, .queue_requests = 1024};
 
         sl_lower_options_init(&common.lowering);
 

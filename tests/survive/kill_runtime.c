@@ -146,7 +146,7 @@ Test(kill_runtime, completes_every_request_once_and_clients_go_on, .timeout = 29
         struct world world;
 
         world_init(&world);
-        world_configure(&world, "models: [lenet]\nmodel_defaults: {warmup_requests: 1}\n");
+        world_configure(&world, "models: [lenet]\nmodel_defaults: {warmup_ms: 0}\n");
         world_start(&world);
         cr_assert(digits_read(&data, "lenet"));
         for (uint32_t i = 0; i < CLIENTS; i++)

@@ -1,0 +1,52 @@
+/*
+ * How a worker becomes warm. Before "ready" one sample is run once: that touches the weights, the kernels of that size and its
+ * memory, and nothing else has to be there for the first answer. The rest is done after "ready" while no job waits, in pieces that
+ * a job need not wait for long: for each larger size of the ladder, ascending,
+ *
+ *     memory   its share of the workspace, and the pool where jobs of several segments lie, one huge page at a time
+ *     a run    as long as the worker's warm-up time lasts; the first job ends it, and those of the sizes behind it
+ *
+ * Kernels of all sizes have been compiled before, so what has not been warmed is slower by cold caches, and by the pages that it is
+ * the first to touch. Belongs to the worker's thread, before "ready" to its starter's.
+ */
+#pragma once
+
+#include "plan.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct sl_batcher;
+struct sl_worker_stats;
+
+struct sl_warm_up {
+        struct sl_instance *instance;
+        struct sl_batcher *batcher;
+        struct sl_worker_stats *stats; /* counts the runs */
+        const struct sl_plan_info *info;
+        bool dynamic;       /* its runs may fail: zeros need be no input that a step which hangs on data can do anything with */
+        uint32_t batch_max; /* sizes above are none of the worker's */
+        uint64_t until_ns;  /* no run goes on beyond */
+        uint32_t size;      /* index of the size at hand */
+        uint64_t first_ns;  /* that the run of one sample took */
+
+        /*
+         *   (J1) dispatcher: store-release -EINTR before the first job is put into the inbox.
+         *   (J2) worker:     load-acquire it between the steps of a warm-up run (kernels/stop.h).        pairs with J1
+         */
+        _Atomic int32_t called;
+};
+
+/* Runs one sample. Before: all fields but size, first_ns and called are set. Return: 0; what sl_instance_run() says. */
+int sl_warm_up_first(struct sl_warm_up *warm_up);
+
+/* One piece more. False: there is nothing left. */
+bool sl_warm_up_next(struct sl_warm_up *warm_up);
+
+/* Dispatcher: a job comes. */
+static inline void sl_warm_up_call(struct sl_warm_up *warm_up)
+{
+        if (!atomic_load_explicit(&warm_up->called, memory_order_relaxed))
+                atomic_store_explicit(&warm_up->called, -EINTR, memory_order_release); /* J1 */
+}
