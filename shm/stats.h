@@ -46,7 +46,8 @@ struct sl_error;
         X(QUOTA, "quota of the client or its user")                                                                                \
         X(MEMORY, "no staging memory left")                                                                                        \
         X(STOPPING, "runtime or model is stopping")                                                                                \
-        X(PROTOCOL, "contradiction on the wire; channel ended")
+        X(PROTOCOL, "contradiction on the wire; channel ended")                                                                    \
+        X(SHARE, "share of the user, of a queue or of the sizes of a model")
 
 enum sl_refusal {
 #define X(id, text) SL_REFUSAL_##id,
@@ -86,7 +87,7 @@ enum sl_stage {
         X(failed, "requests that ended with an error")                                                                             \
         X(expired, "requests whose deadline passed")                                                                               \
         X(cancelled, "requests cancelled")                                                                                         \
-        X(refused, "requests refused as the queue was full")                                                                       \
+        X(refused, "requests refused, or ended, as the queue was full")                                                            \
         X(batches, "batches given to workers")                                                                                     \
         X(batch_samples, "samples in them")                                                                                        \
         X(worker_busy_ns, "time of workers from batch to prediction")                                                              \

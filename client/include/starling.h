@@ -46,7 +46,7 @@
  *     -EIO        the model failed while it computed
  *     -ERANGE     an index in an input is out of the range that the model has
  *     -ENOMEM     memory ran out
- *     -EDQUOT     a quota of this client or user is used up
+ *     -EDQUOT     a quota of this client or user is used up, or its share of what is full and others want too
  *     -EPIPE      the runtime is gone, or has ended this connection: starling_reconnect() or starling_close()
  *     -EPROTO     the other side broke the protocol; the connection is over
  *     -EPERM      the role of this client does not allow it

@@ -71,7 +71,7 @@ static struct sl_account *recycle(struct sl_accounts *accounts, uid_t uid)
         }
         if (spare->lines_left_out)
                 tell_left_out(accounts, spare);
-        *spare = (struct sl_account){.uid = uid, .number = (uint32_t)(spare - accounts->accounts)};
+        *spare = (struct sl_account){.uid = uid};
         return spare;
 }
 

@@ -21,7 +21,7 @@ struct sl_runtime_options;
 
 struct sl_account {
         uid_t uid;
-        uint32_t number; /* in the table */
+        uint32_t number; /* while it has clients: below clients_max, no other user's */
         uint32_t connections, clients, readers;
         uint64_t arena_bytes;
         uint64_t turn;           /* of the last connection; 0: never used */
@@ -30,7 +30,7 @@ struct sl_account {
         uint32_t lines_left_out;
 
         /* dispatcher */
-        uint32_t in_flight;
+        uint32_t in_flight; /* requests */
 };
 
 struct sl_accounts {

@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "ensemble.h"
 #include "model.h"
+#include "places.h"
 
 #include <errno.h>
 
@@ -39,6 +40,7 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
 
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 sl_scheduler_push(&ensemble->members[m]->scheduler, segment, m);
+        sl_places_pin(ensemble->places, request);
         sl_fair_charge(ensemble->waiting, client_of(request), request, samples);
         ensemble->samples_out += samples;
         if (++request->broadcast == request->n_segments)

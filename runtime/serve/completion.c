@@ -4,6 +4,7 @@
 #include "broadcaster.h"
 #include "doorbell.h"
 #include "meter.h"
+#include "places.h"
 #include "shapes.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
         queue->channel->in_flight--;
         queue->channel->account->in_flight--;
         request->ensemble->in_flight--;
+        sl_places_leave(request->ensemble->places, request);
         d->in_flight--;
         if (request->deadline_ns) {
                 queue->with_deadline--;

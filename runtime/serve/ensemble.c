@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "model.h"
+#include "places.h"
 #include "shapes.h"
 
 #include <errno.h>
@@ -219,7 +220,8 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
         ensemble->queue_requests = spec->queue_requests;
         ensemble->window_samples = window_samples(ensemble);
-        if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0)
+        if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0 ||
+                sl_places_new(clients_max, &ensemble->places) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
         if (members[0]->info->n_symbols && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, &ensemble->shapes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", spec->shapes_max, spec->name);
@@ -232,6 +234,7 @@ struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
         if (!ensemble)
                 return NULL;
         sl_fair_free(ensemble->waiting);
+        sl_places_free(ensemble->places);
         sl_shapes_free(ensemble->shapes);
         free(ensemble);
         return NULL;

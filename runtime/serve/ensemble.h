@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct sl_model;
+struct sl_places;
 struct sl_shapes;
 
 struct sl_ensemble {
@@ -39,6 +40,7 @@ struct sl_ensemble {
 
         /* dispatcher */
         struct sl_fair *waiting;
+        struct sl_places *places;
         struct sl_shapes *shapes; /* of an open ensemble, else NULL */
         bool attached;            /* requests of the open ensemble come here */
         uint32_t in_flight;       /* requests */
@@ -50,7 +52,8 @@ struct sl_ensemble {
 
 /*
  * Checks that the members fit together and fills everything but index, generation and the dispatcher's part.
- * @clients_max: of the fair queue. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names ensemble, member, value.
+ * @clients_max: of the fair queue, and of users that have places. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names
+ * ensemble, member, value.
  */
 int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
         struct sl_ensemble **ret_ensemble, struct sl_error *error);

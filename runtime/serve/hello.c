@@ -27,6 +27,18 @@ static int take_slot(struct sl_sessions *s, const struct sl_account *account, st
         return sl_error_set(error, EDQUOT, "%u clients are attached, clients_max is %u", max, max);
 }
 
+/* There are no more users with clients than clients. */
+static void count_client(struct sl_sessions *s, struct sl_account *account)
+{
+        s->n_clients++;
+        if (account->clients++)
+                return;
+        account->number = 0;
+        while (s->numbers[account->number])
+                account->number++;
+        s->numbers[account->number] = true;
+}
+
 static int make_channel(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, int *ret_request_fd,
         int *ret_response_fd, struct sl_error *error)
 {
@@ -46,8 +58,7 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
         channel->uid = session->peer.uid;
         channel->pid = session->peer.pid;
         channel->account = session->account;
-        channel->account->clients++;
-        s->n_clients++;
+        count_client(s, channel->account);
         memcpy(channel->label, hello->hello.label, sizeof(channel->label) - 1);
         for (char *c = channel->label; *c; c++)
                 if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "broadcaster.h"
 #include "meter.h"
+#include "places.h"
 #include "route.h"
 #include "shapes.h"
 
@@ -50,12 +51,27 @@ static int find_ensemble(const struct sl_dispatcher *d, const struct sl_entry *e
         return 0;
 }
 
-static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble)
+static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel)
 {
-        if (channel->in_flight >= d->options.client_quota.in_flight ||
-                channel->account->in_flight >= d->options.uid_quota.in_flight)
-                return -EDQUOT;
-        return ensemble->in_flight >= ensemble->queue_requests ? -EBUSY : 0;
+        return channel->in_flight >= d->options.client_quota.in_flight ||
+                               channel->account->in_flight >= d->options.uid_quota.in_flight
+                       ? -EDQUOT
+                       : 0;
+}
+
+/* A place for one more request of the client's user, if need be that of a user that has more than its share. */
+static int make_place(struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble)
+{
+        struct sl_request *victim;
+        int r = sl_places_ask(ensemble->places, ensemble->queue_requests, ensemble->in_flight, channel->account->number, &victim);
+
+        if (r < 0 || !victim)
+                return r;
+        struct sl_queue *queue = victim->queue;
+        sl_meter_taken_back(d, victim);
+        sl_give_up(d, victim, -EDQUOT);
+        sl_completions_publish(d, queue);
+        return 0;
 }
 
 static void copy_descriptors(
@@ -75,6 +91,7 @@ static void account(struct sl_dispatcher *d, struct sl_request *request)
         queue->channel->in_flight++;
         queue->channel->account->in_flight++;
         request->ensemble->in_flight++;
+        sl_places_enter(request->ensemble->places, request);
         d->in_flight++;
         if (request->deadline_ns) {
                 queue->with_deadline++;
@@ -148,16 +165,17 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
 }
 
 /* Its memory may have changed since: everything is copied and checked anew. */
-static int admit_again(struct sl_request *request, struct sl_ensemble *ensemble, struct sl_descriptor *descriptors)
+static int admit_again(
+        struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble, struct sl_descriptor *descriptors)
 {
         struct sl_admission admission = {0};
-        int r = ensemble->in_flight >= ensemble->queue_requests ? -EBUSY : 0;
+        int r;
 
         copy_descriptors(
                 request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
+        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), &admission, request->tensors);
         if (r == 0)
-                r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), &admission,
-                        request->tensors);
+                r = make_place(d, request->queue->channel, ensemble);
         request->bytes_needed = admission.bytes_needed;
         request->n_segments = admission.n_segments;
         return r;
@@ -167,7 +185,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
 {
         struct sl_queue *queue = request->queue;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
-        int r = admit_again(request, ensemble, descriptors);
+        int r = admit_again(d, request, ensemble, descriptors);
 
         if (r < 0) {
                 sl_complete(d, request, r);
@@ -175,17 +193,26 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
                 return;
         }
         request->ensemble->in_flight--;
+        sl_places_leave(request->ensemble->places, request);
         request->ensemble = ensemble;
         note_capacities(request, descriptors);
         ensemble->in_flight++;
+        sl_places_enter(ensemble->places, request);
         request->state = SL_REQUEST_FREE;
         sl_meter_accepted(request);
         sl_broadcaster_enqueue(ensemble, request);
         d->unsettled = true;
 }
 
-/* Return: 0: the request waits; -errno: refused, @ret_bytes_needed with -EMSGSIZE. */
-static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, uint64_t *ret_bytes_needed)
+/* What a refusal says beside its status. */
+struct refusal {
+        uint64_t bytes_needed; /* with -EMSGSIZE */
+        bool share;            /* -EDQUOT: of its user, no quota */
+};
+
+/* Return: 0: the request waits; -errno: refused. */
+static int accept_request(
+        struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, struct refusal *ret_refusal)
 {
         struct sl_channel *channel = queue->channel;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
@@ -199,26 +226,27 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
         int r = find_ensemble(d, entry, &ensemble);
 
         if (r == 0)
-                r = check_quotas(d, channel, ensemble);
+                r = check_quotas(d, channel);
         if (r < 0)
                 return r;
+        ret_refusal->share = true;
         if (n > queue->map.tensors)
                 return -EINVAL;
         copy_descriptors(queue, entry, n, descriptors);
         if (ensemble->shapes)
                 r = sl_route(d, entry, descriptors, &ensemble, &slot);
         if (r == 0 && slot)
+                r = make_place(d, channel, ensemble);
+        if (r == 0 && slot)
                 park(d, queue, ensemble, slot, entry, tensors, now);
         if (r < 0 || slot)
                 return r;
-        /* The ensemble of its sizes has a limit of its own. */
-        r = check_quotas(d, channel, ensemble);
+        r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
+        ret_refusal->bytes_needed = admission.bytes_needed;
         if (r == 0)
-                r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
-        if (r < 0) {
-                *ret_bytes_needed = admission.bytes_needed;
+                r = make_place(d, channel, ensemble);
+        if (r < 0)
                 return r;
-        }
         fill_request(&queue->requests[entry->tag], queue, ensemble, entry, &admission, tensors, now);
         note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
@@ -230,18 +258,18 @@ static int accept_request(struct sl_dispatcher *d, struct sl_queue *queue, const
 
 static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry)
 {
-        uint64_t bytes_needed = 0;
+        struct refusal refusal = {0};
         int r;
 
         if (entry->tag >= queue->map.depth || queue->requests[entry->tag].state != SL_REQUEST_FREE) {
                 break_channel(d, queue->channel, "a tag out of range or in use");
                 return;
         }
-        r = accept_request(d, queue, entry, &bytes_needed);
+        r = accept_request(d, queue, entry, &refusal);
         if (r == 0)
                 return;
-        sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, r);
-        sl_complete_entry(queue, entry, r, bytes_needed);
+        sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, r, refusal.share);
+        sl_complete_entry(queue, entry, r, refusal.bytes_needed);
 }
 
 uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)

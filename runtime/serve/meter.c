@@ -8,7 +8,7 @@ void sl_meter_taken(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)
         sl_counter_add(&queue->channel->stats->requests, n);
 }
 
-static enum sl_refusal refusal_of(int status)
+static enum sl_refusal refusal_of(int status, bool share)
 {
         switch (-status) {
         case EFAULT:
@@ -22,7 +22,7 @@ static enum sl_refusal refusal_of(int status)
         case EBUSY:
                 return SL_REFUSAL_QUEUE_FULL;
         case EDQUOT:
-                return SL_REFUSAL_QUOTA;
+                return share ? SL_REFUSAL_SHARE : SL_REFUSAL_QUOTA;
         case ESTALE:
                 return SL_REFUSAL_GENERATION;
         case ENOENT:
@@ -36,12 +36,18 @@ static enum sl_refusal refusal_of(int status)
         }
 }
 
-void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status)
+void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status, bool share)
 {
-        sl_counter_add(&d->stats->refusals[refusal_of(status)], 1);
+        sl_counter_add(&d->stats->refusals[refusal_of(status, share)], 1);
         sl_counter_add(&queue->channel->stats->refused, 1);
-        if (ensemble && status == -EBUSY)
+        if (ensemble && (status == -EBUSY || (status == -EDQUOT && share)))
                 sl_model_count(&ensemble->counting, refused, 1);
+}
+
+void sl_meter_taken_back(struct sl_dispatcher *d, const struct sl_request *request)
+{
+        sl_counter_add(&d->stats->refusals[SL_REFUSAL_SHARE], 1);
+        sl_counter_add(&request->queue->channel->stats->refused, 1);
 }
 
 void sl_meter_accepted(const struct sl_request *request)
@@ -85,6 +91,10 @@ static void count_end(const struct sl_model_counting *counting, int status)
         case ECANCELED:
         case EPIPE:
                 sl_model_count(counting, cancelled, 1);
+                break;
+        case EBUSY:
+        case EDQUOT:
+                sl_model_count(counting, refused, 1);
                 break;
         default:
                 sl_model_count(counting, failed, 1);

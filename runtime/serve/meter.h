@@ -9,8 +9,13 @@
 /* @n entries were taken from this queue pair in one pass. */
 void sl_meter_taken(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);
 
-/* An entry was refused with this status; @ensemble is NULL when none was found. */
-void sl_meter_refused(struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status);
+/* An entry was refused with this status; @ensemble is NULL when none was found; @share: what -EDQUOT means is no quota, but that
+ * the user has its share. */
+void sl_meter_refused(
+        struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status, bool share);
+
+/* A request is about to end with -EDQUOT, so that a user with less gets its place. */
+void sl_meter_taken_back(struct sl_dispatcher *dispatcher, const struct sl_request *request);
 
 /* An entry became a request. */
 void sl_meter_accepted(const struct sl_request *request);

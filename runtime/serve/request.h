@@ -3,7 +3,7 @@
  * and found by tag; the request path allocates nothing.
  *
  *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_dispatcher_complete()--> FREE
- *     WAITING --verdict, no segment out--> FREE
+ *     WAITING --verdict, no segment out, or made room (places.h)--> FREE
  *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
  *
  * Owner: the dispatcher. Workers read the fields above `verdict`, which do not change from the first broadcast to the last
@@ -13,9 +13,8 @@
 
 #include "layout.h"
 
-#include "layout.h"
-
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_ensemble;
@@ -58,6 +57,8 @@ struct sl_request {
         uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
 
         struct sl_request *next, *previous; /* in its flow of the fair queue, or in its slot */
+        struct sl_request *newer, *older;   /* places.h, while it yields */
+        bool yields;                        /* nothing of it is broadcast: it may end to make room for another user */
         uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */
         struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again */
         struct sl_entry entry;

@@ -42,7 +42,8 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
         s->n_sessions = n;
         s->next_id = 1;
         s->slots = calloc(options->runtime->clients_max, sizeof(*s->slots));
-        if (!s->slots) {
+        s->numbers = calloc(options->runtime->clients_max, sizeof(*s->numbers));
+        if (!s->slots || !s->numbers) {
                 sl_sessions_free(s);
                 return -ENOMEM;
         }
@@ -72,7 +73,8 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
 
         if (channel) {
                 channel->account->arena_bytes -= channel->arena_bytes;
-                channel->account->clients--;
+                if (--channel->account->clients == 0)
+                        s->numbers[channel->account->number] = false;
                 s->n_clients--;
                 s->slots[channel->slot] = false;
                 sl_stats_client_remove(s->options.stats, channel->stats);
@@ -418,10 +420,11 @@ struct sl_sessions *sl_sessions_free(struct sl_sessions *s)
 {
         if (!s)
                 return NULL;
-        for (uint32_t i = 0; s->slots && i < s->n_sessions; i++)
+        for (uint32_t i = 0; s->slots && s->numbers && i < s->n_sessions; i++)
                 if (s->sessions[i].state != SESSION_FREE)
                         free_session(s, &s->sessions[i]);
         free(s->slots);
+        free(s->numbers);
         free(s);
         return NULL;
 }

@@ -24,7 +24,8 @@ struct sl_session {
 
 struct sl_sessions {
         struct sl_sessions_options options;
-        bool *slots;                 /* [clients_max]: taken */
+        bool *slots;   /* [clients_max]: taken */
+        bool *numbers; /* [clients_max]: of accounts; taken */
         uint64_t next_id;
         uint32_t n_sessions;
         uint32_t n_connected, n_clients, n_readers;

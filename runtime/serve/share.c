@@ -20,11 +20,6 @@ uint64_t sl_share_each(uint64_t total, uint32_t users)
         return each ? each : 1;
 }
 
-bool sl_share_takes_back(uint32_t held, uint32_t most)
-{
-        return most > held && most - held > 1;
-}
-
 bool sl_share_rate(uint64_t *due_ns, uint32_t per_minute, uint64_t now_ns)
 {
         uint64_t interval = MINUTE_NS / per_minute, due = *due_ns > now_ns ? *due_ns : now_ns;

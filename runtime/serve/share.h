@@ -2,8 +2,8 @@
  * How much of something finite one user may have, given what everybody has. Pure; whoever owns the finite thing keeps the numbers.
  *
  * What can be taken back (places in a queue, bytes of a cache, sizes of an open model) may be used whole by a user that is alone.
- * When it is full, the share of each of n users that want some of it is total / n (max-min fairness): who is below it takes from
- * the one that is most above it.
+ * When it is full, the share of each of n users that want some of it is total / n: who is below takes from the one that is most
+ * above, and nobody below its share is ever refused, or taken from.
  *
  * What cannot be taken back (client slots, readers, connections, compilations under way) is given out by dynamic thresholds: a user
  * has at most SL_SHARE_OF_FREE times as much as would be left, an eighth not counted, which is for users that have nothing. Alone
@@ -27,9 +27,6 @@ bool sl_share_grants(uint32_t total, uint32_t taken, uint32_t held);
 
 /* Of @total that can be taken back, when @users want some of it: at least 1. */
 uint64_t sl_share_each(uint64_t total, uint32_t users);
-
-/* It is full: may a user with @held take one from a user with @most? Neither does the other the same in turn. */
-bool sl_share_takes_back(uint32_t held, uint32_t most);
 
 /*
  * One event at @now_ns of which there may be @per_minute, at least 1. @due_ns: 0 at first, then only for this function. Return:

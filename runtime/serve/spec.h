@@ -51,7 +51,7 @@ struct sl_model_spec {
         /* Both: */
         uint32_t segment_samples; /* N; at least the largest batch_max */
         uint32_t samples_max;     /* of one request */
-        uint32_t queue_requests;  /* accepted and not completed; beyond: -EBUSY */
+        uint32_t queue_requests;  /* accepted and not completed; beyond: places.h */
 };
 
 /* "mean"; NULL for a number that is no rule. */

@@ -3,8 +3,10 @@
  * users that are nobody's, the honest one is root.
  */
 #include "base/error.h"
+#include "digits.h"
 #include "honest.h"
 #include "raw.h"
+#include "stats.h"
 #include "users.h"
 
 #include <criterion/criterion.h>
@@ -93,6 +95,114 @@ Test(shares, who_takes_all_places_leaves_some_for_every_other_user, .timeout = 6
         struct honest *honest = honest_start(&world, "lenet");
         honest_expect_progress(honest, 100);
         honest_stop(honest);
+        users_end(greedy);
+        finish(&world);
+}
+
+/* ---- places in the queue of a model ---- */
+
+#define GREEDY_CLIENTS 6
+#define GREEDY_DEPTH   256
+
+struct greedy {
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct starling_tensor in, out;
+};
+
+static bool open_greedy(const struct world *world, struct greedy *greedy)
+{
+        struct starling_options options = {.runtime = world->socket_path,
+                .queue_depth = GREEDY_DEPTH,
+                .tensors_per_request = 2,
+                .arena_bytes = 1 << 20,
+                .timeout_ns = 20000000000ull};
+        struct starling_client *client;
+
+        return starling_connect(&options, &client, NULL) == 0 && starling_queue_open(client, &greedy->queue, NULL) == 0 &&
+               starling_model_open(client, "lenet", &greedy->model, NULL) == 0 &&
+               starling_tensor_alloc(client, STARLING_F32, 4, (uint32_t[]){128, 1, 8, 8}, &greedy->in) == 0 &&
+               starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){128, DIGITS_OUT}, &greedy->out) == 0;
+}
+
+/* Return: true when the queue was full. */
+static bool submit_all(struct greedy *greedy)
+{
+        const struct starling_request request = {
+                .model = greedy->model, .inputs = &greedy->in, .n_inputs = 1, .outputs = &greedy->out, .n_outputs = 1};
+        struct starling_completion completions[GREEDY_DEPTH];
+        bool full = false;
+        int n;
+
+        while ((n = starling_poll(greedy->queue, completions, GREEDY_DEPTH)) > 0)
+                while (n-- > 0)
+                        full |= completions[n].status == -EBUSY;
+        while (starling_submit(greedy->queue, &request, NULL) == 0)
+                ;
+        return full;
+}
+
+/* Together they ask for half as many places again as there are. */
+static int fill_the_queue(const struct world *world)
+{
+        struct greedy greedy[GREEDY_CLIENTS];
+
+        for (int i = 0; i < GREEDY_CLIENTS; i++)
+                if (!open_greedy(world, &greedy[i]))
+                        return BROKEN;
+        for (bool full = false;;) {
+                bool was_full = full;
+
+                for (int i = 0; i < GREEDY_CLIENTS; i++)
+                        full |= submit_all(&greedy[i]);
+                if (full && !was_full)
+                        users_ready();
+                world_pause_us(500);
+        }
+}
+
+static int infer_one_by_one(const struct world *world)
+{
+        struct greedy other;
+        uint32_t n = WORLD_SLOW ? 20 : 200, busy = 0, refused = 0;
+
+        if (!open_greedy(world, &other))
+                return BROKEN;
+        other.in.dims[0] = other.out.dims[0] = 1;
+        for (uint32_t i = 0; i < n; i++) {
+                const struct starling_request request = {
+                        .model = other.model, .inputs = &other.in, .n_inputs = 1, .outputs = &other.out, .n_outputs = 1};
+                int status = starling_infer(other.queue, &request, NULL);
+
+                busy += status == -EBUSY;
+                refused += status < 0;
+        }
+        return refused ? crossed("of %u requests %u were refused, %u with EBUSY", n, refused, busy) : HELD;
+}
+
+static uint64_t refusals(const struct world *world, enum sl_refusal cause)
+{
+        struct sl_dispatcher_stats dispatcher;
+        struct sl_stats_view *view;
+
+        cr_assert_eq(sl_stats_open(world->name, NULL, &view, NULL), 0);
+        cr_assert_eq(sl_stats_read_dispatcher(view, 0, &dispatcher), 0);
+        sl_stats_close(view);
+        return sl_counter_read(&dispatcher.refusals[cause]);
+}
+
+Test(shares, who_fills_the_queue_of_a_model_is_refused_before_anybody_else, .timeout = 60)
+{
+        struct world world;
+
+        start(&world, "models: [lenet]\n");
+        pid_t greedy = users_start(CLIENT_UID, fill_the_queue, &world);
+        cr_expect_eq(refusals(&world, SL_REFUSAL_SHARE), 0, "the greedy one is alone so far");
+        cr_expect_eq(users_try(OTHER_UID, infer_one_by_one, &world), HELD);
+        struct honest *honest = honest_start(&world, "lenet");
+        honest_expect_progress(honest, 50);
+        honest_stop(honest);
+        cr_expect_gt(refusals(&world, SL_REFUSAL_SHARE), 0, "it has given up places");
         users_end(greedy);
         finish(&world);
 }
