@@ -134,3 +134,47 @@ Test(independence, samples_in_reverse_order_are_mixed)
 
         cr_assert(!independent(reversed));
 }
+
+/* The number of samples as a float: 1 in one graph, 2 in the other. */
+static uint32_t count_samples(void)
+{
+        uint32_t first = network_node(&net, SL_OP_SLICE, VALUES(network_apply(&net, SL_OP_SHAPE, x)),
+                ATTRS({SL_ATTR_STARTS, 1, {0}}, {SL_ATTR_ENDS, 1, {1}}, {SL_ATTR_AXES, 1, {0}}, {SL_ATTR_STEPS, 1, {1}}));
+
+        return network_node(&net, SL_OP_CAST, VALUES(first), ATTRS({SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
+}
+
+Test(independence, a_factor_that_is_the_number_of_samples_mixes)
+{
+        cr_assert(!independent(network_node(&net, SL_OP_MUL, VALUES(x, count_samples()), 0, NULL)));
+}
+
+Test(independence, a_factor_that_is_the_same_for_any_number_of_samples_keeps_them_apart)
+{
+        uint32_t one = network_node(&net, SL_OP_DIV, VALUES(count_samples(), count_samples()), 0, NULL);
+
+        cr_assert(independent(network_node(&net, SL_OP_MUL, VALUES(x, one), 0, NULL)));
+}
+
+/* Its second sample gets what no sample gets alone. */
+static uint32_t running_sum(uint32_t per_sample)
+{
+        return network_node(&net, SL_OP_CUM_SUM, VALUES(per_sample), ATTRS({SL_ATTR_AXIS, 0, {0}}));
+}
+
+static uint32_t ones_per_sample(void)
+{
+        uint32_t ones = network_node(&net, SL_OP_DIV, VALUES(count_samples(), count_samples()), 0, NULL);
+
+        return network_node(&net, SL_OP_EXPAND, VALUES(reshape3(ones, 1, 1, 1), network_apply(&net, SL_OP_SHAPE, x)), 0, NULL);
+}
+
+Test(independence, constants_that_are_the_same_for_each_sample_keep_samples_apart)
+{
+        cr_assert(independent(network_node(&net, SL_OP_ADD, VALUES(x, ones_per_sample()), 0, NULL)));
+}
+
+Test(independence, constants_that_count_the_samples_mix)
+{
+        cr_assert(!independent(network_node(&net, SL_OP_ADD, VALUES(x, running_sum(ones_per_sample())), 0, NULL)));
+}

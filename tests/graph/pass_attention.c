@@ -17,6 +17,14 @@ enum form {
         SCALE_SCORES = 1, /* divided; else both operands are multiplied by the root */
         MASKED = 2,
         SWAPPED = 4, /* mask + scores, root * operand */
+
+        /* What is not attention, or none that the kernel knows. */
+        VALUES_SCALED = 8,
+        DIVISOR_OF_SCORES = 16, /* two / scores */
+        MASK_SUBTRACTED = 32,
+        OVER_ROWS = 64,   /* the weights of a column add up to one */
+        ONE_QUERY = 128,  /* one row, which the mask makes as many as there are tokens */
+        HEADS_FIRST = 256 /* the rows of a head stay together */
 };
 
 static void transpose(struct builder *b, const char *input, const char *output, size_t n, const int64_t *perm)
@@ -24,7 +32,7 @@ static void transpose(struct builder *b, const char *input, const char *output, 
         builder_attr_ints(b, builder_node(b, "Transpose", input, output), "perm", n, perm);
 }
 
-static void project(struct builder *b, const char *name, int64_t columns)
+static void project_from(struct builder *b, const char *input, const char *name, int64_t columns)
 {
         char weights[16], bias[16], product[16], inputs[64];
 
@@ -33,10 +41,15 @@ static void project(struct builder *b, const char *name, int64_t columns)
         snprintf(product, sizeof(product), "p%s", name);
         builder_random(b, weights, DIMS(WIDTH, columns));
         builder_random(b, bias, DIMS(columns));
-        snprintf(inputs, sizeof(inputs), "x,%s", weights);
+        snprintf(inputs, sizeof(inputs), "%s,%s", input, weights);
         builder_node(b, "MatMul", inputs, product);
         snprintf(inputs, sizeof(inputs), "%s,%s", bias, product);
         builder_node(b, "Add", inputs, name);
+}
+
+static void project(struct builder *b, const char *name, int64_t columns)
+{
+        project_from(b, "x", name, columns);
 }
 
 /* From q [N,H,S,D], k [N,H,D,S] and v [N,H,S,D] on. */
@@ -44,20 +57,26 @@ static void attend(struct builder *b, int form)
 {
         builder_floats(b, "root", 0, NULL, (const float[]){0.70710677f});
         builder_floats(b, "two", 0, NULL, (const float[]){2.0f});
-        builder_random(b, "mask", DIMS(1, 1, 1, TOKENS));
+        builder_random(b, "mask", DIMS(1, 1, form & ONE_QUERY ? TOKENS : 1, TOKENS));
         if (form & SCALE_SCORES) {
                 builder_node(b, "MatMul", "q,k", "product");
-                builder_node(b, "Div", "product,two", "scaled");
+                builder_node(b, "Div", form & DIVISOR_OF_SCORES ? "two,product" : "product,two", "scaled");
         } else {
                 builder_node(b, "Mul", form & SWAPPED ? "root,q" : "q,root", "qr");
                 builder_node(b, "Mul", form & SWAPPED ? "root,k" : "k,root", "kr");
                 builder_node(b, "MatMul", "qr,kr", "scaled");
         }
         if (form & MASKED)
-                builder_node(b, "Add", form & SWAPPED ? "mask,scaled" : "scaled,mask", "scores");
-        builder_attr_int(b, builder_node(b, "Softmax", form & MASKED ? "scores" : "scaled", "weights"), "axis", -1);
-        builder_node(b, "MatMul", "weights,v", "mixed");
-        transpose(b, "mixed", "turned", DIMS(0, 2, 1, 3));
+                builder_node(b, form & MASK_SUBTRACTED ? "Sub" : "Add", form & SWAPPED ? "mask,scaled" : "scaled,mask", "scores");
+        builder_attr_int(b, builder_node(b, "Softmax", form & MASKED ? "scores" : "scaled", "weights"), "axis",
+                form & OVER_ROWS ? 2 : -1);
+        if (form & VALUES_SCALED)
+                builder_node(b, "Mul", "v,root", "vr");
+        builder_node(b, "MatMul", form & VALUES_SCALED ? "weights,vr" : "weights,v", "mixed");
+        if (form & HEADS_FIRST)
+                transpose(b, "mixed", "turned", DIMS(0, 2, 3, 1));
+        else
+                transpose(b, "mixed", "turned", DIMS(0, 2, 1, 3));
         builder_ints(b, "rows", DIMS(3), (const int64_t[]){0, 0, WIDTH});
         builder_node(b, "Reshape", "turned,rows", "y");
         builder_output(b, "y");
@@ -69,7 +88,9 @@ static struct builder *three_projections(int form)
 
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, TOKENS, WIDTH));
         builder_ints(b, "heads", DIMS(4), (const int64_t[]){0, 0, HEADS, HEAD});
-        project(b, "a", WIDTH);
+        if (form & ONE_QUERY)
+                builder_attr_ints(b, builder_node(b, "ReduceMean", "x", "mean"), "axes", DIMS(1));
+        project_from(b, form & ONE_QUERY ? "mean" : "x", "a", WIDTH);
         project(b, "b", WIDTH);
         project(b, "c", WIDTH);
         builder_node(b, "Reshape", "a,heads", "ah");
@@ -102,11 +123,17 @@ static struct builder *one_projection(int form)
         return b;
 }
 
-static int to_attention(struct sl_graph *graph, struct sl_error *error)
+static int to_attention_alone(struct sl_graph *graph, struct sl_error *error)
 {
         int result = sl_pass_fold_constants(graph, error);
 
-        result = result ? result : sl_pass_fuse_attention(graph, error);
+        return result ? result : sl_pass_fuse_attention(graph, error);
+}
+
+static int to_attention(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = to_attention_alone(graph, error);
+
         return result ? result : sl_pass_fuse_bias(graph, error);
 }
 
@@ -176,4 +203,21 @@ Test(passes, attention_whose_weights_somebody_wants_stays)
         cr_assert_eq(count_ops(graph, SL_OP_ROW_ATTENTION), 0);
         sl_graph_free(graph);
         builder_free(b);
+}
+
+Test(passes, what_is_not_attention_stays_what_it_is)
+{
+        static const int forms[] = {SCALE_SCORES | VALUES_SCALED, SCALE_SCORES | DIVISOR_OF_SCORES,
+                SCALE_SCORES | MASKED | MASK_SUBTRACTED, SCALE_SCORES | OVER_ROWS, SCALE_SCORES | MASKED | ONE_QUERY,
+                SCALE_SCORES | HEADS_FIRST};
+
+        for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+                struct builder *b = three_projections(forms[i]);
+                struct sl_graph *graph = run_pass(b, to_attention_alone, ELEMENTS, ELEMENTS);
+
+                cr_expect_eq(count_ops(graph, SL_OP_ROW_ATTENTION), 0, "form %d", forms[i]);
+                cr_expect_eq(count_ops(graph, SL_OP_SOFTMAX), 1, "form %d", forms[i]);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
 }

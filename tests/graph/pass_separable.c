@@ -15,7 +15,7 @@
 
 #define SIDE 80 /* what the first convolution makes is more than 1 MiB for each sample */
 
-enum form { WHOLE, WANTED, SQUEEZED, SHIFTED, LEVEL };
+enum form { WHOLE, WANTED, SQUEEZED, SHIFTED, LEVEL, ADDED_BEFORE, ADDED_BETWEEN };
 
 static void convolution(
         struct builder *b, const char *input, const char *name, int64_t filters, int64_t channels, int64_t side, int64_t group)
@@ -33,19 +33,23 @@ static void convolution(
         builder_attr_int(b, node, "group", group);
 }
 
+#define COPIES_OF_X "x,x,x,x,x,x,x,x,x,x,x,x" /* INNER channels together */
+
 /* Images of @side pixels; what lies between the convolutions has 48 channels. */
 static struct builder *block_builder(enum form form, int64_t side)
 {
         struct builder *b = builder_new(13);
 
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, CHANNELS, side, side));
+        if (form == ADDED_BEFORE || form == ADDED_BETWEEN)
+                builder_attr_int(b, builder_node(b, "Concat", COPIES_OF_X, "copies"), "axis", 1);
         if (form == LEVEL)
                 convolution(b, "x", "wide", INNER / 2, CHANNELS, 3, 1);
         convolution(
                 b, form == LEVEL ? "wide" : "x", "expand", INNER, form == LEVEL ? INNER / 2 : CHANNELS, form == SHIFTED ? 3 : 1, 1);
-        builder_node(b, "Relu", "expand", "e");
+        builder_node(b, form == ADDED_BEFORE ? "Add" : "Relu", form == ADDED_BEFORE ? "expand,copies" : "expand", "e");
         convolution(b, "e", "depthwise", INNER, 1, 3, INNER);
-        builder_node(b, "HardSwish", "depthwise", "d");
+        builder_node(b, form == ADDED_BETWEEN ? "Add" : "HardSwish", form == ADDED_BETWEEN ? "depthwise,copies" : "depthwise", "d");
         if (form == SQUEEZED) {
                 builder_node(b, "GlobalAveragePool", "d", "mean");
                 builder_node(b, "Mul", "d,mean", "scaled");
@@ -129,6 +133,13 @@ Test(passes, convolutions_stay_apart_where_others_read_between_them_or_the_first
 {
         expect_joined(WANTED, SIDE, 0, 3);
         expect_joined(SHIFTED, SIDE, 0, 3);
+}
+
+/* The kernel adds a residual behind its last part alone. */
+Test(passes, a_convolution_with_a_residual_of_its_own_is_joined_to_nothing_behind_it)
+{
+        expect_joined(ADDED_BEFORE, SIDE, 0, 3);
+        expect_joined(ADDED_BETWEEN, SIDE, 1, 1);
 }
 
 Test(passes, convolutions_with_little_between_them_stay_apart)
