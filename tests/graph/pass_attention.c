@@ -68,8 +68,8 @@ static void attend(struct builder *b, int form)
         }
         if (form & MASKED)
                 builder_node(b, form & MASK_SUBTRACTED ? "Sub" : "Add", form & SWAPPED ? "mask,scaled" : "scaled,mask", "scores");
-        builder_attr_int(b, builder_node(b, "Softmax", form & MASKED ? "scores" : "scaled", "weights"), "axis",
-                form & OVER_ROWS ? 2 : -1);
+        builder_attr_int(
+                b, builder_node(b, "Softmax", form & MASKED ? "scores" : "scaled", "weights"), "axis", form & OVER_ROWS ? 2 : -1);
         if (form & VALUES_SCALED)
                 builder_node(b, "Mul", "v,root", "vr");
         builder_node(b, "MatMul", form & VALUES_SCALED ? "weights,vr" : "weights,v", "mixed");

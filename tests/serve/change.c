@@ -2,6 +2,7 @@
  * What is served changes while it is served: members that come back, askers who meet, hangups one after the other. A runtime in
  * this process with the digits networks.
  */
+#include "builder.h"
 #include "service.h"
 
 #include <criterion/criterion.h>
@@ -234,6 +235,191 @@ Test(change, a_model_that_is_loaded_again_does_not_move_in_with_another, .timeou
                 CPU_AND(&both, &lenet, &resnet);
                 cr_expect_eq(CPU_COUNT(&both), 0, "after reload %d both are on one CPU", i);
         }
+        starling_close(admin);
+        service_stop(&service);
+}
+
+/* Takes the images as the networks do, and gives them back doubled. */
+static void write_other_ports(const char *path)
+{
+        struct builder *b = builder_new(13);
+        size_t n_bytes;
+        const uint8_t *bytes;
+        FILE *file = fopen(path, "wb");
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 1, 8, 8));
+        builder_node(b, "Add", "x,x", "y");
+        builder_output(b, "y");
+        bytes = builder_pack(b, &n_bytes);
+        cr_assert(file && fwrite(bytes, 1, n_bytes, file) == n_bytes);
+        fclose(file);
+        builder_free(b);
+}
+
+/* A client whose handle was opened before the changes. */
+struct opener {
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct digits digits;
+};
+
+static void opener_init(struct opener *opener, struct service *service, const char *model)
+{
+        opener->client = service_connect(service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(opener->client, &opener->queue, NULL), 0);
+        cr_assert_eq(starling_model_open(opener->client, model, &opener->model, NULL), 0, "%s", service->log);
+        digits_load(&opener->digits, opener->client, "mlp");
+}
+
+static void opener_deinit(struct opener *opener)
+{
+        digits_free(&opener->digits);
+        starling_close(opener->client);
+}
+
+static int opener_infer(struct opener *opener)
+{
+        struct starling_tensor input, output;
+        struct starling_request request = digits_request(&opener->digits, opener->model, 0, 8, &input, &output);
+
+        return starling_infer(opener->queue, &request, NULL);
+}
+
+/* The dispatcher hears of a change a little later than who asked for it: until then the old model answers. */
+static void expect_stale(struct opener *opener)
+{
+        int r = 0;
+
+        for (int i = 0; i < 5000 && r == 0; i++)
+                r = opener_infer(opener);
+        cr_expect_eq(r, -ESTALE, "%s", starling_strerror(r));
+}
+
+/* A request says which generation of a model it was made for: what it was checked against is what it runs on. */
+Test(change, a_handle_is_stale_once_ports_have_changed_and_only_then, .timeout = 60)
+{
+        struct service service;
+        struct starling_client *admin;
+        struct opener opener;
+        char path[128];
+
+        service_init(&service);
+        snprintf(path, sizeof(path), "%s/model.onnx", service.directory);
+        copy_file(service.specs[0].path, path);
+        service.specs[0].path = path;
+        service.n_specs = 1;
+        service_start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        opener_init(&opener, &service, "lenet");
+        copy_file(DIGITS "/models/mlp/1/model.onnx", path);
+        cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0);
+        for (int i = 0; i < 100; i++)
+                cr_assert_eq(opener_infer(&opener), 0, "its ports are the same");
+        write_other_ports(path);
+        cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0, "%s", service.log);
+        expect_stale(&opener);
+        copy_file(DIGITS "/models/mlp/1/model.onnx", path);
+        cr_assert_eq(starling_admin_reload(admin, "lenet", NULL), 0);
+        cr_expect_eq(opener_infer(&opener), -ESTALE, "what comes back is another generation");
+        opener_deinit(&opener);
+        starling_close(admin);
+        unlink(path);
+        service_stop(&service);
+}
+
+Test(change, a_handle_is_stale_once_its_model_was_unloaded_though_another_has_its_place, .timeout = 60)
+{
+        struct service service;
+        struct starling_client *admin;
+        struct opener opener;
+
+        service_init(&service);
+        service.n_specs = 1;
+        service_start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        opener_init(&opener, &service, "lenet");
+        cr_assert_eq(starling_admin_unload(admin, "lenet", NULL), 0);
+        expect_stale(&opener);
+        cr_assert_eq(starling_admin_load(admin, "lenet", NULL), 0, "%s", service.log);
+        cr_expect_eq(opener_infer(&opener), -ESTALE);
+        check(&service, "lenet", "lenet");
+        opener_deinit(&opener);
+        starling_close(admin);
+        service_stop(&service);
+}
+
+#define SLOW_REQUESTS 24u
+
+static void *unload(void *argument)
+{
+        struct asker *asker = argument;
+        struct starling_client *admin = service_connect(asker->service, STARLING_ROLE_ADMIN);
+
+        asker->result = starling_admin_unload(admin, asker->model, NULL);
+        starling_close(admin);
+        return NULL;
+}
+
+static void expect_state(struct starling_client *client, const char *model, enum starling_model_state state)
+{
+        struct starling_model_entry entries[SERVICE_MODELS_MAX];
+
+        for (int i = 0; i < 4000; i++) {
+                int n = starling_model_list(client, entries, SERVICE_MODELS_MAX);
+
+                for (int k = 0; k < n; k++)
+                        if (strcmp(entries[k].name, model) == 0 && entries[k].state == state)
+                                return;
+                usleep(5000);
+        }
+        cr_assert_fail("\"%s\" never was in state %d", model, state);
+}
+
+/* More samples than can be computed while the test looks elsewhere; they are cancelled when it has seen enough. */
+static void submit_slow(struct opener *opener, uint64_t *ret_ids)
+{
+        struct starling_tensor input, output;
+        struct starling_request request = digits_request(&opener->digits, opener->model, 0, DIGITS_SAMPLES, &input, &output);
+
+        for (uint32_t i = 0; i < SLOW_REQUESTS; i++)
+                cr_assert_eq(starling_submit(opener->queue, &request, &ret_ids[i]), 0);
+}
+
+static void cancel_slow(struct opener *opener, const uint64_t *ids)
+{
+        struct starling_completion completions[SLOW_REQUESTS];
+
+        for (uint32_t i = 0; i < SLOW_REQUESTS; i++)
+                starling_cancel(opener->queue, ids[i]);
+        while (starling_queue_in_flight(opener->queue) > 0)
+                cr_assert_gt(starling_wait(opener->queue, completions, SLOW_REQUESTS, 30000000000ull), 0);
+}
+
+Test(change, an_ensemble_is_not_built_upon_a_member_that_drains, .timeout = 60)
+{
+        struct service service;
+        struct starling_client *admin;
+        struct asker asker = {.service = &service, .model = "densenet"};
+        struct starling_error error = {""};
+        struct opener opener;
+        uint64_t ids[SLOW_REQUESTS];
+
+        service_init(&service);
+        service.n_specs = 5;
+        service_start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        opener_init(&opener, &service, "densenet");
+        submit_slow(&opener, ids);
+        pthread_create(&asker.thread, NULL, unload, &asker);
+        expect_state(opener.client, "densenet", STARLING_MODEL_DRAINING);
+        set_count(&service, 6);
+        cr_expect_lt(starling_admin_load(admin, "digits", &error), 0);
+        cr_expect_not_null(strstr(error.text, "\"densenet\" is not loaded"), "%s", error.text);
+        cancel_slow(&opener, ids);
+        pthread_join(asker.thread, NULL);
+        cr_expect_eq(asker.result, 0);
+        opener_deinit(&opener);
         starling_close(admin);
         service_stop(&service);
 }

@@ -204,6 +204,35 @@ Test(lifecycle, an_arena_grows_to_its_quota_and_no_further, .timeout = 120)
         service_stop(&service);
 }
 
+Test(lifecycle, arenas_of_one_user_share_its_quota, .timeout = 60)
+{
+        struct service service;
+        struct starling_client *first, *second;
+        struct starling_error error = {""};
+        struct starling_options options = {.runtime = service.socket_path, .arena_bytes = 16u << 20};
+
+        service_init(&service);
+        service.options.uid_quota.arena_bytes = 40u << 20;
+        service_start(&service);
+        first = service_connect(&service, STARLING_ROLE_CLIENT); /* 16 MiB */
+        cr_assert_not_null(starling_alloc(first, 12u << 20));
+        cr_assert_not_null(starling_alloc(first, 12u << 20), "32 MiB are granted");
+        cr_assert_eq(starling_connect(&options, &second, &error), -EDQUOT);
+        cr_expect_not_null(strstr(error.text, "the limit of a user is 41943040"), "%s", error.text);
+        options.arena_bytes = 8u << 20;
+        cr_assert_eq(starling_connect(&options, &second, &error), 0, "%s", error.text);
+        errno = 0;
+        cr_expect_null(starling_alloc(first, 12u << 20));
+        cr_expect_eq(errno, EDQUOT);
+        starling_close(first);
+        void *block = NULL;
+        for (int i = 0; i < 5000 && !block; i++, usleep(1000)) /* until the runtime has heard that the first has gone */
+                block = starling_alloc(second, 12u << 20);
+        cr_expect_not_null(block, "what the first had is there for the second");
+        starling_close(second);
+        service_stop(&service);
+}
+
 Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 120)
 {
         struct service service;
