@@ -1,5 +1,6 @@
 /*
- * The compiler's process: gives up what it does not need, then reads the model. It says one line when it fails, and nothing else.
+ * The compiler's process: opens the model, gives up what it does not need, then reads it. It says one line when it fails, one when
+ * it could not give up all, and nothing else.
  */
 #include "compile.h"
 
@@ -8,11 +9,13 @@
 #include "base_plan.h"
 #include "child_args.h"
 #include "cpu/threads.h"
+#include "external_request.h"
 #include "graph.h"
 #include "import.h"
 #include "last_words.h"
 #include "lower.h"
 #include "lower_options.h"
+#include "model_file.h"
 #include "sandbox.h"
 #include "signature_plan.h"
 
@@ -89,29 +92,49 @@ static int check_arguments(struct arguments *arguments, struct sl_error *error)
         return 0;
 }
 
+/* One write, so that the line arrives whole or not at all. */
+static void report(int fd, int code, const char *text)
+{
+        char line[SL_ERROR_TEXT_BYTES + 16];
+        int n = snprintf(line, sizeof(line), "%d %s\n", code, text);
+
+        (void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+}
+
 static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
 {
         struct sl_sandbox_limits limits = {
                 .memory_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
+                .plan_fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD],
+                .report_fd = (int)arguments->numbers[SL_CHILD_ARG_REPORT_FD],
         };
+        const char *only = NULL;
+        char text[SL_ERROR_TEXT_BYTES];
+        int r;
 
         /* A sanitizer has handlers of its own and no limit of memory; a report that goes elsewhere has a person who reads it. */
         if (!SL_SANITIZED && arguments->numbers[SL_CHILD_ARG_REPORT_FD] == SL_CHILD_REPORT_FD && sl_last_words_prepare() < 0)
                 return sl_error_set(error, ENOMEM, "no stack for the handler of its death");
-        return sl_sandbox_enter(&limits, error);
+        r = sl_sandbox_enter(&limits, &only, error);
+        if (r < 0 || !only)
+                return r;
+        snprintf(text, sizeof(text), "the compiler's process has %s: this host lacks it or denies it", only);
+        report(limits.report_fd, 0, text);
+        return 0;
 }
 
-int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
+static int compile(
+        const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        int r = sl_import_onnx_bound(model_path, &limits, &lowering->shapes, &graph, error);
+        int r = sl_import_onnx_file(model, &limits, &lowering->shapes, &graph, error);
 
-        if (r == -ENOTSUP && sl_signature_write(model_path, lowering, fd) == 0)
+        if (r == -ENOTSUP && sl_signature_write(model, lowering, fd) == 0)
                 return 0;
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
@@ -122,31 +145,47 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         return r < 0 ? r : sl_lowered_write(lowered, fd, error);
 }
 
+int sl_compile_here(const char *model_path, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
+{
+        struct sl_model_file model;
+        int r = sl_model_file_open(model_path, &model, error);
+
+        if (r < 0)
+                return r;
+        sl_model_file_use_folder(&model);
+        r = compile(&model, lowering, base_fd, fd, error);
+        sl_model_file_close(&model);
+        return r;
+}
+
+static int compile_in_sandbox(const struct arguments *arguments, struct sl_model_file *model, struct sl_error *error)
+{
+        int base_fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1;
+        int r = enter_sandbox(arguments, error);
+
+        if (r < 0)
+                return r;
+        sl_cpu_use_one_thread();
+        if (arguments->numbers[SL_CHILD_ARG_EXTERNAL])
+                model->open_external = sl_external_request;
+        return compile(model, &arguments->lowering, base_fd, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
+}
+
 static int run(struct arguments *arguments, struct sl_error *error)
 {
+        struct sl_model_file model;
         int r = check_arguments(arguments, error);
 
         if (r < 0)
                 return r;
-        r = enter_sandbox(arguments, error);
-        if (r < 0)
-                return r;
-        sl_cpu_use_one_thread();
-        r = sl_compile_here(arguments->texts[SL_CHILD_ARG_MODEL], &arguments->lowering,
-                arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD],
-                error);
+        r = sl_model_file_open(arguments->texts[SL_CHILD_ARG_MODEL], &model, error);
+        if (r == 0) {
+                r = compile_in_sandbox(arguments, &model, error);
+                sl_model_file_close(&model);
+        }
         if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
                 return r;
         return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);
-}
-
-/* One write, so that the line arrives whole or not at all. */
-static void report(int fd, int code, const struct sl_error *error)
-{
-        char line[SL_ERROR_TEXT_BYTES + 16];
-        int n = snprintf(line, sizeof(line), "%d %s\n", code, error->text[0] ? error->text : strerror(code));
-
-        (void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 int sl_compile_child_main(int argc, char **argv)
@@ -159,6 +198,7 @@ int sl_compile_child_main(int argc, char **argv)
                 r = run(&arguments, &error);
         if (r == 0)
                 return 0;
-        report(arguments.texts[SL_CHILD_ARG_REPORT_FD] ? atoi(arguments.texts[SL_CHILD_ARG_REPORT_FD]) : STDERR_FILENO, -r, &error);
+        report(arguments.texts[SL_CHILD_ARG_REPORT_FD] ? atoi(arguments.texts[SL_CHILD_ARG_REPORT_FD]) : STDERR_FILENO, -r,
+                error.text[0] ? error.text : strerror(-r));
         return 1;
 }

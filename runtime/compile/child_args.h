@@ -1,14 +1,32 @@
 /*
- * What the two sides of a compilation agree on: the arguments of the child, of which the first is the name of the command, and the
- * one line that it reports. Private to
- * runtime/compile. The line is "ERRNO TEXT\n"; it is written only when the child fails.
+ * What the two sides of a compilation agree on: the arguments of the child, of which the first is the name of the command; the
+ * lines that it reports; and how it asks for external data. Private to runtime/compile.
+ *
+ * A line is "NUMBER TEXT\n". With 0 it is a warning, written before the child looks at the model; with an errno it says why the
+ * child failed, and is the last one.
+ *
+ * A request for external data is one packet, the location as the model gives it, without a terminator. The answer is one packet
+ * too: struct sl_child_answer, and with it a descriptor to read from when the code is 0.
  */
 #pragma once
 
-#define SL_CHILD_COMMAND   "compiler"
-#define SL_CHILD_PLAN_FD   3
-#define SL_CHILD_REPORT_FD 4
-#define SL_CHILD_BASE_FD   5
+#include "base/error.h"
+
+#include <stdint.h>
+
+#define SL_CHILD_COMMAND     "compiler"
+#define SL_CHILD_PLAN_FD     3
+#define SL_CHILD_REPORT_FD   4
+#define SL_CHILD_EXTERNAL_FD 5 /* a socket of packets */
+#define SL_CHILD_BASE_FD     6
+#define SL_CHILD_MEMORY_FD   7 /* /proc/self/statm, opened by the child itself */
+
+#define SL_CHILD_LOCATION_BYTES_MAX 4096
+
+struct sl_child_answer {
+        int32_t code; /* 0, or an errno and a text */
+        char text[SL_ERROR_TEXT_BYTES];
+};
 
 /* id, long option: each takes one value */
 #define SL_CHILD_ARGS(X)                                                                                                           \
@@ -18,7 +36,8 @@
         X(PARENT, "parent")             /* process id of who starts the child */                                                   \
         X(PLAN_FD, "plan-fd")           /* where the plan file goes */                                                             \
         X(REPORT_FD, "report-fd")       /* where the line goes */                                                                  \
-        X(BASE, "base")                 /* 1: a base plan is open under its number; 0 */
+        X(BASE, "base")                 /* 1: a base plan is open under its number; 0 */                                           \
+        X(EXTERNAL, "external")         /* 1: external data are asked for under its number; 0: there are none */
 
 enum sl_child_arg {
 #define X(id, name) SL_CHILD_ARG_##id,

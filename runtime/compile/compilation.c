@@ -4,15 +4,16 @@
  *     epoll (what sl_compile_fd() hands out) -- pidfd of the child
  *                                            -- timer: the wall time is over
  *
- * All descriptors are closed on exec; the child gets the plan's memfd, the report pipe and, where there is one, the base plan to
- * read under fixed numbers, and nothing else but the standard streams. The child dies with the *thread* that started it
- * (PR_SET_PDEATHSIG), which is the owner.
+ * All descriptors are closed on exec; the child gets the plan's memfd, the report pipe, the socket on which it asks for external
+ * data and, where there is one, the base plan to read under fixed numbers, and nothing else but the standard streams. The child
+ * dies with the *thread* that started it (PR_SET_PDEATHSIG), which is the owner.
  */
 #include "compile.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_args.h"
+#include "external_opener.h"
 #include "lower_options.h"
 
 #include <fcntl.h>
@@ -25,6 +26,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -55,6 +58,21 @@ static uint64_t time_limit(const struct sl_compile_options *options)
                (lowering->tune == SL_TUNE_OFF ? 0 : lowering->tune_seconds);
 }
 
+/* A lower limit of this process binds the child as well, and messages name the one that does. */
+static uint64_t lower_to_own(uint64_t value, int resource)
+{
+        struct rlimit own;
+
+        return getrlimit(resource, &own) == 0 && own.rlim_max < value ? own.rlim_max : value;
+}
+
+static uint64_t memory_limit(const struct sl_compile_options *options)
+{
+        uint64_t wanted = options->memory_bytes ? options->memory_bytes : SL_CHILD_MEMORY_BYTES_DEFAULT;
+
+        return lower_to_own(lower_to_own(wanted, RLIMIT_AS), RLIMIT_FSIZE);
+}
+
 static struct sl_compilation *compilation_new(const struct sl_compile_options *options)
 {
         struct sl_compilation *compilation = calloc(1, sizeof(*compilation));
@@ -63,8 +81,8 @@ static struct sl_compilation *compilation_new(const struct sl_compile_options *o
                 return NULL;
         compilation->pid_fd = compilation->timer_fd = compilation->epoll_fd = -1;
         compilation->plan_fd = compilation->report_fd = -1;
-        compilation->memory_bytes = options->memory_bytes ? options->memory_bytes : SL_CHILD_MEMORY_BYTES_DEFAULT;
-        compilation->seconds = time_limit(options);
+        compilation->memory_bytes = memory_limit(options);
+        compilation->seconds = lower_to_own(time_limit(options), RLIMIT_CPU);
         return compilation;
 }
 
@@ -123,6 +141,50 @@ static int open_base(int base_fd, int *ret_fd, struct sl_error *error)
         return 0;
 }
 
+/* The child's ends of what it gets beside the plan's memfd. -1: it does not get it. */
+struct child_ends {
+        int report_fd, external_fd, base_fd;
+};
+
+static void child_ends_close(struct child_ends *ends)
+{
+        sl_cleanup_fd(&ends->report_fd);
+        sl_cleanup_fd(&ends->external_fd);
+        sl_cleanup_fd(&ends->base_fd);
+}
+
+static int make_external_socket(const char *model_path, int *ret_child_fd, struct sl_error *error)
+{
+        int ends[2], child_fd, r;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
+        r = sl_external_opener_start(model_path, ends[0]);
+        if (r < 0) {
+                close(ends[1]);
+                return sl_error_set(error, -r, "thread for external data: %s", strerror(-r));
+        }
+        child_fd = lift_fd(ends[1]);
+        if (child_fd < 0)
+                return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
+        *ret_child_fd = child_fd;
+        return 0;
+}
+
+static int make_ends(struct sl_compilation *compilation, const struct sl_compile_options *options, struct child_ends *ends,
+        struct sl_error *error)
+{
+        int r = make_plan_fd(compilation, error);
+
+        if (r == 0)
+                r = make_pipe(compilation, &ends->report_fd, error);
+        if (r == 0)
+                r = make_external_socket(options->model_path, &ends->external_fd, error);
+        if (r == 0)
+                r = open_base(options->base_fd, &ends->base_fd, error);
+        return r;
+}
+
 struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
         char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
@@ -160,6 +222,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
                 [SL_CHILD_ARG_PLAN_FD] = number_text(arguments, SL_CHILD_ARG_PLAN_FD, SL_CHILD_PLAN_FD),
                 [SL_CHILD_ARG_REPORT_FD] = number_text(arguments, SL_CHILD_ARG_REPORT_FD, SL_CHILD_REPORT_FD),
                 [SL_CHILD_ARG_BASE] = number_text(arguments, SL_CHILD_ARG_BASE, options->base_fd != 0),
+                [SL_CHILD_ARG_EXTERNAL] = number_text(arguments, SL_CHILD_ARG_EXTERNAL, 1),
         };
         char **next = arguments->argv;
 
@@ -176,7 +239,7 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         *next = NULL;
 }
 
-static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int report_fd, int base_fd)
+static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, const struct child_ends *ends)
 {
         int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 
@@ -185,11 +248,13 @@ static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, int
         if (r == 0)
                 r = posix_spawn_file_actions_adddup2(actions, plan_fd, SL_CHILD_PLAN_FD);
         if (r == 0)
-                r = posix_spawn_file_actions_adddup2(actions, report_fd, SL_CHILD_REPORT_FD);
-        if (r == 0 && base_fd >= 0)
-                r = posix_spawn_file_actions_adddup2(actions, base_fd, SL_CHILD_BASE_FD);
+                r = posix_spawn_file_actions_adddup2(actions, ends->report_fd, SL_CHILD_REPORT_FD);
         if (r == 0)
-                r = posix_spawn_file_actions_addclosefrom_np(actions, base_fd >= 0 ? SL_CHILD_BASE_FD + 1 : SL_CHILD_BASE_FD);
+                r = posix_spawn_file_actions_adddup2(actions, ends->external_fd, SL_CHILD_EXTERNAL_FD);
+        if (r == 0 && ends->base_fd >= 0)
+                r = posix_spawn_file_actions_adddup2(actions, ends->base_fd, SL_CHILD_BASE_FD);
+        if (r == 0)
+                r = posix_spawn_file_actions_addclosefrom_np(actions, ends->base_fd >= 0 ? SL_CHILD_BASE_FD + 1 : SL_CHILD_BASE_FD);
         return r;
 }
 
@@ -211,29 +276,45 @@ static int reset_signals(posix_spawnattr_t *attributes)
 
 /*
  * The child takes hundreds of megabytes once and page by page: with huge pages, and from the heap instead of one mapping for each
- * tensor, that costs half as much. Only the C library's start reads these settings. NULL without memory.
+ * tensor, that costs half as much. Only the C library's start reads these settings. And oneDNN is not to look for a profiler's
+ * library in a process that cannot open one.
  */
+static const char *const own_settings[] = {
+        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=8388608",
+        "DNNL_JIT_PROFILE=0",
+};
+
+#define OWN_SETTINGS (sizeof(own_settings) / sizeof(own_settings[0]))
+
+static bool is_own_setting(const char *entry)
+{
+        for (size_t i = 0; i < OWN_SETTINGS; i++) {
+                if (!strncmp(entry, own_settings[i], strcspn(own_settings[i], "=") + 1))
+                        return true;
+        }
+        return false;
+}
+
+/* NULL without memory. */
 static char **make_environment(void)
 {
-        static char tunables[] =
-                "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=8388608";
         char **environment;
-        size_t n = 0, kept = 1;
+        size_t n = 0, kept = OWN_SETTINGS;
 
         while (environ && environ[n])
                 n++;
-        environment = calloc(n + 2, sizeof(*environment));
+        environment = calloc(n + OWN_SETTINGS + 1, sizeof(*environment));
         if (!environment)
                 return NULL;
-        environment[0] = tunables;
+        memcpy(environment, own_settings, sizeof(own_settings));
         for (size_t i = 0; i < n; i++) {
-                if (strncmp(environ[i], "GLIBC_TUNABLES=", strlen("GLIBC_TUNABLES=")))
+                if (!is_own_setting(environ[i]))
                         environment[kept++] = environ[i];
         }
         return environment;
 }
 
-static int spawn(struct sl_compilation *compilation, const char *program, char **argv, int report_fd, int base_fd)
+static int spawn(struct sl_compilation *compilation, const char *program, char **argv, const struct child_ends *ends)
 {
         SL_CLEANUP(sl_cleanup_free) char **environment = make_environment();
         posix_spawn_file_actions_t actions;
@@ -248,7 +329,7 @@ static int spawn(struct sl_compilation *compilation, const char *program, char *
                 posix_spawn_file_actions_destroy(&actions);
                 return r;
         }
-        r = add_descriptors(&actions, compilation->plan_fd, report_fd, base_fd);
+        r = add_descriptors(&actions, compilation->plan_fd, ends);
         if (r == 0)
                 r = reset_signals(&attributes);
         if (r == 0)
@@ -285,24 +366,18 @@ static int watch_child(struct sl_compilation *compilation, struct sl_error *erro
 static int start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *compilation = compilation_new(options);
-        SL_CLEANUP(sl_cleanup_fd) int report_fd = -1;
-        SL_CLEANUP(sl_cleanup_fd) int base_fd = -1;
+        SL_CLEANUP(child_ends_close) struct child_ends ends = {-1, -1, -1};
         const char *program = options->program ? options->program : "/proc/self/exe";
         struct arguments arguments;
         int r;
 
         if (!compilation)
                 return sl_error_set(error, ENOMEM, "compilation: no memory for %zu bytes", sizeof(*compilation));
-        r = make_plan_fd(compilation, error);
-        if (r < 0)
-                return r;
-        r = make_pipe(compilation, &report_fd, error);
-        if (r == 0)
-                r = open_base(options->base_fd, &base_fd, error);
+        r = make_ends(compilation, options, &ends, error);
         if (r < 0)
                 return r;
         fill_arguments(&arguments, program, options, compilation);
-        r = spawn(compilation, program, arguments.argv, report_fd, base_fd);
+        r = spawn(compilation, program, arguments.argv, &ends);
         if (r)
                 return sl_error_set(error, r, "\"%s\" cannot be started: %s", program, strerror(r));
         r = watch_child(compilation, error);
@@ -350,26 +425,49 @@ static bool wait_for_end(struct sl_compilation *compilation)
         return false;
 }
 
-/* Splits "ERRNO TEXT\n". Return: the error number, 0 when there is no such line. */
-static int read_report(const struct sl_compilation *compilation, char text[SL_ERROR_TEXT_BYTES])
-{
-        ssize_t n = read(compilation->report_fd, text, SL_ERROR_TEXT_BYTES - 1);
-        char *rest;
-        long code;
+/* What the child has said: a warning, and why it failed. NULL: nothing. */
+struct report {
+        char bytes[2 * (SL_ERROR_TEXT_BYTES + 16)];
+        const char *warning, *reason;
+        int code; /* of the reason */
+};
 
-        if (n <= 0)
-                return 0;
-        text[n] = 0;
-        text[strcspn(text, "\n")] = 0;
-        code = strtol(text, &rest, 10);
-        if (code <= 0 || code > 4095 || *rest != ' ')
-                return 0;
-        memmove(text, rest + 1, strlen(rest + 1) + 1);
-        for (char *c = text; *c; c++) {
-                if ((unsigned char)*c < ' ')
+/* Takes "NUMBER TEXT\n" off the front of @text. Return: what is behind it; NULL when there is no such line. */
+static char *split_line(char *text, long *ret_number, const char **ret_text)
+{
+        size_t length = strcspn(text, "\n");
+        bool more = text[length] == '\n';
+        char *rest;
+
+        text[length] = 0;
+        *ret_number = strtol(text, &rest, 10);
+        if (rest == text || *rest != ' ')
+                return NULL;
+        *ret_text = rest + 1;
+        return text + length + more;
+}
+
+static void read_report(const struct sl_compilation *compilation, struct report *report)
+{
+        ssize_t n = read(compilation->report_fd, report->bytes, sizeof(report->bytes) - 1);
+        char *next = report->bytes;
+        const char *text;
+        long number;
+
+        report->bytes[n > 0 ? n : 0] = 0;
+        report->warning = report->reason = NULL;
+        for (char *c = report->bytes; *c; c++) {
+                if ((unsigned char)*c < ' ' && *c != '\n')
                         *c = '?';
         }
-        return (int)code;
+        while ((next = split_line(next, &number, &text))) {
+                if (number == 0)
+                        report->warning = text;
+                if (number <= 0 || number > 4095)
+                        continue;
+                report->reason = text;
+                report->code = (int)number;
+        }
 }
 
 static int failed_by_signal(const struct sl_compilation *compilation, int signal_number, struct sl_error *error)
@@ -383,20 +481,19 @@ static int failed_by_signal(const struct sl_compilation *compilation, int signal
         return sl_error_set(error, ECHILD, "compiler's process: killed by signal %d (%s)", signal_number, strsignal(signal_number));
 }
 
-static int failed_by_report(const struct sl_compilation *compilation, int status, struct sl_error *error)
+static int failed_by_report(
+        const struct sl_compilation *compilation, int status, const struct report *report, struct sl_error *error)
 {
-        char text[SL_ERROR_TEXT_BYTES];
-        int code = read_report(compilation, text);
-
-        if (!code)
+        if (!report->reason)
                 return sl_error_set(error, ECHILD, "compiler's process: ended with status %d and without a reason", status);
-        if (code == ENOMEM)
-                return sl_error_set(error, code, "over its memory limit of %llu bytes: %.350s",
-                        (unsigned long long)compilation->memory_bytes, text);
-        return sl_error_set(error, code, "%s", text);
+        if (report->code == ENOMEM)
+                return sl_error_set(error, report->code, "over its memory limit of %llu bytes: %.350s",
+                        (unsigned long long)compilation->memory_bytes, report->reason);
+        return sl_error_set(error, report->code, "%s", report->reason);
 }
 
-static int judge(const struct sl_compilation *compilation, bool ended, const siginfo_t *status, struct sl_error *error)
+static int judge(const struct sl_compilation *compilation, bool ended, const siginfo_t *status, const struct report *report,
+        struct sl_error *error)
 {
         if (!ended)
                 return sl_error_set(error, ETIME, "compiler's process: over its time limit of %llu s (wall time)",
@@ -404,7 +501,7 @@ static int judge(const struct sl_compilation *compilation, bool ended, const sig
         if (status->si_code == CLD_EXITED && status->si_status == 0)
                 return 0;
         if (status->si_code == CLD_EXITED)
-                return failed_by_report(compilation, status->si_status, error);
+                return failed_by_report(compilation, status->si_status, report, error);
         if (status->si_code == CLD_KILLED || status->si_code == CLD_DUMPED)
                 return failed_by_signal(compilation, status->si_status, error);
         return sl_error_set(error, ECHILD, "compiler's process: it was reaped by someone else");
@@ -421,17 +518,21 @@ int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, stru
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *owned = compilation;
         bool ended = wait_for_end(owned);
+        struct report report;
         siginfo_t status;
         int r;
 
         reap(owned, &status);
-        r = judge(owned, ended, &status, error);
+        read_report(owned, &report);
+        r = judge(owned, ended, &status, &report, error);
         if (r < 0)
                 return r;
         r = seal(owned->plan_fd, error);
         if (r < 0)
                 return r;
         *ret_plan_fd = sl_take_fd(&owned->plan_fd);
+        if (error)
+                snprintf(error->text, sizeof(error->text), "%s", report.warning ? report.warning : "");
         return 0;
 }
 

@@ -1,9 +1,9 @@
 /*
  * Compiling a model in a child process with limits (nothing that parses a model runs in the serving process).
  *
- * The child is this program started again as `starling compile` (exec, not bare fork: the caller has threads): no new privileges,
- * no network (seccomp), address space, time and file descriptors limited; it writes the plan into a memfd that the parent made and
- * reports one line of text on a pipe.
+ * The child is this program started again as `starling compile` (exec, not bare fork: the caller has threads). It opens the model
+ * and then gives up what it does not need (sandbox.h); external data are opened for it by a thread of the caller. It writes the
+ * plan into a memfd that the parent made and reports one line of text on a pipe.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct sl_compile_options {
 /* A compilation under way. One owner thread, with which the child dies; it also inherits that thread's processor affinity. */
 struct sl_compilation;
 
-/* Starts the child. Return: 0; -errno of posix_spawn, memfd_create, pipe2. */
+/* Starts the child. Return: 0; -errno of posix_spawn, memfd_create, pipe2, socketpair, pthread_create. */
 int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error);
 
 /* Readable (POLLIN or POLLHUP) when sl_compile_finish() will not wait. Owned by the compilation. */
@@ -33,7 +33,8 @@ int sl_compile_fd(const struct sl_compilation *compilation);
 
 /*
  * Waits for the child, reaps it, checks and seals the plan file, frees the compilation.
- * Return: 0 and a read-only-sealed fd of the plan file; or -errno with the child's own line, or one that says how it died
+ * Return: 0 and a read-only-sealed fd of the plan file, the text is empty or a warning: which part of the sandbox this host lacks;
+ * or -errno with the child's own line, or one that says how it died
  * ("killed by signal 11", "over its memory limit of 8589934592 bytes", "over its time limit of 120 s").
  */
 int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error);

@@ -19,12 +19,12 @@
 #define PAGE_BYTES  4096ull
 #define NEARLY      16 /* within a sixteenth of the limit */
 
-/* The first number in statm: pages of address space. 0 when it cannot be read. */
+/* The first number in statm: pages of address space. 0 when it cannot be read. What is open can be read when nothing can be opened.
+ */
 static uint64_t address_space_pages(void)
 {
         char text[64];
-        int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+        ssize_t n = pread(SL_CHILD_MEMORY_FD, text, sizeof(text), 0);
         uint64_t pages = 0;
 
         for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
@@ -54,6 +54,18 @@ static void die(int signal_number)
         raise(signal_number);
 }
 
+static int open_statm(void)
+{
+        int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0 || fd == SL_CHILD_MEMORY_FD)
+                return fd < 0 ? -errno : 0;
+        if (dup3(fd, SL_CHILD_MEMORY_FD, O_CLOEXEC) < 0)
+                return -errno;
+        close(fd);
+        return 0;
+}
+
 int sl_last_words_prepare(void)
 {
         static const int deaths[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
@@ -63,6 +75,7 @@ int sl_last_words_prepare(void)
         stack.ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) < 0)
                 return -errno;
+        (void)open_statm(); /* without /proc nobody can tell whether memory was the cause */
         for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++) {
                 if (sigaction(deaths[i], &action, NULL) < 0)
                         return -errno;

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
@@ -26,21 +25,20 @@ static bool is_sealed(int fd)
 
 static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
 {
-        struct stat status;
+        off_t end = lseek(fd, 0, SEEK_END); /* which the compiler's sandbox allows, other than fstat() */
         void *bytes;
 
-        if (fstat(fd, &status) < 0)
+        if (end < 0)
                 return sl_error_set(error, EBADMSG, "plan file: it cannot be examined, error %d", errno);
-        if (status.st_size < (off_t)sizeof(struct sl_plan_header))
-                return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)status.st_size,
+        if (end < (off_t)sizeof(struct sl_plan_header))
+                return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)end,
                         sizeof(struct sl_plan_header));
         /* All of it is read at once: by the checksum, or by the first run. */
-        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+        bytes = mmap(NULL, (size_t)end, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
         if (bytes == MAP_FAILED)
-                return sl_error_set(
-                        error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)status.st_size, errno);
+                return sl_error_set(error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)end, errno);
         plan->bytes = bytes;
-        plan->n_bytes = (uint64_t)status.st_size;
+        plan->n_bytes = (uint64_t)end;
         plan->sealed = is_sealed(fd);
         plan->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         return plan->fd < 0 ? sl_error_set(error, ENOMEM, "plan file: no descriptor for it, error %d", errno) : 0;

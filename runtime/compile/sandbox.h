@@ -1,6 +1,12 @@
 /*
- * What a process gives up before it looks at a model file: address space, time, descriptors, privileges, the network, other
- * programs, other processes, and writing to any file that is not open yet. It can only be given up, never taken back.
+ * What a process gives up before it looks at a model file. It can only be given up, never taken back.
+ *
+ *     privileges    no new ones; no capabilities; nobody traces it; it dies with its parent
+ *     limits        address space, processor time, file size, descriptors, processes
+ *     Landlock      no file is opened, no network, no signal to others         where the kernel has it
+ *     call filter   only the system calls that the compiler makes (call_filter.h)  where the kernel has it
+ *
+ * Each of the last two alone keeps the process from opening files and from reaching other processes.
  */
 #pragma once
 
@@ -17,13 +23,17 @@ struct sl_error;
 #endif
 
 struct sl_sandbox_limits {
-        uint64_t memory_bytes; /* of address space, and of what is written to one file */
-        uint64_t seconds;      /* of processor time */
-        int parent;            /* process id of who started this one: dies with it; 0: no matter */
+        uint64_t memory_bytes;  /* of address space, and of what is written to one file */
+        uint64_t seconds;       /* of processor time */
+        int parent;             /* process id of who started this one: dies with it; 0: no matter */
+        int plan_fd, report_fd; /* the only files that are written to */
 };
 
 /*
- * Call before other threads exist. Under a sanitizer the address space stays unlimited (its shadow takes terabytes), and what its
- * leak check needs stays allowed. Return: 0; -ESRCH the parent is gone already; -errno of prctl, setrlimit, seccomp.
+ * Call before other threads exist, with all files open that will be read. A limit that is lower already stays. Under a sanitizer
+ * the address space stays unlimited (its shadow takes terabytes), and what its leak check needs stays allowed.
+ *
+ * Return: 0, and *ret_missing names the layers that this host lacks or denies ("Landlock", "call filter", ...), or is NULL;
+ * -ESRCH the parent is gone already; -ENOMEM; -errno of prctl, setrlimit, capset, seccomp.
  */
-int sl_sandbox_enter(const struct sl_sandbox_limits *limits, struct sl_error *error);
+int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_missing, struct sl_error *error);

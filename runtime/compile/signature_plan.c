@@ -75,12 +75,12 @@ static void fill_info(const struct sl_signature *signature, const struct sl_lowe
                 fill_port(signature, &options->shapes, &numbering, &signature->outputs[i], false, &info->outputs[i]);
 }
 
-int sl_signature_write(const char *model_path, const struct sl_lower_options *options, int fd)
+int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, int fd)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
         struct sl_signature signature;
-        int r = lowered ? sl_import_signature(model_path, &limits, &signature, NULL) : -ENOMEM;
+        int r = lowered ? sl_import_signature(model, &limits, &signature, NULL) : -ENOMEM;
 
         if (r < 0)
                 return r;

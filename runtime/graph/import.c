@@ -6,15 +6,14 @@
 
 #include "base/cleanup.h"
 #include "import/importer.h"
+#include "model_file.h"
 #include "pass.h"
 #include "signature.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #define PROPERTY_PREFIX "starling."
 #define PROPERTY_BYTES  2048
@@ -236,14 +235,14 @@ static int parse(struct sl_importer *im, const void *bytes, size_t n_bytes)
         return result < 0 ? result : sl_wire_parse_model(bytes, n_bytes, &im->model, im->error);
 }
 
-static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const struct sl_graph_limits *limits,
+static int import_bytes(const void *bytes, size_t n_bytes, struct sl_external_files *external, const struct sl_graph_limits *limits,
         const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_error own = {0};
         struct sl_importer im = {
                 .limits = limits ? limits : &sl_graph_limits_default,
                 .sizes = sizes,
-                .folder_fd = folder_fd,
+                .external = external,
                 .error = error ? error : &own,
         };
         int result;
@@ -268,76 +267,60 @@ static int import_bytes(const void *bytes, size_t n_bytes, int folder_fd, const 
 int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
         struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, -1, limits, NULL, ret_graph, error);
+        return import_bytes(bytes, n_bytes, NULL, limits, NULL, ret_graph, error);
 }
 
 int sl_import_onnx_bytes_bound(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
         const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, -1, limits, sizes, ret_graph, error);
-}
-
-static int open_file(const char *path, const struct sl_graph_limits *limits, int *ret_fd, size_t *ret_bytes, struct sl_error *error)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        struct stat status;
-
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return sl_error_set(error, errno == ENOENT ? ENOENT : EIO, "%s: %s", path, strerror(errno));
-        if (!S_ISREG(status.st_mode))
-                return sl_error_set(error, EBADMSG, "%s: not a regular file", path);
-        if ((uint64_t)status.st_size > limits->file_bytes)
-                return sl_error_set(error, E2BIG, "%s: the file has %" PRIu64 " bytes, at most %" PRIu64, path,
-                        (uint64_t)status.st_size, limits->file_bytes);
-        if (!status.st_size)
-                return sl_error_set(error, EBADMSG, "%s: the file is empty", path);
-        *ret_bytes = (size_t)status.st_size;
-        *ret_fd = sl_take_fd(&fd);
-        return 0;
-}
-
-static int open_folder_of(const char *path)
-{
-        const char *slash = strrchr(path, '/');
-        SL_CLEANUP(sl_cleanup_free) char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-
-        return folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        return import_bytes(bytes, n_bytes, NULL, limits, sizes, ret_graph, error);
 }
 
 /* The whole file, read-only. */
-static int map_file(const char *path, const struct sl_graph_limits *limits, void **ret_bytes, size_t *ret_n, struct sl_error *error)
+static int map_file(
+        const struct sl_model_file *file, const struct sl_graph_limits *limits, const void **ret_bytes, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        size_t n_bytes = 0;
         void *bytes;
-        int result = open_file(path, limits, &fd, &n_bytes, error);
 
+        if (file->bytes > limits->file_bytes)
+                return sl_error_set(error, E2BIG, "%s: the file has %" PRIu64 " bytes, at most %" PRIu64, file->path, file->bytes,
+                        limits->file_bytes);
+        bytes = mmap(NULL, file->bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
+        if (bytes == MAP_FAILED)
+                return sl_error_set(error, errno == ENOMEM ? ENOMEM : EIO, "%s: cannot map it: %s", file->path, strerror(errno));
+        *ret_bytes = bytes;
+        return 0;
+}
+
+int sl_import_onnx_file(const struct sl_model_file *file, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
+        struct sl_graph **ret_graph, struct sl_error *error)
+{
+        struct sl_external_files external = {.model = file};
+        const void *bytes;
+        int result;
+
+        limits = limits ? limits : &sl_graph_limits_default;
+        result = map_file(file, limits, &bytes, error);
         if (result < 0)
                 return result;
-        bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED)
-                return sl_error_set(error, errno == ENOMEM ? ENOMEM : EIO, "%s: cannot map it: %s", path, strerror(errno));
-        *ret_bytes = bytes;
-        *ret_n = n_bytes;
-        return 0;
+        result = import_bytes(bytes, file->bytes, file->open_external ? &external : NULL, limits, sizes, ret_graph, error);
+        sl_external_files_deinit(&external);
+        munmap((void *)bytes, file->bytes);
+        return result < 0 ? sl_error_prefix(error, result, "%s", file->path) : 0;
 }
 
 int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
         struct sl_graph **ret_graph, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_fd) int folder_fd = -1;
-        size_t n_bytes = 0;
-        void *bytes = NULL;
-        int result;
+        struct sl_model_file file;
+        int result = sl_model_file_open(path, &file, error);
 
-        limits = limits ? limits : &sl_graph_limits_default;
-        result = map_file(path, limits, &bytes, &n_bytes, error);
         if (result < 0)
                 return result;
-        folder_fd = open_folder_of(path);
-        result = import_bytes(bytes, n_bytes, folder_fd, limits, sizes, ret_graph, error);
-        munmap(bytes, n_bytes);
-        return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
+        sl_model_file_use_folder(&file);
+        result = sl_import_onnx_file(&file, limits, sizes, ret_graph, error);
+        sl_model_file_close(&file);
+        return result;
 }
 
 int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error)
@@ -349,7 +332,7 @@ int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struc
 static int signature_of(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_signature *signature,
         struct sl_error *error)
 {
-        struct sl_importer im = {.limits = limits, .folder_fd = -1, .error = error};
+        struct sl_importer im = {.limits = limits, .error = error};
         int result = parse(&im, bytes, n_bytes);
 
         if (result == 0)
@@ -371,16 +354,15 @@ int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl
         return result;
 }
 
-int sl_import_signature(
-        const char *path, const struct sl_graph_limits *limits, struct sl_signature *ret_signature, struct sl_error *error)
+int sl_import_signature(const struct sl_model_file *file, const struct sl_graph_limits *limits, struct sl_signature *ret_signature,
+        struct sl_error *error)
 {
-        size_t n_bytes = 0;
-        void *bytes = NULL;
-        int result = map_file(path, limits ? limits : &sl_graph_limits_default, &bytes, &n_bytes, error);
+        const void *bytes;
+        int result = map_file(file, limits ? limits : &sl_graph_limits_default, &bytes, error);
 
         if (result < 0)
                 return result;
-        result = sl_import_signature_bytes(bytes, n_bytes, limits, ret_signature, error);
-        munmap(bytes, n_bytes);
-        return result < 0 ? sl_error_prefix(error, result, "%s", path) : 0;
+        result = sl_import_signature_bytes(bytes, file->bytes, limits, ret_signature, error);
+        munmap((void *)bytes, file->bytes);
+        return result < 0 ? sl_error_prefix(error, result, "%s", file->path) : 0;
 }

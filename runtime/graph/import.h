@@ -10,6 +10,7 @@ struct sl_dim_sizes;
 struct sl_error;
 struct sl_graph;
 struct sl_graph_limits;
+struct sl_model_file;
 
 /*
  * @path: the file; external data is looked for in its folder only (no absolute path, no "..", no link that leads outside).
@@ -26,6 +27,10 @@ struct sl_graph_limits;
  */
 int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struct sl_graph **ret_graph, struct sl_error *error);
 int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
+        struct sl_graph **ret_graph, struct sl_error *error);
+
+/* The same for a file that is open already, whose external data somebody else may open (model_file.h). */
+int sl_import_onnx_file(const struct sl_model_file *file, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
         struct sl_graph **ret_graph, struct sl_error *error);
 
 /* The same from memory, without external data (-EACCES if the file wants some): for fuzzing. */

@@ -9,6 +9,7 @@
 
 struct sl_error;
 struct sl_graph_limits;
+struct sl_model_file;
 
 #define SL_SIGNATURE_PORTS_MAX  16
 #define SL_SIGNATURE_NAME_BYTES 64
@@ -31,7 +32,7 @@ struct sl_signature {
  * Return: 0; -ENOTSUP a port that is no dense tensor of a known type and rank; -E2BIG more ports or symbols than there is room for;
  * and what sl_import_onnx() says of a damaged file.
  */
-int sl_import_signature(
-        const char *path, const struct sl_graph_limits *limits, struct sl_signature *ret_signature, struct sl_error *error);
+int sl_import_signature(const struct sl_model_file *file, const struct sl_graph_limits *limits, struct sl_signature *ret_signature,
+        struct sl_error *error);
 int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
         struct sl_signature *ret_signature, struct sl_error *error);

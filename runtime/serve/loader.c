@@ -291,9 +291,14 @@ int sl_load_fd(const struct sl_load *load)
 
 static int end_compilation(struct sl_load *load, struct sl_error *error)
 {
-        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, error);
+        struct sl_error warning = {""};
+        int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, &warning);
 
-        return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, error);
+        if (r < 0)
+                return sl_error_set(error, -r, "%s", warning.text);
+        if (warning.text[0])
+                say(load, LOG_WARNING, "sandbox-incomplete", warning.text);
+        return start_fetch(load, SL_LOAD_OPENING, error);
 }
 
 static int end_opening(struct sl_load *load, struct sl_error *error)

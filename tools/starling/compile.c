@@ -99,6 +99,8 @@ int command_compile(int argc, char **argv)
                 &(struct sl_compile_options){
                         .model_path = wish.model, .lowering = &wish.lowering, .base_fd = wish.base ? base_fd : 0},
                 &fd, &error);
+        if (r == 0 && error.text[0])
+                fprintf(stderr, "starling compile: warning: %s\n", error.text);
         if (r == 0)
                 r = keep(fd, wish.output, &error);
         return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);

@@ -1,5 +1,5 @@
 /*
- * Tensor data in a file of its own, inside the model's folder. Any thread.
+ * Tensor data in files of their own. The importer's thread.
  */
 #pragma once
 
@@ -7,6 +7,15 @@
 #include <stdint.h>
 
 struct sl_error;
+struct sl_model_file;
+
+/* The file that was asked for last stays open: most models keep all their data in one. */
+struct sl_external_files {
+        const struct sl_model_file *model;
+        char *location; /* NULL: none is open */
+        int fd;
+        uint64_t bytes;
+};
 
 struct sl_external_region {
         const void *data; /* n_bytes of them, read-only */
@@ -15,9 +24,12 @@ struct sl_external_region {
 };
 
 /*
- * Maps [offset, offset + n_bytes) of the regular file @location, relative to the folder. No component may be "..", and none a link.
- * Return: 0; -EACCES the location leads outside or over a link; -ENOENT; -EBADMSG the file is shorter; -EIO; -ENOMEM.
+ * Maps [offset, offset + n_bytes) of the file @location, which the model's file opens.
+ * Return: 0; -EBADMSG the file is shorter; -EIO; -ENOMEM; what sl_model_file's open_external() returns.
  */
-int sl_external_map(int folder_fd, const char *location, uint64_t offset, uint64_t n_bytes, struct sl_external_region *ret_region,
-        struct sl_error *error);
+int sl_external_map(struct sl_external_files *files, const char *location, uint64_t offset, uint64_t n_bytes,
+        struct sl_external_region *ret_region, struct sl_error *error);
 void sl_external_unmap(void *mapping, size_t mapping_bytes);
+
+/* Closes what is open. Regions stay. */
+void sl_external_files_deinit(struct sl_external_files *files);

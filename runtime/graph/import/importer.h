@@ -7,6 +7,7 @@
 #include "base/dim_sizes.h"
 #include "fold.h"
 #include "graph.h"
+#include "import/external.h"
 #include "import/symbols.h"
 #include "import/wire.h"
 
@@ -27,8 +28,8 @@ struct sl_importer {
         const struct sl_graph_limits *limits;
         const struct sl_dim_sizes *sizes; /* NULL: none */
         Onnx__ModelProto *model;
-        const Onnx__GraphProto *proto; /* what is being imported: the model's graph, or a body of it */
-        int folder_fd;                 /* -1: no external data */
+        const Onnx__GraphProto *proto;      /* what is being imported: the model's graph, or a body of it */
+        struct sl_external_files *external; /* NULL: no external data; those of bodies are the same */
         struct sl_symbols symbols;
         uint64_t constant_bytes;
         struct sl_fold_budget budget; /* for shape arithmetic that is constant from the start */

@@ -4,7 +4,6 @@
  */
 #include "arena.h"
 #include "base/bytes.h"
-#include "import/external.h"
 #include "import/importer.h"
 
 #include <inttypes.h>
@@ -216,13 +215,13 @@ static int take_external(struct sl_importer *im, const Onnx__TensorProto *proto,
 
         if (result < 0)
                 return result;
-        if (im->folder_fd < 0)
+        if (!im->external)
                 return sl_error_set(im->error, EACCES, "tensor \"%s\": external data \"%s\" of a model that has no folder", name,
                         external.location);
         if (external.has_length && external.length != bytes)
                 return sl_error_set(im->error, EBADMSG, "tensor \"%s\": external length %" PRIu64 ", its shape wants %" PRIu64,
                         name, external.length, bytes);
-        result = sl_external_map(im->folder_fd, external.location, external.offset, bytes, &region, im->error);
+        result = sl_external_map(im->external, external.location, external.offset, bytes, &region, im->error);
         if (result < 0)
                 return sl_error_prefix(im->error, result, "tensor \"%s\"", name);
         if (!bytes)

@@ -1,0 +1,140 @@
+#include "external_opener.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "child_args.h"
+#include "model_file.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#define STACK_BYTES  (256u << 10)
+#define REQUESTS_MAX 65536u
+#define NICENESS     10 /* the child's */
+
+struct opener {
+        char *model_path;
+        int socket_fd, folder_fd; /* -1: not opened yet */
+        uint32_t n_requests;
+};
+
+static struct opener *opener_free(struct opener *opener)
+{
+        sl_cleanup_fd(&opener->socket_fd);
+        sl_cleanup_fd(&opener->folder_fd);
+        free(opener->model_path);
+        free(opener);
+        return NULL;
+}
+
+/* @fd: passed on; -1: none. */
+static int send_answer(const struct opener *opener, const struct sl_child_answer *answer, int fd)
+{
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = {0};
+        struct iovec part = {.iov_base = (void *)answer, .iov_len = sizeof(*answer)};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+        if (fd >= 0) {
+                message.msg_control = control;
+                message.msg_controllen = sizeof(control);
+                *CMSG_FIRSTHDR(&message) =
+                        (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))};
+                memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof(fd));
+        }
+        return sendmsg(opener->socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int open_location(struct opener *opener, const char *location, size_t length, int *ret_fd, struct sl_error *error)
+{
+        int r = 0;
+
+        if (strlen(location) != length || length >= SL_CHILD_LOCATION_BYTES_MAX)
+                return sl_error_set(error, EACCES, "external data \"%.64s...\": no name of a file", location);
+        if (++opener->n_requests > REQUESTS_MAX)
+                return sl_error_set(error, E2BIG, "external data \"%s\": asked for more than %u times", location, REQUESTS_MAX);
+        if (opener->folder_fd < 0)
+                r = sl_model_folder_open(opener->model_path, &opener->folder_fd);
+        if (r < 0)
+                return sl_error_set(error, EIO, "external data \"%s\": the model's folder: %s", location, strerror(-r));
+        return sl_model_folder_open_file(opener->folder_fd, location, ret_fd, error);
+}
+
+/* Return: 0; -EPIPE the child is done. */
+static int answer_request(struct opener *opener)
+{
+        char location[SL_CHILD_LOCATION_BYTES_MAX + 1];
+        ssize_t n = recv(opener->socket_fd, location, sizeof(location) - 1, 0);
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_child_answer answer = {0};
+        struct sl_error error = {""};
+
+        if (n <= 0)
+                return -EPIPE;
+        location[n] = 0;
+        answer.code = -open_location(opener, location, (size_t)n, &fd, &error);
+        memcpy(answer.text, error.text, sizeof(answer.text));
+        return send_answer(opener, &answer, fd) < 0 ? -EPIPE : 0;
+}
+
+static void *external_opener_run(void *argument)
+{
+        struct opener *opener = argument;
+
+        prctl(PR_SET_NAME, "sl-external");
+        (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+        while (opener->n_requests <= REQUESTS_MAX && answer_request(opener) == 0)
+                ;
+        opener_free(opener);
+        return NULL;
+}
+
+/* Descriptors under way count against the whole user's: the least buffer lets few of them wait for a child that does not read. */
+static void bound_answers(int socket_fd)
+{
+        const int least = 1;
+
+        (void)setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_thread(struct opener *opener)
+{
+        pthread_attr_t attributes;
+        pthread_t thread;
+        sigset_t all;
+        int r = pthread_attr_init(&attributes);
+
+        if (r)
+                return -r;
+        sigfillset(&all);
+        r = pthread_attr_setsigmask_np(&attributes, &all);
+        if (r == 0)
+                r = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+        if (r == 0)
+                r = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        if (r == 0)
+                r = pthread_create(&thread, &attributes, external_opener_run, opener);
+        pthread_attr_destroy(&attributes);
+        return -r;
+}
+
+int sl_external_opener_start(const char *model_path, int socket_fd)
+{
+        struct opener *opener = calloc(1, sizeof(*opener));
+        int r;
+
+        if (!opener) {
+                close(socket_fd);
+                return -ENOMEM;
+        }
+        *opener = (struct opener){.model_path = strdup(model_path), .socket_fd = socket_fd, .folder_fd = -1};
+        bound_answers(socket_fd);
+        r = opener->model_path ? start_thread(opener) : -ENOMEM;
+        if (r < 0)
+                opener_free(opener);
+        return r;
+}

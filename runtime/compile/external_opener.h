@@ -1,0 +1,12 @@
+/*
+ * Opens external data for a child that cannot. The names come out of a hostile model, and an open may wait for long (a network file
+ * system, FUSE), so a detached thread does it: nobody waits for it, nothing is shared with it. It ends when the child has ended, or
+ * closed its end of the socket.
+ */
+#pragma once
+
+/*
+ * @model_path: only what lies in its folder is opened; read during the call only. @socket_fd: of packets, as child_args.h says; the
+ * thread's from now on, also on failure. Return: 0; -ENOMEM; -EAGAIN there are too many threads.
+ */
+int sl_external_opener_start(const char *model_path, int socket_fd);

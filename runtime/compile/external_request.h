@@ -1,0 +1,9 @@
+/*
+ * The child's side of asking for external data: as sl_model_file's open_external() wants it. Waits for the answer.
+ */
+#pragma once
+
+struct sl_error;
+
+/* Return: what sl_model_folder_open_file() said to the parent; -EIO the parent does not answer, or passed no descriptor. */
+int sl_external_request(void *unused, const char *location, int *ret_fd, struct sl_error *error);

@@ -1,0 +1,3 @@
+#include "sandbox_additions.h"
+
+const struct sl_sandbox_additions sl_sandbox_additions = {0};
