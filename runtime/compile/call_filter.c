@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef ARCH_GET_XCOMP_PERM
@@ -92,11 +95,21 @@ static int allow_compiling(scmp_filter_ctx filter, int plan_fd, int report_fd)
         return allow(filter, rules, sizeof(rules) / sizeof(rules[0]));
 }
 
+static bool has_filters(void)
+{
+        const uint32_t action = SECCOMP_RET_ERRNO;
+
+        return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
 int sl_call_filter_load(int plan_fd, int report_fd)
 {
-        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+        scmp_filter_ctx filter;
         int r;
 
+        if (!has_filters())
+                return -ENOSYS;
+        filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
         if (!filter)
                 return -ENOMEM;
         r = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);

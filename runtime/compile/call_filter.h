@@ -20,6 +20,6 @@ struct sl_call_rule {
 
 /*
  * For the calling thread, which is alone. Written to are @plan_fd, @report_fd and the numbers of child_args.h.
- * Return: 0; -ENOMEM; -ENOSYS, -EINVAL the kernel lacks filters; -EPERM, -EACCES it denies them; -errno.
+ * Return: 0; -ENOSYS the kernel lacks filters, or denies them; -ENOMEM; -errno.
  */
 int sl_call_filter_load(int plan_fd, int report_fd);

@@ -52,7 +52,7 @@ int sl_landlock_enter(const char *readable_folder)
         int r = 0;
 
         if (version < 1)
-                return version < 0 ? -errno : -ENOSYS;
+                return -ENOSYS;
         if (version > (long)RULESETS)
                 version = (long)RULESETS;
         fd = (int)syscall(SYS_landlock_create_ruleset, &rulesets[version - 1], ruleset_bytes(version), 0);

@@ -5,6 +5,6 @@
 
 /*
  * For the calling thread and what it starts, which has no new privileges. @readable_folder: files below it may be read; NULL: none.
- * Return: 0; -ENOSYS, -EOPNOTSUPP the kernel lacks it or has it switched off; -EPERM it is denied; -errno.
+ * Return: 0; -ENOSYS the kernel lacks it, has it switched off, or denies it; -errno.
  */
 int sl_landlock_enter(const char *readable_folder);

@@ -97,12 +97,6 @@ static int drop_privileges(const struct sl_sandbox_limits *limits, struct sl_err
         return 0;
 }
 
-/* What a kernel without the layer answers, and what one answers that is told to deny it. */
-static bool is_missing(int r)
-{
-        return r == -ENOSYS || r == -EOPNOTSUPP || r == -EINVAL || r == -EPERM || r == -EACCES;
-}
-
 static const char *name_missing(bool landlock, bool filter)
 {
         if (landlock && filter)
@@ -121,10 +115,10 @@ int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_mi
         if (r < 0)
                 return r;
         landlock = sl_landlock_enter(sl_sandbox_additions.readable_folder);
-        if (landlock < 0 && !is_missing(landlock))
+        if (landlock < 0 && landlock != -ENOSYS)
                 return sl_error_set(error, -landlock, "Landlock: %s", strerror(-landlock));
         filter = sl_call_filter_load(limits->plan_fd, limits->report_fd);
-        if (filter < 0 && !is_missing(filter))
+        if (filter < 0 && filter != -ENOSYS)
                 return sl_error_set(error, -filter, "filter of system calls: %s", strerror(-filter));
         *ret_missing = name_missing(landlock < 0, filter < 0);
         return 0;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/ioprio.h>
 #include <pthread.h>
 #include <sched.h>
@@ -317,7 +318,7 @@ static bool runs_another_program(const struct victim *victim)
         return execl("/bin/true", "true", NULL) == 0;
 }
 
-enum { SANITIZERS_DO_IT = 1, NOT_WHERE_IT_WORKS = 2 };
+enum { SANITIZERS_DO_IT = 1, NOT_WHERE_IT_WORKS = 2, LANDLOCK_SEES_IT = 4 };
 
 static const struct way {
         const char *name;
@@ -328,15 +329,15 @@ static const struct way {
         {                                                                                                                          \
 #function, function, way_flags                                                                                     \
         }
-        WAY(reads_a_file, 0),
-        WAY(reads_a_file_by_an_older_call, 0),
-        WAY(lists_a_folder, 0),
+        WAY(reads_a_file, LANDLOCK_SEES_IT),
+        WAY(reads_a_file_by_an_older_call, LANDLOCK_SEES_IT),
+        WAY(lists_a_folder, LANDLOCK_SEES_IT),
         WAY(looks_at_a_path, 0),
-        WAY(opens_a_file_for_writing, 0),
-        WAY(creates_a_file, 0),
+        WAY(opens_a_file_for_writing, LANDLOCK_SEES_IT),
+        WAY(creates_a_file, LANDLOCK_SEES_IT),
         WAY(creates_memory_that_others_can_open, 0),
-        WAY(links_a_file, 0),
-        WAY(cuts_a_path, 0),
+        WAY(links_a_file, LANDLOCK_SEES_IT),
+        WAY(cuts_a_path, LANDLOCK_SEES_IT),
         WAY(writes_to_an_open_file, 0),
         WAY(writes_at_a_place_in_an_open_file, 0),
         WAY(writes_parts_to_an_open_file, 0),
@@ -356,8 +357,8 @@ static const struct way {
         WAY(sends_on_an_open_socket, 0),
         WAY(passes_a_descriptor_on, 0),
         WAY(receives_from_an_open_socket, 0),
-        WAY(signals_its_parent, 0),
-        WAY(signals_a_thread_of_its_parent, 0),
+        WAY(signals_its_parent, LANDLOCK_SEES_IT),
+        WAY(signals_a_thread_of_its_parent, LANDLOCK_SEES_IT),
         WAY(moves_its_parent, 0),
         WAY(moves_its_parent_blindly, 0),
         WAY(schedules_its_parent, 0),
@@ -369,8 +370,8 @@ static const struct way {
         WAY(sets_its_limits, 0),
         WAY(makes_a_process, 0),
         WAY(makes_a_thread, SANITIZERS_DO_IT),
-        WAY(traces_its_parent, NOT_WHERE_IT_WORKS),
-        WAY(reads_its_parents_memory, NOT_WHERE_IT_WORKS),
+        WAY(traces_its_parent, NOT_WHERE_IT_WORKS | LANDLOCK_SEES_IT),
+        WAY(reads_its_parents_memory, NOT_WHERE_IT_WORKS | LANDLOCK_SEES_IT),
         WAY(runs_another_program, NOT_WHERE_IT_WORKS),
 #undef WAY
 };
@@ -432,7 +433,8 @@ static int report(const char *format, ...)
         return write(SL_CHILD_REPORT_FD, line, strlen(line)) > 0 ? 1 : 19;
 }
 
-static int enter(void)
+/* Return: 0, and *ret_only as sl_sandbox_enter() says; else what report() returns. */
+static int enter_some(const char **ret_only)
 {
         struct sl_sandbox_limits limits = {.memory_bytes = 1ull << 30,
                 .seconds = 10,
@@ -440,11 +442,17 @@ static int enter(void)
                 .plan_fd = SL_CHILD_PLAN_FD,
                 .report_fd = SL_CHILD_REPORT_FD};
         struct sl_error error = {""};
-        const char *only;
 
-        if (sl_sandbox_enter(&limits, &only, &error) < 0)
-                return report("%s", error.text);
-        return only ? report("only %s", only) : 0;
+        return sl_sandbox_enter(&limits, ret_only, &error) < 0 ? report("%s", error.text) : 0;
+}
+
+/* The filter alone holds, where the kernel has no Landlock. */
+static int enter(void)
+{
+        const char *only = NULL;
+        int r = enter_some(&only);
+
+        return r == 0 && only && strcmp(only, "the filter of system calls, but not Landlock") ? report("only %s", only) : r;
 }
 
 static bool is_refused(int code)
@@ -461,6 +469,55 @@ static int try_ways(const struct victim *victim)
                         continue;
                 errno = 0;
                 if (ways[i].leads_out(victim) || !is_refused(errno))
+                        r = report("%s, error %d", ways[i].name, errno);
+        }
+        return r ? r : ESCAPE_HELD;
+}
+
+/* As a container's profile does. */
+static void deny(int call)
+{
+        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+        if (!filter || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0) < 0 || seccomp_load(filter) < 0)
+                _exit(19);
+        seccomp_release(filter);
+}
+
+/* What no filter keeps this process from. */
+static int look_at_privileges(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+        int death_signal = 0;
+
+        if (syscall(SYS_capget, &header, has) < 0 || has[0].permitted || has[1].permitted || has[0].effective || has[1].effective)
+                return report("it has capabilities");
+        if (prctl(PR_CAPBSET_READ, CAP_KILL, 0, 0, 0) != 0 && geteuid() == 0)
+                return report("its bounding set is not empty");
+        if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+                return report("it can get new privileges");
+        if (prctl(PR_GET_PDEATHSIG, &death_signal, 0, 0, 0) < 0 || death_signal != SIGKILL)
+                return report("it outlives its parent");
+        if (!SL_SANITIZED && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
+                return report("it can be traced");
+        return 0;
+}
+
+static int try_ways_without_a_filter(const struct victim *victim)
+{
+        const char *only = NULL;
+        int r;
+
+        deny(SCMP_SYS(seccomp));
+        r = enter_some(&only);
+        if (r == 0 && (!only || strcmp(only, "Landlock, but not the filter of system calls")))
+                r = report("only %s", only ? only : "all of it");
+        if (r == 0)
+                r = look_at_privileges();
+        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && r == 0; i++) {
+                errno = 0;
+                if ((ways[i].flags & LANDLOCK_SEES_IT) && (ways[i].leads_out(victim) || !is_refused(errno)))
                         r = report("%s, error %d", ways[i].name, errno);
         }
         return r ? r : ESCAPE_HELD;
@@ -501,6 +558,114 @@ static int try_foreign_calls(void)
         return r;
 }
 
+/* As external_request.c does, but for what any name is. Return: the answer's code; -1: there is none. */
+static int ask(const char *location, size_t length, int *ret_fd)
+{
+        char control[CMSG_SPACE(sizeof(int))] = {0};
+        struct sl_child_answer answer = {0};
+        struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+
+        *ret_fd = -1;
+        if (write(SL_CHILD_EXTERNAL_FD, location, length) != (ssize_t)length ||
+                recvmsg(SL_CHILD_EXTERNAL_FD, &message, 0) != sizeof(answer))
+                return -1;
+        if (message.msg_controllen >= sizeof(control))
+                memcpy(ret_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+        return answer.code;
+}
+
+/* What it gets it can read, and not write. */
+static int ask_for_data(void)
+{
+        const char *bytes;
+        int fd, code = ask("data", 4, &fd);
+
+        if (code || fd < 0)
+                return report("data is refused, error %d", code);
+        bytes = mmap(NULL, 6, PROT_READ, MAP_SHARED, fd, 0);
+        if (bytes == MAP_FAILED || memcmp(bytes, "inside", 6) != 0)
+                return report("data is another file");
+        if (mmap(NULL, 6, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED)
+                return report("data can be written");
+        return 0;
+}
+
+static int try_names(void)
+{
+        static char endless[8192];
+        static const struct {
+                const char *name;
+                size_t length;
+        } names[] = {
+#define NAME(name) {name, sizeof(name) - 1}
+                NAME("/etc/passwd"),
+                NAME("../outside"),
+                NAME("folder/../data"),
+                NAME("./data"),
+                NAME("data/"),
+                NAME("//data"),
+                NAME("data\0"),
+                NAME("data\0/../../outside"),
+                NAME("link"),
+                NAME("folder-link/data"),
+                NAME("fifo"),
+                NAME("folder"),
+                NAME("nothing"),
+                NAME("."),
+                NAME(".."),
+                NAME("/"),
+                NAME("\0"),
+                NAME("/proc/self/exe"),
+#undef NAME
+                {endless, 255},
+                {endless, 4095},
+                {endless, 4096},
+                {endless, sizeof(endless)},
+        };
+        int fd, code, r = enter();
+
+        memset(endless, 'a', sizeof(endless));
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r == 0; i++) {
+                code = ask(names[i].name, names[i].length, &fd);
+                if (code <= 0 || fd >= 0)
+                        r = report("name %zu, \"%.64s\", is answered with %d", i, names[i].name, code);
+        }
+        if (r == 0)
+                r = ask_for_data();
+        return r ? r : ESCAPE_HELD;
+}
+
+static int ask_often(void)
+{
+        int fd, r = enter();
+
+        for (uint32_t n = 0; n < 65536 && r == 0; n++) {
+                int code = ask(".", 1, &fd);
+
+                if (code != EACCES)
+                        r = report("request %u is answered with %d", n, code);
+        }
+        if (r == 0 && ask(".", 1, &fd) != E2BIG)
+                r = report("there is no end of asking");
+        signal(SIGPIPE, SIG_IGN);
+        if (r == 0 && ask(".", 1, &fd) != -1)
+                r = report("somebody still listens");
+        return r ? r : ESCAPE_HELD;
+}
+
+/* As many packets as its own end of the socket takes. */
+static int ask_without_listening(void)
+{
+        int r = enter();
+
+        for (int n = 0; n < 64 && r == 0; n++) {
+                if (write(SL_CHILD_EXTERNAL_FD, "data", 4) != 4)
+                        r = report("request %d fails", n);
+        }
+        return r ? r : ESCAPE_HELD;
+}
+
 static int tell_limits(void)
 {
         static const int resources[] = {RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_CPU, RLIMIT_NOFILE, RLIMIT_NPROC, RLIMIT_CORE};
@@ -529,11 +694,23 @@ int escape_main(const char *what)
                 return 1;
         if (path && !strncmp(what, "ways", 4))
                 return try_ways(&victim);
+        if (path && !strncmp(what, "filtered", 8)) {
+                deny(SCMP_SYS(landlock_create_ruleset));
+                return try_ways(&victim);
+        }
+        if (path && !strncmp(what, "unfiltered", 10))
+                return try_ways_without_a_filter(&victim);
         if (path)
                 return try_ways_where_they_work(&victim);
         if (!strcmp(what, "calls"))
                 return try_calls();
         if (!strcmp(what, "foreign-calls"))
                 return try_foreign_calls();
+        if (!strcmp(what, "names"))
+                return try_names();
+        if (!strcmp(what, "asks-often"))
+                return ask_often();
+        if (!strcmp(what, "asks-deaf"))
+                return ask_without_listening();
         return tell_limits();
 }

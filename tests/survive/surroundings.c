@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/landlock.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -18,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,8 +70,8 @@ static void add_unknown(const struct world *world)
         builder_free(b);
 }
 
-/* Weights in a file outside of the model's folder. */
-static void add_traversal(const struct world *world)
+/* A model whose 16 weights are in a file of their own. */
+static void add_external(const struct world *world, const char *name, const char *location)
 {
         struct builder *b = builder_new(13);
         Onnx__TensorProto *weights;
@@ -77,7 +82,7 @@ static void add_traversal(const struct world *world)
         weights = builder_random(b, "w", DIMS(4, 4));
         onnx__string_string_entry_proto__init(entry);
         entry->key = (char *)"location";
-        entry->value = (char *)"../../../../../../etc/passwd";
+        entry->value = (char *)location;
         weights->raw_data.len = 0;
         weights->has_raw_data = 0;
         weights->external_data = builder_alloc(b, sizeof(entry));
@@ -88,7 +93,7 @@ static void add_traversal(const struct world *world)
         builder_node(b, "MatMul", "x,w", "y");
         builder_output(b, "y");
         const uint8_t *file = builder_pack(b, &bytes);
-        world_add_model(world, "bad-path", file, bytes);
+        world_add_model(world, name, file, bytes);
         builder_free(b);
 }
 
@@ -103,7 +108,7 @@ static void add_bad_models(const struct world *world)
         add_truncated(world);
         add_claim(world);
         add_unknown(world);
-        add_traversal(world);
+        add_external(world, "bad-path", "../../../../../../etc/passwd");
 }
 
 static void expect_one_line_each(struct world *world)
@@ -154,6 +159,95 @@ Test(surroundings, bad_models_that_come_later_leave_those_that_serve_alone, .tim
         honest_expect_progress(honest, 20);
         world_expect_footprint(&world, &before);
         honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Of the model's folder. */
+static const char *path_in(const struct world *world, const char *model, const char *name, char path[256])
+{
+        snprintf(path, 256, "%s/%s/1/%s", world->repository, model, name);
+        return path;
+}
+
+static void add_weights(const char *path)
+{
+        static const float weights[16] = {1, 2, 3, 4};
+        FILE *file = fopen(path, "wb");
+
+        cr_assert_not_null(file, "%s", path);
+        cr_assert_eq(fwrite(weights, sizeof(weights), 1, file), 1);
+        fclose(file);
+}
+
+static void add_good_external(const struct world *world)
+{
+        char path[256];
+
+        add_external(world, "outer-good", "deep/weights.bin");
+        cr_assert_eq(mkdir(path_in(world, "outer-good", "deep", path), 0755), 0);
+        add_weights(path_in(world, "outer-good", "deep/weights.bin", path));
+}
+
+/* What is there is as good as what the model above has, but for how it is reached. A device can be made by root alone. */
+static void add_bad_externals(const struct world *world)
+{
+        char path[256], target[256];
+
+        add_external(world, "outer-above", "../../outer-good/1/deep/weights.bin");
+        add_external(world, "outer-absolute", path_in(world, "outer-good", "deep/weights.bin", path));
+        add_external(world, "outer-link", "weights.bin");
+        path_in(world, "outer-good", "deep/weights.bin", target);
+        cr_assert_eq(symlink(target, path_in(world, "outer-link", "weights.bin", path)), 0);
+        add_external(world, "outer-linked-folder", "deep/weights.bin");
+        path_in(world, "outer-good", "deep", target);
+        cr_assert_eq(symlink(target, path_in(world, "outer-linked-folder", "deep", path)), 0);
+        add_external(world, "outer-fifo", "weights.bin");
+        cr_assert_eq(mkfifo(path_in(world, "outer-fifo", "weights.bin", path), 0600), 0);
+        add_external(world, "outer-folder", "weights.bin");
+        cr_assert_eq(mkdir(path_in(world, "outer-folder", "weights.bin", path), 0755), 0);
+        add_external(world, "outer-missing", "weights.bin");
+        add_external(world, "outer-device", "weights.bin");
+        if (mknod(path_in(world, "outer-device", "weights.bin", path), S_IFCHR | 0600, makedev(1, 5)) < 0)
+                mkfifo(path, 0600);
+}
+
+/* One line that names model and file, and says why. */
+static void expect_refusal(struct world *world, const char *model, const char *location, const char *cause)
+{
+        char head[128], line[1024];
+        const char *at;
+
+        snprintf(head, sizeof(head), "event=model-failed model=%s version=1 ", model);
+        cr_assert_eq(world_count_log(world, head), 1, "%s: %s", model, world_log(world));
+        at = strstr(world_log(world), head);
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+        cr_expect_not_null(strstr(line, location), "%s", line);
+        cr_expect_not_null(strstr(line, cause), "%s", line);
+}
+
+Test(surroundings, external_data_are_read_from_files_in_the_models_folder_alone, .timeout = 60)
+{
+        static const char outside[] = "leads outside the model's folder or over a link";
+        struct world world;
+
+        world_init(&world);
+        add_good_external(&world);
+        add_bad_externals(&world);
+        world_configure(&world,
+                "models: [outer-good, outer-above, outer-absolute, outer-link, outer-linked-folder, outer-fifo, outer-folder,"
+                " outer-missing, outer-device]\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=outer-good"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "event=ready failed_models=8"), "%s", world_log(&world));
+        expect_refusal(&world, "outer-above", "../../outer-good/1/deep/weights.bin", outside);
+        expect_refusal(&world, "outer-absolute", "/outer-good/1/deep/weights.bin", outside);
+        expect_refusal(&world, "outer-link", "weights.bin", outside);
+        expect_refusal(&world, "outer-linked-folder", "deep/weights.bin", outside);
+        expect_refusal(&world, "outer-fifo", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-folder", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-device", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-missing", "weights.bin", "No such file");
         world_stop(&world);
         world_free(&world);
 }
@@ -381,6 +475,101 @@ Test(surroundings, without_fds_an_attach_is_refused_with_a_cause_and_others_go_o
         honest_stop(honest);
         world_stop(&world);
         world_free(&world);
+}
+
+static void limit_much(void *context)
+{
+        const struct rlimit fds = {48, 48}, files = {1 << 28, 1 << 28}, time = {60, 60};
+
+        (void)context;
+        setrlimit(RLIMIT_NOFILE, &fds);
+        setrlimit(RLIMIT_FSIZE, &files);
+        setrlimit(RLIMIT_CPU, &time);
+}
+
+Test(surroundings, a_runtime_with_low_limits_of_its_own_loads_models, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet, mlp]\ncache: {bytes: 0}\n");
+        world.before_exec = limit_much;
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready"), 2, "%s", world_log(&world));
+        honest = honest_start(&world, "mlp");
+        honest_expect_progress(honest, 10);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* ---- a system without what the compiler's sandbox is made of ---- */
+
+static void deny(const scmp_filter_ctx filter, int call, unsigned n_args, struct scmp_arg_cmp argument)
+{
+        if (seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), call, n_args, &argument) < 0)
+                _exit(125);
+}
+
+static void deny_layers(bool landlock, bool filters)
+{
+        scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+
+        if (!filter)
+                _exit(125);
+        if (landlock)
+                deny(filter, SCMP_SYS(landlock_create_ruleset), 0, SCMP_A0(SCMP_CMP_EQ, 0));
+        if (filters) {
+                deny(filter, SCMP_SYS(seccomp), 0, SCMP_A0(SCMP_CMP_EQ, 0));
+                deny(filter, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_SECCOMP));
+        }
+        if (seccomp_load(filter) < 0)
+                _exit(125);
+        seccomp_release(filter);
+}
+
+static void deny_landlock(void *context)
+{
+        (void)context;
+        deny_layers(true, false);
+}
+
+static void deny_filters(void *context)
+{
+        (void)context;
+        deny_layers(false, true);
+}
+
+static void deny_both(void *context)
+{
+        (void)context;
+        deny_layers(true, true);
+}
+
+static void expect_incomplete(void (*before_exec)(void *context), const char *layers)
+{
+        struct world world;
+
+        world_init(&world);
+        world_configure(&world, "models: [lenet]\ncache: {bytes: 0}\n");
+        world.before_exec = before_exec;
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=lenet"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=sandbox-incomplete model=lenet"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), layers), "no \"%s\" in: %s", layers, world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(surroundings, what_the_host_lacks_of_the_compilers_sandbox_is_named_and_the_model_loads, .timeout = 60)
+{
+        expect_incomplete(deny_landlock, "has the filter of system calls, but not Landlock");
+        if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
+                cr_log_warn("this kernel has no Landlock, which is not tried alone");
+        else
+                expect_incomplete(deny_filters, "has Landlock, but not the filter of system calls");
+        expect_incomplete(deny_both, "has neither Landlock nor the filter of system calls");
 }
 
 /* ---- a system that denies io_uring ---- */
