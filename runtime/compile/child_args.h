@@ -19,7 +19,7 @@
 #define SL_CHILD_REPORT_FD   4
 #define SL_CHILD_EXTERNAL_FD 5 /* a socket of packets */
 #define SL_CHILD_BASE_FD     6
-#define SL_CHILD_MEMORY_FD   7 /* /proc/self/statm, opened by the child itself */
+#define SL_CHILD_MEMORY_FD   9 /* /proc/self/statm, opened by the child itself behind the model file */
 
 #define SL_CHILD_LOCATION_BYTES_MAX 4096
 
@@ -45,8 +45,6 @@ enum sl_child_arg {
 #undef X
                 SL_CHILD_ARG_COUNT,
 };
-
-#define SL_CHILD_MEMORY_BYTES_DEFAULT (8ull << 30)
 
 /* And of each row of lower_options.h: KEY=VALUE. */
 #define SL_CHILD_OPTION "option"
