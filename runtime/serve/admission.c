@@ -1,5 +1,8 @@
 #include "admission.h"
 
+#include "base/bytes.h"
+#include "base/dtype.h"
+
 #include <errno.h>
 
 static int check_entry(const struct sl_entry *entry, const struct sl_ensemble *ensemble)
@@ -37,6 +40,35 @@ static int check_place(const struct sl_descriptor *d, const struct sl_region *re
                 return -EFAULT;
         *ret_place = regions[d->region].base + d->offset;
         return 0;
+}
+
+/* The bytes are those of the dimensions, whatever the model says of them. */
+static int check_claim(const struct sl_descriptor *d)
+{
+        uint64_t bytes = sl_dtype_bytes(d->dtype);
+
+        if (!bytes || d->rank > SL_WIRE_RANK_MAX)
+                return -EINVAL;
+        for (uint32_t i = 0; i < d->rank; i++)
+                if (sl_mul_overflows(bytes, d->dims[i], &bytes))
+                        return -EINVAL;
+        return bytes == d->bytes ? 0 : -EINVAL;
+}
+
+int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns)
+{
+        uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
+        int r = check_entry(entry, ensemble);
+        void *place;
+
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+                if (i < entry->n_inputs)
+                        r = check_claim(&descriptors[i]);
+                if (r == 0)
+                        r = check_place(&descriptors[i], regions, n_regions, &place);
+        }
+        return r == 0 && entry->deadline_ns && now_ns >= entry->deadline_ns ? -ETIME : r;
 }
 
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,

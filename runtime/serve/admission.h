@@ -27,3 +27,11 @@ struct sl_admission {
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
         uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *ret_admission,
         void **ret_tensors);
+
+/*
+ * The part of it that can be said before the sizes of an open ensemble are known: nothing is looked up, compiled or loaded for
+ * sizes that the request's own memory does not hold. Return: as above, but for -EMSGSIZE; -EINVAL also when an input's bytes are
+ * not those of its dimensions.
+ */
+int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns);

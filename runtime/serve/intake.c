@@ -204,6 +204,16 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         d->unsettled = true;
 }
 
+/* To the ensemble of its sizes, or to the slot where it waits for that: as sl_route(), for tensors that are there. */
+static int route(struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_entry *entry,
+        const struct sl_descriptor *descriptors, uint64_t now_ns, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
+{
+        int r = sl_admit_open(entry, descriptors, channel->regions,
+                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns);
+
+        return r < 0 ? r : sl_route(d, entry, descriptors, ensemble, ret_slot);
+}
+
 /* What a refusal says beside its status. */
 struct refusal {
         uint64_t bytes_needed; /* with -EMSGSIZE */
@@ -234,7 +244,7 @@ static int accept_request(
                 return -EINVAL;
         copy_descriptors(queue, entry, n, descriptors);
         if (ensemble->shapes)
-                r = sl_route(d, entry, descriptors, &ensemble, &slot);
+                r = route(d, channel, entry, descriptors, now, &ensemble, &slot);
         if (r == 0 && slot)
                 r = make_place(d, channel, ensemble);
         if (r == 0 && slot)

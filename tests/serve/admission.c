@@ -117,3 +117,50 @@ Test(admission, bounds_a_tensor_by_the_end_of_its_region)
         cr_assert_eq(admit(f, &attempt, &admission), -EFAULT);
         fixture_free(f);
 }
+
+/* Sizes of an open model are the client's claim: what does not hold in its own memory is refused before anything is made for it. */
+#define FALSE_CLAIMS(X)                                                                                                            \
+        X(entry.flags = 2, EINVAL)                                                                                                 \
+        X(entry.samples = UINT32_MAX, E2BIG)                                                                                       \
+        X(entry.deadline_ns = 1, ETIME)                                                                                            \
+        X(descriptors[0].dims[1] = 1u << 30, EINVAL)                                                                               \
+        X(descriptors[0].bytes = SAMPLES * INPUTS * 4 - 4, EINVAL)                                                                 \
+        X(descriptors[0].dtype = 255, EINVAL)                                                                                      \
+        X(descriptors[0].rank = SL_WIRE_RANK_MAX + 1, EINVAL)                                                                      \
+        X(descriptors[0].offset = 1ull << 40, EFAULT)                                                                              \
+        X(descriptors[0].offset = UINT64_MAX - 63, EFAULT)                                                                         \
+        X(descriptors[0].offset = 32, EINVAL)                                                                                      \
+        X(descriptors[0].region = 1, EFAULT)                                                                                       \
+        X(descriptors[1].bytes = UINT64_MAX, EFAULT)                                                                               \
+        X(descriptors[1].region = 63, EFAULT)
+
+static int admit_open(struct fixture *f, const struct attempt *attempt)
+{
+        return sl_admit_open(&attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns());
+}
+
+Test(admission, tensors_of_open_sizes_have_to_be_there)
+{
+        struct fixture *f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 128);
+        struct attempt claim = good();
+
+        cr_assert_eq(admit_open(f, &claim), 0);
+        claim.descriptors[0].dims[1] = 1u << 30;
+        claim.descriptors[0].bytes = (uint64_t)SAMPLES * 4 << 30;
+        cr_expect_eq(admit_open(f, &claim), -EFAULT, "bytes that agree lie nowhere");
+        for (uint32_t i = 0; i < SL_WIRE_RANK_MAX; i++)
+                claim.descriptors[0].dims[i] = 1u << 31;
+        claim.descriptors[0].rank = SL_WIRE_RANK_MAX;
+        claim.descriptors[0].bytes = 0;
+        cr_expect_eq(admit_open(f, &claim), -EINVAL, "a product that wraps to 0");
+#define X(change, error)                                                                                                           \
+        {                                                                                                                          \
+                struct attempt attempt = good();                                                                                   \
+                attempt.change;                                                                                                    \
+                int r = admit_open(f, &attempt);                                                                                   \
+                cr_expect_eq(r, -error, "%s: %d", #change, r);                                                                     \
+        }
+        FALSE_CLAIMS(X)
+#undef X
+        fixture_free(f);
+}
