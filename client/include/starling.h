@@ -298,9 +298,10 @@ struct starling_tensor {
  * starling_alloc() - memory in the arena, as malloc()
  * @bytes: more than 0
  *
- * Lock-free and without a system call unless the arena must grow by another region, which the runtime is asked for. The contents
- * are undefined. Return: 64-byte aligned memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a reader or administrator),
- * EPIPE (it must grow, and the runtime is gone), ECHILD.
+ * Lock-free. A system call is made for pages that are handed out for the first time: all of them are faulted in here, so that
+ * they are charged to this process and its control group; and when the arena must grow by another region, which the runtime is
+ * asked for. The contents are undefined. Return: 64-byte aligned memory, or NULL with errno: ENOMEM, EDQUOT, EINVAL, EPERM (a
+ * reader or administrator), EPIPE (it must grow, and the runtime is gone), ECHILD.
  */
 STARLING_API void *starling_alloc(struct starling_client *client, uint64_t bytes);
 

@@ -25,6 +25,7 @@ struct sl_region {
         int fd; /* handed back to the next runtime */
         struct sl_mapping mapping;
         struct sl_arena *arena;
+        _Atomic uint64_t touched; /* bytes from the start whose pages have been faulted in; only ever grows */
 };
 
 struct starling_client {

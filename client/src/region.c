@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
+/* Least bytes of fresh pages, so that small blocks do not make a system call each. */
+#define TOUCHED_AT_ONCE (64u * 1024u)
+
 int sl_region_add(struct starling_client *client, int fd, uint64_t bytes, struct sl_error *error)
 {
         uint32_t n = atomic_load_explicit(&client->n_regions, memory_order_relaxed);
@@ -38,18 +41,47 @@ void sl_regions_free(struct starling_client *client)
         atomic_store_explicit(&client->n_regions, 0, memory_order_relaxed);
 }
 
-/* The newest region first: it has the most room. */
+/*
+ * Pages are charged to who touches them first. The client does so before the runtime can, all at once, which costs less than one
+ * fault for each. An arena cuts fresh pages in ascending order: what lies below the mark has been touched, and stays so when it is
+ * freed and handed out again. Threads that race for the mark may touch some pages twice, which is harmless.
+ */
+static int touch(struct sl_region *region, uint64_t offset, uint64_t bytes)
+{
+        uint64_t touched = atomic_load_explicit(&region->touched, memory_order_acquire);
+        uint64_t end = sl_align_up(offset + bytes, TOUCHED_AT_ONCE);
+
+        if (end > region->mapping.bytes)
+                end = region->mapping.bytes;
+        if (end <= touched)
+                return 0;
+        int r = sl_mapping_populate(&region->mapping, touched, end - touched);
+        if (r < 0)
+                return r;
+        while (touched < end &&
+                !atomic_compare_exchange_weak_explicit(&region->touched, &touched, end, memory_order_release, memory_order_acquire))
+                ;
+        return 0;
+}
+
+/* The newest region first: it has the most room. Return: 0; -EAGAIN none of them has room; -ENOMEM there are no pages. */
 static int take(struct starling_client *client, uint32_t n_regions, uint64_t bytes, void **ret_data)
 {
         uint64_t offset;
 
         for (uint32_t i = n_regions; i-- > 0;) {
-                if (sl_arena_take(client->regions[i].arena, bytes, &offset) < 0)
+                struct sl_region *region = &client->regions[i];
+
+                if (sl_arena_take(region->arena, bytes, &offset) < 0)
                         continue;
-                *ret_data = (char *)client->regions[i].mapping.base + offset;
+                if (touch(region, offset, bytes) < 0) {
+                        sl_arena_give(region->arena, offset);
+                        return -ENOMEM;
+                }
+                *ret_data = (char *)region->mapping.base + offset;
                 return 0;
         }
-        return -ENOMEM;
+        return -EAGAIN;
 }
 
 static int ask_for_region(struct starling_client *client, uint64_t bytes)
@@ -81,7 +113,7 @@ static int grow(struct starling_client *client, uint64_t bytes)
 
         int r = ask_for_region(client, wanted > client->arena_bytes ? wanted : client->arena_bytes);
 
-        if (r == -EDQUOT && wanted < client->arena_bytes) /* the quota may have room for this block alone */
+        if ((r == -EDQUOT || r == -ENOMEM) && wanted < client->arena_bytes) /* there may be room for this block alone */
                 r = ask_for_region(client, wanted);
         return r;
 }
@@ -103,14 +135,15 @@ static int take_growing(struct starling_client *client, uint64_t bytes, void **r
 {
         uint32_t n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
 
-        while (take(client, n_regions, bytes, ret_data) < 0) {
-                int r = make_room(client, n_regions, bytes);
+        int r;
 
+        while ((r = take(client, n_regions, bytes, ret_data)) == -EAGAIN) {
+                r = make_room(client, n_regions, bytes);
                 if (r < 0)
                         return r;
                 n_regions = atomic_load_explicit(&client->n_regions, memory_order_acquire);
         }
-        return 0;
+        return r;
 }
 
 static int allocate(struct starling_client *client, uint64_t bytes, void **ret_data)
