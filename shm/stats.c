@@ -315,6 +315,12 @@ void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state)
         atomic_store_explicit(&header_of(stats)->state, state, memory_order_relaxed);
 }
 
+void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max)
+{
+        sl_counter_set(&header_of(stats)->memory_bytes, bytes);
+        sl_counter_set(&header_of(stats)->memory_max, max);
+}
+
 struct sl_dispatcher_stats *sl_stats_dispatcher(struct sl_stats *stats, uint32_t index)
 {
         return index < stats->sections[SL_STATS_DISPATCHERS].count ? slot_at(stats, SL_STATS_DISPATCHERS, index) : NULL;

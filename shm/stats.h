@@ -44,7 +44,7 @@ struct sl_error;
         X(DEADLINE, "deadline passed at admission")                                                                                \
         X(QUEUE_FULL, "queue of the model full")                                                                                   \
         X(QUOTA, "quota of the client or its user")                                                                                \
-        X(MEMORY, "no staging memory left")                                                                                        \
+        X(MEMORY, "no memory left below memory_max")                                                                               \
         X(STOPPING, "runtime or model is stopping")                                                                                \
         X(PROTOCOL, "contradiction on the wire; channel ended")                                                                    \
         X(SHARE, "share of the user, of a queue or of the sizes of a model")
@@ -188,6 +188,8 @@ struct sl_stats_header {
                 uint32_t stride;
                 uint32_t count;
         } sections[SL_STATS_SECTIONS_N];
+        _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/memory.h); writer: the control thread */
+        _Atomic uint64_t memory_max;   /* UINT64_MAX: no limit */
 };
 
 /* ---- the runtime's side --------------------------------------------------------------------------------------------- */
@@ -219,6 +221,9 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
 struct sl_stats *sl_stats_free(struct sl_stats *stats);
 
 void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state);
+
+/* What the runtime has promised of the memory that it may take. */
+void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max);
 
 /* Dispatcher @index's slot; NULL unless below n_dispatchers. In use from the start. */
 struct sl_dispatcher_stats *sl_stats_dispatcher(struct sl_stats *stats, uint32_t index);

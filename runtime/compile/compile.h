@@ -18,9 +18,24 @@ struct sl_compile_options {
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
         int base_fd;           /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
-        uint64_t memory_bytes; /* limit of the child's address space; 0: 8 GiB */
+        uint64_t memory_bytes; /* limit of the child's address space, and of three times its plan file; 0: the default */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
+
+#define SL_COMPILE_MEMORY_BYTES_DEFAULT (8ull << 30)
+#define SL_COMPILE_MEMORY_BYTES_MIN     (16ull << 20) /* with less, not even the program starts */
+
+/* What a child may take in all: its address space, and pages of the plan file that it no longer maps. */
+static inline uint64_t sl_compile_takes(uint64_t memory_bytes)
+{
+        return memory_bytes + memory_bytes / 3;
+}
+
+/* The largest memory_bytes with which it takes no more than @bytes. */
+static inline uint64_t sl_compile_fits(uint64_t bytes)
+{
+        return bytes / 4 * 3;
+}
 
 /* A compilation under way. One owner thread, with which the child dies; it also inherits that thread's processor affinity. */
 struct sl_compilation;

@@ -88,6 +88,8 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
 {
         if (!plan || atomic_fetch_sub(&plan->holders, 1) > 1)
                 return NULL;
+        if (plan->ended)
+                plan->ended(plan->ended_context, plan);
         if (plan->bytes)
                 munmap((void *)plan->bytes, plan->n_bytes);
         if (plan->fd >= 0)
@@ -121,6 +123,17 @@ const struct sl_plan_info *sl_plan_info(const struct sl_plan *plan)
 struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan)
 {
         return (struct sl_plan_identity){.checksum = plan->header->checksum, .bytes = plan->n_bytes};
+}
+
+void sl_plan_watch_end(struct sl_plan *plan, void (*ended)(void *context, const struct sl_plan *plan), void *context)
+{
+        plan->ended = ended;
+        plan->ended_context = context;
+}
+
+bool sl_plan_is_watched(const struct sl_plan *plan)
+{
+        return plan->ended != NULL;
 }
 
 struct sl_plan *sl_plan_base(const struct sl_plan *plan)

@@ -94,6 +94,13 @@ struct sl_plan_identity sl_plan_identity(const struct sl_plan *plan);
 /* The plan from which it is derived; NULL. The plan's. */
 struct sl_plan *sl_plan_base(const struct sl_plan *plan);
 
+/*
+ * @ended is called once, when the last holder frees the plan and on its thread, with the plan that is about to go. One watcher per
+ * plan; the thread that watches is the only one that may hold the plan last.
+ */
+void sl_plan_watch_end(struct sl_plan *plan, void (*ended)(void *context, const struct sl_plan *plan), void *context);
+bool sl_plan_is_watched(const struct sl_plan *plan);
+
 /* The file, for who compiles against it. Owned by the plan. */
 int sl_plan_fd(const struct sl_plan *plan);
 

@@ -17,7 +17,9 @@ struct sl_error;
 struct sl_plan {
         atomic_uint holders;
         int fd;
-        struct sl_plan *base; /* held; NULL of a plan that stands alone */
+        struct sl_plan *base;                                     /* held; NULL of a plan that stands alone */
+        void (*ended)(void *context, const struct sl_plan *plan); /* NULL: nobody watches for its end */
+        void *ended_context;
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
         bool sealed; /* in memory where nobody can write any more: nothing can have damaged it on the way */

@@ -44,7 +44,7 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
                 uint64_t value, slack;
         } rows[] = {
                 {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->memory_bytes, 0},
-                {RLIMIT_FSIZE, "file size", limits->memory_bytes, 0},
+                {RLIMIT_FSIZE, "file size", limits->memory_bytes / 3, 0},
                 /* At the soft limit comes SIGXCPU, which tells the parent why; at the hard one an anonymous SIGKILL. */
                 {RLIMIT_CPU, "processor time", limits->seconds, 1},
                 {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX, 0},

@@ -23,7 +23,7 @@ struct sl_error;
 #endif
 
 struct sl_sandbox_limits {
-        uint64_t memory_bytes;  /* of address space, and of what is written to one file */
+        uint64_t memory_bytes;  /* of address space, and three times of what is written to one file */
         uint64_t seconds;       /* of processor time */
         int parent;             /* process id of who started this one: dies with it; 0: no matter */
         int plan_fd, report_fd; /* the only files that are written to */

@@ -23,7 +23,7 @@ struct uid_texts {
 };
 
 struct limit_texts {
-        char *clients, *staging_bytes, *stats_bytes;
+        char *clients, *memory_max, *staging_bytes, *stats_bytes;
         struct quota_texts client;
         struct uid_texts uid;
 };
@@ -74,6 +74,7 @@ static const cyaml_schema_field_t uid_fields[] = {
 
 static const cyaml_schema_field_t limit_fields[] = {
         SL_TEXT_FIELD(struct limit_texts, clients),
+        SL_TEXT_FIELD(struct limit_texts, memory_max),
         SL_TEXT_FIELD(struct limit_texts, staging_bytes),
         SL_TEXT_FIELD(struct limit_texts, stats_bytes),
         CYAML_FIELD_MAPPING("client", CYAML_FLAG_OPTIONAL, struct limit_texts, client, quota_fields),
@@ -149,6 +150,7 @@ static const struct sl_setting settings[] = {
         BYTES(limits.uid.arena_bytes, uid_arena_bytes, 64 * KIB, 16 * TIB),
         NUMBER(limits.uid.in_flight, uid_in_flight, 1, 1u << 20),
         NUMBER(limits.uid.log_lines, uid_log_lines, 1, 1000000),
+        BYTES(limits.memory_max, memory_max, 16 * MIB, 1024 * TIB),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
         BYTES(limits.stats_bytes, stats_bytes, 256 * KIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
@@ -172,7 +174,6 @@ static void init(struct sl_config *config)
                 .client_in_flight = 4096,
                 .uid_in_flight = 16384,
                 .uid_log_lines = 120,
-                .staging_bytes = 64 * MIB,
                 .stats_bytes = 16 * MIB,
                 .numa_node = SL_NUMA_ANY,
                 .spin_us = 50,

@@ -17,7 +17,9 @@
  *         arena_bytes: 4 GiB
  *         in_flight: 16384
  *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
- *       staging_bytes: 64 MiB          # predictions that wait to be combined
+ *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/memory.h); default: seven
+ *                                      # eighths of what is available at the start, see memory_room.h
+ *       staging_bytes: 64 MiB          # predictions that wait to be combined; at most an eighth of memory_max by default
  *       stats_bytes: 16 MiB
  *     threads:
  *       dispatcher_cores: []           # numbers and ranges; empty: chosen, see topology.h
@@ -60,7 +62,9 @@ struct sl_config {
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;
         uint32_t client_in_flight, uid_in_flight, uid_log_lines;
-        uint64_t staging_bytes, stats_bytes;
+        uint64_t memory_max;    /* 0: the default */
+        uint64_t staging_bytes; /* 0: the default */
+        uint64_t stats_bytes;
 
         cpu_set_t dispatcher_cores, worker_cores; /* empty: to be chosen */
         uint32_t numa_node;                       /* or SL_NUMA_ANY */

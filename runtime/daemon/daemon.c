@@ -6,6 +6,7 @@
 #include "base/value.h"
 #include "config.h"
 #include "log.h"
+#include "memory_room.h"
 #include "notify.h"
 #include "plan_cache.h"
 #include "repository.h"
@@ -26,7 +27,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define QUOTED_BYTES 512
+#define QUOTED_BYTES  512
+#define STAGING_BYTES (64ull << 20)
 
 struct daemon {
         const struct sl_daemon_options *options;
@@ -230,6 +232,23 @@ static struct sl_access access_of(const struct sl_config *config)
         };
 }
 
+/* What the configuration says, else what there is. */
+static void bound_memory(const struct daemon *daemon, struct sl_runtime_options *options)
+{
+        const struct sl_config *config = daemon->config;
+        struct sl_memory_room room;
+        char source[QUOTED_BYTES];
+
+        sl_memory_room_read("", &room);
+        options->memory_max = config->memory_max ? config->memory_max : sl_memory_room_usable(room.bytes);
+        options->staging_bytes = config->staging_bytes;
+        if (!options->staging_bytes)
+                options->staging_bytes = options->memory_max / 8 < STAGING_BYTES ? options->memory_max / 8 : STAGING_BYTES;
+        sl_log_eventf(&daemon->log, SL_LOG_INFO, "memory-bound", "memory_max=%llu from=%s available=%llu available_in=%s",
+                (unsigned long long)options->memory_max, config->memory_max ? "configuration" : "available",
+                (unsigned long long)room.bytes, sl_quote(room.source, source, sizeof(source)));
+}
+
 static void fill_options(struct daemon *daemon, const char *socket_path, struct sl_runtime_options *ret_options)
 {
         const struct sl_config *config = daemon->config;
@@ -243,7 +262,6 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->uid_log_lines = config->uid_log_lines;
         ret_options->clients_max = config->clients_max;
         ret_options->stats_bytes = config->stats_bytes;
-        ret_options->staging_bytes = config->staging_bytes;
         ret_options->wait = (enum sl_wait_kind)config->wait;
         ret_options->dispatcher_cpus = daemon->placement.dispatcher_cores;
         ret_options->worker_cpus = daemon->placement.worker_cores;
@@ -253,6 +271,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->compile_memory_bytes = config->compile_memory_bytes;
         ret_options->compile_seconds = config->compile_seconds;
         ret_options->cache = daemon->cache;
+        bound_memory(daemon, ret_options);
         ret_options->scan = on_scan;
         ret_options->log = on_log;
         ret_options->context = daemon;

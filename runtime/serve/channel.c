@@ -22,6 +22,17 @@ static size_t records(const struct sl_channel *channel)
         return (size_t)channel->shape.n_queues * channel->shape.depth;
 }
 
+uint64_t sl_channel_bytes(const struct sl_channel_shape *shape)
+{
+        uint64_t per_record = sizeof(struct sl_request) + shape->tensors * (sizeof(void *) + sizeof(struct sl_made_output));
+        struct sl_channel_offsets offsets;
+
+        if (sl_channel_offsets(shape, &offsets) < 0)
+                return 0;
+        return sizeof(struct sl_channel) + shape->n_queues * sizeof(struct sl_queue) + offsets.request_bytes +
+               offsets.response_bytes + (uint64_t)shape->n_queues * shape->depth * per_record;
+}
+
 static int allocate_records(struct sl_channel *channel)
 {
         channel->queues = calloc(channel->shape.n_queues, sizeof(*channel->queues));

@@ -74,6 +74,9 @@ struct sl_channel {
 int sl_channel_new(const struct sl_channel_shape *shape, struct sl_channel **ret_channel, int *ret_request_fd, int *ret_response_fd,
         struct sl_error *error);
 
+/* Memory that a channel of this shape takes, apart from arena regions: both memfds and the records. 0 for a shape that is none. */
+uint64_t sl_channel_bytes(const struct sl_channel_shape *shape);
+
 /* Before the client has the fds: who it is, in its headers too. */
 void sl_channel_identify(struct sl_channel *channel, uint64_t id);
 

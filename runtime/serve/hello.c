@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "doorbell.h"
+#include "memory.h"
 #include "stats.h"
 
 #include <string.h>
@@ -39,6 +40,21 @@ static void count_client(struct sl_sessions *s, struct sl_account *account)
         s->numbers[account->number] = true;
 }
 
+/* The memory of a channel is promised as long as there is one. */
+static int new_channel(struct sl_sessions *s, const struct sl_channel_shape *shape, struct sl_channel **ret_channel,
+        int *ret_request_fd, int *ret_response_fd, struct sl_error *error)
+{
+        uint64_t bytes = sl_channel_bytes(shape);
+        int r = sl_memory_take(s->options.memory, SL_MEMORY_CHANNELS, bytes, error);
+
+        if (r < 0)
+                return sl_error_prefix(error, r, "a channel");
+        r = sl_channel_new(shape, ret_channel, ret_request_fd, ret_response_fd, error);
+        if (r < 0)
+                sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, bytes);
+        return r;
+}
+
 static int make_channel(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, int *ret_request_fd,
         int *ret_response_fd, struct sl_error *error)
 {
@@ -48,7 +64,7 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
 
         if (slot < 0)
                 return slot;
-        r = sl_channel_new(&hello->hello.shape, &channel, ret_request_fd, ret_response_fd, error);
+        r = new_channel(s, &hello->hello.shape, &channel, ret_request_fd, ret_response_fd, error);
         if (r < 0) {
                 s->slots[slot] = false;
                 return r;

@@ -1,10 +1,13 @@
 #include "loader.h"
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "batcher.h"
 #include "compile.h"
 #include "cores.h"
+#include "memory.h"
 #include "plan_cache.h"
 #include "plan_fetch.h"
 #include "stats.h"
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOG_WARNING 1 /* as sl_runtime_log_fn counts */
@@ -29,8 +33,10 @@ struct sl_load {
         struct sl_lower_options lowering;
         char *path; /* of the model file */
         uint32_t workers, warmup_ms;
-        uint32_t answers; /* workers that have said "ready" */
-        bool keyed;       /* there is a cache, and `key` is the plan's in it */
+        uint32_t answers;        /* workers that have said "ready" */
+        uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
+        int status;              /* of FAILED */
+        bool keyed;              /* there is a cache, and `key` is the plan's in it */
         struct sl_plan_cache_key key;
 };
 
@@ -45,13 +51,15 @@ struct sl_model *sl_model_free(struct sl_model *model)
                 sl_stats_worker_remove(model->stats, stats);
         }
         free(model->workers);
+        if (model->worker_bytes)
+                sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes);
         sl_scheduler_deinit(&model->scheduler);
         sl_plan_free(model->plan);
         free(model);
         return NULL;
 }
 
-static int model_new(const struct sl_model_spec *spec, uint32_t segments, struct sl_stats *stats, struct sl_model **ret_model)
+static int model_new(const struct sl_model_spec *spec, const struct sl_load_options *options, struct sl_model **ret_model)
 {
         struct sl_model *model = calloc(1, sizeof(*model));
 
@@ -60,9 +68,10 @@ static int model_new(const struct sl_model_spec *spec, uint32_t segments, struct
         snprintf(model->name, sizeof(model->name), "%s", spec->name);
         model->version = spec->version;
         model->stamp = spec->stamp;
-        model->stats = stats;
+        model->stats = options->stats;
+        model->memory = options->memory;
         model->workers = calloc(spec->workers, sizeof(*model->workers));
-        if (!model->workers || sl_scheduler_init(&model->scheduler, segments) < 0) {
+        if (!model->workers || sl_scheduler_init(&model->scheduler, options->segments) < 0) {
                 sl_model_free(model);
                 return -ENOMEM;
         }
@@ -180,6 +189,42 @@ static void say_what_is_shared(const struct sl_load *load)
         say(load, LOG_DEBUG, "plan-derived", text);
 }
 
+/* What one worker may take: its instance, its pool, and what data-dependent steps make while they run. */
+static uint64_t worker_bytes(const struct sl_load *load)
+{
+        uint32_t batch_max = sl_worker_batch_max(load->model->info, load->lowering.batch_max);
+        uint64_t bytes = sl_instance_bytes(load->model->plan, batch_max);
+        uint64_t dynamic = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0;
+
+        if (sl_add_overflows(bytes, sl_batcher_bytes(load->model->info, batch_max), &bytes) ||
+                sl_add_overflows(bytes, dynamic, &bytes))
+                return UINT64_MAX;
+        return bytes;
+}
+
+static int take_memory(struct sl_load *load, struct sl_error *error)
+{
+        struct sl_memory *memory = load->options.memory;
+        struct sl_plan *base = sl_plan_base(load->model->plan);
+        int r = base ? sl_memory_take_plan(memory, base, error) : 0;
+
+        if (r == 0)
+                r = sl_memory_take_plan(memory, load->model->plan, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "its plan");
+        if (!load->workers)
+                return 0;
+        uint64_t each = worker_bytes(load), bytes;
+        if (sl_mul_overflows(each, load->workers, &bytes))
+                return sl_error_set(error, ENOMEM, "%u workers of %llu bytes", load->workers, (unsigned long long)each);
+        r = sl_memory_take(memory, SL_MEMORY_WORKERS, bytes, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "%u workers of batch %u, %llu bytes each", load->workers, load->lowering.batch_max,
+                        (unsigned long long)each);
+        load->model->worker_bytes = bytes;
+        return 0;
+}
+
 /* The plan is there. */
 static int start(struct sl_load *load, struct sl_error *error)
 {
@@ -188,7 +233,40 @@ static int start(struct sl_load *load, struct sl_error *error)
         if (load->model->info->n_symbols)
                 load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
         load->state = SL_LOAD_STARTING;
-        return start_workers(load, error);
+        int r = take_memory(load, error);
+        return r < 0 ? r : start_workers(load, error);
+}
+
+/*
+ * A child is promised all that its limits let it take. Where less is left it gets lower limits: a quarter stays for clients that
+ * come meanwhile, and others may compile beside it.
+ */
+static uint64_t compiler_limit(const struct sl_load *load)
+{
+        const struct sl_runtime_options *runtime = load->options.runtime;
+        uint64_t wanted = runtime->compile_memory_bytes ? runtime->compile_memory_bytes : SL_COMPILE_MEMORY_BYTES_DEFAULT;
+        uint64_t jobs = runtime->compile_jobs ? runtime->compile_jobs : 1;
+        uint64_t fits = sl_compile_fits(sl_memory_left(load->options.memory) / 4 * 3 / jobs);
+
+        return fits < wanted ? fits : wanted;
+}
+
+static void give_compiler_memory(struct sl_load *load)
+{
+        sl_memory_give(load->options.memory, SL_MEMORY_COMPILERS, load->compiler_bytes);
+        load->compiler_bytes = 0;
+}
+
+static int take_compiler_memory(struct sl_load *load, uint64_t bytes, struct sl_error *error)
+{
+        int r;
+
+        give_compiler_memory(load);
+        r = sl_memory_take(load->options.memory, SL_MEMORY_COMPILERS, bytes, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "compiling it");
+        load->compiler_bytes = bytes;
+        return 0;
 }
 
 static int start_compilation(struct sl_load *load, struct sl_error *error)
@@ -199,12 +277,16 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .model_path = load->path,
                 .lowering = &load->lowering,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
-                .memory_bytes = runtime->compile_memory_bytes,
+                .memory_bytes = compiler_limit(load),
                 .seconds = runtime->compile_seconds,
         };
+        int r;
 
         load->state = SL_LOAD_COMPILING;
-        return sl_compile_start(&options, &load->compilation, error);
+        if (options.memory_bytes < SL_COMPILE_MEMORY_BYTES_MIN)
+                options.memory_bytes = SL_COMPILE_MEMORY_BYTES_MIN;
+        r = take_compiler_memory(load, sl_compile_takes(options.memory_bytes), error);
+        return r < 0 ? r : sl_compile_start(&options, &load->compilation, error);
 }
 
 static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl_error *error)
@@ -237,7 +319,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;
         load->path = strdup(spec->path);
-        if (load->path && model_new(spec, options->segments, options->stats, &load->model) == 0)
+        if (load->path && model_new(spec, options, &load->model) == 0)
                 return load;
         return sl_load_free(load);
 }
@@ -275,6 +357,7 @@ struct sl_load *sl_load_free(struct sl_load *load)
         sl_plan_fetch_free(load->fetch);
         sl_cleanup_fd(&load->plan_fd);
         sl_compile_cancel(load->compilation);
+        give_compiler_memory(load);
         sl_plan_free(load->options.base);
         free(load->path);
         sl_model_free(load->model);
@@ -289,16 +372,21 @@ int sl_load_fd(const struct sl_load *load)
         return load->compilation ? sl_compile_fd(load->compilation) : -1;
 }
 
+/* Of what the child was promised, its plan file is left. */
 static int end_compilation(struct sl_load *load, struct sl_error *error)
 {
         struct sl_error warning = {""};
         int r = sl_compile_finish(sl_take(load->compilation), &load->plan_fd, &warning);
+        struct stat status;
 
         if (r < 0)
                 return sl_error_set(error, -r, "%s", warning.text);
         if (warning.text[0])
                 say(load, LOG_WARNING, "sandbox-incomplete", warning.text);
-        return start_fetch(load, SL_LOAD_OPENING, error);
+        if (fstat(load->plan_fd, &status) < 0)
+                return sl_error_set(error, errno, "its plan: %s", strerror(errno));
+        r = take_compiler_memory(load, (uint64_t)status.st_size, error);
+        return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, error);
 }
 
 static int end_opening(struct sl_load *load, struct sl_error *error)
@@ -315,6 +403,7 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
         }
         keep_in_cache(load, load->plan_fd);
         close(sl_take_fd(&load->plan_fd));
+        give_compiler_memory(load);
         return start(load, error);
 }
 
@@ -358,11 +447,17 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 
         if (load->state == SL_LOAD_STARTING && r == 0)
                 r = hear_workers(load, error);
-        if (r < 0)
+        if (r < 0) {
+                load->status = r == -ENOMEM ? -ENOMEM : -EIO;
                 load->state = SL_LOAD_FAILED;
-        else if (load->state == SL_LOAD_STARTING && load->answers == load->workers)
+        } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers)
                 load->state = SL_LOAD_READY;
         return load->state;
+}
+
+int sl_load_status(const struct sl_load *load)
+{
+        return load->status;
 }
 
 struct sl_model *sl_load_take(struct sl_load *load)

@@ -13,6 +13,7 @@
 #include "runtime.h"
 
 struct sl_accumulator;
+struct sl_memory;
 struct sl_stats;
 struct sl_load;
 
@@ -22,6 +23,7 @@ struct sl_load_options {
         const struct sl_runtime_options *runtime;
         struct sl_accumulator *accumulator;
         struct sl_stats *stats;
+        struct sl_memory *memory;
         uint32_t segments; /* of the accumulator */
         struct sl_bell *control, *dispatcher;
         cpu_set_t own_cores;  /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
@@ -43,6 +45,9 @@ int sl_load_fd(const struct sl_load *load);
 
 /* Goes as far as it can without waiting. The text says why it FAILED. */
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error);
+
+/* FAILED: -ENOMEM when memory was too short for it, which may be better later; else -EIO. */
+int sl_load_status(const struct sl_load *load);
 
 /* READY: the model, which is now the caller's. */
 struct sl_model *sl_load_take(struct sl_load *load);

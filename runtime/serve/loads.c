@@ -108,6 +108,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 .runtime = r->options.runtime,
                 .accumulator = r->options.accumulator,
                 .stats = r->options.stats,
+                .memory = r->options.memory,
                 .segments = r->options.segments,
                 .control = r->options.control,
                 .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
@@ -167,6 +168,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
                 model_ready(r, entry);
                 return;
         case SL_LOAD_FAILED:
+                result = sl_load_status(entry->load);
                 break;
         }
         r->loads--;

@@ -27,6 +27,8 @@ static enum sl_refusal refusal_of(int status, bool share)
                 return SL_REFUSAL_GENERATION;
         case ENOENT:
                 return SL_REFUSAL_MODEL;
+        case ENOMEM:
+                return SL_REFUSAL_MEMORY;
         case ECANCELED:
                 return SL_REFUSAL_STOPPING;
         case EPROTO:

@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "scheduler.h"
 
+struct sl_memory;
 struct sl_stats;
 struct sl_worker;
 
@@ -18,7 +19,9 @@ struct sl_model {
         const struct sl_plan_info *info;
         uint32_t n_workers;
         struct sl_worker **workers;
-        struct sl_stats *stats;       /* where its workers have their slots */
+        struct sl_stats *stats;   /* where its workers have their slots */
+        struct sl_memory *memory; /* which has promised worker_bytes to its workers; control thread */
+        uint64_t worker_bytes;
         uint32_t refs;                /* ensembles; control thread */
         uint32_t first_core;          /* of its workers, when they have cores of their own; control thread */
         struct sl_model *next_loaded; /* list of the registry */

@@ -2,9 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-
-/* Bytes faulted in between two looks at everything else: about 100 us. */
-#define POPULATE_BYTES (512u * 1024u)
+#include "memory.h"
 
 static int check_arena_quota(const struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
 {
@@ -18,6 +16,35 @@ static int check_arena_quota(const struct sl_sessions *s, const struct sl_channe
                         channel->uid, (unsigned long long)channel->account->arena_bytes, (unsigned long long)bytes,
                         (unsigned long long)user);
         return 0;
+}
+
+/* Of memory_max, counted in pages, one user leaves room for others. What compilers have comes back by itself. */
+static int check_share(const struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
+{
+        const struct sl_memory *memory = s->options.memory;
+        uint64_t used = sl_memory_used(memory) - memory->used[SL_MEMORY_COMPILERS], held = channel->account->arena_bytes;
+        uint64_t total = memory->limit_bytes / SL_PAGE_BYTES;
+
+        if (total >= UINT32_MAX || bytes > sl_memory_left(memory) ||
+                sl_share_grants((uint32_t)total, (uint32_t)((used + bytes) / SL_PAGE_BYTES) - 1,
+                        (uint32_t)((held + bytes) / SL_PAGE_BYTES) - 1))
+                return 0;
+        return sl_error_set(error, EDQUOT,
+                "arenas of user %u take %llu bytes; of memory_max %llu, of which %llu are in use, room is kept for others",
+                channel->uid, (unsigned long long)held, (unsigned long long)memory->limit_bytes, (unsigned long long)used);
+}
+
+/* Below the quotas of client and user, and promised by the runtime. */
+static int take_memory(struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
+{
+        int r = check_arena_quota(s, channel, bytes, error);
+
+        if (r < 0)
+                return r;
+        r = check_share(s, channel, bytes, error);
+        if (r == 0)
+                r = sl_memory_take(s->options.memory, SL_MEMORY_ARENAS, bytes, error);
+        return r < 0 ? sl_error_prefix(error, r, "an arena region of %llu bytes", (unsigned long long)bytes) : 0;
 }
 
 static int attach_region(struct sl_channel *channel, const struct sl_mapping *mapping, struct sl_error *error)
@@ -42,12 +69,15 @@ int sl_region_create(struct sl_sessions *s, struct sl_channel *channel, uint64_t
         if (bytes == 0 || bytes > UINT64_MAX / 2)
                 return sl_error_set(error, EINVAL, "an arena region of %llu bytes", (unsigned long long)bytes);
         bytes = sl_align_up(bytes, SL_PAGE_BYTES);
-        r = check_arena_quota(s, channel, bytes, error);
-        if (r == 0)
-                r = sl_segment_create("starling-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, error);
+        r = take_memory(s, channel, bytes, error);
+        if (r < 0)
+                return r;
+        r = sl_segment_create("starling-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, error);
         if (r == 0)
                 r = attach_region(channel, &mapping, error);
-        if (r >= 0)
+        if (r < 0)
+                sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
+        else
                 *ret_fd = sl_take_fd(&fd);
         return r;
 }
@@ -61,32 +91,13 @@ int sl_region_adopt(struct sl_sessions *s, struct sl_channel *channel, int fd, s
         if (r == 0 && (bytes == 0 || bytes % SL_PAGE_BYTES))
                 r = sl_error_set(error, EBADMSG, "a region of %llu bytes was handed back", (unsigned long long)bytes);
         if (r == 0)
-                r = check_arena_quota(s, channel, bytes, error);
+                r = take_memory(s, channel, bytes, error);
+        if (r < 0)
+                return r;
+        r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
         if (r == 0)
-                r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
-        return r < 0 ? r : attach_region(channel, &mapping, error);
-}
-
-bool sl_region_populate(struct sl_sessions *s)
-{
-        for (uint32_t i = 0; i < s->n_sessions; i++) {
-                struct sl_session *session = &s->sessions[i];
-                struct sl_channel *channel = session->channel;
-
-                if (session->state != SESSION_CLIENT || session->populating == atomic_load(&channel->n_regions))
-                        continue;
-                const struct sl_region *region = &channel->regions[session->populating];
-                uint64_t left = region->bytes - session->populated;
-                struct sl_mapping mapping = {.base = region->base, .bytes = region->bytes};
-
-                uint64_t piece = left < POPULATE_BYTES ? left : POPULATE_BYTES;
-                int r = sl_mapping_populate(&mapping, session->populated, piece);
-                session->populated += piece;
-                if (r < 0 || session->populated == region->bytes) {
-                        session->populating++;
-                        session->populated = 0;
-                }
-                return true;
-        }
-        return false;
+                r = attach_region(channel, &mapping, error);
+        if (r < 0)
+                sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
+        return r;
 }

@@ -19,6 +19,7 @@
 #include "runtime.h"
 
 struct sl_accumulator;
+struct sl_memory;
 struct sl_registry;
 struct sl_stats;
 
@@ -31,6 +32,7 @@ struct sl_registry_options {
         struct sl_bell *control;
         struct sl_wait *wait; /* of the control thread: compilations are watched there */
         struct sl_stats *stats;
+        struct sl_memory *memory;
 
         /* An operation that somebody asked for has ended: @status 0 or -errno with @text. */
         void (*answer)(void *context, uint64_t asker, int status, const char *text);

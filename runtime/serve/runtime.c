@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "dispatcher.h"
+#include "memory.h"
 #include "registry.h"
 #include "segment.h"
 #include "session.h"
@@ -49,6 +50,7 @@ struct sl_runtime {
         struct sl_wait *wait;
         struct sl_bell bell;
         struct sl_stats *stats;
+        struct sl_memory memory;
         int catalogue_fd;
         struct sl_mapping catalogue_map;
         struct sl_accumulator *accumulator;
@@ -72,6 +74,7 @@ void sl_runtime_options_init(struct sl_runtime_options *options)
                 .clients_max = 64,
                 .stats_bytes = SL_STATS_BYTES_DEFAULT,
                 .staging_bytes = 64ull << 20,
+                .memory_max = UINT64_MAX,
                 .spin_ns = 50 * SL_NS_PER_US,
                 .grace_ns = 5 * SL_NS_PER_SECOND,
                 .compile_jobs = 1,
@@ -157,6 +160,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .control = &rt->bell,
                                 .wait = rt->wait,
                                 .stats = rt->stats,
+                                .memory = &rt->memory,
                                 .answer = answer,
                                 .context = rt,
                         },
@@ -170,12 +174,27 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .registry = rt->registry,
                                 .accounts = rt->accounts,
                                 .stats = rt->stats,
+                                .memory = &rt->memory,
                                 .wait = rt->wait,
                                 .catalogue_fd = rt->catalogue_fd,
                                 .catalogue_bytes = rt->catalogue_map.bytes,
                         },
                         &rt->sessions);
         return r < 0 ? sl_error_set(error, -r, "no memory for the tables of %u clients", rt->options.clients_max) : 0;
+}
+
+/* What is there from the start is promised whole, although most of it is touched only when it is used. */
+static int take_fixed_memory(struct sl_runtime *rt, struct sl_error *error)
+{
+        uint64_t bytes;
+
+        sl_memory_init(&rt->memory, rt->options.memory_max, rt->stats);
+        if (sl_add_overflows(rt->options.staging_bytes, rt->options.stats_bytes, &bytes))
+                return sl_error_set(error, ENOMEM, "staging_bytes %llu and stats_bytes %llu are too much",
+                        (unsigned long long)rt->options.staging_bytes, (unsigned long long)rt->options.stats_bytes);
+        int r = sl_memory_take(&rt->memory, SL_MEMORY_FIXED, bytes + sizeof(struct sl_catalogue), error);
+
+        return r < 0 ? sl_error_prefix(error, r, "staging_bytes, stats_bytes and the catalogue") : 0;
 }
 
 static int make_parts(struct sl_runtime *rt, struct sl_error *error)
@@ -187,6 +206,8 @@ static int make_parts(struct sl_runtime *rt, struct sl_error *error)
         rt->bell.wait = rt->wait;
         rt->bell.token = TOKEN_BELL;
         r = make_stats(rt, error);
+        if (r == 0)
+                r = take_fixed_memory(rt, error);
         if (r == 0)
                 r = make_catalogue(rt, error);
         if (r < 0)

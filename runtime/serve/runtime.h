@@ -58,6 +58,7 @@ struct sl_runtime_options {
         uint32_t clients_max;   /* at most 1024 */
         uint64_t stats_bytes;   /* of the stats page */
         uint64_t staging_bytes; /* of all predictions that wait to be combined */
+        uint64_t memory_max;    /* of all that the runtime takes (memory.h); UINT64_MAX: no limit */
         enum sl_wait_kind wait;
         cpu_set_t dispatcher_cpus; /* empty: not pinned */
         cpu_set_t worker_cpus;     /* empty: not pinned. A worker gets one of them when there are enough, else all */

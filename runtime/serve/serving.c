@@ -68,7 +68,7 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status,
         entry->load = sl_load_free(entry->load);
         entry->replace = false;
         if (entry->is_shape && !entry->ensemble) {
-                sl_sizes_failed(r, entry->open, entry->sizes, status, true);
+                sl_sizes_failed(r, entry->open, entry->sizes, status, status != -ENOMEM); /* there may be memory later */
                 sl_serving_clear(r, entry);
                 return;
         }

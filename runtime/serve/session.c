@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "doorbell.h"
+#include "memory.h"
 #include "registry.h"
 #include "stats.h"
 
@@ -72,6 +73,8 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         struct sl_channel *channel = session->channel;
 
         if (channel) {
+                sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, channel->arena_bytes);
+                sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, sl_channel_bytes(&channel->shape));
                 channel->account->arena_bytes -= channel->arena_bytes;
                 if (--channel->account->clients == 0)
                         s->numbers[channel->account->number] = false;
@@ -274,8 +277,7 @@ static void read_turn(struct sl_sessions *s, struct sl_session *session)
         session->unread = n == MESSAGES_AT_ONCE;
 }
 
-/* Those who have sent more than their turn allowed go on, each with one more turn. Return: true when there were such. */
-static bool read_on(struct sl_sessions *s)
+bool sl_sessions_continue(struct sl_sessions *s)
 {
         bool more = false;
 
@@ -285,13 +287,6 @@ static bool read_on(struct sl_sessions *s)
                         more = true;
                 }
         return more;
-}
-
-bool sl_sessions_continue(struct sl_sessions *s)
-{
-        bool more = read_on(s);
-
-        return sl_region_populate(s) || more;
 }
 
 bool sl_sessions_owns(const struct sl_sessions *s, uint64_t token)

@@ -12,6 +12,7 @@
 #include "peer.h"
 
 struct sl_accounts;
+struct sl_memory;
 struct sl_session;
 struct sl_sessions;
 struct sl_registry;
@@ -23,6 +24,7 @@ struct sl_sessions_options {
         struct sl_registry *registry;
         struct sl_accounts *accounts;
         struct sl_stats *stats;
+        struct sl_memory *memory;
         struct sl_wait *wait;
         int catalogue_fd;
         uint64_t catalogue_bytes;
@@ -53,6 +55,6 @@ void sl_sessions_event(struct sl_sessions *sessions, const struct sl_event *even
 /* The answer to an administrator's message; nothing if that one has left. */
 void sl_sessions_answer(struct sl_sessions *sessions, uint64_t asker, int status, const char *text);
 
-/* A piece of what is put off so that nobody waits long: messages of those who send many, pages of arena regions to be faulted in.
- * Return: true when there may be more to do. */
+/* Those who have sent more than their turn allowed go on, each with one more turn, so that nobody waits long for them. Return: true
+ * when there may be more to do. */
 bool sl_sessions_continue(struct sl_sessions *sessions);

@@ -16,8 +16,6 @@ struct sl_session {
         struct sl_peer peer;
         struct sl_account *account;
         struct sl_channel *channel;
-        uint32_t populating; /* region */
-        uint64_t populated;  /* bytes of it */
         uint32_t refusals;
         bool unread; /* it had more messages than its turn allowed */
 };
@@ -39,11 +37,11 @@ struct sl_sessions {
 int sl_hello_admit(struct sl_sessions *sessions, struct sl_session *session, const struct sl_message *hello, const int *fds,
         uint32_t n_fds, struct sl_error *error);
 
-/* region.c: new memory for the arena. Return: its index and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM, -EMFILE. */
+/*
+ * region.c: new memory for the arena, which the client touches: its pages are charged to whoever does so first. Return: its index
+ * and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM (also beyond memory_max), -EMFILE.
+ */
 int sl_region_create(struct sl_sessions *sessions, struct sl_channel *channel, uint64_t bytes, int *ret_fd, struct sl_error *error);
 
 /* region.c: memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
 int sl_region_adopt(struct sl_sessions *sessions, struct sl_channel *channel, int fd, struct sl_error *error);
-
-/* region.c: faults in a piece of some region. Return: true when there is more to do. */
-bool sl_region_populate(struct sl_sessions *sessions);

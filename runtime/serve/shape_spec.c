@@ -1,5 +1,6 @@
 #include "shape_spec.h"
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "plan.h"
 
@@ -46,4 +47,27 @@ int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *n
                         return sl_error_set(error, EINVAL, "prepared_shapes: dimension \"%s\" has no size", info->symbols[i]);
         }
         return 0;
+}
+
+static uint64_t port_bytes(const struct sl_port *port, const int64_t *sizes)
+{
+        struct sl_tensor sample = {.dtype = port->dtype, .shape = port->shape};
+
+        for (uint32_t i = 0; i < sample.shape.rank; i++) {
+                if (i == port->batch_axis)
+                        sample.shape.dims[i] = 1;
+                else if (port->symbols[i] != SL_PORT_NO_SYMBOL)
+                        sample.shape.dims[i] = sizes[port->symbols[i]];
+        }
+        return sl_tensor_bytes(&sample);
+}
+
+uint64_t sl_shape_input_bytes(const struct sl_plan_info *info, const int64_t sizes[SL_SYMBOLS_MAX])
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                if (sl_add_overflows(bytes, port_bytes(&info->inputs[i], sizes), &bytes))
+                        return UINT64_MAX;
+        return bytes;
 }

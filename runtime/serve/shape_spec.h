@@ -20,3 +20,9 @@ int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *i
 /* Named sizes in the order of the symbols, 0 behind them. Return: 0; -EINVAL a symbol has no size. */
 int sl_shape_sizes(const struct sl_plan_info *info, const struct sl_dim_sizes *named, int64_t ret_sizes[SL_SYMBOLS_MAX],
         struct sl_error *error);
+
+/*
+ * Bytes of the inputs of one sample at these sizes, which any instance for them has to hold: known before anything is compiled.
+ * UINT64_MAX when they cannot be counted.
+ */
+uint64_t sl_shape_input_bytes(const struct sl_plan_info *info, const int64_t sizes[SL_SYMBOLS_MAX]);

@@ -4,9 +4,11 @@
  */
 #include "registry_state.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "ensemble.h"
+#include "memory.h"
 #include "model.h"
 #include "shape_spec.h"
 
@@ -26,6 +28,20 @@ void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes,
         sl_dispatcher_command(r->options.dispatcher, &command);
 }
 
+/* Before anything is made for them: workers that hold the inputs of one sample are the least that these sizes take. */
+static int check_memory(const struct sl_registry *r, const struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+{
+        uint64_t bytes = sl_shape_input_bytes(open->model->info, sizes);
+        int result;
+
+        if (sl_mul_overflows(bytes, open->own.spec.workers, &bytes))
+                bytes = UINT64_MAX;
+        result = sl_memory_check(r->options.memory, bytes, error);
+        return result < 0
+                       ? sl_error_prefix(error, result, "the inputs of one sample for each of %u workers", open->own.spec.workers)
+                       : 0;
+}
+
 static int want_shape(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
 {
         struct sl_model_spec spec;
@@ -34,7 +50,10 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
 
         if (result == 0)
-                result = sl_entries_want(r, &spec, false, &entry, error);
+                result = check_memory(r, open, sizes, error);
+        if (result < 0)
+                return sl_error_prefix(error, result, "%s", name);
+        result = sl_entries_want(r, &spec, false, &entry, error);
         if (result < 0)
                 return result;
         if (entry->state != SL_SERVED_WAITING)

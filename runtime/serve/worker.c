@@ -252,7 +252,7 @@ static int start_thread(struct sl_worker *worker)
         return 0;
 }
 
-static uint32_t ladder_top(const struct sl_plan_info *info, uint32_t batch_max)
+uint32_t sl_worker_batch_max(const struct sl_plan_info *info, uint32_t batch_max)
 {
         uint32_t top = info->batches[0];
 
@@ -270,7 +270,7 @@ int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **re
                 return sl_error_set(error, ENOMEM, "no memory for a worker");
         memset(worker, 0, sizeof(*worker));
         worker->options = *options;
-        worker->batch_max = ladder_top(sl_plan_info(options->plan), options->batch_max);
+        worker->batch_max = sl_worker_batch_max(sl_plan_info(options->plan), options->batch_max);
         /* Jobs and the shut-down message; an answer to each segment, and "ready". */
         int r = sl_mailbox_new(SL_WORKER_JOBS_MAX + 1, sizeof(struct sl_job), &worker->inbox);
         if (r == 0)

@@ -61,6 +61,9 @@ struct sl_worker {
         uint32_t outstanding[SL_WORKER_JOBS_MAX];
 };
 
+/* The largest size of the plan's ladder that is not above @batch_max: that of the worker's instance. */
+uint32_t sl_worker_batch_max(const struct sl_plan_info *info, uint32_t batch_max);
+
 /* Dispatcher: jobs that the worker has; one more; one segment of the oldest was answered. */
 uint32_t sl_worker_jobs(const struct sl_worker *worker);
 void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from);

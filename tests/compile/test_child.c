@@ -250,7 +250,7 @@ static void expect_limits(const char *text)
 
 Test(sandbox, has_limits_of_its_own)
 {
-        expect_limits("1073741824 1073741824 10 64 0 0");
+        expect_limits("1073741824 357913941 10 64 0 0");
 }
 
 Test(sandbox, a_lower_limit_that_is_there_already_stays)

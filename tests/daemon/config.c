@@ -41,7 +41,8 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->client_arena_bytes, 1ull << 30);
         cr_assert_eq(config->client_in_flight, 4096);
         cr_assert_eq(config->uid_log_lines, 120);
-        cr_assert_eq(config->staging_bytes, 64ull << 20);
+        cr_assert_eq(config->memory_max, 0);
+        cr_assert_eq(config->staging_bytes, 0);
         cr_assert_eq(config->stats_bytes, 16ull << 20);
         cr_assert_eq(config->grace_seconds, 5);
         cr_assert_eq(config->wait, SL_WAIT_ANY);
@@ -98,6 +99,7 @@ Test(config, every_option_is_read)
                                                "  clients: 3\n"
                                                "  client: {arena_bytes: 2 MiB, in_flight: 5}\n"
                                                "  uid: {arena_bytes: 4M, in_flight: 10, log_lines: 9}\n"
+                                               "  memory_max: 3 GiB\n"
                                                "  staging_bytes: 1MiB\n"
                                                "  stats_bytes: 1048576\n"
                                                "threads:\n"
@@ -132,6 +134,8 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->uid_arena_bytes, 4u << 20);
         cr_assert_eq(config->uid_in_flight, 10);
         cr_assert_eq(config->uid_log_lines, 9);
+        cr_assert_eq(config->memory_max, 3ull << 30);
+        cr_assert_eq(config->staging_bytes, 1u << 20);
         cr_assert_eq(config->stats_bytes, 1u << 20);
         cr_assert(CPU_ISSET(1, &config->dispatcher_cores));
         cr_assert_eq(CPU_COUNT(&config->worker_cores), 3);

@@ -1,5 +1,7 @@
 #include "raw.h"
 
+#include "doorbell.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +107,31 @@ void raw_detach(struct raw *raw)
 void raw_queue(const struct raw *raw, uint32_t queue, struct sl_queue_map *ret_map)
 {
         sl_queue_map(ret_map, &raw->welcome.welcome.shape, &raw->offsets, queue, raw->request.base, raw->response.base);
+}
+
+/* Every completion is taken before the next submission: index and tag follow from what the runtime has consumed. */
+int raw_request(const struct raw *raw, const struct sl_entry *entry, const struct sl_descriptor *descriptors)
+{
+        struct sl_queue_map queue;
+        struct sl_entry copy = *entry;
+
+        raw_queue(raw, 0, &queue);
+        uint32_t index = atomic_load(&queue.response->consumed);
+        struct sl_entry *slot = &queue.entries[index & queue.mask];
+        copy.tag = (uint16_t)(index & queue.mask);
+        memcpy(&queue.descriptors[(size_t)copy.tag * queue.tensors], descriptors,
+                ((size_t)entry->n_inputs + entry->n_outputs) * sizeof(*descriptors));
+        memcpy((char *)slot + sizeof(slot->seq), (char *)&copy + sizeof(slot->seq), sizeof(copy) - sizeof(slot->seq));
+        atomic_store(&slot->seq, index + 1);
+        sl_doorbell_ring(raw->fds[SL_FD_DOORBELL]);
+        for (int tries = 0; tries < 60000; tries++) {
+                if (atomic_load(&queue.response->tail) == index + 1) {
+                        atomic_store(&queue.request->head, index + 1);
+                        return queue.response->completions[index & queue.mask].status;
+                }
+                usleep(1000);
+        }
+        return -ETIMEDOUT;
 }
 
 bool raw_ended(const struct raw *raw)

@@ -33,5 +33,11 @@ void raw_detach(struct raw *raw);
 
 void raw_queue(const struct raw *raw, uint32_t queue, struct sl_queue_map *ret_map);
 
+/*
+ * One request of this entry and these descriptors on queue pair 0, which nobody else uses: sequence number and tag are filled in.
+ * Return: the status of its completion; -ETIMEDOUT when none came within 60 s.
+ */
+int raw_request(const struct raw *raw, const struct sl_entry *entry, const struct sl_descriptor *descriptors);
+
 /* Has the runtime ended the connection? */
 bool raw_ended(const struct raw *raw);

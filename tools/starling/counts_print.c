@@ -91,6 +91,7 @@ static json_t *worker_json(const struct sl_worker_stats *slot)
 void counts_print_json(const struct counts *counts)
 {
         const struct sl_stats_header *header = &counts->header;
+        uint64_t memory_max = sl_counter_read(&header->memory_max);
         json_t *object = json_object();
 
         json_object_set_new(object, "name", json_string(header->runtime_name));
@@ -101,6 +102,8 @@ void counts_print_json(const struct counts *counts)
         json_object_set_new(object, "started_unix_ns", number(header->started_unix_ns));
         json_object_set_new(object, "stats_version", json_integer(header->version));
         json_object_set_new(object, "stats_bytes", number(header->bytes));
+        json_object_set_new(object, "memory_bytes", number(sl_counter_read(&header->memory_bytes)));
+        json_object_set_new(object, "memory_max", memory_max == UINT64_MAX ? json_null() : number(memory_max));
         json_object_set_new(object, "crowded", number(sl_counter_read(&header->crowded)));
         json_object_set_new(object, "dispatchers", JSON_ARRAY(counts->dispatchers, counts->n_dispatchers, dispatcher_json));
         json_object_set_new(object, "models", JSON_ARRAY(counts->models, counts->n_models, model_json));
@@ -181,6 +184,8 @@ void counts_print(const struct counts *counts)
 
         printf("runtime %s  %s  pid %u  wait %s  stats page %" PRIu64 " bytes\n", header->runtime_name, state_of(counts),
                 header->pid, header->wait_name, header->bytes);
+        printf("memory  promised %" PRIu64 "  memory_max %" PRIu64 " bytes\n", VALUE(header, memory_bytes),
+                VALUE(header, memory_max));
         for (uint32_t i = 0; i < counts->n_dispatchers; i++)
                 print_dispatcher(&counts->dispatchers[i]);
         for (uint32_t i = 0; i < counts->n_models; i++)

@@ -1,0 +1,56 @@
+/*
+ * The ledger of memory: all that the runtime may take (memory_max), and what it has promised so far. Whatever grows at the word of
+ * a client or of a model file is taken here before it is mapped, compiled or started, and given back when it has ended. What was
+ * promised counts, not what is touched: a client can punch holes into its arena and have the runtime fill them again.
+ *
+ * Control thread only.
+ * Invariant: the sum of `used` is at most limit_bytes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_plan;
+struct sl_stats;
+
+#define SL_MEMORY_USES(X)                                                                                                          \
+        X(FIXED, "fixed")         /* staging, stats page, catalogue: from the start to the end */                                  \
+        X(CHANNELS, "channels")   /* rings, descriptors and request records of the clients */                                      \
+        X(ARENAS, "arenas")       /* all regions, touched or not */                                                                \
+        X(PLANS, "plans")         /* plan files, weights included; a base counts once for all that share it */                     \
+        X(WORKERS, "workers")     /* workspace and pool of each instance, and what data-dependent steps may take */                \
+        X(COMPILERS, "compilers") /* what running compilations may take, plan file included */
+
+enum sl_memory_use {
+#define X(id, name) SL_MEMORY_##id,
+        SL_MEMORY_USES(X)
+#undef X
+                SL_MEMORY_USE_COUNT,
+};
+
+struct sl_memory {
+        uint64_t limit_bytes; /* UINT64_MAX: no limit */
+        uint64_t used[SL_MEMORY_USE_COUNT];
+        struct sl_stats *stats; /* where the sum is published; NULL: nowhere */
+};
+
+void sl_memory_init(struct sl_memory *memory, uint64_t limit_bytes, struct sl_stats *stats);
+
+/* Return: 0: @bytes more of @use are promised; -ENOMEM they would pass the limit: nothing is taken, the text has the numbers. */
+int sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t bytes, struct sl_error *error);
+
+/* The same without taking. */
+int sl_memory_check(const struct sl_memory *memory, uint64_t bytes, struct sl_error *error);
+
+/* Gives back what was taken. */
+void sl_memory_give(struct sl_memory *memory, enum sl_memory_use use, uint64_t bytes);
+
+/*
+ * Takes the file of a plan, once however often it is called, and gives it back by itself when the last holder frees the plan, which
+ * is the control thread. The ledger outlives the plan. Return: as sl_memory_take().
+ */
+int sl_memory_take_plan(struct sl_memory *memory, struct sl_plan *plan, struct sl_error *error);
+
+uint64_t sl_memory_used(const struct sl_memory *memory);
+uint64_t sl_memory_left(const struct sl_memory *memory);
