@@ -19,7 +19,8 @@ static const struct {
         {"model", sl_bench_model,
                 "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--json]"},
         {"overload", sl_bench_overload,
-                "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--tick-us T] [--seconds S] [--turns N] [--cpus A,B] "
+                "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--capacity R] [--tick-us T] [--seconds S] [--turns N] "
+                "[--cpus A,B] "
                 "[--json]"},
 };
 

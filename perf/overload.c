@@ -45,7 +45,7 @@ struct overload {
         bool json;
         struct sl_server server;
         struct sl_crowd crowd;
-        double capacity;
+        double capacity; /* measured, or as it was given */
         struct outcome at_capacity, once[TURNS_MAX], more[TURNS_MAX];
 };
 
@@ -122,13 +122,18 @@ static struct sl_crowd_load times_capacity(const struct overload *overload, doub
         };
 }
 
-static int run_loads(struct overload *overload)
+static int measure_capacity(struct overload *overload)
 {
         int r = measure(overload, &(struct sl_crowd_load){.in_flight = IN_FLIGHT}, &overload->at_capacity);
 
         overload->capacity = overload->at_capacity.per_second[SL_CROWD_IN_TIME];
-        if (r == 0 && !(overload->capacity > 0))
-                r = -EIO;
+        return r < 0 ? r : overload->capacity > 0 ? 0 : -EIO;
+}
+
+static int run_loads(struct overload *overload)
+{
+        int r = overload->capacity > 0 ? 0 : measure_capacity(overload);
+
         for (uint32_t i = 0; i < overload->turns && r == 0; i++) {
                 struct sl_crowd_load once = times_capacity(overload, 1), more = times_capacity(overload, overload->times);
 
@@ -300,6 +305,7 @@ enum {
         OPTION_SECONDS,
         OPTION_TURNS,
         OPTION_CPUS,
+        OPTION_CAPACITY,
         OPTION_JSON
 };
 
@@ -343,6 +349,8 @@ static int take_option(int option, struct overload *to)
                 return count("turns", 1, TURNS_MAX, &to->turns);
         case OPTION_CPUS:
                 return sl_bench_cpus(optarg, to->cpus);
+        case OPTION_CAPACITY:
+                return number("capacity", 1, 1e8, &to->capacity);
         case OPTION_JSON:
                 to->json = true;
                 return 0;
@@ -362,6 +370,7 @@ static int parse(int argc, char **argv, struct overload *to)
                 {"seconds", required_argument, NULL, OPTION_SECONDS},
                 {"turns", required_argument, NULL, OPTION_TURNS},
                 {"cpus", required_argument, NULL, OPTION_CPUS},
+                {"capacity", required_argument, NULL, OPTION_CAPACITY},
                 {"json", no_argument, NULL, OPTION_JSON},
                 {0},
         };

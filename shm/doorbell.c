@@ -30,6 +30,32 @@ bool sl_dispatcher_sleeps(const struct sl_dispatcher_line *line)
         return atomic_load(&line->sleeping) != 0; /* K2 */
 }
 
+static uint32_t relaxed(const _Atomic uint32_t *word)
+{
+        return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns)
+{
+        uint32_t cores = relaxed(&line->cores);
+
+        return (cores == 0 || relaxed(&line->wanted) <= cores) && relaxed(&line->late_ns) <= spin_ns; /* P2 */
+}
+
+/* A store takes the line out of every client's cache. */
+static void store_changed(_Atomic uint32_t *word, uint32_t value)
+{
+        if (relaxed(word) != value)
+                atomic_store_explicit(word, value, memory_order_relaxed); /* P1 */
+}
+
+void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns)
+{
+        store_changed(&line->cores, cores);
+        store_changed(&line->wanted, wanted);
+        store_changed(&line->late_ns, late_ns);
+}
+
 int sl_doorbell_ring(int fd)
 {
         const uint64_t one = 1;

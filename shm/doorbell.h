@@ -12,6 +12,12 @@
  * The words: a client's is sl_queue_request.sleep (client writes), a dispatcher's is sl_dispatcher_line.sleeping in the
  * catalogue (dispatcher writes). A client is woken by a futex on completion tail, or by its completion bell; a dispatcher by the
  * client's doorbell eventfd, on which its wait (runtime/serve/wait.h) watches.
+ *
+ * Whether a client spins before it sleeps is its own decision. It helps as long as there is a core for everybody: beyond that
+ * whoever spins takes the core on which its answer would be computed. A client cannot know that, so the dispatcher says it: (P1)
+ * dispatcher: store relaxed cores, wanted, late_ns, about a hundred times a second. (P2) client:     load relaxed, before it spins.
+ * pairs with P1 It is advice: the words order nothing, need not fit together, and a client that does not follow gets what the
+ * system's scheduler gives any process that computes, no more.
  */
 #pragma once
 
@@ -39,6 +45,12 @@ void sl_doorbell_clear(int fd);
  * same open file, has done to its flags or left unread. Return: the fd; -EMFILE, -ENOMEM.
  */
 int sl_completion_bell_new(void);
+
+/* P2: is it likely that an answer comes while a client spins for @spin_ns? Any thread. */
+bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns);
+
+/* P1. Dispatcher. */
+void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns);
 
 /* W1. Dispatcher. */
 void sl_dispatcher_sleep(struct sl_dispatcher_line *line);

@@ -47,7 +47,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      1
+#define SL_WIRE_VERSION      2
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
@@ -267,10 +267,20 @@ static_assert(offsetof(struct sl_catalogue_model, name) == 40, "");
 static_assert(offsetof(struct sl_catalogue_model, inputs) == 128, "");
 enum { SL_MODEL_ENSEMBLE = 1 << 0, SL_MODEL_BATCHABLE = 1 << 1 };
 
-/* A dispatcher says whether it sleeps, once for all of its clients. See doorbell.h. */
+/*
+ * What a dispatcher says to all of its clients at once: whether it sleeps, and whether it helps to spin for an answer. Written by the
+ * dispatcher alone and only when it changes, so that a client which reads it at every submit has the line in its cache. See doorbell.h.
+ */
 struct sl_dispatcher_line {
         alignas(128) _Atomic uint32_t sleeping; /* 0 or 1 */
+        _Atomic uint32_t cores;                 /* that the threads of the runtime and of its clients share; 0: not known */
+        _Atomic uint32_t wanted;                /* threads that would run at once if all clients that wait spun */
+        _Atomic uint32_t late_ns;               /* how long the dispatcher waits for a core, of late, when it has work */
 };
+static_assert(sizeof(struct sl_dispatcher_line) == 128, "one pair of lines");
+static_assert(offsetof(struct sl_dispatcher_line, cores) == 4, "");
+static_assert(offsetof(struct sl_dispatcher_line, wanted) == 8, "");
+static_assert(offsetof(struct sl_dispatcher_line, late_ns) == 12, "");
 
 struct sl_catalogue {
         alignas(128) uint64_t magic;

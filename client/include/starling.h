@@ -416,7 +416,9 @@ STARLING_API int starling_poll(struct starling_queue *queue, struct starling_com
  * starling_wait() - reap what has completed, and wait for the first
  * @timeout_ns: relative; 0 polls, STARLING_FOREVER waits until something completes
  *
- * Spins for a few microseconds when this thread may run on more than one CPU, then sleeps. The death of the runtime ends it.
+ * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, and as long as the runtime says
+ * that spinning does not help: there are more clients that wait and workers that compute than cores, or the runtime itself waits for a
+ * core for longer than that. The death of the runtime ends it.
  *
  * Return: how many, at least 1; or
  *   -ETIMEDOUT  nothing completed in time

@@ -205,8 +205,10 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
         uint32_t spin_ns = queue->spin_ns;
         uint64_t start_ns = 0;
 
-        if (!queue->may_spin)
+        queue->n_waits++;
+        if (!queue->may_spin || !sl_spin_helps(queue->dispatcher, spin_ns))
                 return ring_ready(queue);
+        queue->n_spins++;
         do {
                 for (int i = 0; i < SPINS_PER_CLOCK; i++) {
                         if (ring_ready(queue)) {

@@ -21,16 +21,17 @@ struct starling_queue {
         struct sl_reaper reaper;
         struct sl_flights flights;
         uint16_t epoch;
-        bool armed;           /* sl_queue_request.sleep is SL_ASLEEP_FD */
-        bool may_spin;        /* the owner thread may run on more than one CPU */
-        uint32_t spin_ns;     /* how long the next wait spins */
-        uint16_t rest;        /* relaxes before the first look after a submit: nothing can have come before */
-        uint16_t step;        /* relaxes between two looks */
-        bool fresh;           /* submitted since the last look */
-        uint32_t empty_polls; /* since the last look at the socket */
-        int event_fd;         /* an epoll instance; -1 until asked for */
-        uint32_t number;      /* of the queue pair in the channel */
-        bool open, abandoned; /* under the client's lock; abandoned: closed while the runtime did not answer */
+        bool armed;                /* sl_queue_request.sleep is SL_ASLEEP_FD */
+        bool may_spin;             /* the owner thread may run on more than one CPU */
+        uint32_t spin_ns;          /* how long the next wait spins, if spinning helps */
+        uint64_t n_waits, n_spins; /* waits that found nothing at first; of these, that spun */
+        uint16_t rest;             /* relaxes before the first look after a submit: nothing can have come before */
+        uint16_t step;             /* relaxes between two looks */
+        bool fresh;                /* submitted since the last look */
+        uint32_t empty_polls;      /* since the last look at the socket */
+        int event_fd;              /* an epoll instance; -1 until asked for */
+        uint32_t number;           /* of the queue pair in the channel */
+        bool open, abandoned;      /* under the client's lock; abandoned: closed while the runtime did not answer */
         struct sl_error error;
 };
 

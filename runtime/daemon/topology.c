@@ -136,6 +136,9 @@ int sl_placement_choose(const struct sl_machine *machine, const struct sl_placem
                 choose_workers(&placement.dispatcher_cores, &usable, &placement.worker_cores);
         CPU_OR(&both, &placement.dispatcher_cores, &placement.worker_cores);
         placement.n_usable = (uint32_t)CPU_COUNT(&both);
+        placement.n_granted = (uint32_t)CPU_COUNT(&machine->allowed);
+        if (placement.n_granted > granted_cores(machine))
+                placement.n_granted = granted_cores(machine);
         placement.spin_ns = placement.n_usable > 1 ? wish->spin_ns : 0;
         *ret_placement = placement;
         return 0;

@@ -34,6 +34,7 @@ struct sl_placement {
         cpu_set_t dispatcher_cores, worker_cores;
         uint64_t spin_ns; /* 0 when dispatcher and workers share one core */
         uint32_t n_usable;
+        uint32_t n_granted; /* cores that this process and its clients may use, no more than cpu.max grants */
 };
 
 /* Pure. Return: 0; -EINVAL a core or node that the process may not use, with a text that names key, value and what is allowed. */

@@ -23,12 +23,16 @@ struct sl_queue {
         struct sl_channel *channel;
         uint32_t head; /* entries taken */
         struct sl_completer completer;
-        uint32_t taken;              /* completions that the client has taken, as last read */
-        uint32_t in_flight;          /* requests not FREE */
-        uint32_t with_deadline;      /* of these */
-        uint32_t cancellations;      /* as last seen */
-        uint32_t rest;               /* passes until the next entry is possible */
-        uint32_t idle_passes;        /* since the last entry */
+        uint32_t taken;         /* completions that the client has taken, as last read */
+        uint32_t in_flight;     /* requests not FREE */
+        uint32_t with_deadline; /* of these */
+        uint32_t cancellations; /* as last seen */
+        uint32_t rest;          /* passes until the next entry is possible */
+        uint32_t idle_passes;   /* since the last entry */
+        uint32_t counted_head;  /* head when clients that wait were last counted */
+        bool told, held;        /* in the dispatcher's list of those that got completions; left to sleep at least once */
+        uint64_t woken_ns;      /* when it was last looked at whether it sleeps, as far as anything was in flight */
+        struct sl_queue *next_told;
         struct sl_request *requests; /* [depth], by tag */
 };
 

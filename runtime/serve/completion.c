@@ -9,6 +9,9 @@
 
 #include <errno.h>
 
+/* A client is woken so often at most, see may_hold(). */
+#define HOLD_NS (1 * SL_NS_PER_MS)
+
 void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed)
 {
         *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
@@ -26,8 +29,50 @@ void sl_completions_publish(struct sl_dispatcher *d, struct sl_queue *queue)
 
         if (!sl_completer_publish(&queue->completer, &queue->map))
                 return;
-        bool woken = sl_client_wake(&queue->map, queue->channel->completion_fd);
-        sl_meter_published(d, queue, n, woken);
+        sl_meter_published(d, queue, n);
+        if (queue->told)
+                return;
+        queue->told = true;
+        queue->next_told = d->told;
+        d->told = queue;
+}
+
+/* A client that was left to sleep for a while may have looked by itself: then there is nothing to wake it for. */
+static void wake(struct sl_dispatcher *d, struct sl_queue *queue)
+{
+        if (queue->held && sl_completer_taken(&queue->completer, &queue->map) == queue->completer.published)
+                return;
+        queue->woken_ns = d->pass_ns;
+        if (sl_client_wake(&queue->map, queue->channel->completion_fd))
+                sl_counter_add(&d->stats->wakes, 1);
+}
+
+/*
+ * Each wake-up is a system call, after which the client takes a core from somebody. While cores are crowded and workers have all
+ * that they can take, no core idles for want of its next request: one that was woken a moment ago sleeps on for another moment and
+ * finds more at once.
+ */
+static bool may_hold(const struct sl_dispatcher *d, const struct sl_queue *queue)
+{
+        return d->saturated && d->pass_ns - queue->woken_ns < HOLD_NS;
+}
+
+void sl_clients_wake(struct sl_dispatcher *d)
+{
+        struct sl_queue **link = &d->told;
+
+        while (*link) {
+                struct sl_queue *queue = *link;
+
+                if (may_hold(d, queue)) {
+                        queue->held = true;
+                        link = &queue->next_told;
+                        continue;
+                }
+                *link = queue->next_told;
+                wake(d, queue);
+                queue->told = queue->held = false;
+        }
 }
 
 static uint64_t span(uint64_t from, uint64_t to)
@@ -87,6 +132,16 @@ static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
                 queue->with_deadline--;
                 d->with_deadline--;
         }
+}
+
+void sl_clients_forget(struct sl_dispatcher *d, struct sl_queue *queue)
+{
+        struct sl_queue **link = &d->told;
+
+        while (*link && *link != queue)
+                link = &(*link)->next_told;
+        if (*link)
+                *link = queue->next_told;
 }
 
 void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)

@@ -26,7 +26,11 @@
 /* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
 #define SLEEP_LIMIT_NS     (1000 * SL_NS_PER_MS)
 #define TOKEN_BELL         1u
+/* So rarely a dispatcher on crowded cores listens to its clients. */
+#define LISTEN_STEP_NS     (500 * SL_NS_PER_US)
 #define CLOCK_EVERY_PASSES 64u
+/* While nothing is in flight the clock is read so rarely for the advice about spinning. */
+#define ADVISE_PASSES      1024u
 #define SLICE_NS           (100 * SL_NS_PER_US)
 #define COMMANDS           64u
 
@@ -116,29 +120,40 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
 }
 
 /* Broadcast and schedule until neither finds more to do: what one makes room for, the other fills. */
-static uint32_t advance(struct sl_dispatcher *d)
+static uint32_t advance(struct sl_dispatcher *d, uint64_t now)
 {
         uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator);
 
         if (done == 0 && d->in_flight == 0)
                 return 0;
-        uint64_t now = sl_clock_ns();
         for (struct sl_model *model = d->models; model; model = model->next)
                 done += sl_scheduler_run(model, d->options.accumulator, d->wait, now);
         return done;
 }
 
-static void check_deadlines(struct sl_dispatcher *d)
+static void check_deadlines(struct sl_dispatcher *d, uint64_t now)
 {
-        uint64_t now;
-
-        if (!d->with_deadline)
-                return;
-        now = sl_clock_ns();
-        if (now - d->deadlines_checked_ns < DEADLINE_STEP_NS)
+        if (!d->with_deadline || now - d->deadlines_checked_ns < DEADLINE_STEP_NS)
                 return;
         d->deadlines_checked_ns = now;
         sl_give_up_expired(d, now);
+}
+
+/* What is due at a time. */
+static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
+{
+        check_deadlines(d, now);
+        sl_spin_advice_give(d, now);
+        d->untimed_passes = 0;
+}
+
+/* Workers have all that they can take. */
+static bool work_waits(const struct sl_dispatcher *d)
+{
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                if (model->scheduler.tail != model->scheduler.head)
+                        return true;
+        return false;
 }
 
 static uint32_t pass(struct sl_dispatcher *d)
@@ -147,11 +162,19 @@ static uint32_t pass(struct sl_dispatcher *d)
 
         sl_counter_add(&d->stats->passes, 1);
 
+        d->saturated = false;
         if (d->in_flight) {
+                uint64_t now = sl_clock_ns();
+
+                d->pass_ns = now;
                 found += sl_harvest(d);
-                found += advance(d);
-                check_deadlines(d);
+                found += advance(d, now);
+                look_at_clock(d, now);
+                d->saturated = d->crowded && work_waits(d);
+        } else if (++d->untimed_passes == ADVISE_PASSES) {
+                look_at_clock(d, sl_clock_ns());
         }
+        sl_clients_wake(d);
         if (d->unsettled)
                 sl_settle(d);
         return found;
@@ -165,6 +188,14 @@ static bool outbox_waiting(const struct sl_model *model)
         return false;
 }
 
+static bool anything_from_threads(const struct sl_dispatcher *d)
+{
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                if (outbox_waiting(model))
+                        return true;
+        return sl_mailbox_waiting(d->commands);
+}
+
 /* W2 of the doorbell protocol: everything that somebody may ring for. */
 static bool anything_waiting(const struct sl_dispatcher *d)
 {
@@ -174,10 +205,35 @@ static bool anything_waiting(const struct sl_dispatcher *d)
         for (uint32_t i = 0; i < d->n_cold; i++)
                 if (sl_intake_waiting(d->cold[i]))
                         return true;
-        for (const struct sl_model *model = d->models; model; model = model->next)
-                if (outbox_waiting(model))
-                        return true;
-        return sl_mailbox_waiting(d->commands);
+        return anything_from_threads(d);
+}
+
+/* Does somebody else want the dispatcher's core: a worker, or clients that find no other? */
+static bool shares_its_core(const struct sl_dispatcher *d)
+{
+        return d->shares_core || (d->options.cores && d->waiting > d->options.cores);
+}
+
+/*
+ * When more threads want to run than there are cores, each wake-up of the dispatcher takes time from somebody who computes. As long
+ * as workers have all that they can take, little is won by looking at once at what a client sends: who comes soon after another is
+ * looked at when a worker or control rings, or LISTEN_STEP_NS after that other one. Clients are not told that the dispatcher
+ * sleeps, so that none rings. Return: false: it is time to listen.
+ */
+static bool doze(struct sl_dispatcher *d)
+{
+        struct sl_wait_event events[16];
+        uint64_t since_ns = d->pass_ns - d->listened_ns;
+
+        if (since_ns >= LISTEN_STEP_NS) {
+                d->listened_ns = d->pass_ns;
+                return false;
+        }
+        sl_bell_sleep(&d->bell);
+        if (!anything_from_threads(d))
+                sl_wait_for(d->wait, events, 16, LISTEN_STEP_NS - since_ns);
+        sl_bell_awake(&d->bell);
+        return true;
 }
 
 static void sleep_until_rung(struct sl_dispatcher *d)
@@ -196,8 +252,8 @@ static void sleep_until_rung(struct sl_dispatcher *d)
 }
 
 /*
- * Looking goes on for spin_ns after the last thing found; the clock is read only now and then. While a worker may be computing on
- * this core it does not go on at all: what comes wakes the dispatcher, and the worker gives way then.
+ * Looking goes on for spin_ns after the last thing found; the clock is read only now and then. While somebody who computes, or a
+ * client, may want this core it does not go on at all: what comes wakes the dispatcher, and the other gives way then.
  */
 struct idle {
         uint32_t passes;
@@ -206,7 +262,7 @@ struct idle {
 
 static bool keep_looking(const struct sl_dispatcher *d, struct idle *idle)
 {
-        if (d->options.spin_ns == 0 || (d->shares_core && d->in_flight))
+        if (d->options.spin_ns == 0 || (d->in_flight && shares_its_core(d)))
                 return false;
         if (idle->passes++ % CLOCK_EVERY_PASSES)
                 return true;
@@ -268,17 +324,24 @@ static void *dispatcher_main(void *argument)
         if (!d->wait)
                 return NULL;
         go_first();
+        sl_lateness_init(&d->lateness);
         while (!d->quit) {
-                if (pass(d)) {
+                uint32_t found = pass(d);
+
+                if (d->saturated && shares_its_core(d) && doze(d))
+                        continue;
+                if (found) {
                         idle.passes = 0;
                 } else if (keep_looking(d, &idle)) {
                         sl_relax();
                 } else {
+                        sl_spin_advice_give(d, sl_clock_ns());
                         sleep_until_rung(d);
                         poll_all_cold(d);
                         idle.passes = 0;
                 }
         }
+        sl_lateness_deinit(&d->lateness);
         return NULL;
 }
 

@@ -26,6 +26,7 @@ struct sl_dispatcher_options {
         enum sl_wait_kind wait;
         cpu_set_t cpus;
         uint64_t spin_ns;
+        uint32_t cores; /* that the runtime and its clients share, for spin_advice.c; 0: not known */
         uint32_t clients_max;
         struct sl_quota client_quota, uid_quota; /* in_flight */
         struct sl_accumulator *accumulator;

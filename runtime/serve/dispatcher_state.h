@@ -8,6 +8,7 @@
 #include "channel.h"
 #include "dispatcher.h"
 #include "ensemble.h"
+#include "lateness.h"
 #include "model.h"
 #include "stats.h"
 
@@ -34,6 +35,15 @@ struct sl_dispatcher {
         uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;
+        struct sl_lateness lateness;
+        uint64_t advised_ns;
+        uint32_t waiting;           /* queue pairs whose clients wait, as last counted */
+        bool crowded;               /* as advised: more threads would run than there are cores */
+        bool saturated;             /* and after this pass workers have all that they can take */
+        uint64_t listened_ns;       /* when it last let clients wake it, or found something of theirs, while saturated */
+        uint32_t untimed_passes;    /* since the clock was last looked at */
+        struct sl_queue *told;      /* got completions and were not looked at whether they sleep: through next_told */
+        uint64_t pass_ns;           /* when this pass began, as far as anything is in flight */
         struct sl_channel *leaving; /* have requests in flight that nobody waits for */
         bool unsettled;             /* something ended: sl_settle() has to look */
         bool closing;               /* nothing new is admitted */
@@ -67,8 +77,14 @@ void sl_complete(struct sl_dispatcher *dispatcher, struct sl_request *request, i
 /* completion.c: completes an entry that became no request. */
 void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed);
 
-/* completion.c: publishes what was filled, and wakes the client if it sleeps. */
+/* completion.c: publishes what was filled. A client that sleeps is woken at the end of the pass, once for all that it got. */
 void sl_completions_publish(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
+
+/* completion.c: wakes the clients that sleep of those that something was published for. */
+void sl_clients_wake(struct sl_dispatcher *dispatcher);
+
+/* completion.c: the queue pair is about to be freed. */
+void sl_clients_forget(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
 
 /* completion.c: ends a request early: at once when nothing of it is in flight, else when the last segment is back. */
 void sl_give_up(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
@@ -78,6 +94,9 @@ void sl_give_up_queue(struct sl_dispatcher *dispatcher, struct sl_queue *queue, 
 
 /* completion.c: gives up what is past its deadline. */
 void sl_give_up_expired(struct sl_dispatcher *dispatcher, uint64_t now_ns);
+
+/* spin_advice.c: tells clients whether it helps to spin, when the last time is long enough ago. */
+void sl_spin_advice_give(struct sl_dispatcher *dispatcher, uint64_t now_ns);
 
 /* command.c: does what control asks. Return: commands done. */
 uint32_t sl_commands(struct sl_dispatcher *dispatcher);

@@ -61,12 +61,10 @@ void sl_meter_accepted(const struct sl_request *request)
         sl_model_count(&request->ensemble->counting, samples, request->samples);
 }
 
-void sl_meter_published(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n, bool woken)
+void sl_meter_published(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)
 {
         sl_counter_add(&d->stats->completions, n);
         sl_counter_add(&queue->channel->stats->completions, n);
-        if (woken)
-                sl_counter_add(&d->stats->wakes, 1);
 }
 
 void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message)

@@ -20,8 +20,8 @@ void sl_meter_taken_back(struct sl_dispatcher *dispatcher, const struct sl_reque
 /* An entry became a request. */
 void sl_meter_accepted(const struct sl_request *request);
 
-/* @n completions were published, and whether the client had to be woken. */
-void sl_meter_published(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n, bool woken);
+/* @n completions were published. */
+void sl_meter_published(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);
 
 /* A worker's message came back. */
 void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message);

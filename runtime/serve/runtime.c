@@ -125,6 +125,13 @@ static int make_stats(struct sl_runtime *rt, struct sl_error *error)
                 &rt->stats, error);
 }
 
+static uint32_t usable_cores(void)
+{
+        cpu_set_t cores;
+
+        return sched_getaffinity(0, sizeof(cores), &cores) < 0 ? 0 : (uint32_t)CPU_COUNT(&cores);
+}
+
 static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
 {
         struct sl_catalogue *catalogue = rt->catalogue_map.base;
@@ -134,6 +141,7 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .wait = rt->options.wait,
                         .cpus = rt->options.dispatcher_cpus,
                         .spin_ns = rt->options.spin_ns,
+                        .cores = rt->options.cores ? rt->options.cores : usable_cores(),
                         .clients_max = rt->options.clients_max,
                         .client_quota = rt->options.client_quota,
                         .uid_quota = rt->options.uid_quota,

@@ -61,6 +61,7 @@ static void remove_queue(struct sl_queue **queues, uint32_t *n, const struct sl_
 static void forget_channel(struct sl_dispatcher *d, struct sl_channel *channel)
 {
         for (uint32_t i = 0; i < channel->shape.n_queues; i++) {
+                sl_clients_forget(d, &channel->queues[i]);
                 remove_queue(d->hot, &d->n_hot, &channel->queues[i]);
                 remove_queue(d->cold, &d->n_cold, &channel->queues[i]);
         }

@@ -225,3 +225,17 @@ Test(doorbell, a_completion_bell_rings_every_time_and_never_blocks)
         close(fd);
         end_game(&game);
 }
+
+Test(doorbell, spinning_helps_while_there_is_a_core_for_everybody_and_the_dispatcher_is_in_time)
+{
+        struct sl_dispatcher_line line = {0};
+
+        cr_expect(sl_spin_helps(&line, 0), "a dispatcher that says nothing is no reason to sleep");
+        sl_spin_advise(&line, 2, 2, 5000);
+        cr_expect(sl_spin_helps(&line, 5000));
+        cr_expect_not(sl_spin_helps(&line, 4999), "later than the client would spin");
+        sl_spin_advise(&line, 2, 3, 0);
+        cr_expect_not(sl_spin_helps(&line, 5000), "more threads than cores");
+        sl_spin_advise(&line, 0, 3, 0);
+        cr_expect(sl_spin_helps(&line, 5000), "the cores are not known");
+}

@@ -1,0 +1,61 @@
+/*
+ * What the dispatcher tells its clients about spinning (shm/doorbell.h): how many cores there are, how many threads would want one
+ * if every client that waits spun, and how late it is itself. Counted about a hundred times a second, published when it changes.
+ */
+#include "dispatcher_state.h"
+
+#include "base/clock.h"
+#include "doorbell.h"
+#include "worker.h"
+
+#define ADVISE_STEP_NS (10 * SL_NS_PER_MS)
+
+/* A queue pair whose client waits, or did: it has requests in flight, or had an entry since the last count. */
+static bool waits(struct sl_queue *queue)
+{
+        bool waits = queue->in_flight || queue->head != queue->counted_head;
+
+        queue->counted_head = queue->head;
+        return waits;
+}
+
+static uint32_t count_waiting(struct sl_dispatcher *d)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < d->n_hot; i++)
+                n += waits(d->hot[i]);
+        return n;
+}
+
+static uint32_t count_computing(const struct sl_dispatcher *d)
+{
+        uint32_t n = 0;
+
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                for (uint32_t i = 0; i < model->n_workers; i++)
+                        n += sl_worker_jobs(model->workers[i]) > 0;
+        return n;
+}
+
+/* The dispatcher does not spin where workers compute: it and they take turns on one core. */
+static uint32_t count_own(const struct sl_dispatcher *d)
+{
+        uint32_t computing = count_computing(d);
+
+        return d->shares_core && computing ? computing : computing + 1;
+}
+
+void sl_spin_advice_give(struct sl_dispatcher *d, uint64_t now_ns)
+{
+        if (now_ns - d->advised_ns < ADVISE_STEP_NS)
+                return;
+
+        d->waiting = count_waiting(d);
+
+        uint32_t wanted = d->waiting + count_own(d);
+
+        d->advised_ns = now_ns;
+        d->crowded = d->options.cores && wanted > d->options.cores;
+        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness));
+}
