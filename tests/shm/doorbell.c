@@ -1,6 +1,7 @@
 #include "doorbell.h"
 
 #include "base/clock.h"
+#include "futex_watch.h"
 #include "pair.h"
 #include "ring.h"
 
@@ -123,6 +124,8 @@ static void play(int completion_fd)
         cr_expect_eq(ask(&game), 0);
         pthread_join(thread, NULL);
         cr_expect_eq(game.lost, 0);
+        cr_expect_eq(futex_sleeps_lost(), 0);
+        cr_expect(completion_fd >= 0 || futex_sleeps() > 0, "nobody has slept");
         end_game(&game);
 }
 
