@@ -1,0 +1,91 @@
+/*
+ * Dispatcher, worker and client that sleep after every request, with their insurance taken away: whoever is not woken while there
+ * is work sleeps until the limit, and is counted. A runtime in this process.
+ */
+#include "futex_watch.h"
+#include "service.h"
+#include "wait.h"
+
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS       300u
+#define INSURANCE_NS 1000000000ull
+#define LIMIT_NS     (20 * INSURANCE_NS)
+
+enum sleeper { DISPATCHER, WORKER, ANOTHER, N_SLEEPERS };
+static _Atomic uint32_t n_sleeps[N_SLEEPERS], n_lost[N_SLEEPERS];
+
+static enum sleeper find_sleeper(void)
+{
+        char name[16] = "";
+
+        pthread_getname_np(pthread_self(), name, sizeof(name));
+        return strcmp(name, "sl-dispatcher") == 0 ? DISPATCHER : strcmp(name, "sl-lenet-0") == 0 ? WORKER : ANOTHER;
+}
+
+int __real_sl_wait_for(struct sl_wait *wait, struct sl_wait_event *ret_events, uint32_t n, uint64_t timeout_ns);
+int __wrap_sl_wait_for(struct sl_wait *wait, struct sl_wait_event *ret_events, uint32_t n, uint64_t timeout_ns);
+
+/* ld --wrap: every wait of the runtime passes here. */
+int __wrap_sl_wait_for(struct sl_wait *wait, struct sl_wait_event *ret_events, uint32_t n, uint64_t timeout_ns)
+{
+        enum sleeper sleeper = find_sleeper();
+        bool insured = timeout_ns == INSURANCE_NS && sleeper != ANOTHER;
+        int r = __real_sl_wait_for(wait, ret_events, n, insured ? LIMIT_NS : timeout_ns);
+
+        if (insured) {
+                atomic_fetch_add(&n_sleeps[sleeper], 1);
+                atomic_fetch_add(&n_lost[sleeper], r == 0);
+        }
+        return r;
+}
+
+static void infer_with_rests(struct service *service)
+{
+        struct starling_client *client = service_connect(service, STARLING_ROLE_CLIENT);
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct digits digits;
+
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        cr_assert_eq(starling_model_open(client, "lenet", &model, NULL), 0, "%s", service->log);
+        digits_load(&digits, client, "lenet");
+        for (uint32_t i = 0; i < ROUNDS; i++) {
+                digits_check(&digits, queue, model, i, 1 + i % 128);
+                usleep(i % 7 * 100);
+        }
+        digits_free(&digits);
+        starling_close(client);
+}
+
+static void expect_sleep(enum sl_wait_kind kind)
+{
+        struct service service;
+
+        service_init(&service);
+        service.n_specs = 1;
+        service.options.spin_ns = 0;
+        service.options.wait = kind;
+        service_start(&service);
+        infer_with_rests(&service);
+        cr_expect_gt(atomic_load(&n_sleeps[DISPATCHER]), ROUNDS / 4, "the dispatcher is not shown to sleep");
+        cr_expect_gt(atomic_load(&n_sleeps[WORKER]), ROUNDS / 4, "the worker is not shown to sleep");
+        cr_expect_gt(futex_sleeps(), ROUNDS / 20, "the client is not shown to sleep");
+        cr_expect_eq(atomic_load(&n_lost[DISPATCHER]), 0);
+        cr_expect_eq(atomic_load(&n_lost[WORKER]), 0);
+        cr_expect_eq(futex_sleeps_lost(), 0);
+        service_stop(&service);
+}
+
+Test(sleepers, are_woken_by_those_who_have_work_for_them_and_by_nothing_else, .timeout = 60)
+{
+        expect_sleep(SL_WAIT_ANY);
+}
+
+Test(sleepers, are_woken_as_well_where_io_uring_is_denied, .timeout = 60)
+{
+        expect_sleep(SL_WAIT_EPOLL);
+}
