@@ -211,6 +211,79 @@ ParameterizedTest(struct bad *bad, config, an_error_names_file_line_and_key)
         cr_assert_null(strchr(error.text, '\n'));
 }
 
+/*
+ * The least and the most of every number, and what lies beside them. @around has a %s for the value.
+ */
+struct bounds {
+        char around[96];
+        char below[24], least[24], most[24], above[24];
+};
+
+static struct bounds all_bounds[] = {
+        {"limits: {clients: %s}", "0", "1", "1024", "1025"},
+        {"limits: {client: {arena_bytes: %s}, uid: {arena_bytes: 16 TiB}}", "65535", "64 KiB", "16 TiB", "17592186044417"},
+        {"limits: {client: {in_flight: %s}, uid: {in_flight: 1048576}}", "0", "1", "65536", "65537"},
+        {"limits: {client: {arena_bytes: 64 KiB}, uid: {arena_bytes: %s}}", "65535", "64 KiB", "16 TiB", "17592186044417"},
+        {"limits: {client: {in_flight: 1}, uid: {in_flight: %s}}", "0", "1", "1048576", "1048577"},
+        {"limits: {uid: {log_lines: %s}}", "0", "1", "1000000", "1000001"},
+        {"limits: {staging_bytes: %s}", "65535", "64 KiB", "1 TiB", "1099511627777"},
+        {"limits: {stats_bytes: %s}", "262143", "256 KiB", "1 GiB", "1073741825"},
+        {"threads: {numa_node: %s}", "-1", "0", "1023", "1024"},
+        {"threads: {spin_us: %s}", "-1", "0", "1000000", "1000001"},
+        {"grace_seconds: %s", "-1", "0", "3600", "3601"},
+        {"compile: {jobs: %s}", "0", "1", "64", "65"},
+        {"compile: {memory_bytes: %s}", "16777215", "16 MiB", "1 TiB", "1099511627777"},
+        {"compile: {seconds: %s}", "0", "1", "86400", "86401"},
+        {"cache: {bytes: %s}", "-1", "0", "1024 TiB", "1125899906842625"},
+        {"model_defaults: {batch_max: %s, segment_samples: 65536}", "0", "1", "1024", "1025"},
+        {"model_defaults: {instances: %s}", "0", "1", "64", "65"},
+        {"model_defaults: {segment_samples: %s, batch_max: 1}", "0", "1", "65536", "65537"},
+        {"model_defaults: {samples_max: %s}", "0", "1", "1073741824", "1073741825"},
+        {"model_defaults: {queue_requests: %s}", "0", "1", "1048576", "1048577"},
+        {"model_defaults: {warmup_ms: %s}", "-1", "0", "60000", "60001"},
+        {"model_defaults: {shapes_max: %s}", "0", "1", "64", "65"},
+        {"model_defaults: {version_policy: {latest: %s}}", "0", "1", "64", "65"},
+        {"model_defaults: {version_policy: {specific: [%s]}}", "0", "1", "9223372036854775807", "9223372036854775808"},
+        {"model_defaults: {tune_seconds: %s}", "0", "1", "3600", "3601"},
+        {"model_defaults: {max_relative_error: %s}", "-1e-9", "0", "1", "1.001"},
+        {"model_defaults: {nodes_max: %s}", "0", "1", "10000000", "10000001"},
+        {"model_defaults: {model_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {tensor_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {plan_seconds: %s}", "0", "1", "86400", "86401"},
+        {"model_defaults: {plan_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {workspace_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {dynamic_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {dynamic_steps_max: %s}", "0", "1", "4000000000", "4000000001"},
+};
+
+ParameterizedTestParameters(config, a_number_is_taken_from_its_least_to_its_most)
+{
+        return cr_make_param_array(struct bounds, all_bounds, sizeof(all_bounds) / sizeof(*all_bounds));
+}
+
+static void expect_value(const struct bounds *bounds, const char *value, bool taken)
+{
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+        char text[160], wanted[48];
+
+        snprintf(text, sizeof(text), bounds->around, value);
+        int r = sl_config_read(folder_write(&folder, "starling.yaml", text), &config, &error);
+
+        snprintf(wanted, sizeof(wanted), "\"%s\" is not", value);
+        cr_expect_eq(r, taken ? 0 : -EINVAL, "%s: %s", text, error.text);
+        cr_expect(taken || strstr(error.text, wanted), "%s: %s", text, error.text);
+        sl_config_free(config);
+}
+
+ParameterizedTest(struct bounds *bounds, config, a_number_is_taken_from_its_least_to_its_most)
+{
+        expect_value(bounds, bounds->below, false);
+        expect_value(bounds, bounds->least, true);
+        expect_value(bounds, bounds->most, true);
+        expect_value(bounds, bounds->above, false);
+}
+
 Test(config, a_file_that_is_not_there_is_named)
 {
         struct sl_config *config = NULL;
