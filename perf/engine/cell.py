@@ -127,7 +127,7 @@ def disagreement(ours, theirs):
             if not np.array_equal(array, other):
                 return None, f"output {name}: {int((array != other).sum())} of {array.size} integers differ"
         elif array.size:
-            if not np.isfinite(array).all():
+            if not (np.isfinite(array).all() and np.isfinite(other).all()):
                 return None, f"output {name}: not finite"
             worst = max(worst, float(np.abs(array.astype(np.float64) - other).max() / max(np.abs(other).max(), 1e-30)))
     return worst, None

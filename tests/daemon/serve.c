@@ -51,7 +51,7 @@ static void tear_down(void)
         folder_remove(&folder);
 }
 
-TestSuite(serve, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(serve, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static void deny_io_uring(void)
 {

@@ -40,7 +40,7 @@ static float difference(const float *a, const float *b, size_t n)
         float worst = 0;
 
         for (size_t i = 0; i < n; i++)
-                worst = fmaxf(worst, fabsf(a[i] - b[i]));
+                worst = fmaxf(worst, isnan(a[i]) ? INFINITY : fabsf(a[i] - b[i]));
         return worst;
 }
 

@@ -80,12 +80,21 @@ static bool passes(const struct plain_test *test)
         return WIFEXITED(status) && (WEXITSTATUS(status) == test->options.exit_code || WEXITSTATUS(status) == SKIPPED);
 }
 
-int main(void)
+/* "SUITE/" and the rest of a pattern, as Criterion's --filter; NULL takes all. */
+static bool is_wanted(const struct plain_test *test, const char *filter)
 {
+        size_t n = strlen(test->suite);
+
+        return !filter || (strncmp(test->suite, filter, n) == 0 && filter[n] == '/');
+}
+
+int main(int argc, char **argv)
+{
+        const char *filter = argc == 3 && strcmp(argv[1], "--filter") == 0 ? argv[2] : NULL;
         int n = 0, failed = 0;
 
         for (const struct plain_test *test = tests; test; test = test->next) {
-                if (!test->run || test->options.disabled)
+                if (!test->run || test->options.disabled || !is_wanted(test, filter))
                         continue;
                 bool passed = passes(test);
                 if (!passed)

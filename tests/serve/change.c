@@ -64,7 +64,7 @@ static void check(struct service *service, const char *model, const char *expect
         starling_close(client);
 }
 
-Test(change, an_ensemble_that_failed_for_want_of_a_member_comes_up_with_it, .timeout = 120)
+Test(change, an_ensemble_that_failed_for_want_of_a_member_comes_up_with_it, .timeout = 60)
 {
         struct service service;
         struct starling_client *admin;
@@ -86,7 +86,7 @@ Test(change, an_ensemble_that_failed_for_want_of_a_member_comes_up_with_it, .tim
         service_stop(&service);
 }
 
-Test(change, a_hangup_while_models_load_has_nothing_to_say_of_those_that_load, .timeout = 120)
+Test(change, a_hangup_while_models_load_has_nothing_to_say_of_those_that_load, .timeout = 60)
 {
         struct service service;
 
@@ -120,7 +120,7 @@ static void *ask(void *argument)
 }
 
 /* One model is compiled at a time: those who ask for the next meet while it waits. */
-Test(change, whoever_asks_for_a_reload_is_answered, .timeout = 120)
+Test(change, whoever_asks_for_a_reload_is_answered, .timeout = 60)
 {
         static const char *const models[6] = {"resnet", "densenet", "mlp", "mlp", "mlp", "mlp"};
         struct service service;
@@ -150,7 +150,7 @@ static void copy_file(const char *from, const char *to)
 }
 
 /* "lenet" and "lenet:1" are one file, loaded once. */
-Test(change, a_forced_reload_loads_again_what_also_serves_under_another_name, .timeout = 120)
+Test(change, a_forced_reload_loads_again_what_also_serves_under_another_name, .timeout = 60)
 {
         struct service service;
         struct starling_client *admin;
@@ -217,7 +217,7 @@ static bool two_cpus(cpu_set_t *ret_cpus)
         return CPU_COUNT(ret_cpus) == 2;
 }
 
-Test(change, a_model_that_is_loaded_again_does_not_move_in_with_another, .timeout = 120)
+Test(change, a_model_that_is_loaded_again_does_not_move_in_with_another, .timeout = 60)
 {
         struct service service;
         struct starling_client *admin;

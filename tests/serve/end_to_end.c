@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-Test(end_to_end, every_network_and_their_mean_predict_what_onnx_runtime_predicts, .timeout = 120)
+Test(end_to_end, every_network_and_their_mean_predict_what_onnx_runtime_predicts, .timeout = 60)
 {
         static const char *const names[6] = {"lenet", "resnet", "densenet", "mobilenet", "mlp", "digits"};
         static const uint32_t sizes[7] = {1, 7, 32, 128, 129, 300, 599};

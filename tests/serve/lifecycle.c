@@ -118,7 +118,7 @@ static uint32_t count(const struct guest *guest, uint32_t n, int32_t status)
 
 /* ---- refusals ---- */
 
-Test(lifecycle, a_full_queue_refuses_exactly_what_goes_beyond_it, .timeout = 120)
+Test(lifecycle, a_full_queue_refuses_exactly_what_goes_beyond_it, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -138,7 +138,7 @@ Test(lifecycle, a_full_queue_refuses_exactly_what_goes_beyond_it, .timeout = 120
         service_stop(&service);
 }
 
-Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 120)
+Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -156,7 +156,7 @@ Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 120)
         service_stop(&service);
 }
 
-Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 120)
+Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 60)
 {
         struct service service;
         struct guest first, second;
@@ -184,7 +184,7 @@ Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 120)
         service_stop(&service);
 }
 
-Test(lifecycle, an_arena_grows_to_its_quota_and_no_further, .timeout = 120)
+Test(lifecycle, an_arena_grows_to_its_quota_and_no_further, .timeout = 60)
 {
         struct service service;
         struct starling_client *client;
@@ -233,7 +233,7 @@ Test(lifecycle, arenas_of_one_user_share_its_quota, .timeout = 60)
         service_stop(&service);
 }
 
-Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 120)
+Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 60)
 {
         struct service service;
         struct starling_client *clients[2], *third;
@@ -261,7 +261,7 @@ Test(lifecycle, a_client_too_many_is_refused_until_another_leaves, .timeout = 12
 
 /* ---- deadlines ---- */
 
-Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 120)
+Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -309,7 +309,7 @@ static void cancel_after(struct guest *guest, struct digits *digits, uint32_t tu
 }
 
 /* From before the entry is read to after the result is there. */
-Test(lifecycle, a_cancelled_request_completes_once_at_every_stage, .timeout = 120)
+Test(lifecycle, a_cancelled_request_completes_once_at_every_stage, .timeout = 60)
 {
         struct service service;
         struct digits digits;
@@ -329,7 +329,7 @@ Test(lifecycle, a_cancelled_request_completes_once_at_every_stage, .timeout = 12
 
 /* ---- turns ---- */
 
-Test(lifecycle, the_more_urgent_request_overtakes_those_that_wait, .timeout = 120)
+Test(turns, the_more_urgent_request_overtakes_those_that_wait, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -350,7 +350,7 @@ Test(lifecycle, the_more_urgent_request_overtakes_those_that_wait, .timeout = 12
         service_stop(&service);
 }
 
-Test(lifecycle, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 120)
+Test(turns, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 60)
 {
         struct service service;
         struct guest busy, modest;
@@ -375,7 +375,7 @@ Test(lifecycle, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 
 
 /* ---- fork ---- */
 
-Test(lifecycle, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout = 120)
+Test(turns, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout = 60)
 {
         struct service service;
         struct digits digits;
@@ -420,7 +420,7 @@ static uint32_t lines(struct service *service, const char *text)
 }
 
 /* Five models are replaced under a client that never waits for them: nothing is lost, nothing refused, every answer right. */
-Test(lifecycle, a_reload_replaces_models_without_losing_or_refusing_a_request, .timeout = 200)
+Test(reload, a_reload_replaces_models_without_losing_or_refusing_a_request, .timeout = 60)
 {
         struct service service;
         struct digits digits;
@@ -443,7 +443,7 @@ Test(lifecycle, a_reload_replaces_models_without_losing_or_refusing_a_request, .
         service_stop(&service);
 }
 
-Test(lifecycle, an_end_in_the_middle_of_a_reload_leaves_nothing, .timeout = 120)
+Test(reload, an_end_in_the_middle_of_a_reload_leaves_nothing, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -491,7 +491,7 @@ static void *administer(void *argument)
         return NULL;
 }
 
-Test(lifecycle, an_administrator_loads_and_unloads_while_others_are_served, .timeout = 200)
+Test(reload, an_administrator_loads_and_unloads_while_others_are_served, .timeout = 60)
 {
         struct service service;
         struct administration administration = {.service = &service};
@@ -515,7 +515,7 @@ Test(lifecycle, an_administrator_loads_and_unloads_while_others_are_served, .tim
 }
 
 /* What was unloaded is gone for those who had it open, and its handle says so. */
-Test(lifecycle, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 120)
+Test(reload, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 60)
 {
         struct service service;
         struct starling_client *admin;
@@ -539,7 +539,7 @@ Test(lifecycle, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 
 
 /* ---- the end ---- */
 
-Test(lifecycle, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .timeout = 120)
+Test(grace, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -558,7 +558,7 @@ Test(lifecycle, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, 
         starling_close(guest.client);
 }
 
-Test(lifecycle, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 120)
+Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -580,7 +580,7 @@ Test(lifecycle, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout 
         starling_close(guest.client);
 }
 
-Test(lifecycle, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 120)
+Test(grace, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
 {
         struct service service;
         struct guest guest;

@@ -76,7 +76,7 @@ static void *consume(void *argument)
 }
 
 /* The producer pauses now and then, so that the consumer falls asleep at all sorts of moments. */
-Test(mailbox, wakes_a_sleeping_consumer_and_hands_over_whole_messages, .timeout = 120)
+Test(mailbox, wakes_a_sleeping_consumer_and_hands_over_whole_messages, .timeout = 60)
 {
         struct pair *pair = aligned_alloc(128, sizeof(*pair));
         pthread_t thread;

@@ -71,7 +71,7 @@ static void expect_gone(pid_t pid, const char *name, struct world *world)
 /* Two attackers with different seeds at once; the honest client works and checks meanwhile, and after. */
 static void withstand(const char *name, const char *cause)
 {
-        uint32_t ms = world_rounds("STARLING_ATTACK_MS", WORLD_SLOW ? 100000 : 4000);
+        uint32_t ms = world_rounds("STARLING_ATTACK_MS", WORLD_SLOW ? 60000 : 4000);
         struct footprint before;
         struct honest *honest;
         struct world world;
@@ -96,33 +96,33 @@ static void withstand(const char *name, const char *cause)
         world_free(&world);
 }
 
-Test(hostile, lies_in_rings_descriptors_and_indices_harm_the_liar_alone, .timeout = 200)
+Test(hostile, lies_in_rings_descriptors_and_indices_harm_the_liar_alone, .timeout = 60)
 {
         withstand("rings", "event=client-ejected");
 }
 
-Test(hostile, inputs_of_any_value_are_bounded_where_they_index, .timeout = 200)
+Test(hostile, inputs_of_any_value_are_bounded_where_they_index, .timeout = 60)
 {
         withstand("inputs", "event=client-");
 }
 
-Test(hostile, bells_can_neither_block_nor_blind_the_dispatcher, .timeout = 200)
+Test(hostile, bells_can_neither_block_nor_blind_the_dispatcher, .timeout = 60)
 {
         withstand("bells", "event=client-");
 }
 
-Test(hostile, garbage_on_the_socket_is_refused_with_a_cause, .timeout = 200)
+Test(doors, garbage_on_the_socket_is_refused_with_a_cause, .timeout = 60)
 {
         withstand("socket", "cause=");
 }
 
-Test(hostile, floods_of_connections_leave_those_who_are_attached_alone, .timeout = 200)
+Test(doors, floods_of_connections_leave_those_who_are_attached_alone, .timeout = 60)
 {
         withstand("seats", "clients_max");
 }
 
 /* Silent connections make room for those who speak, and readers have a limit of their own. */
-Test(hostile, connections_that_others_hold_keep_no_client_out, .timeout = 60)
+Test(doors, connections_that_others_hold_keep_no_client_out, .timeout = 60)
 {
         const struct sl_channel_shape shape = {.n_queues = 1, .depth = 2, .tensors = 1};
         int silent[200], readers[40], fds[SL_MESSAGE_FDS_MAX];

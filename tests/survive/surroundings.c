@@ -125,7 +125,7 @@ static void expect_one_line_each(struct world *world)
         cr_expect_eq(world_count_log(world, " error event="), 6, "%s", world_log(world));
 }
 
-Test(surroundings, bad_models_cost_one_line_each_at_the_start, .timeout = 120)
+Test(compilers, bad_models_cost_one_line_each_at_the_start, .timeout = 60)
 {
         struct honest *honest;
         struct world world;
@@ -142,7 +142,7 @@ Test(surroundings, bad_models_cost_one_line_each_at_the_start, .timeout = 120)
         world_free(&world);
 }
 
-Test(surroundings, bad_models_that_come_later_leave_those_that_serve_alone, .timeout = 120)
+Test(compilers, bad_models_that_come_later_leave_those_that_serve_alone, .timeout = 60)
 {
         struct honest *honest;
         struct world world;
@@ -252,7 +252,7 @@ Test(surroundings, external_data_are_read_from_files_in_the_models_folder_alone,
         world_free(&world);
 }
 
-Test(surroundings, a_compiler_without_memory_costs_one_line, .timeout = 120)
+Test(compilers, a_compiler_without_memory_costs_one_line, .timeout = 60)
 {
         struct world world;
 
@@ -284,7 +284,7 @@ static void expect_plans(const char *folder, uint32_t n)
         cr_assert_fail("no %u plans in %s", n, folder);
 }
 
-Test(surroundings, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_line, .timeout = 120)
+Test(compilers, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_line, .timeout = 60)
 {
         char folder[4096], yaml[4200], command[4300];
         struct world world;
@@ -342,7 +342,7 @@ static bool kill_compiler(struct world *world, uint32_t round)
 }
 
 /* A model whose compiler dies is not replaced, and what it was serves on. */
-Test(surroundings, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeout = 120)
+Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeout = 60)
 {
         struct footprint before;
         struct honest *honest;
@@ -438,7 +438,7 @@ static void limit_fds(void *context)
         setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Test(surroundings, without_fds_an_attach_is_refused_with_a_cause_and_others_go_on, .timeout = 120)
+Test(surroundings, without_fds_an_attach_is_refused_with_a_cause_and_others_go_on, .timeout = 60)
 {
         struct starling_client *clients[FDS];
         struct starling_error error = {""};
@@ -627,7 +627,7 @@ static void live_on_epoll(struct world *world)
         world_free(world);
 }
 
-Test(surroundings, where_io_uring_is_denied_everything_works_on_epoll, .timeout = 120)
+Test(surroundings, where_io_uring_is_denied_everything_works_on_epoll, .timeout = 60)
 {
         struct world world;
 
@@ -636,7 +636,7 @@ Test(surroundings, where_io_uring_is_denied_everything_works_on_epoll, .timeout 
         live_on_epoll(&world);
 }
 
-Test(surroundings, epoll_can_be_asked_for, .timeout = 120)
+Test(surroundings, epoll_can_be_asked_for, .timeout = 60)
 {
         struct world world;
 
@@ -686,7 +686,7 @@ Test(surroundings, a_second_runtime_of_a_name_is_refused_and_the_first_lives_on,
 
 /* ---- signals ---- */
 
-Test(surroundings, a_hangup_signal_replaces_what_changed_under_those_who_use_it, .timeout = 120)
+Test(surroundings, a_hangup_signal_replaces_what_changed_under_those_who_use_it, .timeout = 60)
 {
         struct honest *honest;
         struct world world;

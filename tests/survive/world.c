@@ -38,6 +38,14 @@ uint32_t world_rounds(const char *variable, uint32_t normal)
         return value ? (uint32_t)strtoul(value, NULL, 10) : WORLD_SLOW ? fewer : normal;
 }
 
+bool world_has_time(const char *variable, uint32_t round, uint64_t begun_ns)
+{
+        if (getenv(variable) || starling_clock_ns() - begun_ns < WORLD_ROUNDS_SECONDS * 1000000000ull)
+                return true;
+        fprintf(stderr, "%s: %u rounds in %u s, no more\n", variable, round, WORLD_ROUNDS_SECONDS);
+        return false;
+}
+
 /* ---- the folder ---- */
 
 static void join(char *ret_path, size_t bytes, const char *folder, const char *name)
