@@ -40,12 +40,13 @@ build() {
         printf 'built: %s\n' "$preset"
 }
 
-# run_tests PRESET [ctest arguments]: counts what ctest counts.
+# run_tests PRESET [ctest arguments]: counts what ctest counts, and prints what was not tried and why.
 run_tests() {
         local preset=$1 log=build/$1-tests.log summary
         shift
-        ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
+        CRITERION_VERBOSITY_LEVEL=1 ctest --test-dir "build/$preset" --parallel 2 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log"
         local status=${PIPESTATUS[0]}
+        grep -hE '^\[SKIP\]|skipped=' "build/$preset/Testing/Temporary/LastTest.log" | LC_ALL=C sort -u
         summary=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' "$log")
         if [ -n "$summary" ]; then
                 local failures=${summary% *} count=${summary#* }

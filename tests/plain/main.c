@@ -37,6 +37,7 @@ void plain_skip(const char *format, ...)
 {
         va_list arguments;
 
+        fputs("[SKIP]", stderr);
         va_start(arguments, format);
         vfprintf(stderr, format, arguments);
         va_end(arguments);

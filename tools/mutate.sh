@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# Do the tests fail when the code is wrong? Applies one mutation at a time to a copy of the tree in build/mutate, builds what
+# changed and runs the suites that concern the file; then prints the score and the survivors by folder. Not part of test.sh.
+#
+#     tools/mutate.sh [--sample N] [--seed S] [--folder F]... [--hand] [--fresh] [--list | --report]
+#
+#     --sample N   draws N of the generated mutants, evenly over the folders (default 40)
+#     --seed S     which ones (default 1); the same seed draws the same ones from the same code
+#     --folder F   from this folder alone; may be repeated (default: client shm runtime kernels)
+#     --hand       tries those of mutate/by_hand.tsv instead: memory orders, quotas, legality conditions of passes
+#     --list       prints what would be tried, and tries nothing
+#     --report     prints the score of what has been tried so far
+#     --fresh      copies the working tree anew and forgets what has been tried; otherwise a run goes on where it was stopped
+#
+# A mutant is killed when a test fails or hangs. Left out: what does not compile, what compiles to the same code, and what
+# mutate/left_out.tsv explains.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+work=$PWD/build/mutate
+tree=$work/tree
+build=$tree/build/release
+results=$work/results.tsv # FILE, verdict, mutant, the test that failed
+here=$PWD/tools/mutate
+stage_seconds=90
+sample=40
+seed=1
+folders=()
+action=run
+hand=
+fresh=
+
+usage() {
+        sed -n '2,/^set/p' tools/mutate.sh | sed '$d;s/^# \{0,1\}//'
+        exit 2
+}
+
+while [ $# -gt 0 ]; do
+        case $1 in
+        --sample) sample=$2 && shift ;;
+        --seed) seed=$2 && shift ;;
+        --folder) folders+=("${2%/}") && shift ;;
+        --hand) hand=1 ;;
+        --fresh) fresh=1 ;;
+        --list) action=list ;;
+        --report) action=report ;;
+        *) usage ;;
+        esac
+        shift
+done
+[ ${#folders[@]} -gt 0 ] || folders=(client shm runtime kernels)
+
+# suites FILE: two regular expressions of tests, the nearer ones first, so that most mutants end early.
+suites() {
+        case $1 in
+        client/*) echo '^client(-threads|-python)?$' '^(serve-(end|change|lifecycle|shapes|open)|daemon-serve|survive-isolation)' ;;
+        shm/*) echo '^(base|shm)-' '^(client(-threads)?$|serve-|daemon-|compile-(lower|plan-cache|signature)|survive-isolation)' ;;
+        kernels/*) echo '^kernels-' '^(graph|compile|conformance|quantize|profile|serve-(open|shapes))' ;;
+        runtime/graph/*) echo '^graph-' '^(compile|conformance|quantize|profile|serve-(open|shapes|end))' ;;
+        runtime/compile/*) echo '^compile-' '^(profile|conformance|quantize|serve-(open|shapes|end|lifecycle|change)|daemon-serve)' ;;
+        runtime/serve/*) echo '^serve-' '^(client-python|daemon-serve|survive-(isolation|surroundings|hostile))' ;;
+        runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|surroundings))' ;;
+        runtime/profile/*) echo '^profile' '^(perf-engine|daemon-serve)' ;;
+        *) echo '^(quantize|graph-quantize)' '^(profile|daemon-serve)' ;;
+        esac
+}
+
+copy_tree() {
+        mkdir -p "$tree" || exit 1
+        find "$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+        git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - 2>/dev/null | tar -xf - -C "$tree"
+        mkdir -p "$tree/build"
+        [ ! -d build/onnx-1.18 ] || ln -sfn "$PWD/build/onnx-1.18" "$tree/build/onnx-1.18"
+        : >"$results"
+}
+
+install_generator() {
+        local at=$work/venv
+        [ ! -x "$at/bin/python" ] || return 0
+        python3 -m venv "$at" && "$at/bin/pip" install --quiet universalmutator==1.14.1
+}
+
+# list_mutants: FILE, sed script, words; of the copy, in its order, without what left_out.tsv names.
+list_mutants() {
+        local files
+        if [ -n "$hand" ]; then
+                grep -v '^#' "$here/by_hand.tsv" | grep -E "^($(IFS='|' && echo "${folders[*]}"))/"
+                return
+        fi
+        files=$(cd "$tree" && find "$1" -name '*.c' ! -path '*/examples/*' | LC_ALL=C sort)
+        # shellcheck disable=SC2086 # names without blanks
+        (cd "$tree" && "$work/venv/bin/python" "$here/generate.py" "$here/operators.rules" $files) 2>"$work/generate.log" |
+                awk -F '\t' -v list="$here/left_out.tsv" '
+                        BEGIN { while ((getline row < list) > 0) if (row !~ /^#/ && split(row, f, "\t") > 1) { file[++n] = f[1]; text[n] = f[2] } }
+                        { for (i = 1; i <= n; i++) if ($1 ~ file[i] && $3 ~ text[i]) next; print }'
+}
+
+# The same seed, the same sequence.
+random_bytes() {
+        openssl enc -aes-256-ctr -pass "pass:$seed" -nosalt -iter 1 </dev/zero 2>/dev/null
+}
+
+# Folders take turns, so that a run that is stopped has tried about as many of each.
+draw() {
+        local folder share=$(((sample + ${#folders[@]} - 1) / ${#folders[@]}))
+        if [ -n "$hand" ]; then
+                list_mutants
+                return
+        fi
+        for folder in "${folders[@]}"; do
+                list_mutants "$folder" | shuf -n "$share" --random-source=<(random_bytes) | nl -w1 -n ln
+        done | LC_ALL=C sort -s -n -k1,1 | cut -f 2- | head -n "$sample"
+}
+
+# object_of FILE: what the compiler makes of it, below the build's folder.
+object_of() {
+        sed -n "s|.*\"command\": .* -o \([^ ]*\) -c $tree/$1\".*|\1|p" "$build/compile_commands.json" | head -n 1
+}
+
+# targets REGEX: what ninja has to build for these tests.
+targets() {
+        local name
+        ctest --test-dir "$build" -N -R "$1" | sed -n 's/^ *Test *#[0-9]*: //p' | while read -r name; do
+                grep -qx "test-$name" "$work/targets" && echo "test-$name"
+                case $name in
+                client-python) printf '%s\n' starling fake-runtime starling-tool ;;
+                shm-ring-stress) echo ring-stress ;;
+                esac
+        done
+}
+
+# stage REGEX: builds and runs these tests. Prints the first that fails, or "late"; true when all pass.
+stage() {
+        local log=$work/stage.log
+        # shellcheck disable=SC2046 # names without blanks
+        ninja -C "$build" $(targets "$1") >"$log" 2>&1 || {
+                echo "build"
+                return 1
+        }
+        timeout "$stage_seconds" ctest --test-dir "$build" -j2 --stop-on-failure --timeout 60 -R "$1" -FA '.*' >"$log" 2>&1
+        case $? in
+        0) return 0 ;;
+        124) echo "late" ;;
+        *) sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .*\*\*\*.*/\1/p' "$log" | head -n 1 ;;
+        esac
+        return 1
+}
+
+# reference FILE: the stripped object of the unchanged file.
+reference() {
+        local object
+        object=$(object_of "$1")
+        [ -n "$object" ] && ninja -C "$build" "$object" >/dev/null 2>&1 && strip -s -o "$work/reference.o" "$build/$object"
+}
+
+# same_code FILE: 0 the mutant's object is the same; 1 another; 2 it does not compile.
+same_code() {
+        local object
+        object=$(object_of "$1")
+        ninja -C "$build" "$object" >"$work/compile.log" 2>&1 || return 2
+        strip -s -o "$work/mutant.o" "$build/$object" && cmp -s "$work/reference.o" "$work/mutant.o"
+}
+
+judge() {
+        local near far failed
+        read -r near far <<<"$(suites "$1")"
+        failed=$(stage "$near") && failed=$(stage "$far") && {
+                printf 'survived\t'
+                return
+        }
+        printf 'killed\t%s' "$failed"
+}
+
+# A header has no object of its own: its mutants are all judged by tests.
+try() {
+        local file=$1 script=$2 words=$3 verdict test=
+        case $file in *.c) reference "$file" || return ;; esac
+        cp "$tree/$file" "$work/original"
+        sed -E -i "$script" "$tree/$file"
+        if cmp -s "$work/original" "$tree/$file"; then
+                verdict=stale
+        else
+                case $file in *.c) same_code "$file" ;; *) (exit 1) ;; esac
+                case $? in
+                0) verdict=identical ;;
+                2) verdict=stillborn ;;
+                *) IFS=$'\t' read -r verdict test <<<"$(judge "$file")" ;;
+                esac
+        fi
+        cp "$work/original" "$tree/$file" # with a new time, so that the next build sees it
+        printf '%s\t%s\t%s\t%s\n' "$file" "$verdict" "$words" "$test" | tee -a "$results"
+}
+
+report() {
+        awk -F '\t' '
+                function folder_of(path, parts) { split(path, parts, "/"); return parts[1] == "runtime" || parts[1] == "kernels" ? parts[1] "/" parts[2] : parts[1] }
+                function row(name) {
+                        tried = killed[name] + survived[name]
+                        printf "%-20s %3d of %3d killed (%3.0f %%), %d of them late; left out: %d the same code, %d do not compile\n",
+                                name, killed[name], tried, tried ? 100 * killed[name] / tried : 0, late[name], same[name], still[name]
+                }
+                { split($1, top, "/"); names[1] = folder_of($1); names[2] = "all of " top[1]; names[3] = "all"
+                  for (i = 1; i <= 3; i++) {
+                        seen[names[i]] = 1
+                        killed[names[i]] += $2 == "killed"; survived[names[i]] += $2 == "survived"; late[names[i]] += $4 == "late"
+                        same[names[i]] += $2 == "identical"; still[names[i]] += $2 == "stillborn"
+                  } }
+                $2 == "survived" || $2 == "stale" { print $2 ": " $1 ":" $3 }
+                END { for (name in seen) row(name) | "sort"; close("sort") }' "$results"
+}
+
+main() {
+        mkdir -p "$work"
+        if [ "$action" = report ]; then
+                report
+                exit
+        fi
+        exec 9>"$work/lock"
+        flock -n 9 || { echo "mutate: another run is under way" >&2 && exit 1; }
+        install_generator || exit 1
+        [ -z "$fresh" ] && [ -f "$results" ] || copy_tree
+        draw >"$work/drawn.tsv"
+        if [ "$action" = list ]; then
+                cut -f 1,3 "$work/drawn.tsv"
+                exit
+        fi
+        (cd "$tree" && cmake --preset release -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" && cmake --build --preset release) >"$work/build.log" 2>&1 ||
+                { tail -n 20 "$work/build.log" && exit 1; }
+        ninja -C "$build" -t targets all | sed -n 's/^\(test-[^:/]*\): phony$/\1/p' >"$work/targets"
+        while IFS=$'\t' read -r file script words; do
+                awk -F '\t' -v file="$file" -v words="$words" '$1 == file && $3 == words { found = 1 } END { exit !found }' "$results" ||
+                        try "$file" "$script" "$words" </dev/null
+        done <"$work/drawn.tsv"
+        report
+}
+
+main
