@@ -269,17 +269,36 @@ Test(plan_file, a_model_that_takes_several_samples_has_a_place_for_them_in_every
         close(fd);
 }
 
-/* What a serving process would do with the plan: refuse it, or compute something with it. */
-static void use_plan(struct sl_plan *plan)
+#define GUARD_BYTES 256u
+#define GUARD       0xa5
+
+static void *guarded(uint64_t bytes)
+{
+        unsigned char *buffer = calloc(bytes + GUARD_BYTES, 1);
+
+        if (buffer)
+                memset(buffer + bytes, GUARD, GUARD_BYTES);
+        return buffer;
+}
+
+static void expect_guard(const unsigned char *buffer, uint64_t bytes)
+{
+        for (uint32_t i = 0; i < GUARD_BYTES; i++)
+                cr_assert_eq(buffer[bytes + i], GUARD, "byte %u behind a tensor was written", i);
+}
+
+/* What a serving process would do with the plan: refuse it (false), or compute something with it, within its tensors. */
+static bool use_plan(struct sl_plan *plan)
 {
         const struct sl_plan_info *info = sl_plan_info(plan);
         const void *inputs[SL_PLAN_PORTS_MAX];
         void *outputs[SL_PLAN_PORTS_MAX];
+        uint64_t bytes[2 * SL_PLAN_PORTS_MAX];
         struct sl_instance *instance;
         bool fits = true;
 
         if (sl_instance_bytes(plan, 2) > (64ull << 20) || sl_instance_new(plan, 2, &instance, NULL) < 0)
-                return;
+                return false;
         for (uint32_t i = 0; i < info->n_inputs + info->n_outputs; i++) {
                 const struct sl_port *port = i < info->n_inputs ? &info->inputs[i] : &info->outputs[i - info->n_inputs];
                 struct sl_tensor tensor = {.dtype = port->dtype, .shape = port->shape};
@@ -287,20 +306,27 @@ static void use_plan(struct sl_plan *plan)
 
                 if (port->batch_axis == 0)
                         tensor.shape.dims[0] = info->batches[0];
-                buffer = sl_tensor_bytes(&tensor) > (64ull << 20) ? NULL : calloc(sl_tensor_bytes(&tensor) + 1, 1);
+                bytes[i] = sl_tensor_bytes(&tensor);
+                buffer = bytes[i] > (64ull << 20) ? NULL : guarded(bytes[i]);
                 fits = fits && buffer;
                 if (i < info->n_inputs)
                         inputs[i] = buffer;
                 else
                         outputs[i - info->n_inputs] = buffer;
         }
-        if (fits)
-                (void)sl_instance_run(instance, info->batches[0], inputs, outputs);
+        if (fits) {
+                int r = sl_instance_run(instance, info->batches[0], inputs, outputs);
+
+                cr_assert(r == 0 || r == -ERANGE || r == -EINVAL, "%d", r);
+                for (uint32_t i = 0; i < info->n_outputs; i++)
+                        expect_guard(outputs[i], bytes[info->n_inputs + i]);
+        }
         for (uint32_t i = 0; i < info->n_inputs; i++)
                 free((void *)inputs[i]);
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 free(outputs[i]);
         sl_instance_free(instance);
+        return fits;
 }
 
 /* Every byte in front of the data gets a few other values, under a checksum that is right. */
@@ -309,6 +335,7 @@ static void damage_all(const char *backend, enum sl_plan_section_id first, enum 
         int fd = small_plan_fd(backend);
         struct file file = read_file(fd);
         const struct sl_plan_header header = *(struct sl_plan_header *)file.bytes;
+        uint32_t n = 0, n_used = 0;
         uint64_t from = first == SL_PLAN_SECTION_INFO ? sizeof(header.magic) : header.sections[first].offset;
 
         for (uint64_t at = from; at < header.sections[end].offset; at += step) {
@@ -319,12 +346,13 @@ static void damage_all(const char *backend, enum sl_plan_section_id first, enum 
 
                         file.bytes[at] ^= flips[i];
                         seal_checksum(&file);
-                        if (open_bytes(&file, &plan, NULL) == 0)
-                                use_plan(plan);
+                        n++;
+                        n_used += open_bytes(&file, &plan, NULL) == 0 && use_plan(plan);
                         sl_plan_free(plan);
                         file.bytes[at] ^= flips[i];
                 }
         }
+        cr_expect(n_used < n || first == SL_PLAN_SECTION_FORMS, "nothing was refused");
         free(file.bytes);
         close(fd);
 }
