@@ -272,17 +272,17 @@ static void touch_all(enum order order)
         end(&s);
 }
 
-Test(memory, arenas_that_the_runtime_touches_first_stay_within_the_bound, .timeout = 120)
+Test(memory, arenas_that_the_runtime_touches_first_stay_within_the_bound, .timeout = 60)
 {
         touch_all(RUNTIME_FIRST);
 }
 
-Test(memory, arenas_that_the_client_touches_first_stay_within_the_bound, .timeout = 120)
+Test(memory, arenas_that_the_client_touches_first_stay_within_the_bound, .timeout = 60)
 {
         touch_all(CLIENT_FIRST);
 }
 
-Test(memory, arenas_with_holes_stay_within_the_bound, .timeout = 120)
+Test(memory, arenas_with_holes_stay_within_the_bound, .timeout = 60)
 {
         touch_all(HOLES);
 }
