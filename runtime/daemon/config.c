@@ -19,7 +19,7 @@ struct quota_texts {
 };
 
 struct uid_texts {
-        char *arena_bytes, *in_flight, *log_lines;
+        char *arena_bytes, *in_flight, *shapes, *log_lines;
 };
 
 struct limit_texts {
@@ -68,6 +68,7 @@ static const cyaml_schema_field_t quota_fields[] = {
 static const cyaml_schema_field_t uid_fields[] = {
         SL_TEXT_FIELD(struct uid_texts, arena_bytes),
         SL_TEXT_FIELD(struct uid_texts, in_flight),
+        SL_TEXT_FIELD(struct uid_texts, shapes),
         SL_TEXT_FIELD(struct uid_texts, log_lines),
         CYAML_FIELD_END,
 };
@@ -149,6 +150,7 @@ static const struct sl_setting settings[] = {
         NUMBER(limits.client.in_flight, client_in_flight, 1, 1u << 16),
         BYTES(limits.uid.arena_bytes, uid_arena_bytes, 64 * KIB, 16 * TIB),
         NUMBER(limits.uid.in_flight, uid_in_flight, 1, 1u << 20),
+        NUMBER(limits.uid.shapes, uid_shapes, 1, 1000000),
         NUMBER(limits.uid.log_lines, uid_log_lines, 1, 1000000),
         BYTES(limits.memory_max, memory_max, 16 * MIB, 1024 * TIB),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
@@ -173,6 +175,7 @@ static void init(struct sl_config *config)
                 .uid_arena_bytes = 4 * GIB,
                 .client_in_flight = 4096,
                 .uid_in_flight = 16384,
+                .uid_shapes = 60,
                 .uid_log_lines = 120,
                 .stats_bytes = 16 * MIB,
                 .numa_node = SL_NUMA_ANY,

@@ -16,6 +16,7 @@
  *       uid:
  *         arena_bytes: 4 GiB
  *         in_flight: 16384
+ *         shapes: 60                   # sizes of open models that are loaded for its requests in a minute
  *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
  *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h
@@ -61,7 +62,7 @@ struct sl_config {
 
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;
-        uint32_t client_in_flight, uid_in_flight, uid_log_lines;
+        uint32_t client_in_flight, uid_in_flight, uid_shapes, uid_log_lines;
         uint64_t memory_max;    /* 0: the default */
         uint64_t staging_bytes; /* 0: the default */
         uint64_t stats_bytes;

@@ -259,6 +259,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->access = access_of(config);
         ret_options->client_quota = (struct sl_quota){config->client_arena_bytes, config->client_in_flight};
         ret_options->uid_quota = (struct sl_quota){config->uid_arena_bytes, config->uid_in_flight};
+        ret_options->uid_shapes = config->uid_shapes;
         ret_options->uid_log_lines = config->uid_log_lines;
         ret_options->clients_max = config->clients_max;
         ret_options->stats_bytes = config->stats_bytes;

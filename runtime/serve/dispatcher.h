@@ -29,6 +29,7 @@ struct sl_dispatcher_options {
         uint32_t cores; /* that the runtime and its clients share, for spin_advice.c; 0: not known */
         uint32_t clients_max;
         struct sl_quota client_quota, uid_quota; /* in_flight */
+        uint32_t uid_shapes;                     /* as in the runtime's options */
         struct sl_accumulator *accumulator;
         struct sl_dispatcher_line *line; /* in the catalogue */
         struct sl_stats *stats;

@@ -108,7 +108,7 @@ void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, vo
  * settle.c: an event about sizes of an open ensemble. Return: 0; -EBUSY as many sizes are being loaded as there is room for.
  */
 int sl_event_shape(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, struct sl_ensemble *ensemble,
-        const int64_t sizes[SL_SYMBOLS_MAX]);
+        const int64_t sizes[SL_SYMBOLS_MAX], uint32_t uid);
 
 /*
  * settle.c: reports what has come to its end: channels, ensembles, the whole. Called at the end of a pass and nowhere else, as what

@@ -223,7 +223,8 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0 ||
                 sl_places_new(clients_max, &ensemble->places) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
-        if (members[0]->info->n_symbols && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, &ensemble->shapes) < 0)
+        if (members[0]->info->n_symbols &&
+                sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", spec->shapes_max, spec->name);
         *ret_ensemble = sl_take(ensemble);
         return 0;

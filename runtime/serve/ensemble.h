@@ -52,7 +52,7 @@ struct sl_ensemble {
 
 /*
  * Checks that the members fit together and fills everything but index, generation and the dispatcher's part.
- * @clients_max: of the fair queue, and of users that have places. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names
+ * @clients_max: of the fair queue, and of users. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names
  * ensemble, member, value.
  */
 int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,

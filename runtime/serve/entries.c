@@ -3,6 +3,7 @@
  */
 #include "registry_state.h"
 
+#include "account.h"
 #include "base/error.h"
 #include "base/quote.h"
 
@@ -10,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void sl_entries_report(struct sl_registry *r, int level, const char *event, const struct sl_served *entry, const char *text)
+void sl_entries_report_to(struct sl_registry *r, struct sl_account *account, int level, const char *event,
+        const struct sl_served *entry, const char *text)
 {
         char fields[SL_ERROR_TEXT_BYTES + 256], name[128], cause[SL_ERROR_TEXT_BYTES] = "";
 
@@ -18,8 +20,17 @@ void sl_entries_report(struct sl_registry *r, int level, const char *event, cons
                 sl_quote(text, cause, sizeof(cause));
         snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s", sl_quote(entry->own.name, name, sizeof(name)),
                 (long long)entry->own.spec.version, text ? " cause=" : "", cause);
-        if (r->options.runtime->log)
-                r->options.runtime->log(r->options.runtime->context, level, event, fields);
+        sl_account_log(r->options.accounts, account, level, event, fields);
+}
+
+void sl_entries_report(struct sl_registry *r, int level, const char *event, const struct sl_served *entry, const char *text)
+{
+        sl_entries_report_to(r, sl_entries_account(r, entry), level, event, entry, text);
+}
+
+struct sl_account *sl_entries_account(const struct sl_registry *r, const struct sl_served *entry)
+{
+        return entry->asked ? sl_account_find(r->options.accounts, entry->uid) : NULL;
 }
 
 void sl_entries_answer(struct sl_registry *r, struct sl_served *entry, int status, const char *text)

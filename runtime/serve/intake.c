@@ -211,7 +211,7 @@ static int route(struct sl_dispatcher *d, const struct sl_channel *channel, cons
         int r = sl_admit_open(entry, descriptors, channel->regions,
                 atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns);
 
-        return r < 0 ? r : sl_route(d, entry, descriptors, ensemble, ret_slot);
+        return r < 0 ? r : sl_route(d, channel->account, entry, descriptors, ensemble, ret_slot);
 }
 
 /* What a refusal says beside its status. */

@@ -79,6 +79,7 @@ struct sl_event {
         uint32_t kind;
         int32_t status;
         void *pointer;
+        uint32_t uid; /* of SHAPE_WANTED: whose request it was */
         char text[112];
         int64_t sizes[SL_SYMBOLS_MAX];
 };

@@ -1,5 +1,6 @@
 #include "registry_state.h"
 
+#include "account.h"
 #include "base/error.h"
 #include "base/quote.h"
 #include "ensemble.h"
@@ -58,14 +59,49 @@ static bool needs_build(const struct sl_served *entry)
         return !entry->own.spec.path && (entry->state == SL_SERVED_WAITING || (entry->state == SL_SERVED_READY && entry->replace));
 }
 
+/* What no user has asked for goes first, then users take turns. */
+static uint64_t load_turn(const struct sl_registry *r, const struct sl_served *entry)
+{
+        const struct sl_account *account = sl_entries_account(r, entry);
+
+        return account ? account->load_turn : 0;
+}
+
+static struct sl_served *next_to_load(struct sl_registry *r)
+{
+        struct sl_served *next = NULL;
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if (needs_load(entry) && !sl_sizes_base_comes(r, entry) && !sl_loads_follow(r, entry) &&
+                        (!next || load_turn(r, entry) < load_turn(r, next)))
+                        next = entry;
+        }
+        return next;
+}
+
+static void start_loads(struct sl_registry *r)
+{
+        while (r->loads < r->options.runtime->compile_jobs) {
+                struct sl_served *entry = next_to_load(r);
+                struct sl_account *account;
+
+                if (!entry)
+                        return;
+                account = sl_entries_account(r, entry);
+                if (account)
+                        account->load_turn = ++r->load_turn;
+                sl_loads_start(r, entry);
+        }
+}
+
 void sl_registry_advance(struct sl_registry *r)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (r->entries[i].load && r->entries[i].compiled)
                         sl_loads_advance(r, &r->entries[i]);
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS && r->loads < r->options.runtime->compile_jobs; i++)
-                if (needs_load(&r->entries[i]) && !sl_sizes_base_comes(r, &r->entries[i]) && !sl_loads_follow(r, &r->entries[i]))
-                        sl_loads_start(r, &r->entries[i]);
+        start_loads(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->entries[i]))
                         sl_serving_build(r, &r->entries[i]);
@@ -106,7 +142,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 sl_serving_unload(r, event->pointer);
                 break;
         case SL_EVENT_SHAPE_WANTED:
-                sl_sizes_wanted(r, event->pointer, event->sizes);
+                sl_sizes_wanted(r, event->pointer, event->sizes, event->uid);
                 sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_UNWANTED:

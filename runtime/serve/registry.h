@@ -18,6 +18,7 @@
 #include "layout.h"
 #include "runtime.h"
 
+struct sl_accounts;
 struct sl_accumulator;
 struct sl_memory;
 struct sl_registry;
@@ -25,6 +26,7 @@ struct sl_stats;
 
 struct sl_registry_options {
         const struct sl_runtime_options *runtime;
+        struct sl_accounts *accounts;
         struct sl_catalogue *catalogue;
         struct sl_accumulator *accumulator;
         uint32_t segments;

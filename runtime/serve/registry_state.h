@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "account.h"
 #include "registry.h"
 #include "served.h"
 
@@ -19,14 +20,22 @@ struct sl_registry {
         struct sl_served entries[SL_CATALOGUE_MODELS];
         uint32_t loads;          /* under way */
         uint32_t load_numbers;   /* given so far */
+        uint64_t load_turn;      /* of the last load of sizes that a user asked for */
         cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
         struct sl_model *loaded; /* all models that have workers */
 };
 
 /* ---- entries.c ---- */
 
-/* One line of the log about an entry; @text: its cause, or NULL. */
+/* One line of the log about an entry, on behalf of whoever asked for its sizes; @text: its cause, or NULL. */
 void sl_entries_report(struct sl_registry *registry, int level, const char *event, const struct sl_served *entry, const char *text);
+
+/* The same on behalf of a user, or of nobody (NULL). */
+void sl_entries_report_to(struct sl_registry *registry, struct sl_account *account, int level, const char *event,
+        const struct sl_served *entry, const char *text);
+
+/* The account of the user whose request asked for these sizes; NULL when no user did. */
+struct sl_account *sl_entries_account(const struct sl_registry *registry, const struct sl_served *entry);
 
 /* To whoever asked for the entry, if anybody has. */
 void sl_entries_answer(struct sl_registry *registry, struct sl_served *entry, int status, const char *text);
@@ -98,7 +107,7 @@ void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t 
 void sl_sizes_prepare(struct sl_registry *registry, struct sl_served *open);
 
 /* Events of the dispatcher. */
-void sl_sizes_wanted(struct sl_registry *registry, struct sl_ensemble *ensemble, const int64_t *sizes);
+void sl_sizes_wanted(struct sl_registry *registry, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid);
 void sl_sizes_unwanted(struct sl_registry *registry, const struct sl_ensemble *ensemble);
 
 /* The open model goes, or another takes its place: so do its sizes, what is still being loaded when it is there. */

@@ -1,5 +1,6 @@
 #include "route.h"
 
+#include "base/clock.h"
 #include "message.h"
 #include "request.h"
 #include "shapes.h"
@@ -7,29 +8,56 @@
 #include <errno.h>
 #include <string.h>
 
-/* What made room is unloaded; its slot is another's at once. */
-static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_shape_slot **ret_slot)
+static void end_loading(struct sl_dispatcher *d, struct sl_shape_slot *slot)
 {
-        struct sl_shape_slot *slot = sl_shapes_room(open->shapes);
+        if (slot->state != SL_SHAPE_LOADING)
+                return;
+        d->shapes_loading--;
+        if (slot->asker)
+                slot->asker->shapes_loading--;
+        slot->asker = NULL;
+}
 
-        if (!slot)
-                return -EBUSY;
-        if (slot->state == SL_SHAPE_READY && sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes) < 0)
-                return -EBUSY;
+/* What one user asks for keeps neither the compiler nor the records of loads from others. */
+static int check_share(const struct sl_dispatcher *d, struct sl_account *account)
+{
+        if (!sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, account->shapes_loading))
+                return d->shapes_loading < SL_SHAPES_MAX ? -EDQUOT : -EBUSY;
+        return sl_share_rate(&account->shape_due_ns, d->options.uid_shapes, sl_clock_ns()) ? 0 : -EDQUOT;
+}
+
+/* What made room is unloaded; its slot is another's at once. */
+static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_account *account,
+        struct sl_shape_slot **ret_slot)
+{
+        uint64_t due_ns = account->shape_due_ns;
+        struct sl_shape_slot *slot;
+        int r = check_share(d, account);
+
+        if (r == 0)
+                r = sl_shapes_room(open->shapes, account, &slot);
+        if (r == 0 && slot->state == SL_SHAPE_READY)
+                r = sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes, account->uid);
+        if (r < 0) {
+                account->shape_due_ns = due_ns;
+                return r;
+        }
         if (slot->state == SL_SHAPE_READY)
                 slot->ensemble->attached = false;
-        *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
-        if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes) < 0)
+        sl_shapes_clear(open->shapes, slot);
+        if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes, account->uid) < 0)
                 return -EBUSY;
         slot->state = SL_SHAPE_LOADING;
+        slot->asker = account;
+        account->shapes_loading++;
         d->shapes_loading++;
         memcpy(slot->sizes, sizes, sizeof(slot->sizes));
         *ret_slot = slot;
         return 0;
 }
 
-int sl_route(struct sl_dispatcher *d, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
+int sl_route(struct sl_dispatcher *d, struct sl_account *account, const struct sl_entry *entry,
+        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
 {
         struct sl_ensemble *open = *ensemble;
         struct sl_shape_slot *slot;
@@ -40,12 +68,12 @@ int sl_route(struct sl_dispatcher *d, const struct sl_entry *entry, const struct
                 return r;
         slot = sl_shapes_find(open->shapes, sizes);
         if (!slot)
-                r = ask(d, open, sizes, &slot);
+                r = ask(d, open, sizes, account, &slot);
         else if (slot->state == SL_SHAPE_FAILED)
                 r = slot->status;
         if (r < 0)
                 return r;
-        sl_shapes_touch(open->shapes, slot);
+        sl_shapes_touch(open->shapes, slot, account);
         *ensemble = slot->state == SL_SHAPE_READY ? slot->ensemble : open;
         *ret_slot = slot->state == SL_SHAPE_READY ? NULL : slot;
         return 0;
@@ -74,15 +102,17 @@ struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *d, struct sl_ensembl
         struct sl_ensemble *open = ensemble->is_shape ? open_at(d, ensemble->open_index) : NULL;
         struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, ensemble->sizes) : NULL;
 
-        if (!open || (!slot && !(slot = sl_shapes_room(open->shapes))))
+        if (!open || (!slot && sl_shapes_room(open->shapes, NULL, &slot) < 0))
                 return NULL;
         if (slot->state == SL_SHAPE_READY && slot->ensemble != ensemble)
                 return NULL; /* it can be asked for by its own name */
-        d->shapes_loading -= slot->state == SL_SHAPE_LOADING;
+        end_loading(d, slot);
+        if (slot->state == SL_SHAPE_FAILED)
+                sl_shapes_clear(open->shapes, slot);
         slot->state = SL_SHAPE_READY;
         slot->ensemble = ensemble;
         memcpy(slot->sizes, ensemble->sizes, sizeof(slot->sizes));
-        sl_shapes_touch(open->shapes, slot);
+        sl_shapes_touch(open->shapes, slot, NULL);
         ensemble->attached = true;
         return slot;
 }
@@ -93,10 +123,10 @@ void sl_route_detach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, ensemble->sizes) : NULL;
 
         if (slot && slot->ensemble == ensemble)
-                *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+                sl_shapes_clear(open->shapes, slot);
         ensemble->attached = false;
         for (uint32_t i = 0; ensemble->shapes && i < ensemble->shapes->n_slots; i++) {
-                d->shapes_loading -= ensemble->shapes->slots[i].state == SL_SHAPE_LOADING;
+                end_loading(d, &ensemble->shapes->slots[i]);
                 end_parked(d, &ensemble->shapes->slots[i], -ECANCELED);
         }
 }
@@ -108,10 +138,18 @@ void sl_route_fail(struct sl_dispatcher *d, uint32_t index, const int64_t sizes[
 
         if (!slot || slot->state != SL_SHAPE_LOADING)
                 return;
-        d->shapes_loading--;
+        end_loading(d, slot);
         slot->state = SL_SHAPE_FAILED;
         slot->status = status;
         end_parked(d, slot, status);
         if (!keep)
-                *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+                sl_shapes_clear(open->shapes, slot);
+}
+
+void sl_route_forget(struct sl_dispatcher *d, struct sl_account *account)
+{
+        for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
+                if (ensemble->shapes)
+                        sl_shapes_forget(ensemble->shapes, account);
+        account->shapes_loading = 0;
 }

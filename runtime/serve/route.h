@@ -10,10 +10,11 @@ struct sl_shape_slot;
 
 /*
  * *@ensemble, which is open, becomes what serves these sizes and *@ret_slot NULL; or it stays, and the request has to be parked in
- * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; what the sizes failed with.
+ * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; -EDQUOT the user has its
+ * share of them, or has had as many sizes loaded lately as it may; what the sizes failed with.
  */
-int sl_route(struct sl_dispatcher *dispatcher, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);
+int sl_route(struct sl_dispatcher *dispatcher, struct sl_account *account, const struct sl_entry *entry,
+        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);
 
 /*
  * @ensemble serves from now on: if it is for sizes of an open one, that one's requests go there. Return: its slot, in which
@@ -23,6 +24,9 @@ struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *dispatcher, struct s
 
 /* @ensemble takes no new requests: it leaves its slot; if it is open, what waits in its slots ends. */
 void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
+
+/* The user has no clients any more. */
+void sl_route_forget(struct sl_dispatcher *dispatcher, struct sl_account *account);
 
 /* There will be no ensemble for sizes of the open one at @index: its requests end with @status. */
 void sl_route_fail(

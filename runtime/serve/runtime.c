@@ -70,6 +70,7 @@ void sl_runtime_options_init(struct sl_runtime_options *options)
                 .name = SL_SOCKET_NAME,
                 .client_quota = {.arena_bytes = 1ull << 30, .in_flight = 4096},
                 .uid_quota = {.arena_bytes = 4ull << 30, .in_flight = 16384},
+                .uid_shapes = 60,
                 .uid_log_lines = 120,
                 .clients_max = 64,
                 .stats_bytes = SL_STATS_BYTES_DEFAULT,
@@ -145,6 +146,7 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .clients_max = rt->options.clients_max,
                         .client_quota = rt->options.client_quota,
                         .uid_quota = rt->options.uid_quota,
+                        .uid_shapes = rt->options.uid_shapes,
                         .accumulator = rt->accumulator,
                         .line = &catalogue->dispatchers[0],
                         .stats = rt->stats,
@@ -161,6 +163,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                 r = sl_registry_new(
                         &(struct sl_registry_options){
                                 .runtime = &rt->options,
+                                .accounts = rt->accounts,
                                 .catalogue = rt->catalogue_map.base,
                                 .accumulator = rt->accumulator,
                                 .segments = SEGMENTS,

@@ -52,6 +52,8 @@ struct sl_served {
 
         bool is_shape; /* it serves the open entry at `open`, at these sizes; nobody's repository knows it */
         bool orphan;   /* and that one is gone: it is not served any more once it is loaded */
+        bool asked;    /* a request has asked for them, of this user: */
+        uint32_t uid;
         uint32_t open;
         int64_t sizes[SL_SYMBOLS_MAX];
 };

@@ -1,5 +1,6 @@
 #include "dispatcher_state.h"
 
+#include "route.h"
 #include "shapes.h"
 
 #include <errno.h>
@@ -16,10 +17,10 @@ void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *point
         sl_bell_ring(d->options.control, d->wait);
 }
 
-int sl_event_shape(
-        struct sl_dispatcher *d, enum sl_event_kind kind, struct sl_ensemble *ensemble, const int64_t sizes[SL_SYMBOLS_MAX])
+int sl_event_shape(struct sl_dispatcher *d, enum sl_event_kind kind, struct sl_ensemble *ensemble,
+        const int64_t sizes[SL_SYMBOLS_MAX], uint32_t uid)
 {
-        struct sl_event event = {.kind = kind, .pointer = ensemble};
+        struct sl_event event = {.kind = kind, .pointer = ensemble, .uid = uid};
 
         /* Beside those that are loading there can be no other events of this kind: that is what the mailbox has room for. */
         if (d->shapes_loading >= SL_SHAPES_MAX)
@@ -66,6 +67,8 @@ static void forget_channel(struct sl_dispatcher *d, struct sl_channel *channel)
                 remove_queue(d->cold, &d->n_cold, &channel->queues[i]);
         }
         sl_wait_unwatch(d->wait, (uint64_t)(uintptr_t)channel);
+        if (--channel->account->channels == 0)
+                sl_route_forget(d, channel->account);
         sl_event_send(d, SL_EVENT_CHANNEL_GONE, channel, 0, NULL);
 }
 

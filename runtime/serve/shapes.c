@@ -1,5 +1,6 @@
 #include "shapes.h"
 
+#include "account.h"
 #include "ensemble.h"
 #include "layout.h"
 #include "request.h"
@@ -8,20 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, struct sl_shapes **ret_shapes)
+int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct sl_shapes **ret_shapes)
 {
         struct sl_shapes *shapes = calloc(1, sizeof(*shapes) + n_slots * sizeof(shapes->slots[0]));
 
         if (!shapes)
                 return -ENOMEM;
+        shapes->uses = calloc((size_t)n_users * n_slots, sizeof(*shapes->uses));
+        if (!shapes->uses) {
+                sl_shapes_free(shapes);
+                return -ENOMEM;
+        }
         shapes->n_symbols = n_symbols;
         shapes->n_slots = n_slots;
+        shapes->n_users = n_users;
         *ret_shapes = shapes;
         return 0;
 }
 
 struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes)
 {
+        if (shapes)
+                free(shapes->uses);
         free(shapes);
         return NULL;
 }
@@ -77,7 +86,53 @@ static bool is_idle(const struct sl_shape_slot *slot)
         return slot->state == SL_SHAPE_FAILED || (slot->state == SL_SHAPE_READY && slot->ensemble->in_flight == 0);
 }
 
-struct sl_shape_slot *sl_shapes_room(struct sl_shapes *shapes)
+static uint64_t *uses_of(const struct sl_shapes *shapes, uint32_t user)
+{
+        return shapes->uses + (size_t)user * shapes->n_slots;
+}
+
+static uint32_t count_uses(const struct sl_shapes *shapes, uint32_t user)
+{
+        const uint64_t *uses = uses_of(shapes, user);
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < shapes->n_slots; i++)
+                n += uses[i] != 0;
+        return n;
+}
+
+/* The share of each that uses some, @user included. */
+static uint64_t share(const struct sl_shapes *shapes, uint32_t user)
+{
+        uint32_t users = 0;
+
+        for (uint32_t i = 0; i < shapes->n_users; i++)
+                users += i == user || count_uses(shapes, i);
+        return sl_share_each(shapes->n_slots, users);
+}
+
+/* It is one of the @each slots that the user has used last. */
+static bool keeps(const struct sl_shapes *shapes, uint32_t user, uint32_t slot, uint64_t each)
+{
+        const uint64_t *uses = uses_of(shapes, user);
+        uint32_t later = 0;
+
+        for (uint32_t i = 0; i < shapes->n_slots && uses[slot]; i++)
+                later += uses[i] > uses[slot];
+        return uses[slot] && later < each;
+}
+
+/* Sizes that the model cannot have are nobody's to keep. */
+static bool is_kept(const struct sl_shapes *shapes, uint32_t slot, uint32_t user, uint64_t each)
+{
+        for (uint32_t i = 0; i < shapes->n_users && shapes->slots[slot].state == SL_SHAPE_READY; i++)
+                if (i != user && keeps(shapes, i, slot, each))
+                        return true;
+        return false;
+}
+
+/* FREE, or used longest ago and nobody else's to keep; NULL. */
+static struct sl_shape_slot *find_room(struct sl_shapes *shapes, uint32_t user, uint64_t each)
 {
         struct sl_shape_slot *oldest = NULL;
 
@@ -86,15 +141,53 @@ struct sl_shape_slot *sl_shapes_room(struct sl_shapes *shapes)
 
                 if (slot->state == SL_SHAPE_FREE)
                         return slot;
-                if (is_idle(slot) && (!oldest || slot->used < oldest->used))
+                if (is_idle(slot) && (!oldest || slot->used < oldest->used) && !is_kept(shapes, i, user, each))
                         oldest = slot;
         }
         return oldest;
 }
 
-void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot)
+int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, struct sl_shape_slot **ret_slot)
+{
+        uint32_t user = account ? account->number : SL_ACCOUNT_NONE, busy = 0, loading = 0;
+        uint64_t each = share(shapes, user);
+
+        for (uint32_t i = 0; i < shapes->n_slots; i++) {
+                const struct sl_shape_slot *slot = &shapes->slots[i];
+
+                busy += slot->state != SL_SHAPE_FREE && !is_idle(slot);
+                loading += slot->state == SL_SHAPE_LOADING && slot->asker == account;
+        }
+        if (busy == shapes->n_slots)
+                return -EBUSY;
+        if (account && (loading >= each || !sl_share_grants(shapes->n_slots, busy, loading)))
+                return -EDQUOT;
+        *ret_slot = find_room(shapes, user, each);
+        if (*ret_slot)
+                return 0;
+        return account && count_uses(shapes, user) >= each ? -EDQUOT : -EBUSY;
+}
+
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_account *account)
 {
         slot->used = ++shapes->turn;
+        if (account)
+                uses_of(shapes, account->number)[slot - shapes->slots] = shapes->turn;
+}
+
+void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot)
+{
+        for (uint32_t i = 0; i < shapes->n_users; i++)
+                uses_of(shapes, i)[slot - shapes->slots] = 0;
+        *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
+}
+
+void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_account *account)
+{
+        memset(uses_of(shapes, account->number), 0, shapes->n_slots * sizeof(*shapes->uses));
+        for (uint32_t i = 0; i < shapes->n_slots; i++)
+                if (shapes->slots[i].asker == account)
+                        shapes->slots[i].asker = NULL;
 }
 
 void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request)

@@ -1,8 +1,12 @@
 /*
  * The sizes for which an open ensemble has been asked: one whose model has open dimensions beside the batch ("sequence"). It
  * computes nothing itself. Each combination of sizes is a model of its own ("bert[128]"), compiled when it is asked for the first
- * time; requests for it wait in its slot meanwhile, and all others go on. Slots are bounded: the one that was used longest ago
- * makes room. Dispatcher only, but for sl_shapes_new() and sl_shapes_free().
+ * time; requests for it wait in its slot meanwhile, and all others go on. Dispatcher only, but for sl_shapes_new() and
+ * sl_shapes_free().
+ *
+ * Slots are bounded: of those in which nothing is in flight the one that was used longest ago makes room. Each user keeps as many
+ * of those that it used last as its share is (sl_share_each()); others' sizes do not take their place. What is being loaded cannot
+ * be taken back: a user has no more of that at a time than its share, and than sl_share_grants() says.
  *
  *     FREE --asked for--> LOADING --served--> READY --made room, unloaded--> FREE
  *                            |
@@ -15,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_account;
 struct sl_descriptor;
 struct sl_ensemble;
 struct sl_entry;
@@ -28,17 +33,19 @@ struct sl_shape_slot {
         int64_t sizes[SL_SYMBOLS_MAX]; /* 0 behind the symbols that there are */
         struct sl_ensemble *ensemble;  /* of READY */
         struct sl_request *first, *last;
-        uint64_t used; /* turn of the last request */
+        uint64_t used;            /* turn of the last request */
+        struct sl_account *asker; /* of LOADING; NULL: it is no user's request, or the user has gone */
 };
 
 struct sl_shapes {
-        uint32_t n_symbols, n_slots;
+        uint32_t n_symbols, n_slots, n_users;
         uint64_t turn;
+        uint64_t *uses; /* [n_users][n_slots]: turn of the last request of a user, by the number of its account; 0: none */
         struct sl_shape_slot slots[];
 };
 
-/* Return: 0, -ENOMEM. */
-int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, struct sl_shapes **ret_shapes);
+/* @n_users: more than the number of any account. Return: 0, -ENOMEM. */
+int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct sl_shapes **ret_shapes);
 struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes);
 
 /*
@@ -51,11 +58,20 @@ int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry
 /* The slot of these sizes; NULL. */
 struct sl_shape_slot *sl_shapes_find(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX]);
 
-/* A FREE slot, or the one used longest ago in which nothing is in flight; NULL when there is neither. */
-struct sl_shape_slot *sl_shapes_room(struct sl_shapes *shapes);
+/*
+ * A FREE slot, or one that makes room for another size of @account (NULL: of nobody's request). Return: 0; -EBUSY something is in
+ * flight, or loading, in all of them; -EDQUOT the user has its share.
+ */
+int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, struct sl_shape_slot **ret_slot);
 
-/* This slot was asked for just now. */
-void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot);
+/* This slot was asked for just now, by this user (NULL: nobody's request). */
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_account *account);
+
+/* -> FREE. Nothing is parked in it. */
+void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot);
+
+/* The user has no clients any more, and its number will be another's. */
+void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_account *account);
 
 /* FREE -> PARKED, behind those that wait already; and out of the slot again, in any order (the state stays). */
 void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request);

@@ -4,6 +4,7 @@
  */
 #include "registry_state.h"
 
+#include "account.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -42,7 +43,8 @@ static int check_memory(const struct sl_registry *r, const struct sl_served *ope
                        : 0;
 }
 
-static int want_shape(struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_error *error)
+static int want_shape(
+        struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_served **ret_entry, struct sl_error *error)
 {
         struct sl_model_spec spec;
         struct sl_served *entry;
@@ -61,6 +63,7 @@ static int want_shape(struct sl_registry *r, struct sl_served *open, const int64
         entry->is_shape = true;
         entry->open = open->index;
         memcpy(entry->sizes, sizes, sizeof(entry->sizes));
+        *ret_entry = entry;
         return 0;
 }
 
@@ -68,11 +71,12 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
 {
         for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
                 int64_t sizes[SL_SYMBOLS_MAX];
+                struct sl_served *entry;
                 struct sl_error error;
                 int result = sl_shape_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
 
                 if (result == 0)
-                        result = want_shape(r, open, sizes, &error);
+                        result = want_shape(r, open, sizes, &entry, &error);
                 if (result < 0)
                         sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
         }
@@ -86,19 +90,41 @@ static struct sl_served *open_entry(struct sl_registry *r, const struct sl_ensem
         return NULL;
 }
 
-void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes)
+/* Names in the catalogue are finite, too. */
+static int check_share(const struct sl_registry *r, uint32_t uid, struct sl_error *error)
 {
-        struct sl_served *open = open_entry(r, ensemble);
+        uint32_t taken = 0, held = 0;
+
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                const struct sl_served *entry = &r->entries[i];
+
+                taken += entry->state != SL_SERVED_NONE;
+                held += entry->state != SL_SERVED_NONE && entry->asked && entry->uid == uid;
+        }
+        return sl_share_grants(SL_CATALOGUE_MODELS, taken, held)
+                       ? 0
+                       : sl_error_set(error, EDQUOT, "user %u has %u sizes of %u models, which is its share while %u are free", uid,
+                                 held, SL_CATALOGUE_MODELS, SL_CATALOGUE_MODELS - taken);
+}
+
+void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid)
+{
+        struct sl_served *open = open_entry(r, ensemble), *entry;
         struct sl_error error;
         int result;
 
         if (!open) /* it has retired, and nobody waits in it */
                 return;
-        result = want_shape(r, open, sizes, &error);
+        result = check_share(r, uid, &error);
+        if (result == 0)
+                result = want_shape(r, open, sizes, &entry, &error);
         if (result < 0) {
-                sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
+                sl_entries_report_to(r, sl_account_find(r->options.accounts, uid), 1, "shape-not-loaded", open, error.text);
                 sl_sizes_failed(r, open->index, sizes, result, false);
+                return;
         }
+        entry->asked = true;
+        entry->uid = uid;
 }
 
 /* It may have been unloaded, or replaced, by others meanwhile. */

@@ -40,6 +40,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->clients_max, 64);
         cr_assert_eq(config->client_arena_bytes, 1ull << 30);
         cr_assert_eq(config->client_in_flight, 4096);
+        cr_assert_eq(config->uid_shapes, 60);
         cr_assert_eq(config->uid_log_lines, 120);
         cr_assert_eq(config->memory_max, 0);
         cr_assert_eq(config->staging_bytes, 0);
@@ -98,7 +99,7 @@ Test(config, every_option_is_read)
                                                "limits:\n"
                                                "  clients: 3\n"
                                                "  client: {arena_bytes: 2 MiB, in_flight: 5}\n"
-                                               "  uid: {arena_bytes: 4M, in_flight: 10, log_lines: 9}\n"
+                                               "  uid: {arena_bytes: 4M, in_flight: 10, shapes: 8, log_lines: 9}\n"
                                                "  memory_max: 3 GiB\n"
                                                "  staging_bytes: 1MiB\n"
                                                "  stats_bytes: 1048576\n"
@@ -133,6 +134,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->client_arena_bytes, 2u << 20);
         cr_assert_eq(config->uid_arena_bytes, 4u << 20);
         cr_assert_eq(config->uid_in_flight, 10);
+        cr_assert_eq(config->uid_shapes, 8);
         cr_assert_eq(config->uid_log_lines, 9);
         cr_assert_eq(config->memory_max, 3ull << 30);
         cr_assert_eq(config->staging_bytes, 1u << 20);

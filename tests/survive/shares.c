@@ -2,7 +2,9 @@
  * One user takes all it can get of what is finite; another one, who is honest, must not notice. The runtime and the greedy are
  * users that are nobody's, the honest one is root.
  */
+#include "base/clock.h"
 #include "base/error.h"
+#include "builder.h"
 #include "digits.h"
 #include "honest.h"
 #include "raw.h"
@@ -10,9 +12,11 @@
 #include "users.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ATTEMPTS 200
@@ -203,6 +207,149 @@ Test(shares, who_fills_the_queue_of_a_model_is_refused_before_anybody_else, .tim
         honest_expect_progress(honest, 50);
         honest_stop(honest);
         cr_expect_gt(refusals(&world, SL_REFUSAL_SHARE), 0, "it has given up places");
+        users_end(greedy);
+        finish(&world);
+}
+
+/* ---- sizes of an open model ---- */
+
+#define OWN_SIZES 4u
+
+struct sizes {
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct starling_tensor in, out;
+};
+
+static bool open_sizes(const struct world *world, uint32_t most, struct sizes *sizes)
+{
+        struct starling_options options = {.runtime = world->socket_path, .timeout_ns = 20000000000ull};
+        struct starling_client *client;
+
+        return starling_connect(&options, &client, NULL) == 0 && starling_queue_open(client, &sizes->queue, NULL) == 0 &&
+               starling_model_open(client, "open", &sizes->model, NULL) == 0 &&
+               starling_tensor_alloc(client, STARLING_F32, 3, (uint32_t[]){1, most, 3}, &sizes->in) == 0 &&
+               starling_tensor_alloc(client, STARLING_F32, 3, (uint32_t[]){1, most, 3}, &sizes->out) == 0;
+}
+
+static struct starling_request request_of(struct sizes *sizes, uint32_t size)
+{
+        sizes->in.dims[1] = sizes->out.dims[1] = size;
+        return (struct starling_request){
+                .model = sizes->model, .inputs = &sizes->in, .n_inputs = 1, .outputs = &sizes->out, .n_outputs = 1};
+}
+
+/* As many of other sizes as there is room for in its queue pair, all the time. */
+static int ask_for_sizes_without_end(const struct world *world)
+{
+        struct sizes sizes;
+        uint32_t seed = 1;
+
+        if (!open_sizes(world, 1100, &sizes))
+                return BROKEN;
+        users_ready();
+        for (;;) {
+                struct starling_completion completions[64];
+                struct starling_request request = request_of(&sizes, 100 + digits_random(&seed, 1000));
+
+                if (starling_submit(sizes.queue, &request, NULL) == -EAGAIN)
+                        starling_wait(sizes.queue, completions, 64, 1000000000);
+        }
+}
+
+static int infer_own_sizes(const struct world *world, uint32_t first, uint64_t ms)
+{
+        struct sizes sizes;
+        uint32_t n = 0;
+
+        if (!open_sizes(world, first + OWN_SIZES, &sizes))
+                return BROKEN;
+        for (uint64_t end = sl_clock_ns() + ms * SL_NS_PER_MS; n < 2 * OWN_SIZES || sl_clock_ns() < end; n++) {
+                struct starling_request request = request_of(&sizes, first + n % OWN_SIZES);
+                int status = starling_infer(sizes.queue, &request, NULL);
+
+                if (status < 0)
+                        return crossed("request %u, of size %u: %s", n, first + n % OWN_SIZES, starling_strerror(status));
+                if (n == 2 * OWN_SIZES)
+                        users_ready();
+                if (n > 2 * OWN_SIZES)
+                        world_pause_us(1000);
+        }
+        return HELD;
+}
+
+/* The one who was there first goes on with its sizes until it is told to end. */
+static int go_on_with_own_sizes(const struct world *world)
+{
+        return infer_own_sizes(world, 1, 3600000);
+}
+
+static int come_with_new_sizes(const struct world *world)
+{
+        return infer_own_sizes(world, 21, world_rounds("STARLING_ATTACK_MS", 3000));
+}
+
+static void add_open_model(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        const uint8_t *bytes;
+        size_t n;
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_node(b, "Neg", "x", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        bytes = builder_pack(b, &n);
+        world_add_model(world, "open", bytes, n);
+        builder_free(b);
+}
+
+static uint32_t count_files(const char *path)
+{
+        DIR *folder = opendir(path);
+        uint32_t n = 0;
+
+        cr_assert_not_null(folder, "%s: %s", path, strerror(errno));
+        for (const struct dirent *entry; (entry = readdir(folder));)
+                n += entry->d_name[0] != '.';
+        closedir(folder);
+        return n;
+}
+
+static bool runs(pid_t pid)
+{
+        return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+Test(shares, sizes_without_end_of_one_user_neither_evict_those_of_another_nor_fill_log_and_cache, .timeout = 60)
+{
+        char config[256], cache[80];
+        struct world world;
+
+        users_need_root();
+        world_init(&world);
+        add_open_model(&world);
+        snprintf(cache, sizeof(cache), "%s/cache", world.folder);
+        snprintf(config, sizeof(config),
+                "models: [open]\naccess: {allow: ['*']}\ncache: {directory: %s}\nlimits: {uid: {shapes: 20, log_lines: 30}}\n",
+                cache);
+        world_configure(&world, config);
+        world_start(&world);
+        pid_t first = users_start(OTHER_UID, go_on_with_own_sizes, &world);
+        pid_t greedy = users_start(CLIENT_UID, ask_for_sizes_without_end, &world);
+        cr_expect_eq(users_try(STRANGER_UID, come_with_new_sizes, &world), HELD);
+        cr_expect(runs(first) && runs(greedy));
+        for (uint32_t size = 1; size <= OWN_SIZES; size++) {
+                char text[64];
+
+                snprintf(text, sizeof(text), "event=model-unloaded model=\"open[%u]\"", size);
+                cr_expect_eq(world_count_log(&world, text), 0, "%s", text);
+        }
+        cr_expect_leq(world_count_log(&world, "model=\"open["), 120);
+        cr_expect_leq(count_files(cache), 80);
+        cr_expect_gt(refusals(&world, SL_REFUSAL_SHARE), 0);
+        fprintf(stderr, "%u lines about sizes, %u files in the cache\n", world_count_log(&world, "model=\"open["),
+                count_files(cache));
+        users_end(first);
         users_end(greedy);
         finish(&world);
 }

@@ -20,9 +20,9 @@ void users_need_root(void)
 
 int users_become(uid_t uid)
 {
-        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
                 return -errno;
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* after the change of user, which clears it */
         return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* as after the exec of an ordinary program */
 }
 
