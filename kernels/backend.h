@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 struct sl_error;
+struct sl_pace;
 struct sl_kernel; /* opaque; each backend has its own */
 
 /*
@@ -35,10 +36,19 @@ struct sl_binding {
 
         /* Where a kernel that fills fewer rows of output 0 than it has says how many; the others are 0. NULL: nobody asks. */
         int64_t *made;
+
+        /* Ends the launch before it is done, where the kernel looks at it (those of ref do). NULL: nobody ends it. */
+        struct sl_pace *pace;
 };
 
 struct sl_backend {
         const char *name; /* "ref", "cpu": as in the config */
+
+        /*
+         * What one elementary step (op.h) counts here. The unit is a multiply-add among those that a core does at once: with two
+         * units of 16 lanes 32 of them take as long as one that is done alone, in double, as `ref` does them all.
+         */
+        uint32_t step_weight;
 
         /* Can this backend run the node as given (types, shapes, layouts, epilogue)? Pure; any thread. */
         bool (*supports)(const struct sl_node_desc *node);
@@ -75,7 +85,8 @@ struct sl_backend {
 
         /*
          * Request path: computes on the calling thread and returns; never allocates, never waits. One launch of a kernel at
-         * a time. Return: 0; -ERANGE when an index in the data lies outside its bounds (outputs undefined).
+         * a time. Return: 0; -ERANGE when an index in the data lies outside its bounds; what the binding's pace says (outputs are
+         * then undefined).
          */
         int (*launch)(struct sl_kernel *kernel, const struct sl_binding *binding);
 

@@ -1,9 +1,7 @@
 #include "op.h"
 
-#include "base/bytes.h"
-#include "shape/attention.h"
 #include "shape/rules.h"
-#include "shape/separable.h"
+#include "shape/work.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,10 +11,17 @@ static const struct op_row {
         const char *name;
         uint32_t least, most, outputs;
         int (*infer)(struct sl_node_desc *node, struct sl_error *error);
+        uint64_t (*work)(const struct sl_node_desc *node);
         uint32_t traits;
 } ops[SL_OP_COUNT] = {
-#define X(id, label, few, many, out, rule, bits)                                                                                   \
-        [SL_OP_##id] = {.name = label, .least = few, .most = many, .outputs = out, .infer = sl_shape_##rule, .traits = bits},
+#define X(id, label, few, many, out, rule, formula, bits)                                                                          \
+        [SL_OP_##id] = {.name = label,                                                                                             \
+                .least = few,                                                                                                      \
+                .most = many,                                                                                                      \
+                .outputs = out,                                                                                                    \
+                .infer = sl_shape_##rule,                                                                                          \
+                .work = sl_work_##formula,                                                                                         \
+                .traits = bits},
         SL_OPS(X)
 #undef X
 };
@@ -153,71 +158,19 @@ int sl_op_infer(struct sl_node_desc *node, struct sl_error *error)
         return r ? sl_error_prefix(error, r, "%s", sl_op_name(node->op)) : 0;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
+static bool has_static_shapes(const struct sl_tensor *tensors, uint32_t n)
 {
-        uint64_t product;
-
-        return sl_mul_overflows(a, b, &product) ? UINT64_MAX : product;
+        for (uint32_t i = 0; i < n; i++)
+                if (tensors[i].dtype != SL_DTYPE_NONE && !sl_shape_is_static(&tensors[i].shape))
+                        return false;
+        return true;
 }
 
-static bool multiplies(uint32_t op)
+uint64_t sl_op_work(const struct sl_node_desc *node)
 {
-        return op == SL_OP_CONV || op == SL_OP_GEMM || op == SL_OP_MATMUL || op == SL_OP_QUANTIZED_CONV ||
-               op == SL_OP_QUANTIZED_MATMUL || op == SL_OP_CONV_TRANSPOSE;
-}
-
-/* Each query with each key, each weight with each value. */
-static uint64_t attention_multiply_adds(const struct sl_node_desc *node)
-{
-        struct sl_attention a;
-
-        if (sl_attention_read(node, &a, NULL) || a.batch < 0 || a.rows < 0 || a.keys < 0)
-                return 0;
-        return times(times(times((uint64_t)a.batch, (uint64_t)a.rows), times((uint64_t)a.keys, (uint64_t)a.heads)),
-                (uint64_t)(a.depth + a.width));
-}
-
-static uint64_t separable_multiply_adds(const struct sl_node_desc *node)
-{
-        uint64_t sum = 0, each;
-        struct sl_node_desc conv;
-
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
-                if (!sl_separable_has(node, part))
-                        continue;
-                if (sl_separable_conv(node, part, &conv, NULL))
-                        return 0;
-                each = sl_op_multiply_adds(&conv);
-                sum = sum > UINT64_MAX - each ? UINT64_MAX : sum + each;
-        }
-        return sum;
-}
-
-uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
-{
-        const struct sl_shape *a = &node->inputs[0].shape, *w = &node->inputs[1].shape;
-        uint64_t each, outputs = sl_shape_elements(&node->outputs[0].shape);
-
-        if (node->op == SL_OP_ROW_ATTENTION)
-                return attention_multiply_adds(node);
-        if (node->op == SL_OP_SEPARABLE_CONV)
-                return separable_multiply_adds(node);
-        if (!multiplies(node->op))
-                return 0;
-        if (outputs == UINT64_MAX || !sl_shape_is_static(a) || !sl_shape_is_static(w))
-                return 0;
-        if (node->op == SL_OP_CONV || node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_CONV_TRANSPOSE) {
-                /* Each pixel of a transposed one's input goes into as many of the output. */
-                outputs = node->op == SL_OP_CONV_TRANSPOSE ? sl_shape_elements(a) : outputs;
-                each = 1;
-                for (uint32_t i = 1; i < w->rank; i++)
-                        each = times(each, (uint64_t)w->dims[i]);
-        } else if (node->op == SL_OP_GEMM) {
-                each = (uint64_t)a->dims[sl_attrs_int(&node->attrs, SL_ATTR_TRANS_A, 0) ? 0 : 1];
-        } else {
-                each = (uint64_t)a->dims[a->rank - 1];
-        }
-        return times(outputs, each);
+        if (!has_static_shapes(node->inputs, node->n_inputs) || !has_static_shapes(node->outputs, node->n_outputs))
+                return UINT64_MAX;
+        return ops[node->op].work(node);
 }
 
 static int64_t range_of_floats(double start, double limit, double delta)

@@ -1,6 +1,7 @@
 /*
- * The operator table: one row per operator makes its enum, its names and its shape rule. Adding an operator is a row here,
- * a shape rule in shape/, a `ref` kernel in ref/ and, where it pays, a `cpu` kernel in cpu/.
+ * The operator table: one row per operator makes its enum, its names, its shape rule and the formula of its work. Adding an
+ * operator is a row here, a shape rule in shape/, a formula in shape/work.c, a `ref` kernel in ref/ and, where it pays, a `cpu`
+ * kernel in cpu/.
  *
  * Operators are in the canonical form that import produces, whatever opset the file had: the semantics are those of ai.onnx 17,
  * except that small integer parameters (axes, pads, starts, shape, ...) which later opsets take as inputs are attributes
@@ -77,186 +78,189 @@ enum {
         SL_OP_CONTROL = 1 << 11,    /* has bodies, graphs of its own: see control.h */
 };
 
-/* id, ONNX name, least and most inputs, outputs (at most), shape rule, traits */
+/* id, ONNX name, least and most inputs, outputs (at most), shape rule, formula of its work, traits */
 #define SL_OPS(X)                                                                                                                  \
-        X(CONV, "Conv", 2, 4, 1, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                                \
-        X(GEMM, "Gemm", 2, 4, 1, gemm, SL_OP_EPILOGUE)                                                                             \
-        X(MATMUL, "MatMul", 2, 4, 1, matmul, SL_OP_EPILOGUE)                                                                       \
-        X(MAX_POOL, "MaxPool", 1, 1, 2, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                          \
-        X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                  \
-        X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                           \
-        X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                   \
-        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, SL_OP_SPATIAL | SL_OP_INPLACE | SL_OP_EPILOGUE)                   \
-        X(LAYER_NORM, "LayerNormalization", 2, 3, 3, layer_norm, SL_OP_INPLACE)                                                    \
-        X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, SL_OP_SPATIAL)                                           \
-        X(LRN, "LRN", 1, 1, 1, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                                    \
-        X(SOFTMAX, "Softmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                                     \
-        X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, softmax, SL_OP_INPLACE)                                                              \
-        X(RELU, "Relu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(LEAKY_RELU, "LeakyRelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
-        X(PRELU, "PRelu", 2, 2, 1, prelu, SL_OP_INPLACE)                                                                           \
-        X(ELU, "Elu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(SIGMOID, "Sigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
-        X(HARD_SIGMOID, "HardSigmoid", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                           \
-        X(HARD_SWISH, "HardSwish", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                               \
-        X(TANH, "Tanh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(SOFTPLUS, "Softplus", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
-        X(GELU, "Gelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(ERF, "Erf", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(EXP, "Exp", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(LOG, "Log", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(SQRT, "Sqrt", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(RECIPROCAL, "Reciprocal", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                              \
-        X(NEG, "Neg", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(ABS, "Abs", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(FLOOR, "Floor", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
-        X(CEIL, "Ceil", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(ROUND, "Round", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
-        X(SIGN, "Sign", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(SIN, "Sin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(COS, "Cos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(NOT, "Not", 1, 1, 1, logic, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                           \
-        X(CLIP, "Clip", 1, 3, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(IDENTITY, "Identity", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE | SL_OP_VIEW)                                     \
-        X(CAST, "Cast", 1, 1, 1, cast, SL_OP_ELEMENTWISE)                                                                          \
-        X(ADD, "Add", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
-        X(SUB, "Sub", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
-        X(MUL, "Mul", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
-        X(DIV, "Div", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                       \
-        X(POW, "Pow", 2, 2, 1, pow, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                             \
-        X(MIN, "Min", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
-        X(MAX, "Max", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
-        X(SUM, "Sum", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                      \
-        X(MEAN, "Mean", 1, 64, 1, broadcast, SL_OP_ELEMENTWISE)                                                                    \
-        X(EQUAL, "Equal", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                     \
-        X(GREATER, "Greater", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                 \
-        X(GREATER_OR_EQUAL, "GreaterOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                 \
-        X(LESS, "Less", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                                       \
-        X(LESS_OR_EQUAL, "LessOrEqual", 2, 2, 1, compare, SL_OP_ELEMENTWISE)                                                       \
-        X(AND, "And", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                           \
-        X(OR, "Or", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                             \
-        X(WHERE, "Where", 3, 3, 1, where, SL_OP_ELEMENTWISE)                                                                       \
-        X(CONCAT, "Concat", 1, 64, 1, concat, SL_OP_SPATIAL)                                                                       \
-        X(SLICE, "Slice", 1, 5, 1, slice, SL_OP_SPATIAL)                                                                           \
-        X(SPLIT, "Split", 1, 2, 16, split, SL_OP_SPATIAL)                                                                          \
-        X(RESHAPE, "Reshape", 1, 2, 1, reshape, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
-        X(FLATTEN, "Flatten", 1, 1, 1, flatten, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
-        X(SQUEEZE, "Squeeze", 1, 2, 1, squeeze, SL_OP_VIEW | SL_OP_INPLACE)                                                        \
-        X(UNSQUEEZE, "Unsqueeze", 1, 2, 1, unsqueeze, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
-        X(TRANSPOSE, "Transpose", 1, 1, 1, transpose, 0)                                                                           \
-        X(PAD, "Pad", 1, 4, 1, pad, SL_OP_SPATIAL)                                                                                 \
-        X(REDUCE_MEAN, "ReduceMean", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                            \
-        X(REDUCE_SUM, "ReduceSum", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
-        X(REDUCE_MAX, "ReduceMax", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
-        X(REDUCE_MIN, "ReduceMin", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                              \
-        X(REDUCE_PROD, "ReduceProd", 1, 2, 1, reduce, 0)                                                                           \
-        X(REDUCE_L1, "ReduceL1", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                                \
-        X(REDUCE_L2, "ReduceL2", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                                \
-        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 2, 1, reduce, SL_OP_READS_LAST)                                                 \
-        X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 2, 1, reduce, 0)                                                               \
-        X(ARG_MAX, "ArgMax", 1, 1, 1, argreduce, 0)                                                                                \
-        X(ARG_MIN, "ArgMin", 1, 1, 1, argreduce, 0)                                                                                \
-        X(GATHER, "Gather", 2, 2, 1, gather, SL_OP_INDEXES)                                                                        \
-        X(EXPAND, "Expand", 1, 2, 1, expand, 0)                                                                                    \
-        X(TILE, "Tile", 1, 2, 1, tile, 0)                                                                                          \
-        X(SHAPE, "Shape", 1, 1, 1, shape_of, 0)                                                                                    \
-        X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, 0)                                                     \
-        X(RANGE, "Range", 3, 3, 1, range, SL_OP_COUNTS)                                                                            \
-        X(REORDER, "starling.Reorder", 1, 1, 1, reorder, 0)                                                                        \
-        X(LSTM, "LSTM", 3, 8, 3, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                            \
-        X(GRU, "GRU", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
-        X(RNN, "RNN", 3, 6, 2, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                              \
-        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, SL_OP_SPATIAL)                                                     \
-        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, SL_OP_SPATIAL)                                               \
-        X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", 1, 1, 3, dynamic_quantize, SL_OP_MIXES)                                \
-        X(QLINEAR_CONV, "QLinearConv", 8, 9, 1, qlinear_conv, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
-        X(QLINEAR_MATMUL, "QLinearMatMul", 8, 8, 1, qlinear_matmul, SL_OP_DEAR)                                                    \
-        X(MATMUL_INTEGER, "MatMulInteger", 2, 4, 1, matmul_integer, SL_OP_DEAR)                                                    \
-        X(CONV_INTEGER, "ConvInteger", 2, 4, 1, conv_integer, SL_OP_SPATIAL | SL_OP_DEAR)                                          \
-        X(CONV_TRANSPOSE, "ConvTranspose", 2, 3, 1, conv_transpose, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
-        X(DEFORM_CONV, "DeformConv", 3, 5, 1, deform_conv, SL_OP_LEADING | SL_OP_DEAR)                                             \
-        X(ACOS, "Acos", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(ACOSH, "Acosh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
-        X(ASIN, "Asin", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(ASINH, "Asinh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
-        X(ATAN, "Atan", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(ATANH, "Atanh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                        \
-        X(COSH, "Cosh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(SINH, "Sinh", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(TAN, "Tan", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                            \
-        X(SELU, "Selu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(CELU, "Celu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(MISH, "Mish", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(THRESHOLDED_RELU, "ThresholdedRelu", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                   \
-        X(SOFTSIGN, "Softsign", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
-        X(SHRINK, "Shrink", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
-        X(BITWISE_NOT, "BitwiseNot", 1, 1, 1, same, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
-        X(IS_NAN, "IsNaN", 1, 1, 1, predicate, SL_OP_ELEMENTWISE)                                                                  \
-        X(IS_INF, "IsInf", 1, 1, 1, predicate, SL_OP_ELEMENTWISE)                                                                  \
-        X(MOD, "Mod", 2, 2, 1, modulo, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                          \
-        X(BIT_SHIFT, "BitShift", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                            \
-        X(BITWISE_AND, "BitwiseAnd", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
-        X(BITWISE_OR, "BitwiseOr", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                          \
-        X(BITWISE_XOR, "BitwiseXor", 2, 2, 1, broadcast, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
-        X(XOR, "Xor", 2, 2, 1, logic, SL_OP_ELEMENTWISE)                                                                           \
-        X(REDUCE_LOG_SUM, "ReduceLogSum", 1, 2, 1, reduce, 0)                                                                      \
-        X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, 0)                                                           \
-        X(QUANTIZED_CONV, "starling.QuantizedConv", 3, 5, 1, quantized_conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)          \
-        X(QUANTIZED_MATMUL, "starling.QuantizedMatMul", 3, 5, 1, quantized_matmul, SL_OP_EPILOGUE | SL_OP_DEAR)                    \
-        X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)      \
-        X(RESIZE, "Resize", 1, 4, 1, resize, SL_OP_SPATIAL | SL_OP_DEAR)                                                           \
-        X(TOP_K, "TopK", 1, 2, 2, top_k, 0)                                                                                        \
-        X(NON_MAX_SUPPRESSION, "NonMaxSuppression", 2, 5, 1, non_max_suppression, SL_OP_MIXES | SL_OP_DEAR | SL_OP_COUNTS)         \
-        X(ROI_ALIGN, "RoiAlign", 3, 3, 1, roi_align, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                                     \
-        X(MAX_ROI_POOL, "MaxRoiPool", 2, 2, 1, max_roi_pool, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                             \
-        X(GATHER_ELEMENTS, "GatherElements", 2, 2, 1, gather_elements, SL_OP_INDEXES)                                              \
-        X(GATHER_ND, "GatherND", 2, 2, 1, gather_nd, SL_OP_INDEXES)                                                                \
-        X(SCATTER_ELEMENTS, "ScatterElements", 3, 3, 1, scatter_elements, SL_OP_INDEXES | SL_OP_INPLACE)                           \
-        X(SCATTER_ND, "ScatterND", 3, 3, 1, scatter_nd, SL_OP_INDEXES | SL_OP_INPLACE | SL_OP_MIXES)                               \
-        X(MAX_UNPOOL, "MaxUnpool", 2, 3, 1, max_unpool, SL_OP_INDEXES | SL_OP_MIXES)                                               \
-        X(LP_POOL, "LpPool", 1, 1, 1, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                            \
-        X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, SL_OP_SPATIAL)                                                     \
-        X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, SL_OP_LEADING)                                           \
-        X(NGRAM, "TfIdfVectorizer", 4, 5, 1, ngram, SL_OP_INDEXES | SL_OP_DEAR | SL_OP_LEADING)                                    \
-        X(DEPTH_TO_SPACE, "DepthToSpace", 1, 1, 1, blocks, SL_OP_SPATIAL)                                                          \
-        X(SPACE_TO_DEPTH, "SpaceToDepth", 1, 1, 1, blocks, SL_OP_SPATIAL)                                                          \
-        X(REVERSE_SEQUENCE, "ReverseSequence", 2, 2, 1, reverse_sequence, SL_OP_INDEXES)                                           \
-        X(TRILU, "Trilu", 1, 2, 1, trilu, SL_OP_INPLACE)                                                                           \
-        X(EYE_LIKE, "EyeLike", 1, 1, 1, eye_like, SL_OP_MIXES)                                                                     \
-        X(ONE_HOT, "OneHot", 2, 3, 1, one_hot, SL_OP_MIXES)                                                                        \
-        X(CUM_SUM, "CumSum", 1, 2, 1, along_axis, SL_OP_INPLACE)                                                                   \
-        X(HARDMAX, "Hardmax", 1, 1, 1, along_axis, 0)                                                                              \
-        X(LP_NORM, "LpNormalization", 1, 1, 1, lp_norm, 0)                                                                         \
-        X(MEAN_VARIANCE_NORM, "MeanVarianceNormalization", 1, 1, 1, mean_variance_norm, SL_OP_MIXES)                               \
-        X(RMS_NORM, "RMSNormalization", 2, 2, 1, rms_norm, 0)                                                                      \
-        X(GROUP_NORM, "GroupNormalization", 3, 3, 1, group_norm, SL_OP_LEADING)                                                    \
-        X(COL2IM, "Col2Im", 1, 3, 1, col2im, SL_OP_LEADING | SL_OP_DEAR)                                                           \
-        X(DET, "Det", 1, 1, 1, det, SL_OP_DEAR)                                                                                    \
-        X(HANN_WINDOW, "HannWindow", 0, 1, 1, taper, 0)                                                                            \
-        X(HAMMING_WINDOW, "HammingWindow", 0, 1, 1, taper, 0)                                                                      \
-        X(BLACKMAN_WINDOW, "BlackmanWindow", 0, 1, 1, taper, 0)                                                                    \
-        X(MEL_WEIGHTS, "MelWeightMatrix", 3, 5, 1, mel_weights, SL_OP_MIXES)                                                       \
-        X(DFT, "DFT", 1, 3, 1, dft, SL_OP_DEAR)                                                                                    \
-        X(STFT, "STFT", 1, 4, 1, stft, SL_OP_LEADING | SL_OP_DEAR)                                                                 \
-        X(NLL_LOSS, "NegativeLogLikelihoodLoss", 2, 3, 1, loss, SL_OP_INDEXES | SL_OP_MIXES)                                       \
-        X(CROSS_ENTROPY_LOSS, "SoftmaxCrossEntropyLoss", 2, 3, 2, loss, SL_OP_INDEXES | SL_OP_MIXES)                               \
-        X(EINSUM, "Einsum", 1, 15, 1, einsum, SL_OP_MIXES | SL_OP_DEAR)                                                            \
-        X(GRID_SAMPLE, "GridSample", 2, 2, 1, grid_sample, SL_OP_LEADING | SL_OP_DEAR)                                             \
-        X(AFFINE_GRID, "AffineGrid", 1, 2, 1, affine_grid, SL_OP_LEADING)                                                          \
-        X(ATTENTION, "Attention", 3, 6, 4, attention, SL_OP_LEADING | SL_OP_DEAR)                                                  \
-        X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, SL_OP_INDEXES | SL_OP_LEADING)                           \
-        X(NON_ZERO, "NonZero", 1, 1, 1, non_zero, SL_OP_COUNTS | SL_OP_MIXES)                                                      \
-        X(COMPRESS, "Compress", 2, 2, 1, compress, SL_OP_COUNTS | SL_OP_MIXES | SL_OP_INDEXES)                                     \
-        X(UNIQUE, "Unique", 1, 1, 4, unique, SL_OP_COUNTS | SL_OP_MIXES)                                                           \
-        X(IF, "If", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                                  \
-        X(LOOP, "Loop", 2, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
-        X(SCAN, "Scan", 1, 64, 16, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                              \
-        X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, SL_OP_SPATIAL)                                   \
-        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, SL_OP_SPATIAL | SL_OP_EPILOGUE)             \
-        X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
+        X(CONV, "Conv", 2, 4, 1, conv, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                          \
+        X(GEMM, "Gemm", 2, 4, 1, gemm, matmul, SL_OP_EPILOGUE)                                                                     \
+        X(MATMUL, "MatMul", 2, 4, 1, matmul, matmul, SL_OP_EPILOGUE)                                                               \
+        X(MAX_POOL, "MaxPool", 1, 1, 2, pool, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                    \
+        X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                            \
+        X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, passes, SL_OP_SPATIAL)                                   \
+        X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, passes, SL_OP_SPATIAL)                                           \
+        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, each, SL_OP_SPATIAL | SL_OP_INPLACE | SL_OP_EPILOGUE)             \
+        X(LAYER_NORM, "LayerNormalization", 2, 3, 3, layer_norm, passes, SL_OP_INPLACE)                                            \
+        X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, passes, SL_OP_SPATIAL)                                   \
+        X(LRN, "LRN", 1, 1, 1, lrn, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                               \
+        X(SOFTMAX, "Softmax", 1, 1, 1, softmax, passes, SL_OP_INPLACE)                                                             \
+        X(LOG_SOFTMAX, "LogSoftmax", 1, 1, 1, softmax, passes, SL_OP_INPLACE)                                                      \
+        X(RELU, "Relu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(LEAKY_RELU, "LeakyRelu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                         \
+        X(PRELU, "PRelu", 2, 2, 1, prelu, operands, SL_OP_INPLACE)                                                                 \
+        X(ELU, "Elu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(SIGMOID, "Sigmoid", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                              \
+        X(HARD_SIGMOID, "HardSigmoid", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                     \
+        X(HARD_SWISH, "HardSwish", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                         \
+        X(TANH, "Tanh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(SOFTPLUS, "Softplus", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                            \
+        X(GELU, "Gelu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(ERF, "Erf", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(EXP, "Exp", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(LOG, "Log", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(SQRT, "Sqrt", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(RECIPROCAL, "Reciprocal", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                        \
+        X(NEG, "Neg", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(ABS, "Abs", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(FLOOR, "Floor", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(CEIL, "Ceil", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(ROUND, "Round", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(SIGN, "Sign", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(SIN, "Sin", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(COS, "Cos", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(NOT, "Not", 1, 1, 1, logic, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                     \
+        X(CLIP, "Clip", 1, 3, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(IDENTITY, "Identity", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE | SL_OP_VIEW)                               \
+        X(CAST, "Cast", 1, 1, 1, cast, each, SL_OP_ELEMENTWISE)                                                                    \
+        X(ADD, "Add", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
+        X(SUB, "Sub", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
+        X(MUL, "Mul", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
+        X(DIV, "Div", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                             \
+        X(POW, "Pow", 2, 2, 1, pow, powers, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                     \
+        X(MIN, "Min", 1, 64, 1, broadcast, operands, SL_OP_ELEMENTWISE)                                                            \
+        X(MAX, "Max", 1, 64, 1, broadcast, operands, SL_OP_ELEMENTWISE)                                                            \
+        X(SUM, "Sum", 1, 64, 1, broadcast, operands, SL_OP_ELEMENTWISE)                                                            \
+        X(MEAN, "Mean", 1, 64, 1, broadcast, operands, SL_OP_ELEMENTWISE)                                                          \
+        X(EQUAL, "Equal", 2, 2, 1, compare, operands, SL_OP_ELEMENTWISE)                                                           \
+        X(GREATER, "Greater", 2, 2, 1, compare, operands, SL_OP_ELEMENTWISE)                                                       \
+        X(GREATER_OR_EQUAL, "GreaterOrEqual", 2, 2, 1, compare, operands, SL_OP_ELEMENTWISE)                                       \
+        X(LESS, "Less", 2, 2, 1, compare, operands, SL_OP_ELEMENTWISE)                                                             \
+        X(LESS_OR_EQUAL, "LessOrEqual", 2, 2, 1, compare, operands, SL_OP_ELEMENTWISE)                                             \
+        X(AND, "And", 2, 2, 1, logic, operands, SL_OP_ELEMENTWISE)                                                                 \
+        X(OR, "Or", 2, 2, 1, logic, operands, SL_OP_ELEMENTWISE)                                                                   \
+        X(WHERE, "Where", 3, 3, 1, where, operands, SL_OP_ELEMENTWISE)                                                             \
+        X(CONCAT, "Concat", 1, 64, 1, concat, each, SL_OP_SPATIAL)                                                                 \
+        X(SLICE, "Slice", 1, 5, 1, slice, each, SL_OP_SPATIAL)                                                                     \
+        X(SPLIT, "Split", 1, 2, 16, split, each, SL_OP_SPATIAL)                                                                    \
+        X(RESHAPE, "Reshape", 1, 2, 1, reshape, each, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
+        X(FLATTEN, "Flatten", 1, 1, 1, flatten, each, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
+        X(SQUEEZE, "Squeeze", 1, 2, 1, squeeze, each, SL_OP_VIEW | SL_OP_INPLACE)                                                  \
+        X(UNSQUEEZE, "Unsqueeze", 1, 2, 1, unsqueeze, each, SL_OP_VIEW | SL_OP_INPLACE)                                            \
+        X(TRANSPOSE, "Transpose", 1, 1, 1, transpose, each, 0)                                                                     \
+        X(PAD, "Pad", 1, 4, 1, pad, each, SL_OP_SPATIAL)                                                                           \
+        X(REDUCE_MEAN, "ReduceMean", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                    \
+        X(REDUCE_SUM, "ReduceSum", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                      \
+        X(REDUCE_MAX, "ReduceMax", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                      \
+        X(REDUCE_MIN, "ReduceMin", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                      \
+        X(REDUCE_PROD, "ReduceProd", 1, 2, 1, reduce, passes, 0)                                                                   \
+        X(REDUCE_L1, "ReduceL1", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                        \
+        X(REDUCE_L2, "ReduceL2", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                                        \
+        X(REDUCE_SUM_SQUARE, "ReduceSumSquare", 1, 2, 1, reduce, passes, SL_OP_READS_LAST)                                         \
+        X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 1, 2, 1, reduce, passes, 0)                                                       \
+        X(ARG_MAX, "ArgMax", 1, 1, 1, argreduce, passes, 0)                                                                        \
+        X(ARG_MIN, "ArgMin", 1, 1, 1, argreduce, passes, 0)                                                                        \
+        X(GATHER, "Gather", 2, 2, 1, gather, each, SL_OP_INDEXES)                                                                  \
+        X(EXPAND, "Expand", 1, 2, 1, expand, each, 0)                                                                              \
+        X(TILE, "Tile", 1, 2, 1, tile, each, 0)                                                                                    \
+        X(SHAPE, "Shape", 1, 1, 1, shape_of, each, 0)                                                                              \
+        X(CONSTANT_OF_SHAPE, "ConstantOfShape", 0, 1, 1, constant_of_shape, each, 0)                                               \
+        X(RANGE, "Range", 3, 3, 1, range, each, SL_OP_COUNTS)                                                                      \
+        X(REORDER, "starling.Reorder", 1, 1, 1, reorder, each, 0)                                                                  \
+        X(LSTM, "LSTM", 3, 8, 3, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                 \
+        X(GRU, "GRU", 3, 6, 2, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                   \
+        X(RNN, "RNN", 3, 6, 2, recurrent, recurrent, SL_OP_INDEXES | SL_OP_DEAR)                                                   \
+        X(QUANTIZE_LINEAR, "QuantizeLinear", 2, 3, 1, quantize, each, SL_OP_SPATIAL)                                               \
+        X(DEQUANTIZE_LINEAR, "DequantizeLinear", 2, 3, 1, dequantize, each, SL_OP_SPATIAL)                                         \
+        X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear", 1, 1, 3, dynamic_quantize, passes, SL_OP_MIXES)                        \
+        X(QLINEAR_CONV, "QLinearConv", 8, 9, 1, qlinear_conv, conv, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
+        X(QLINEAR_MATMUL, "QLinearMatMul", 8, 8, 1, qlinear_matmul, matmul, SL_OP_DEAR)                                            \
+        X(MATMUL_INTEGER, "MatMulInteger", 2, 4, 1, matmul_integer, matmul, SL_OP_DEAR)                                            \
+        X(CONV_INTEGER, "ConvInteger", 2, 4, 1, conv_integer, conv, SL_OP_SPATIAL | SL_OP_DEAR)                                    \
+        X(CONV_TRANSPOSE, "ConvTranspose", 2, 3, 1, conv_transpose, conv_transpose, SL_OP_SPATIAL | SL_OP_DEAR)                    \
+        X(DEFORM_CONV, "DeformConv", 3, 5, 1, deform_conv, deform_conv, SL_OP_LEADING | SL_OP_DEAR)                                \
+        X(ACOS, "Acos", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(ACOSH, "Acosh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(ASIN, "Asin", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(ASINH, "Asinh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(ATAN, "Atan", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(ATANH, "Atanh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(COSH, "Cosh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(SINH, "Sinh", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(TAN, "Tan", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                      \
+        X(SELU, "Selu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(CELU, "Celu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(MISH, "Mish", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                    \
+        X(THRESHOLDED_RELU, "ThresholdedRelu", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                             \
+        X(SOFTSIGN, "Softsign", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                            \
+        X(SHRINK, "Shrink", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                \
+        X(BITWISE_NOT, "BitwiseNot", 1, 1, 1, same, each, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                       \
+        X(IS_NAN, "IsNaN", 1, 1, 1, predicate, each, SL_OP_ELEMENTWISE)                                                            \
+        X(IS_INF, "IsInf", 1, 1, 1, predicate, each, SL_OP_ELEMENTWISE)                                                            \
+        X(MOD, "Mod", 2, 2, 1, modulo, powers, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                                  \
+        X(BIT_SHIFT, "BitShift", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                  \
+        X(BITWISE_AND, "BitwiseAnd", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                              \
+        X(BITWISE_OR, "BitwiseOr", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                                \
+        X(BITWISE_XOR, "BitwiseXor", 2, 2, 1, broadcast, operands, SL_OP_INPLACE | SL_OP_ELEMENTWISE)                              \
+        X(XOR, "Xor", 2, 2, 1, logic, operands, SL_OP_ELEMENTWISE)                                                                 \
+        X(REDUCE_LOG_SUM, "ReduceLogSum", 1, 2, 1, reduce, passes, 0)                                                              \
+        X(CENTER_CROP_PAD, "CenterCropPad", 1, 2, 1, center_crop_pad, each, 0)                                                     \
+        X(QUANTIZED_CONV, "starling.QuantizedConv", 3, 5, 1, quantized_conv, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)    \
+        X(QUANTIZED_MATMUL, "starling.QuantizedMatMul", 3, 5, 1, quantized_matmul, matmul, SL_OP_EPILOGUE | SL_OP_DEAR)            \
+        X(QUANTIZED_ADD, "starling.QuantizedAdd", 1, 2, 1, quantized_add, operands,                                                \
+                SL_OP_EPILOGUE | SL_OP_ELEMENTWISE | SL_OP_INPLACE)                                                                \
+        X(RESIZE, "Resize", 1, 4, 1, resize, resize, SL_OP_SPATIAL | SL_OP_DEAR)                                                   \
+        X(TOP_K, "TopK", 1, 2, 2, top_k, top_k, 0)                                                                                 \
+        X(NON_MAX_SUPPRESSION, "NonMaxSuppression", 2, 5, 1, non_max_suppression, non_max_suppression,                             \
+                SL_OP_MIXES | SL_OP_DEAR | SL_OP_COUNTS)                                                                           \
+        X(ROI_ALIGN, "RoiAlign", 3, 3, 1, roi_align, roi_align, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)                          \
+        X(MAX_ROI_POOL, "MaxRoiPool", 2, 2, 1, max_roi_pool, max_roi_pool, SL_OP_INDEXES | SL_OP_MIXES | SL_OP_DEAR)               \
+        X(GATHER_ELEMENTS, "GatherElements", 2, 2, 1, gather_elements, indexed, SL_OP_INDEXES)                                     \
+        X(GATHER_ND, "GatherND", 2, 2, 1, gather_nd, indexed, SL_OP_INDEXES)                                                       \
+        X(SCATTER_ELEMENTS, "ScatterElements", 3, 3, 1, scatter_elements, indexed, SL_OP_INDEXES | SL_OP_INPLACE)                  \
+        X(SCATTER_ND, "ScatterND", 3, 3, 1, scatter_nd, indexed, SL_OP_INDEXES | SL_OP_INPLACE | SL_OP_MIXES)                      \
+        X(MAX_UNPOOL, "MaxUnpool", 2, 3, 1, max_unpool, indexed, SL_OP_INDEXES | SL_OP_MIXES)                                      \
+        X(LP_POOL, "LpPool", 1, 1, 1, pool, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                                      \
+        X(GLOBAL_LP_POOL, "GlobalLpPool", 1, 1, 1, global_pool, passes, SL_OP_SPATIAL)                                             \
+        X(ROW_ATTENTION, "starling.RowAttention", 3, 4, 1, row_attention, row_attention, SL_OP_LEADING)                            \
+        X(NGRAM, "TfIdfVectorizer", 4, 5, 1, ngram, ngram, SL_OP_INDEXES | SL_OP_DEAR | SL_OP_LEADING)                             \
+        X(DEPTH_TO_SPACE, "DepthToSpace", 1, 1, 1, blocks, each, SL_OP_SPATIAL)                                                    \
+        X(SPACE_TO_DEPTH, "SpaceToDepth", 1, 1, 1, blocks, each, SL_OP_SPATIAL)                                                    \
+        X(REVERSE_SEQUENCE, "ReverseSequence", 2, 2, 1, reverse_sequence, each, SL_OP_INDEXES)                                     \
+        X(TRILU, "Trilu", 1, 2, 1, trilu, each, SL_OP_INPLACE)                                                                     \
+        X(EYE_LIKE, "EyeLike", 1, 1, 1, eye_like, each, SL_OP_MIXES)                                                               \
+        X(ONE_HOT, "OneHot", 2, 3, 1, one_hot, each, SL_OP_MIXES)                                                                  \
+        X(CUM_SUM, "CumSum", 1, 2, 1, along_axis, passes, SL_OP_INPLACE)                                                           \
+        X(HARDMAX, "Hardmax", 1, 1, 1, along_axis, passes, 0)                                                                      \
+        X(LP_NORM, "LpNormalization", 1, 1, 1, lp_norm, passes, 0)                                                                 \
+        X(MEAN_VARIANCE_NORM, "MeanVarianceNormalization", 1, 1, 1, mean_variance_norm, passes, SL_OP_MIXES)                       \
+        X(RMS_NORM, "RMSNormalization", 2, 2, 1, rms_norm, passes, 0)                                                              \
+        X(GROUP_NORM, "GroupNormalization", 3, 3, 1, group_norm, passes, SL_OP_LEADING)                                            \
+        X(COL2IM, "Col2Im", 1, 3, 1, col2im, passes, SL_OP_LEADING | SL_OP_DEAR)                                                   \
+        X(DET, "Det", 1, 1, 1, det, det, SL_OP_DEAR)                                                                               \
+        X(HANN_WINDOW, "HannWindow", 0, 1, 1, taper, each, 0)                                                                      \
+        X(HAMMING_WINDOW, "HammingWindow", 0, 1, 1, taper, each, 0)                                                                \
+        X(BLACKMAN_WINDOW, "BlackmanWindow", 0, 1, 1, taper, each, 0)                                                              \
+        X(MEL_WEIGHTS, "MelWeightMatrix", 3, 5, 1, mel_weights, each, SL_OP_MIXES)                                                 \
+        X(DFT, "DFT", 1, 3, 1, dft, fourier, SL_OP_DEAR)                                                                           \
+        X(STFT, "STFT", 1, 4, 1, stft, fourier, SL_OP_LEADING | SL_OP_DEAR)                                                        \
+        X(NLL_LOSS, "NegativeLogLikelihoodLoss", 2, 3, 1, loss, passes, SL_OP_INDEXES | SL_OP_MIXES)                               \
+        X(CROSS_ENTROPY_LOSS, "SoftmaxCrossEntropyLoss", 2, 3, 2, loss, passes, SL_OP_INDEXES | SL_OP_MIXES)                       \
+        X(EINSUM, "Einsum", 1, 15, 1, einsum, einsum, SL_OP_MIXES | SL_OP_DEAR)                                                    \
+        X(GRID_SAMPLE, "GridSample", 2, 2, 1, grid_sample, grid_sample, SL_OP_LEADING | SL_OP_DEAR)                                \
+        X(AFFINE_GRID, "AffineGrid", 1, 2, 1, affine_grid, affine_grid, SL_OP_LEADING)                                             \
+        X(ATTENTION, "Attention", 3, 6, 4, attention, attention, SL_OP_LEADING | SL_OP_DEAR)                                       \
+        X(ROTARY_EMBEDDING, "RotaryEmbedding", 3, 4, 1, rotary_embedding, each, SL_OP_INDEXES | SL_OP_LEADING)                     \
+        X(NON_ZERO, "NonZero", 1, 1, 1, non_zero, passes, SL_OP_COUNTS | SL_OP_MIXES)                                              \
+        X(COMPRESS, "Compress", 2, 2, 1, compress, passes, SL_OP_COUNTS | SL_OP_MIXES | SL_OP_INDEXES)                             \
+        X(UNIQUE, "Unique", 1, 1, 4, unique, unique, SL_OP_COUNTS | SL_OP_MIXES)                                                   \
+        X(IF, "If", 1, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                         \
+        X(LOOP, "Loop", 2, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                     \
+        X(SCAN, "Scan", 1, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                     \
+        X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, channel_shuffle, SL_OP_SPATIAL)                  \
+        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, each, SL_OP_SPATIAL | SL_OP_EPILOGUE)       \
+        X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, separable_conv,                                       \
+                SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
 
 enum sl_op {
-#define X(id, name, least, most, outputs, rule, traits) SL_OP_##id,
+#define X(id, name, least, most, outputs, rule, work, traits) SL_OP_##id,
         SL_OPS(X)
 #undef X
                 SL_OP_COUNT,
@@ -290,7 +294,17 @@ bool sl_op_parameters_resolved(const struct sl_node_desc *node);
  */
 int sl_op_infer(struct sl_node_desc *node, struct sl_error *error);
 
-/* Multiply-adds of the node at its shapes; 0 for operators without any and for shapes that are not static. */
+/*
+ * Elementary steps of the node, whose outputs are inferred: a multiply-add, an element that is read and written, a sample that is
+ * taken, a comparison. Every kernel takes a time that is at most a constant times this number, whatever shapes and attributes say:
+ * `ref` some nanoseconds a step, `cpu` down to the hundredth of one. It counts what any data can make the node do, but for the
+ * regions of a RoiAlign (shape/work.c). UINT64_MAX: more than 64 bits count, or a shape is not static. 0 for If, Loop and Scan,
+ * whose bodies have nodes of their own.
+ */
+uint64_t sl_op_work(const struct sl_node_desc *node);
+
+/* Multiply-adds of the node at its shapes: the part of its work that a processor's peak is about; 0 for operators without any and
+ * for shapes that are not static. */
 uint64_t sl_op_multiply_adds(const struct sl_node_desc *node);
 
 /*

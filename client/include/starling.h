@@ -45,6 +45,7 @@
  *     -ESTALE     the model's inputs or outputs have changed since it was opened: close it and open it again
  *     -EIO        the model failed while it computed
  *     -ERANGE     an index in an input is out of the range that the model has
+ *     -E2BIG      more than there may be: tensors of a request, or what the data make the model do in one run
  *     -ENOMEM     memory ran out
  *     -EDQUOT     a quota of this client or user is used up, or its share of what is full and others want too
  *     -EPIPE      the runtime is gone, or has ended this connection: starling_reconnect() or starling_close()

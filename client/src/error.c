@@ -32,6 +32,8 @@ static const char *own_words(int code)
                 return "the model failed";
         case ERANGE:
                 return "an index in an input is out of range";
+        case E2BIG:
+                return "more than there may be, of tensors or of what the data make the model do";
         case EDQUOT:
                 return "a quota is used up";
         case EPIPE:

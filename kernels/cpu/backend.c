@@ -501,6 +501,7 @@ static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding
 
 const struct sl_backend sl_backend_cpu = {
         .name = "cpu",
+        .step_weight = 1,
         .supports = cpu_supports,
         .algorithms = cpu_algorithms,
         .pack = cpu_pack,

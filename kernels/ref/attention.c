@@ -1,4 +1,4 @@
-/* starling.RowAttention, a query at a time; scores are computed twice instead of being kept. */
+/* starling.RowAttention, a query at a time. Its scores lie in scratch, as doubles. */
 #include "shape/attention.h"
 #include "element.h"
 #include "kernels.h"
@@ -25,7 +25,7 @@ static double score(const struct head *h, int64_t key)
         const int64_t *strides = h->mask_strides;
         double sum = 0;
 
-        for (int64_t d = 0; d < h->a.depth; d++)
+        for (int64_t d = 0; d < h->a.depth && sl_pace_on(h->binding->pace, 1); d++)
                 sum += load(h, SL_ATTENTION_QUERIES, h->row, h->head * h->a.depth + d) *
                        load(h, SL_ATTENTION_KEYS, key, h->head * h->a.depth + d);
         sum *= h->a.scale;
@@ -38,18 +38,22 @@ static double score(const struct head *h, int64_t key)
 static void attend(const struct head *h)
 {
         const struct sl_attention *a = &h->a;
-        double largest = -(double)INFINITY, total = 0;
+        double largest = -(double)INFINITY, total = 0, *scores = h->binding->scratch;
         int64_t at = ((h->batch * a->rows + h->row) * a->heads + h->head) * a->width;
 
-        for (int64_t key = 0; key < a->keys; key++)
-                largest = fmax(largest, score(h, key));
-        for (int64_t key = 0; key < a->keys; key++)
-                total += exp(score(h, key) - largest);
+        for (int64_t key = 0; key < a->keys && sl_pace_on(h->binding->pace, 1); key++) {
+                scores[key] = score(h, key);
+                largest = fmax(largest, scores[key]);
+        }
+        for (int64_t key = 0; key < a->keys; key++) {
+                scores[key] = exp(scores[key] - largest);
+                total += scores[key];
+        }
         for (int64_t v = 0; v < a->width; v++) {
                 double sum = 0;
 
-                for (int64_t key = 0; key < a->keys; key++)
-                        sum += exp(score(h, key) - largest) / total * load(h, SL_ATTENTION_VALUES, key, h->head * a->width + v);
+                for (int64_t key = 0; key < a->keys && sl_pace_on(h->binding->pace, 1); key++)
+                        sum += scores[key] / total * load(h, SL_ATTENTION_VALUES, key, h->head * a->width + v);
                 sl_ref_store(h->binding->outputs[0], at + v, h->node->outputs[0].dtype, sum);
         }
 }
@@ -66,6 +70,14 @@ static void read_mask(struct head *h)
         }
 }
 
+size_t sl_ref_scratch_row_attention(const struct sl_node_desc *node)
+{
+        struct sl_attention a = {.keys = 0};
+
+        sl_attention_read(node, &a, NULL);
+        return (size_t)a.keys * sizeof(double);
+}
+
 int sl_ref_row_attention(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         struct head h = {.node = node, .binding = binding};
@@ -77,7 +89,7 @@ int sl_ref_row_attention(const struct sl_node_desc *node, const struct sl_bindin
                 read_mask(&h);
         for (h.batch = 0; h.batch < h.a.batch; h.batch++)
                 for (h.head = 0; h.head < h.a.heads; h.head++)
-                        for (h.row = 0; h.row < h.a.rows; h.row++)
+                        for (h.row = 0; h.row < h.a.rows && sl_pace_on(binding->pace, 1); h.row++)
                                 attend(&h);
         return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include "base/error.h"
 #include "kernels.h"
+#include "pace.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -156,7 +157,9 @@ size_t sl_ref_scratch_bytes(const struct sl_node_desc *node)
 
 int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        return supports(node) ? kernels[node->op].launch(node, binding) : -ENOTSUP;
+        int r = supports(node) ? kernels[node->op].launch(node, binding) : -ENOTSUP;
+
+        return sl_pace_status(binding->pace) ? sl_pace_status(binding->pace) : r;
 }
 
 static size_t scratch_bytes(const struct sl_kernel *kernel)
@@ -166,7 +169,9 @@ static size_t scratch_bytes(const struct sl_kernel *kernel)
 
 static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
-        return kernel->launch(&kernel->node, binding);
+        int r = kernel->launch(&kernel->node, binding);
+
+        return sl_pace_status(binding->pace) ? sl_pace_status(binding->pace) : r;
 }
 
 static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
@@ -175,8 +180,8 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
-static uint32_t algorithms(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
-        double ret_seconds[SL_ALGORITHM_COUNT])
+static uint32_t algorithms(
+        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         (void)node;
         (void)ret_algorithms;
@@ -186,6 +191,7 @@ static uint32_t algorithms(const struct sl_node_desc *node, uint32_t ret_algorit
 
 const struct sl_backend sl_backend_ref = {
         .name = "ref",
+        .step_weight = 32,
         .supports = supports,
         .algorithms = algorithms,
         .pack = pack,

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-static void walk_inputs(struct sl_ref_walk *walk, const struct sl_node_desc *node)
+static void walk_inputs(struct sl_ref_walk *walk, const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        sl_ref_walk_init(walk, &node->outputs[0].shape, node->n_inputs);
+        sl_ref_walk_init(walk, &node->outputs[0].shape, node->n_inputs, binding->pace);
         for (uint32_t k = 0; k < node->n_inputs; k++)
                 sl_ref_walk_broadcast(walk, k, &node->inputs[k].shape);
 }
@@ -103,7 +103,7 @@ int sl_ref_arithmetic(const struct sl_node_desc *node, const struct sl_binding *
 {
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         if (sl_dtype_is_float(node->inputs[0].dtype))
                 arithmetic_floats(node, binding, &walk);
         else
@@ -133,7 +133,7 @@ int sl_ref_modulo(const struct sl_node_desc *node, const struct sl_binding *bind
         uint32_t dtype = node->inputs[0].dtype;
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
                 const int64_t *at = walk.offsets;
 
@@ -155,7 +155,7 @@ int sl_ref_shift(const struct sl_node_desc *node, const struct sl_binding *bindi
         bool right = sl_attrs_int(&node->attrs, SL_ATTR_MODE, 0);
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
                 uint64_t x = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], dtype);
                 uint64_t by = sl_ref_load_bits(binding->inputs[1], walk.offsets[1], dtype);
@@ -185,7 +185,7 @@ int sl_ref_power(const struct sl_node_desc *node, const struct sl_binding *bindi
         const void *base = binding->inputs[0], *exponent = binding->inputs[1];
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
                 const int64_t *at = walk.offsets;
 
@@ -206,7 +206,7 @@ int sl_ref_prelu(const struct sl_node_desc *node, const struct sl_binding *bindi
         const void *in = binding->inputs[0], *slope = binding->inputs[1];
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (int64_t i = 0; walk.left; sl_ref_walk_next(&walk), i++) {
                 const int64_t *at = walk.offsets;
 
@@ -261,7 +261,7 @@ int sl_ref_compare(const struct sl_node_desc *node, const struct sl_binding *bin
         uint8_t *out = binding->outputs[0];
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (; walk.left; sl_ref_walk_next(&walk), out++) {
                 const int64_t *at = walk.offsets;
 
@@ -283,7 +283,7 @@ int sl_ref_where(const struct sl_node_desc *node, const struct sl_binding *bindi
         char *out = binding->outputs[0];
         struct sl_ref_walk walk;
 
-        walk_inputs(&walk, node);
+        walk_inputs(&walk, node, binding);
         for (; walk.left; sl_ref_walk_next(&walk), out += bytes) {
                 int from = sl_ref_load_bits(binding->inputs[0], walk.offsets[0], SL_DTYPE_BOOL) ? 1 : 2;
 

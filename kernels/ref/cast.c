@@ -19,7 +19,7 @@ int sl_ref_cast(const struct sl_node_desc *node, const struct sl_binding *bindin
         int64_t elements = (int64_t)sl_shape_elements(&node->inputs[0].shape);
         uint32_t from = node->inputs[0].dtype, to = node->outputs[0].dtype;
 
-        for (int64_t i = 0; i < elements; i++) {
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++) {
                 if (sl_dtype_is_float(from))
                         sl_ref_store(binding->outputs[0], i, to, sl_ref_load(binding->inputs[0], i, from));
                 else

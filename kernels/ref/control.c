@@ -42,6 +42,12 @@ static int refuse(struct rounds *rounds, int code, const char *what)
         return sl_error_set(rounds->dynamic->error, code, "%s: %s", sl_op_name(rounds->node->op), what);
 }
 
+/* The elements of @tensor are moved. */
+static int take_moves(struct rounds *rounds, const struct sl_tensor *tensor)
+{
+        return sl_dynamic_work(rounds->dynamic, rounds->node->op, sl_shape_elements(&tensor->shape));
+}
+
 static int make_rows(struct rounds *rounds, const struct sl_tensor *row, int64_t n, struct sl_live *ret_live)
 {
         struct sl_tensor tensor = *row;
@@ -80,7 +86,8 @@ static int add_row(struct rounds *rounds, struct growing *growing, const struct 
                 growing->row = row->tensor;
         if (growing->row.dtype != row->tensor.dtype || !sl_shape_equal(&growing->row.shape, &row->tensor.shape))
                 return refuse(rounds, EINVAL, "an output that grows changes its shape from one round to the next");
-        if (growing->n == growing->capacity)
+        r = take_moves(rounds, &row->tensor);
+        if (r == 0 && growing->n == growing->capacity)
                 r = widen(rounds, growing);
         if (r < 0)
                 return r;
@@ -115,6 +122,8 @@ static int arrange(struct rounds *rounds, struct growing *growing, uint32_t axis
                 outer *= i < axis ? (uint64_t)growing->row.shape.dims[i] : 1;
                 inner *= i < axis ? 1 : (uint64_t)growing->row.shape.dims[i];
         }
+        if (take_moves(rounds, &tensor) < 0)
+                return -E2BIG;
         if (sl_live_make(&rounds->dynamic->pool, &tensor, &arranged) < 0)
                 return over_memory(rounds);
         for (int64_t n = 0; n < growing->n && inner; n++)
@@ -284,6 +293,8 @@ static int slice(
                 outer *= i < scanned->axis ? dim : 1;
                 inner *= i > scanned->axis ? dim : 1;
         }
+        if (take_moves(rounds, &tensor) < 0)
+                return -E2BIG;
         if (sl_live_make(&rounds->dynamic->pool, &tensor, &made) < 0)
                 return over_memory(rounds);
         at = scanned->backwards ? scanned->length - 1 - at : at;

@@ -6,14 +6,15 @@
 #include "span.h"
 
 /* One channel of the image under one channel of the filter. */
-static inline __attribute__((always_inline)) double window_dot(const struct sl_ref_span *span, const struct sl_ref_taps *taps,
-        const void *image, int64_t image_at, const void *filter, int64_t filter_at, uint32_t dtype)
+static inline __attribute__((always_inline)) double window_dot(struct sl_pace *pace, const struct sl_ref_span *span,
+        const struct sl_ref_taps *taps, const void *image, int64_t image_at, const void *filter, int64_t filter_at, uint32_t dtype)
 {
         const struct sl_window *w = &span->window;
+        uint64_t columns = 1 + (uint64_t)(taps->last[2] - taps->first[2]);
         double sum = 0;
 
         for (int64_t z = taps->first[0]; z < taps->last[0]; z++) {
-                for (int64_t y = taps->first[1]; y < taps->last[1]; y++) {
+                for (int64_t y = taps->first[1]; y < taps->last[1] && sl_pace_on(pace, columns); y++) {
                         int64_t in_z = taps->start[0] + z * w->dilation[0], in_y = taps->start[1] + y * w->dilation[1];
                         int64_t row = image_at + (in_z * span->in[1] + in_y) * span->in[2] + taps->start[2];
                         int64_t filter_row = filter_at + (z * w->kernel[1] + y) * w->kernel[2];
@@ -30,6 +31,7 @@ static inline __attribute__((always_inline)) double window_dot(const struct sl_r
 struct conv {
         struct sl_ref_span span;
         const struct sl_epilogue *epilogue;
+        struct sl_pace *pace;
         const void *image, *filter, *bias, *residual;
         void *out;
         int64_t channels, group_channels, filters, group_filters, kernel_size;
@@ -42,13 +44,13 @@ static inline __attribute__((always_inline)) void conv_plane(const struct conv *
         int64_t out_at = (n * c->filters + m) * c->span.out_size;
         double bias = c->bias ? sl_ref_load(c->bias, m, dtype) : 0;
 
-        for (int64_t p = 0; p < c->span.out_size; p++) {
+        for (int64_t p = 0; p < c->span.out_size && sl_pace_on(c->pace, 1); p++) {
                 struct sl_ref_taps taps;
                 double sum = bias;
 
                 sl_ref_span_at(&c->span, p, &taps);
                 for (int64_t k = 0; k < c->group_channels; k++)
-                        sum += window_dot(&c->span, &taps, c->image, (first_channel + k) * c->span.in_size, c->filter,
+                        sum += window_dot(c->pace, &c->span, &taps, c->image, (first_channel + k) * c->span.in_size, c->filter,
                                 (m * c->group_channels + k) * c->kernel_size, dtype);
                 if (c->residual)
                         sum += sl_ref_load(c->residual, out_at + p, dtype);
@@ -60,7 +62,7 @@ static inline __attribute__((always_inline)) void conv_plane(const struct conv *
 static inline __attribute__((always_inline)) void conv_all(const struct conv *c, int64_t samples, uint32_t dtype)
 {
         for (int64_t n = 0; n < samples; n++)
-                for (int64_t m = 0; m < c->filters; m++)
+                for (int64_t m = 0; m < c->filters && sl_pace_on(c->pace, 1); m++)
                         conv_plane(c, n, m, dtype);
 }
 
@@ -70,6 +72,7 @@ int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *bindin
         uint32_t n_plain = node->n_inputs - (node->epilogue.has_residual != 0);
         struct conv c = {
                 .epilogue = &node->epilogue,
+                .pace = binding->pace,
                 .image = binding->inputs[0],
                 .filter = binding->inputs[1],
                 .bias = n_plain > 2 ? binding->inputs[2] : NULL,
@@ -133,7 +136,8 @@ int sl_ref_separable_conv(const struct sl_node_desc *node, const struct sl_bindi
                 sl_ref_conv(&conv, &(struct sl_binding){.inputs = (const void *const[]){image, binding->inputs[weights],
                                                                 conv.inputs[2].dtype ? binding->inputs[weights + 1] : NULL,
                                                                 binding->inputs[node->n_inputs - 1]},
-                                           .outputs = &out});
+                                           .outputs = &out,
+                                           .pace = binding->pace});
                 image = out;
                 scratch += part == last ? 0 : image_bytes(&conv);
         }

@@ -27,7 +27,7 @@ static double pixel_dot(const struct transpose *t, int64_t x_at, int64_t w_at)
 {
         double sum = 0;
 
-        for (int64_t c = 0; c < t->group_channels; c++)
+        for (int64_t c = 0; c < t->group_channels && sl_pace_on(t->binding->pace, 1); c++)
                 sum += sl_ref_load(t->binding->inputs[0], x_at + c * t->span.in_size, t->dtype) *
                        sl_ref_load(t->binding->inputs[1], w_at + c * t->group_filters * t->kernel_size, t->dtype);
         return sum;
@@ -42,7 +42,7 @@ static double pixel(const struct transpose *t, int64_t position, int64_t x_at, i
         double sum = 0;
 
         for (int64_t z = 0; z < kernel[0]; z++)
-                for (int64_t y = 0; y < kernel[1]; y++)
+                for (int64_t y = 0; y < kernel[1] && sl_pace_on(t->binding->pace, (uint64_t)kernel[2]); y++)
                         for (int64_t x = 0; x < kernel[2]; x++) {
                                 int64_t in_z = source(span, 0, out[0], z), in_y = source(span, 1, out[1], y);
                                 int64_t in_x = source(span, 2, out[2], x);
@@ -68,12 +68,12 @@ int sl_ref_conv_transpose(const struct sl_node_desc *node, const struct sl_bindi
         for (uint32_t i = 2; i < w->rank; i++)
                 t.kernel_size *= w->dims[i];
         sl_ref_span_read(node, &t.span);
-        for (int64_t plane = 0; plane < x->dims[0] * filters; plane++) {
+        for (int64_t plane = 0; plane < x->dims[0] * filters && sl_pace_on(binding->pace, 1); plane++) {
                 int64_t n = plane / filters, m = plane % filters, first = m / t.group_filters * t.group_channels;
                 int64_t w_at = (first * t.group_filters + m % t.group_filters) * t.kernel_size;
                 double bias = biased ? sl_ref_load(binding->inputs[2], m, t.dtype) : 0;
 
-                for (int64_t p = 0; p < t.span.out_size; p++)
+                for (int64_t p = 0; p < t.span.out_size && sl_pace_on(binding->pace, 1); p++)
                         sl_ref_store(binding->outputs[0], plane * t.span.out_size + p, t.dtype,
                                 bias + pixel(&t, p, (n * x->dims[1] + first) * t.span.in_size, w_at));
         }

@@ -6,7 +6,6 @@
 #include "kernels.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_zero(const void *data, int64_t i, uint32_t dtype)
@@ -20,14 +19,14 @@ int sl_ref_non_zero(const struct sl_node_desc *node, const struct sl_binding *bi
         int64_t elements = (int64_t)sl_shape_elements(shape), n = 0, pitch = node->outputs[0].shape.dims[1], at = 0;
         int64_t *out = binding->outputs[0];
 
-        for (int64_t i = 0; i < elements; i++)
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++)
                 n += !is_zero(binding->inputs[0], i, node->inputs[0].dtype);
         if (n > pitch)
                 return -ERANGE;
         memset(out, 0, sl_tensor_bytes(&node->outputs[0]));
         if (binding->made)
                 *binding->made = pitch = n;
-        for (int64_t i = 0; i < elements; i++) {
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++) {
                 int64_t rest = i;
 
                 /* Floats of a client may have changed since they were counted. */
@@ -67,9 +66,10 @@ static struct rows rows_of(const struct sl_node_desc *node)
         return rows;
 }
 
-static void copy_row(const struct rows *rows, void *out, int64_t out_n, int64_t to, const void *in, int64_t from)
+static void copy_row(
+        struct sl_pace *pace, const struct rows *rows, void *out, int64_t out_n, int64_t to, const void *in, int64_t from)
 {
-        for (int64_t o = 0; o < rows->outer; o++)
+        for (int64_t o = 0; o < rows->outer && sl_pace_on(pace, 1 + (uint64_t)rows->row_bytes / sizeof(uint64_t)); o++)
                 memcpy((char *)out + (o * out_n + to) * rows->row_bytes, (const char *)in + (o * rows->n + from) * rows->row_bytes,
                         (size_t)rows->row_bytes);
 }
@@ -86,9 +86,9 @@ int sl_ref_compress(const struct sl_node_desc *node, const struct sl_binding *bi
         memset(binding->outputs[0], 0, sl_tensor_bytes(&node->outputs[0]));
         if (binding->made)
                 *binding->made = pitch = n;
-        for (int64_t i = 0; i < length && at < n; i++)
+        for (int64_t i = 0; i < length && at < n && sl_pace_on(binding->pace, 1); i++)
                 if (condition[i])
-                        copy_row(&rows, binding->outputs[0], pitch, at++, binding->inputs[0], i);
+                        copy_row(binding->pace, &rows, binding->outputs[0], pitch, at++, binding->inputs[0], i);
         return 0;
 }
 
@@ -107,6 +107,7 @@ struct order {
         const struct rows *rows;
         const void *data;
         uint32_t dtype;
+        struct sl_pace *pace;
 };
 
 static int compare_elements(const void *data, int64_t a, int64_t b, uint32_t dtype)
@@ -123,35 +124,57 @@ static int compare_elements(const void *data, int64_t a, int64_t b, uint32_t dty
         return ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
 }
 
+/* Rows seem equal once the computation has been ended: a sort of such rows comes to its end, too. */
 static int compare_rows(const struct order *order, int64_t a, int64_t b)
 {
         int64_t each = order->rows->row_bytes / (int64_t)sl_dtype_bytes(order->dtype);
         int difference = 0;
 
         for (int64_t o = 0; o < order->rows->outer && !difference; o++)
-                for (int64_t i = 0; i < each && !difference; i++)
+                for (int64_t i = 0; i < each && !difference && sl_pace_on(order->pace, 1); i++)
                         difference = compare_elements(order->data, (o * order->rows->n + a) * each + i,
                                 (o * order->rows->n + b) * each + i, order->dtype);
         return difference;
 }
 
-/* Equal rows stay in order, so that the first of a group is its first. */
-static int by_row(const void *a, const void *b, void *context)
+/* Two runs that lie side by side, in order each, become one; equal rows stay in order, so that the first of a group is its first.
+ */
+static void merge_runs(const struct order *order, const int64_t *from, int64_t middle, int64_t end, int64_t *to)
 {
-        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-        int difference = compare_rows(context, x, y);
+        int64_t left = 0, right = middle;
 
-        return difference ? difference : (x > y) - (x < y);
+        for (int64_t i = 0; i < end; i++)
+                to[i] = right == end || (left < middle && compare_rows(order, from[left], from[right]) <= 0) ? from[left++]
+                                                                                                             : from[right++];
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
+/* @spare has room for as many. */
+static void sort_rows(const struct order *order, int64_t *rows, int64_t *spare)
+{
+        int64_t n = order->rows->n;
+
+        for (int64_t run = 1; run < n && sl_pace_on(order->pace, 1); run *= 2) {
+                for (int64_t at = 0; at < n && sl_pace_on(order->pace, 1); at += 2 * run)
+                        merge_runs(order, rows + at, least(run, n - at), least(2 * run, n - at), spare + at);
+                memcpy(rows, spare, (size_t)n * sizeof(*rows));
+        }
 }
 
 /* Return: how many groups there are. */
-static int64_t group_rows(struct order *order, int64_t *sorted, int64_t *groups, int64_t *firsts)
+static int64_t group_rows(const struct order *order, int64_t *sorted, int64_t *groups, int64_t *firsts)
 {
         int64_t n = 0;
 
         for (int64_t i = 0; i < order->rows->n; i++)
                 sorted[i] = i;
-        qsort_r(sorted, (size_t)order->rows->n, sizeof(*sorted), by_row, order);
+        sort_rows(order, sorted, groups);
+        if (sl_pace_status(order->pace))
+                return 0;
         for (int64_t i = 0; i < order->rows->n; i++) {
                 if (i == 0 || compare_rows(order, sorted[i - 1], sorted[i]))
                         firsts[n++] = sorted[i];
@@ -163,7 +186,7 @@ static int64_t group_rows(struct order *order, int64_t *sorted, int64_t *groups,
 int sl_ref_unique(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         struct rows rows = rows_of(node);
-        struct order order = {&rows, binding->inputs[0], node->inputs[0].dtype};
+        struct order order = {&rows, binding->inputs[0], node->inputs[0].dtype, binding->pace};
         int64_t *sorted = binding->scratch, *groups = sorted + rows.n, *firsts = groups + rows.n, *numbers = firsts + rows.n;
         bool by_value = sl_attrs_int(&node->attrs, SL_ATTR_SORTED, 1);
         int64_t n = group_rows(&order, sorted, groups, firsts), next = 0, pitch = rows.n;
@@ -176,14 +199,16 @@ int sl_ref_unique(const struct sl_node_desc *node, const struct sl_binding *bind
         }
         if (binding->made)
                 *binding->made = pitch = n;
+        if (sl_pace_status(binding->pace))
+                return sl_pace_status(binding->pace);
         for (int64_t i = 0; i < rows.n; i++)
                 if (firsts[groups[i]] == i)
                         numbers[groups[i]] = by_value ? groups[i] : next++;
-        for (int64_t i = 0; i < rows.n; i++) {
+        for (int64_t i = 0; i < rows.n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t number = numbers[groups[i]];
 
                 if (firsts[groups[i]] == i)
-                        copy_row(&rows, outs[0], pitch, number, binding->inputs[0], i);
+                        copy_row(binding->pace, &rows, outs[0], pitch, number, binding->inputs[0], i);
                 if (outs[1] && firsts[groups[i]] == i)
                         outs[1][number] = i;
                 if (outs[2])

@@ -39,7 +39,7 @@ static double channel_sum(const struct deform *d, int64_t n, int64_t c, int64_t 
         int64_t group = n * d->offset_groups + c / (d->channels / d->offset_groups), size = d->span.out_size;
         double sum = 0;
 
-        for (int64_t t = 0; t < d->taps; t++) {
+        for (int64_t t = 0; t < d->taps && sl_pace_on(d->binding->pace, 4); t++) {
                 int64_t ky = t / w->kernel[2], kx = t % w->kernel[2];
                 int64_t at = ((group * d->taps + t) * 2) * size + p;
                 double y = (double)(p / d->span.out[2] * w->stride[1] - w->pad_begin[1] + ky * w->dilation[1]);
@@ -68,11 +68,11 @@ int sl_ref_deform_conv(const struct sl_node_desc *node, const struct sl_binding 
                 .filters = w->dims[0]};
 
         sl_ref_span_read(node, &d.span);
-        for (int64_t i = 0; i < x->dims[0] * d.filters * d.span.out_size; i++) {
+        for (int64_t i = 0; i < x->dims[0] * d.filters * d.span.out_size && sl_pace_on(binding->pace, 1); i++) {
                 int64_t p = i % d.span.out_size, m = i / d.span.out_size % d.filters, n = i / d.span.out_size / d.filters;
                 double sum = biased ? sl_ref_load(binding->inputs[3], m, d.dtype) : 0;
 
-                for (int64_t k = 0; k < d.group_channels; k++)
+                for (int64_t k = 0; k < d.group_channels && sl_pace_on(binding->pace, 1); k++)
                         sum += channel_sum(&d, n, m / of_group * d.group_channels + k, (m * d.group_channels + k) * d.taps, p);
                 sl_ref_store(binding->outputs[0], i, d.dtype, sum);
         }

@@ -4,8 +4,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "kernels.h"
-#include "stop.h"
+#include "pace.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op)
@@ -14,7 +15,17 @@ int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op)
                 return sl_error_set(
                         dynamic->error, E2BIG, "%s: the limit of steps that one run may take is reached", sl_op_name(op));
         dynamic->steps_left--;
-        return dynamic->stop ? sl_stop_look(dynamic->stop) : 0;
+        return dynamic->pace ? sl_stop_look(&dynamic->pace->stop) : 0;
+}
+
+int sl_dynamic_work(struct sl_dynamic *dynamic, uint32_t op, uint64_t work)
+{
+        if (work > dynamic->work_left)
+                return sl_error_set(dynamic->error, E2BIG,
+                        "%s: work of %" PRIu64 " elementary steps, one run of the model may take %" PRIu64 " more", sl_op_name(op),
+                        work, dynamic->work_left);
+        dynamic->work_left -= work;
+        return 0;
 }
 
 static int no_memory(struct sl_dynamic *dynamic, const struct sl_node_desc *node)
@@ -62,8 +73,9 @@ static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, c
         if (r < 0)
                 r = no_memory(dynamic, node);
         if (r == 0) {
-                r = sl_ref_run(
-                        node, &(struct sl_binding){.inputs = data, .outputs = pointers, .scratch = scratch.data, .made = made});
+                r = sl_ref_run(node,
+                        &(struct sl_binding){
+                                .inputs = data, .outputs = pointers, .scratch = scratch.data, .made = made, .pace = dynamic->pace});
                 if (r < 0)
                         sl_error_set(dynamic->error, -r, "%s: %s", sl_op_name(node->op), strerror(-r));
         }
@@ -89,6 +101,8 @@ static int run_node(struct sl_dynamic *dynamic, struct sl_node_desc *node, const
                 rules[i] = node->outputs[i].shape;
         if (r == 0)
                 r = shape_outputs(dynamic, node, data);
+        if (r == 0)
+                r = sl_dynamic_work(dynamic, node->op, sl_op_work(node));
         if (r == 0)
                 r = launch(dynamic, node, data, outputs, &made);
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)

@@ -8,12 +8,13 @@
 #include "node.h"
 
 struct sl_error;
-struct sl_stop;
+struct sl_pace;
 
 struct sl_dynamic {
         struct sl_pool pool;
-        uint64_t steps_left;        /* nodes and rounds of loops that may still run: what bounds a loop */
-        const struct sl_stop *stop; /* looked at before each of them; NULL: nothing ends them */
+        uint64_t steps_left;  /* nodes and rounds of loops that may still run: what bounds a loop */
+        uint64_t work_left;   /* elementary steps (op.h) that they may still be */
+        struct sl_pace *pace; /* looked at before each of them and while they run; NULL: nothing ends them */
         struct sl_error *error;
 };
 
@@ -24,8 +25,9 @@ typedef int (*sl_body_fn)(void *context, uint32_t body, const struct sl_live *in
 /*
  * Runs @node: its operator, attributes, epilogue and numbers of inputs and outputs are read; its tensors are filled here, from
  * @inputs. Those that hold data may be parameters. @ret_outputs: n_outputs new holders.
- * Return: 0; -ENOMEM the pool's limit; -E2BIG no steps left; -EINVAL shapes that the operator refuses; -ENOTSUP no such kernel;
- * -ERANGE an index is out of bounds; what sl_stop_look() says. The text says which operator, and the limit.
+ * Return: 0; -ENOMEM the pool's limit; -E2BIG no steps left, or less work than the node is; -EINVAL shapes that the operator
+ * refuses; -ENOTSUP no such kernel; -ERANGE an index is out of bounds; what the pace says. The text says which operator, and the
+ * limit.
  */
 int sl_dynamic_run(
         struct sl_dynamic *dynamic, struct sl_node_desc *node, const struct sl_live *inputs, struct sl_live *ret_outputs);
@@ -37,5 +39,8 @@ int sl_dynamic_run(
 int sl_control_run(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_live *inputs, sl_body_fn run,
         void *context, struct sl_live *ret_outputs);
 
-/* Takes a step. -E2BIG: none is left; what sl_stop_look() says. */
+/* Takes a step. -E2BIG: none is left; what the pace says. */
 int sl_dynamic_step(struct sl_dynamic *dynamic, uint32_t op);
+
+/* Takes so much work, before it is done. -E2BIG: there is not as much left. */
+int sl_dynamic_work(struct sl_dynamic *dynamic, uint32_t op, uint64_t work);

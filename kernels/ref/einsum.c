@@ -53,8 +53,11 @@ static void add_up(struct sum *s, uint32_t label, double *sum, uint64_t *bits)
                 *bits += factor;
                 return;
         }
-        for (int64_t i = 0; i < s->e.sizes[label]; i++, step(s, label, 1))
+        for (int64_t i = 0; i < s->e.sizes[label]; i++, step(s, label, 1)) {
+                if (!sl_pace_on(s->binding->pace, 1 + s->n_operands))
+                        return;
                 add_up(s, label + 1, sum, bits);
+        }
         step(s, label, -s->e.sizes[label]);
 }
 
@@ -65,7 +68,7 @@ int sl_ref_einsum(const struct sl_node_desc *node, const struct sl_binding *bind
 
         sl_einsum_read(node, &s.e, NULL);
         read_strides(&s, node);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 double sum = 0;
                 uint64_t bits = 0;
 

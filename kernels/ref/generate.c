@@ -18,7 +18,7 @@ int sl_ref_constant_of_shape(const struct sl_node_desc *node, const struct sl_bi
         int64_t elements = (int64_t)sl_shape_elements(&node->outputs[0].shape);
         double value = sl_attrs_float(&node->attrs, SL_ATTR_VALUE, 0);
 
-        for (int64_t i = 0; i < elements; i++)
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++)
                 sl_ref_store(binding->outputs[0], i, node->outputs[0].dtype, value);
         return 0;
 }
@@ -29,7 +29,7 @@ int sl_ref_range(const struct sl_node_desc *node, const struct sl_binding *bindi
         const void *start = binding->inputs[0], *delta = binding->inputs[2];
         void *out = binding->outputs[0];
 
-        for (int64_t i = 0; i < node->outputs[0].shape.dims[0]; i++) {
+        for (int64_t i = 0; i < node->outputs[0].shape.dims[0] && sl_pace_on(binding->pace, 1); i++) {
                 if (sl_dtype_is_float(dtype))
                         sl_ref_store(out, i, dtype, sl_ref_load(start, 0, dtype) + (double)i * sl_ref_load(delta, 0, dtype));
                 else

@@ -85,10 +85,10 @@ static void score(const struct attention *a, int64_t batch, int64_t head, int64_
         int64_t q_at = offset_of(a, batch, head, query, f->q_heads, f->q_length, f->size);
         int64_t row = ((batch * f->q_heads + head) * f->q_length + query) * f->length;
 
-        for (int64_t key = 0; key < f->length; key++) {
+        for (int64_t key = 0; key < f->length && sl_pace_on(a->binding->pace, 4); key++) {
                 double sum = 0;
 
-                for (int64_t i = 0; i < f->size; i++)
+                for (int64_t i = 0; i < f->size && sl_pace_on(a->binding->pace, 1); i++)
                         sum += sl_ref_load(a->binding->inputs[0], q_at + i, a->node->inputs[0].dtype) *
                                load_cached(a, SL_HEADS_K, batch, head / (f->q_heads / f->kv_heads), key, i);
                 sum *= f->scale;
@@ -129,10 +129,9 @@ static void attend(const struct attention *a, int64_t batch, int64_t head, int64
         for (int64_t i = 0; i < f->v_size; i++) {
                 double sum = 0;
 
-                for (int64_t key = 0; key < f->length; key++)
+                for (int64_t key = 0; key < f->length && sl_pace_on(a->binding->pace, 1); key++)
                         if (scores[key] != 0)
-                                sum += scores[key] *
-                                       load_cached(a, SL_HEADS_V, batch, head / (f->q_heads / f->kv_heads), key, i);
+                                sum += scores[key] * load_cached(a, SL_HEADS_V, batch, head / (f->q_heads / f->kv_heads), key, i);
                 sl_ref_store(a->binding->outputs[0], y_at + i, a->node->outputs[0].dtype, sum);
         }
 }
@@ -143,7 +142,7 @@ static void store_present(const struct attention *a, uint32_t input, uint32_t ou
         const struct sl_shape *shape = &a->node->outputs[output].shape;
         int64_t n = (int64_t)sl_shape_elements(shape), size = shape->dims[3];
 
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < n && sl_pace_on(a->binding->pace, 1); i++)
                 sl_ref_store(a->binding->outputs[output], i, a->node->outputs[output].dtype,
                         load_cached(a, input, i / size / a->form.length / a->form.kv_heads,
                                 i / size / a->form.length % a->form.kv_heads, i / size % a->form.length, i % size));
@@ -161,10 +160,10 @@ int sl_ref_attention(const struct sl_node_desc *node, const struct sl_binding *b
                 mask = node->inputs[SL_HEADS_MASK].shape;
                 a.mask_columns = mask.dims[mask.rank - 1];
         }
-        sl_ref_walk_init(&a.mask, &scores, 1);
+        sl_ref_walk_init(&a.mask, &scores, 1, NULL);
         sl_ref_walk_broadcast(&a.mask, 0, &mask);
         queries = a.form.batch * a.form.q_heads * a.form.q_length;
-        for (int64_t i = 0; i < queries; i++)
+        for (int64_t i = 0; i < queries && sl_pace_on(binding->pace, 1); i++)
                 attend(&a, i / a.form.q_length / a.form.q_heads, i / a.form.q_length % a.form.q_heads, i % a.form.q_length);
         if (node->n_outputs > 1)
                 store_present(&a, SL_HEADS_K, 1);
@@ -202,7 +201,7 @@ int sl_ref_rotary_embedding(const struct sl_node_desc *node, const struct sl_bin
         int64_t size = flat ? x->dims[2] / heads : x->dims[3], length = x->dims[flat ? 1 : 2];
         int64_t half = cosines->dims[cosines->rank - 1];
 
-        for (int64_t i = 0; i < x->dims[0] * heads * length; i++) {
+        for (int64_t i = 0; i < x->dims[0] * heads * length && sl_pace_on(binding->pace, (uint64_t)size); i++) {
                 int64_t batch = i / length / heads, head = i / length % heads, place = i % length, row = batch * length + place;
                 int64_t at = (flat ? row * heads + head : i) * size;
 

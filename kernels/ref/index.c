@@ -16,8 +16,9 @@ int sl_ref_gather(const struct sl_node_desc *node, const struct sl_binding *bind
                 outer *= data->dims[i];
         for (uint32_t i = (uint32_t)axis + 1; i < data->rank; i++)
                 row *= data->dims[i];
-        for (int64_t o = 0; o < outer; o++)
-                for (int64_t i = 0; i < n_indices; i++, out += row) {
+        for (int64_t o = 0; o < outer && sl_pace_on(binding->pace, 1); o++)
+                for (int64_t i = 0; i < n_indices && sl_pace_on(binding->pace, 1 + (uint64_t)row / sizeof(uint64_t));
+                        i++, out += row) {
                         int64_t at = (int64_t)sl_ref_load_bits(binding->inputs[1], i, node->inputs[1].dtype);
 
                         if (at < -data->dims[axis] || at >= data->dims[axis])

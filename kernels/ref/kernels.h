@@ -6,6 +6,7 @@
 
 #include "backend.h"
 #include "op.h"
+#include "pace.h"
 
 /* Sets of element types, as bits 1 << dtype. */
 #define SL_REF_BIT(dtype) (1u << SL_DTYPE_##dtype)
@@ -214,8 +215,9 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(RNN, recurrent)                                                                                                          \
         X(RESIZE, resize)                                                                                                          \
         X(TOP_K, top_k)                                                                                                            \
-        X(NON_MAX_SUPPRESSION, non_max_suppression) X(DET, det) X(COL2IM, col2im) X(DFT, dft) X(STFT, dft) X(ATTENTION, attention) \
-                X(UNIQUE, unique) X(SEPARABLE_CONV, separable_conv)
+        X(NON_MAX_SUPPRESSION, non_max_suppression)                                                                                \
+        X(DET, det) X(COL2IM, col2im) X(DFT, dft) X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique)                           \
+                X(SEPARABLE_CONV, separable_conv) X(ROW_ATTENTION, row_attention)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

@@ -26,9 +26,9 @@ static double normaliser(const struct loss *l, int64_t at)
 
         if (l->node->op == SL_OP_NLL_LOSS)
                 return 0;
-        for (int64_t c = 0; c < l->classes; c++)
+        for (int64_t c = 0; c < l->classes && sl_pace_on(l->binding->pace, 1); c++)
                 most = fmax(most, score(l, at, c));
-        for (int64_t c = 0; c < l->classes; c++)
+        for (int64_t c = 0; c < l->classes && sl_pace_on(l->binding->pace, 1); c++)
                 sum += exp(score(l, at, c) - most);
         return most + log(sum);
 }
@@ -51,7 +51,7 @@ int sl_ref_loss(const struct sl_node_desc *node, const struct sl_binding *bindin
 
         for (uint32_t i = 2; i < node->inputs[0].shape.rank; i++)
                 l.inner *= node->inputs[0].shape.dims[i];
-        for (int64_t at = 0; at < n; at++) {
+        for (int64_t at = 0; at < n && sl_pace_on(binding->pace, 1); at++) {
                 int64_t label = (int64_t)sl_ref_load_bits(binding->inputs[1], at, node->inputs[1].dtype);
                 bool skipped = ignored && ignored->i == label;
                 double shift = normaliser(&l, at), weight = 0, loss = 0;

@@ -9,6 +9,9 @@
 #define ROWS 4
 #define TILE 16
 
+/* Rows of the right matrix between two looks at the pace. */
+#define LOOK_EVERY 256
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* One product of matrices, [rows, inner] x [inner, columns]; strides in elements. */
@@ -16,6 +19,7 @@ struct product {
         int64_t rows, columns, inner;
         int64_t a_row, a_column, b_row, b_column, bias_row, bias_column;
         double alpha, beta;
+        struct sl_pace *pace;
         const void *a, *b, *bias, *residual;
         void *out;
         int64_t a_at, b_at, out_at;
@@ -34,12 +38,22 @@ INLINE void finish_float(const struct product *p, int64_t i, int64_t j, double s
         sl_ref_store(p->out, at, dtype, sl_ref_activate(p->epilogue, sum));
 }
 
+INLINE uint64_t steps_ahead(const struct product *p, int64_t k, int64_t sums)
+{
+        int64_t rows = p->inner - k < LOOK_EVERY ? p->inner - k : LOOK_EVERY;
+
+        return (uint64_t)(rows * sums);
+}
+
 /* Each sum is taken in the order of the inner dimension, whatever lies beside it. */
 INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int64_t j, int64_t width, int64_t step, uint32_t dtype)
 {
         double sums[ROWS][TILE] = {0};
 
         for (int64_t k = 0; k < p->inner; k++) {
+                if (!(k % LOOK_EVERY) && !sl_pace_on(p->pace, steps_ahead(p, k, rows * width)))
+                        return;
+
                 int64_t a_at = p->a_at + i * p->a_row + k * p->a_column, b_at = p->b_at + k * p->b_row + j * step;
                 double right[TILE];
 
@@ -61,7 +75,7 @@ INLINE void multiply_block(const struct product *p, int64_t i, int64_t rows, int
 INLINE void multiply_floats(const struct product *p, uint32_t dtype)
 {
         for (int64_t i = 0; i < p->rows; i += ROWS)
-                for (int64_t j = 0; j < p->columns; j += TILE) {
+                for (int64_t j = 0; j < p->columns && sl_pace_on(p->pace, TILE); j += TILE) {
                         int64_t rows = p->rows - i < ROWS ? p->rows - i : ROWS;
                         int64_t width = p->columns - j < TILE ? p->columns - j : TILE;
 
@@ -92,10 +106,10 @@ static uint64_t scale_bits(uint64_t bits, double factor, uint32_t dtype)
 static void multiply_integers(const struct product *p, uint32_t dtype)
 {
         for (int64_t i = 0; i < p->rows; i++)
-                for (int64_t j = 0; j < p->columns; j++) {
+                for (int64_t j = 0; j < p->columns && sl_pace_on(p->pace, 1); j++) {
                         uint64_t sum = 0;
 
-                        for (int64_t k = 0; k < p->inner; k++)
+                        for (int64_t k = 0; k < p->inner && sl_pace_on(p->pace, 1); k++)
                                 sum += sl_ref_load_bits(p->a, p->a_at + i * p->a_row + k * p->a_column, dtype) *
                                        sl_ref_load_bits(p->b, p->b_at + k * p->b_row + j * p->b_column, dtype);
                         sum = scale_bits(sum, p->alpha, dtype);
@@ -131,6 +145,7 @@ static struct product bind(const struct sl_node_desc *node, const struct sl_bind
                 .residual = node->epilogue.has_residual ? binding->inputs[node->n_inputs - 1] : NULL,
                 .out = binding->outputs[0],
                 .epilogue = &node->epilogue,
+                .pace = binding->pace,
         };
 }
 
@@ -152,7 +167,7 @@ int sl_ref_gemm(const struct sl_node_desc *node, const struct sl_binding *bindin
         if (p.bias) {
                 struct sl_ref_walk walk;
 
-                sl_ref_walk_init(&walk, &node->outputs[0].shape, 1);
+                sl_ref_walk_init(&walk, &node->outputs[0].shape, 1, NULL);
                 sl_ref_walk_broadcast(&walk, 0, &node->inputs[2].shape);
                 p.bias_row = walk.strides[0][0];
                 p.bias_column = walk.strides[0][1];
@@ -205,7 +220,7 @@ int sl_ref_matmul(const struct sl_node_desc *node, const struct sl_binding *bind
         batch.rank -= (a->rank > 1) + (b->rank > 1);
         if (b->rank == 2)
                 memcpy(batch.dims, a->dims, batch.rank * sizeof(*batch.dims));
-        sl_ref_walk_init(&walk, &batch, 2);
+        sl_ref_walk_init(&walk, &batch, 2, binding->pace);
         set_matrices(&walk, 0, a);
         set_matrices(&walk, 1, b);
         for (; walk.left; sl_ref_walk_next(&walk)) {

@@ -21,12 +21,12 @@ int sl_ref_view(const struct sl_node_desc *node, const struct sl_binding *bindin
 }
 
 /* Copies all of @shape between two tensors with these strides, from the given bases on. */
-static void copy_box(const struct sl_shape *shape, void *out, const int64_t out_strides[SL_RANK_MAX], const void *in,
-        const int64_t in_strides[SL_RANK_MAX], size_t bytes)
+static void copy_box(struct sl_pace *pace, const struct sl_shape *shape, void *out, const int64_t out_strides[SL_RANK_MAX],
+        const void *in, const int64_t in_strides[SL_RANK_MAX], size_t bytes)
 {
         struct sl_ref_walk walk;
 
-        sl_ref_walk_init(&walk, shape, 2);
+        sl_ref_walk_init(&walk, shape, 2, pace);
         sl_ref_walk_strides(&walk, 0, out_strides);
         sl_ref_walk_strides(&walk, 1, in_strides);
         sl_ref_walk_copy(&walk, out, in, bytes);
@@ -47,7 +47,7 @@ int sl_ref_concat(const struct sl_node_desc *node, const struct sl_binding *bind
 
         for (uint32_t i = 0; i < node->n_inputs; i++) {
                 plain_strides(&node->inputs[i], in_strides);
-                copy_box(&node->inputs[i].shape, out, out_strides, binding->inputs[i], in_strides, (size_t)bytes);
+                copy_box(binding->pace, &node->inputs[i].shape, out, out_strides, binding->inputs[i], in_strides, (size_t)bytes);
                 out += node->inputs[i].shape.dims[axis] * out_strides[axis] * bytes;
         }
         return 0;
@@ -61,7 +61,7 @@ int sl_ref_split(const struct sl_node_desc *node, const struct sl_binding *bindi
 
         for (uint32_t i = 0; i < node->n_outputs; i++) {
                 plain_strides(&node->outputs[i], out_strides);
-                copy_box(&node->outputs[i].shape, binding->outputs[i], out_strides, in, in_strides, (size_t)bytes);
+                copy_box(binding->pace, &node->outputs[i].shape, binding->outputs[i], out_strides, in, in_strides, (size_t)bytes);
                 in += node->outputs[i].shape.dims[axis] * in_strides[axis] * bytes;
         }
         return 0;
@@ -89,13 +89,13 @@ int sl_ref_channel_shuffle(const struct sl_node_desc *node, const struct sl_bind
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 channels += node->inputs[i].shape.dims[1];
         one.dims[1] = 1;
-        for (int64_t c = 0; c < channels; c++) {
+        for (int64_t c = 0; c < channels && sl_pace_on(binding->pace, node->n_inputs + node->n_outputs); c++) {
                 uint32_t from, to;
                 int64_t out = channel_of(node->outputs, c, &to, out_strides);
                 int64_t in = channel_of(node->inputs, c % group * (channels / group) + c / group, &from, in_strides);
 
-                copy_box(&one, (char *)binding->outputs[to] + out, out_strides, (const char *)binding->inputs[from] + in,
-                        in_strides, sl_dtype_bytes(node->inputs[0].dtype));
+                copy_box(binding->pace, &one, (char *)binding->outputs[to] + out, out_strides,
+                        (const char *)binding->inputs[from] + in, in_strides, sl_dtype_bytes(node->inputs[0].dtype));
         }
         return 0;
 }
@@ -115,7 +115,7 @@ int sl_ref_slice(const struct sl_node_desc *node, const struct sl_binding *bindi
                 /* A single element is never stepped from, and its step may be any number. */
                 in_strides[i] = slices[i].count > 1 ? in_strides[i] * slices[i].step : 0;
         }
-        copy_box(&node->outputs[0].shape, binding->outputs[0], out_strides, in, in_strides, (size_t)bytes);
+        copy_box(binding->pace, &node->outputs[0].shape, binding->outputs[0], out_strides, in, in_strides, (size_t)bytes);
         return 0;
 }
 
@@ -128,7 +128,8 @@ int sl_ref_transpose(const struct sl_node_desc *node, const struct sl_binding *b
         plain_strides(&node->outputs[0], out_strides);
         for (uint32_t i = 0; i < rank; i++)
                 permuted[i] = in_strides[sl_attrs_ints(&node->attrs, SL_ATTR_PERM, i, (int64_t)rank - 1 - i)];
-        copy_box(&node->outputs[0].shape, binding->outputs[0], out_strides, binding->inputs[0], permuted, (size_t)bytes);
+        copy_box(binding->pace, &node->outputs[0].shape, binding->outputs[0], out_strides, binding->inputs[0], permuted,
+                (size_t)bytes);
         return 0;
 }
 
@@ -138,7 +139,7 @@ int sl_ref_reorder(const struct sl_node_desc *node, const struct sl_binding *bin
 
         sl_tensor_strides(&node->inputs[0], in_strides);
         sl_tensor_strides(&node->outputs[0], out_strides);
-        copy_box(&node->outputs[0].shape, binding->outputs[0], out_strides, binding->inputs[0], in_strides,
+        copy_box(binding->pace, &node->outputs[0].shape, binding->outputs[0], out_strides, binding->inputs[0], in_strides,
                 sl_dtype_bytes(node->inputs[0].dtype));
         return 0;
 }
@@ -147,7 +148,7 @@ int sl_ref_expand(const struct sl_node_desc *node, const struct sl_binding *bind
 {
         struct sl_ref_walk walk;
 
-        sl_ref_walk_init(&walk, &node->outputs[0].shape, 2);
+        sl_ref_walk_init(&walk, &node->outputs[0].shape, 2, binding->pace);
         sl_ref_walk_broadcast(&walk, 0, &node->outputs[0].shape);
         sl_ref_walk_broadcast(&walk, 1, &node->inputs[0].shape);
         sl_ref_walk_copy(&walk, binding->outputs[0], binding->inputs[0], sl_dtype_bytes(node->inputs[0].dtype));
@@ -161,7 +162,7 @@ int sl_ref_tile(const struct sl_node_desc *node, const struct sl_binding *bindin
         char *out = binding->outputs[0];
         struct sl_ref_walk walk;
 
-        sl_ref_walk_init(&walk, &node->outputs[0].shape, 0);
+        sl_ref_walk_init(&walk, &node->outputs[0].shape, 0, binding->pace);
         for (; walk.left; sl_ref_walk_next(&walk), out += bytes) {
                 int64_t at = 0;
 
@@ -202,7 +203,7 @@ int sl_ref_pad(const struct sl_node_desc *node, const struct sl_binding *binding
         int r = sl_pads_read(node, begin, end, NULL);
 
         sl_ref_store(&fill, 0, in->dtype, value);
-        sl_ref_walk_init(&walk, &node->outputs[0].shape, 0);
+        sl_ref_walk_init(&walk, &node->outputs[0].shape, 0, binding->pace);
         for (char *out = binding->outputs[0]; walk.left && !r; sl_ref_walk_next(&walk), out += bytes) {
                 const char *from = binding->inputs[0];
 
@@ -233,6 +234,6 @@ int sl_ref_center_crop_pad(const struct sl_node_desc *node, const struct sl_bind
                 in += (from - common.dims[i]) / 2 * in_strides[i] * bytes;
                 out += (to - common.dims[i]) / 2 * out_strides[i] * bytes;
         }
-        copy_box(&common, out, out_strides, in, in_strides, (size_t)bytes);
+        copy_box(binding->pace, &common, out, out_strides, in, in_strides, (size_t)bytes);
         return 0;
 }

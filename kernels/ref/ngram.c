@@ -13,6 +13,7 @@ enum { MODE_COUNT, MODE_WEIGHT, MODE_WEIGHTED_COUNT };
 struct pool {
         const int64_t *items, *starts, *features;
         const float *weights; /* NULL: all 1 */
+        struct sl_pace *pace;
         int64_t n_items, n_starts, n_features, n_weights;
         int64_t length, mode;
 };
@@ -74,8 +75,8 @@ static int count_section(const struct pool *pool, const struct section *section,
 {
         int r = 0;
 
-        for (int64_t at = 0; at + (section->length - 1) * step < row->length && !r; at++)
-                for (int64_t g = 0; g < section->n_grams && !r; g++)
+        for (int64_t at = 0; at + (section->length - 1) * step < row->length && !r && sl_pace_on(pool->pace, 1); at++)
+                for (int64_t g = 0; g < section->n_grams && !r && sl_pace_on(pool->pace, (uint64_t)section->length); g++)
                         if (matches(row, at, step, section->items + g * section->length, section->length))
                                 r = note(pool, section->first_gram + g, out);
         return r;
@@ -88,13 +89,13 @@ static int count_row(const struct sl_node_desc *node, const struct pool *pool, c
         int64_t skips = sl_attrs_int(&node->attrs, SL_ATTR_MAX_SKIP, 0);
         int r = 0;
 
-        for (int64_t length = least; length <= most && !r; length++) {
+        for (int64_t length = least; length <= most && !r && sl_pace_on(pool->pace, (uint64_t)length); length++) {
                 int64_t steps = length == 1 ? 1 : skips + 1;
                 struct section section;
 
                 if (!find_section(pool, length, &section))
                         return -ERANGE;
-                for (int64_t step = 1; step <= steps && step < row->length + 1 && !r; step++)
+                for (int64_t step = 1; step <= steps && step < row->length + 1 && !r && sl_pace_on(pool->pace, 1); step++)
                         r = count_section(pool, &section, row, step, out);
         }
         return r;
@@ -108,6 +109,7 @@ int sl_ref_ngram(const struct sl_node_desc *node, const struct sl_binding *bindi
                 .items = binding->inputs[1],
                 .starts = binding->inputs[2],
                 .features = binding->inputs[3],
+                .pace = binding->pace,
                 .weights = weighted ? binding->inputs[4] : NULL,
                 .n_items = node->inputs[1].shape.dims[0],
                 .n_starts = node->inputs[2].shape.dims[0],
@@ -122,7 +124,7 @@ int sl_ref_ngram(const struct sl_node_desc *node, const struct sl_binding *bindi
         int r = 0;
 
         memset(out, 0, sl_tensor_bytes(&node->outputs[0]));
-        for (int64_t i = 0; i < n_rows && !r; i++, row.first += row.length, out += pool.length)
+        for (int64_t i = 0; i < n_rows && !r && sl_pace_on(binding->pace, 1); i++, row.first += row.length, out += pool.length)
                 r = count_row(node, &pool, &row, out);
         return r;
 }

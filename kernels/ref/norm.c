@@ -4,14 +4,15 @@
 #include "walk.h"
 
 /* Mean and variance of @count elements from @at on. */
-static void moments(const void *data, int64_t at, int64_t count, uint32_t dtype, double *ret_mean, double *ret_variance)
+static void moments(
+        struct sl_pace *pace, const void *data, int64_t at, int64_t count, uint32_t dtype, double *ret_mean, double *ret_variance)
 {
         double sum = 0, squares = 0, mean;
 
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count && sl_pace_on(pace, 1); i++)
                 sum += sl_ref_load(data, at + i, dtype);
         mean = sum / (double)count;
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count && sl_pace_on(pace, 1); i++) {
                 double distance = sl_ref_load(data, at + i, dtype) - mean;
 
                 squares += distance * distance;
@@ -38,7 +39,7 @@ static void scale_plane(const struct sl_node_desc *node, const struct sl_binding
 
         for (uint32_t i = 0; i < 4; i++)
                 statistics[i] = sl_ref_load(binding->inputs[first + i], c, node->inputs[first + i].dtype);
-        for (int64_t i = 0; i < size; i++) {
+        for (int64_t i = 0; i < size && sl_pace_on(binding->pace, 1); i++) {
                 double distance = sl_ref_load(binding->inputs[input], from + i, dtype) - statistics[2];
 
                 sl_ref_store(binding->outputs[0], to + i, dtype,
@@ -56,7 +57,7 @@ int sl_ref_normalized_concat(const struct sl_node_desc *node, const struct sl_bi
                 int64_t channels = node->inputs[i].shape.dims[1];
 
                 for (int64_t n = 0; n < shape->dims[0]; n++)
-                        for (int64_t c = 0; c < channels; c++)
+                        for (int64_t c = 0; c < channels && sl_pace_on(binding->pace, 1); c++)
                                 scale_plane(node, binding, first + c, i, (n * channels + c) * size,
                                         (n * shape->dims[1] + first + c) * size, size);
                 first += channels;
@@ -76,13 +77,13 @@ int sl_ref_instance_norm(const struct sl_node_desc *node, const struct sl_bindin
         double epsilon = sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         uint32_t dtype = node->inputs[0].dtype;
 
-        for (int64_t plane = 0; plane < shape->dims[0] * channels; plane++) {
+        for (int64_t plane = 0; plane < shape->dims[0] * channels && sl_pace_on(binding->pace, 1); plane++) {
                 double scale = sl_ref_load(binding->inputs[1], plane % channels, node->inputs[1].dtype);
                 double shift = sl_ref_load(binding->inputs[2], plane % channels, node->inputs[2].dtype);
                 double mean, variance;
 
-                moments(binding->inputs[0], plane * size, size, dtype, &mean, &variance);
-                for (int64_t i = plane * size; i < (plane + 1) * size; i++) {
+                moments(binding->pace, binding->inputs[0], plane * size, size, dtype, &mean, &variance);
+                for (int64_t i = plane * size; i < (plane + 1) * size && sl_pace_on(binding->pace, 1); i++) {
                         double x = sl_ref_load(binding->inputs[0], i, dtype);
 
                         sl_ref_store(binding->outputs[0], i, dtype, (x - mean) / sqrt(variance + epsilon) * scale + shift);
@@ -101,7 +102,7 @@ int sl_ref_layer_norm(const struct sl_node_desc *node, const struct sl_binding *
         bool shifted = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
         struct sl_ref_walk walk;
 
-        sl_ref_walk_init(&walk, shape, 2);
+        sl_ref_walk_init(&walk, shape, 2, binding->pace);
         sl_ref_walk_broadcast(&walk, 0, &node->inputs[1].shape);
         if (shifted)
                 sl_ref_walk_broadcast(&walk, 1, &node->inputs[2].shape);
@@ -109,7 +110,7 @@ int sl_ref_layer_norm(const struct sl_node_desc *node, const struct sl_binding *
                 double x = sl_ref_load(binding->inputs[0], i, dtype);
 
                 if (i % size == 0) {
-                        moments(binding->inputs[0], i, size, dtype, &mean, &variance);
+                        moments(binding->pace, binding->inputs[0], i, size, dtype, &mean, &variance);
                         if (node->n_outputs > 1)
                                 sl_ref_store(binding->outputs[1], i / size, node->outputs[1].dtype, mean);
                         if (node->n_outputs > 2)
@@ -132,13 +133,13 @@ int sl_ref_lrn(const struct sl_node_desc *node, const struct sl_binding *binding
         double bias = sl_attrs_float(&node->attrs, SL_ATTR_VALUE, 1);
         uint32_t dtype = node->inputs[0].dtype;
 
-        for (int64_t i = 0; i < total; i++) {
+        for (int64_t i = 0; i < total && sl_pace_on(binding->pace, 1); i++) {
                 int64_t channel = i / inner % channels;
                 int64_t first = channel < before ? -channel : -before;
                 int64_t last = channels - 1 - channel < after ? channels - 1 - channel : after;
                 double squares = 0;
 
-                for (int64_t k = first; k <= last; k++) {
+                for (int64_t k = first; k <= last && sl_pace_on(binding->pace, 1); k++) {
                         double x = sl_ref_load(binding->inputs[0], i + k * inner, dtype);
 
                         squares += x * x;

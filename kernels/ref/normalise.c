@@ -31,14 +31,14 @@ int sl_ref_hardmax(const struct sl_node_desc *node, const struct sl_binding *bin
         struct column c = column_of(node);
         uint32_t dtype = node->inputs[0].dtype;
 
-        for (int64_t i = 0; i < c.outer * c.inner; i++) {
+        for (int64_t i = 0; i < c.outer * c.inner && sl_pace_on(binding->pace, 1); i++) {
                 int64_t first = i / c.inner * c.size * c.inner + i % c.inner, best = 0;
 
-                for (int64_t k = 1; k < c.size; k++)
+                for (int64_t k = 1; k < c.size && sl_pace_on(binding->pace, 1); k++)
                         if (sl_ref_load(binding->inputs[0], first + k * c.inner, dtype) >
                                 sl_ref_load(binding->inputs[0], first + best * c.inner, dtype))
                                 best = k;
-                for (int64_t k = 0; k < c.size; k++)
+                for (int64_t k = 0; k < c.size && sl_pace_on(binding->pace, 1); k++)
                         sl_ref_store(binding->outputs[0], first + k * c.inner, dtype, k == best);
         }
         return 0;
@@ -50,17 +50,17 @@ int sl_ref_lp_norm(const struct sl_node_desc *node, const struct sl_binding *bin
         uint32_t dtype = node->inputs[0].dtype;
         bool absolute = sl_attrs_int(&node->attrs, SL_ATTR_P, 2) == 1;
 
-        for (int64_t i = 0; i < c.outer * c.inner; i++) {
+        for (int64_t i = 0; i < c.outer * c.inner && sl_pace_on(binding->pace, 1); i++) {
                 int64_t first = i / c.inner * c.size * c.inner + i % c.inner;
                 double norm = 0;
 
-                for (int64_t k = 0; k < c.size; k++) {
+                for (int64_t k = 0; k < c.size && sl_pace_on(binding->pace, 1); k++) {
                         double x = sl_ref_load(binding->inputs[0], first + k * c.inner, dtype);
 
                         norm += absolute ? fabs(x) : x * x;
                 }
                 norm = absolute ? norm : sqrt(norm);
-                for (int64_t k = 0; k < c.size; k++) {
+                for (int64_t k = 0; k < c.size && sl_pace_on(binding->pace, 1); k++) {
                         double x = sl_ref_load(binding->inputs[0], first + k * c.inner, dtype);
 
                         sl_ref_store(binding->outputs[0], first + k * c.inner, dtype, norm == 0 ? 0 : x / norm);
@@ -78,12 +78,12 @@ int sl_ref_rms_norm(const struct sl_node_desc *node, const struct sl_binding *bi
         uint32_t dtype = node->inputs[0].dtype;
         struct sl_ref_walk walk;
 
-        sl_ref_walk_init(&walk, shape, 1);
+        sl_ref_walk_init(&walk, shape, 1, binding->pace);
         sl_ref_walk_broadcast(&walk, 0, &node->inputs[1].shape);
         for (; walk.left; sl_ref_walk_next(&walk), i++) {
                 double squares = 0;
 
-                for (int64_t k = 0; k < size && i % size == 0; k++) {
+                for (int64_t k = 0; k < size && i % size == 0 && sl_pace_on(binding->pace, 1); k++) {
                         double x = sl_ref_load(binding->inputs[0], i + k, dtype);
 
                         squares += x * x;
@@ -98,14 +98,15 @@ int sl_ref_rms_norm(const struct sl_node_desc *node, const struct sl_binding *bi
 }
 
 /* Of @count elements from @at on. */
-static void moments(const void *data, int64_t at, int64_t count, uint32_t dtype, double *ret_mean, double *ret_variance)
+static void moments(
+        struct sl_pace *pace, const void *data, int64_t at, int64_t count, uint32_t dtype, double *ret_mean, double *ret_variance)
 {
         double sum = 0, squares = 0;
 
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count && sl_pace_on(pace, 1); i++)
                 sum += sl_ref_load(data, at + i, dtype);
         *ret_mean = sum / (double)count;
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count && sl_pace_on(pace, 1); i++) {
                 double distance = sl_ref_load(data, at + i, dtype) - *ret_mean;
 
                 squares += distance * distance;
@@ -123,11 +124,11 @@ int sl_ref_group_norm(const struct sl_node_desc *node, const struct sl_binding *
         double epsilon = sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         uint32_t dtype = node->inputs[0].dtype;
 
-        for (int64_t g = 0; g < in->dims[0] * groups && size; g++) {
+        for (int64_t g = 0; g < in->dims[0] * groups && size && sl_pace_on(binding->pace, 1); g++) {
                 double mean, variance;
 
-                moments(binding->inputs[0], g * size, size, dtype, &mean, &variance);
-                for (int64_t i = 0; i < size; i++) {
+                moments(binding->pace, binding->inputs[0], g * size, size, dtype, &mean, &variance);
+                for (int64_t i = 0; i < size && sl_pace_on(binding->pace, 1); i++) {
                         int64_t at = by_channel ? g % groups * channels + i / inner : g % groups;
                         double x = (sl_ref_load(binding->inputs[0], g * size + i, dtype) - mean) / sqrt(variance + epsilon);
 
@@ -159,9 +160,9 @@ int sl_ref_mean_variance_norm(const struct sl_node_desc *node, const struct sl_b
                 stays.dims[axis] = 1;
         }
         sl_tensor_strides(&node->inputs[0], strides);
-        sl_ref_walk_init(&outer, &stays, 1);
+        sl_ref_walk_init(&outer, &stays, 1, binding->pace);
         sl_ref_walk_strides(&outer, 0, strides);
-        sl_ref_walk_init(&inner, &goes, 1);
+        sl_ref_walk_init(&inner, &goes, 1, binding->pace);
         sl_ref_walk_strides(&inner, 0, strides);
         for (; outer.left; sl_ref_walk_next(&outer)) {
                 double n = (double)sl_shape_elements(&goes), sum = 0, squares = 0, deviation;

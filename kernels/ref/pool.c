@@ -20,13 +20,14 @@ static struct fold fold_of(const struct sl_node_desc *node)
 
 /* @ret_place: of the largest, in the image. */
 static double window_fold(const struct sl_ref_span *span, const struct sl_ref_taps *taps, const void *image, int64_t image_at,
-        uint32_t dtype, const struct fold *fold, int64_t *ret_place)
+        uint32_t dtype, const struct fold *fold, struct sl_pace *pace, int64_t *ret_place)
 {
         double result = fold->max ? -(double)INFINITY : 0;
+        uint64_t columns = 1 + (uint64_t)(taps->last[2] - taps->first[2]);
         int64_t place = -1;
 
         for (int64_t z = taps->first[0]; z < taps->last[0]; z++)
-                for (int64_t y = taps->first[1]; y < taps->last[1]; y++)
+                for (int64_t y = taps->first[1]; y < taps->last[1] && sl_pace_on(pace, columns); y++)
                         for (int64_t x = taps->first[2]; x < taps->last[2]; x++) {
                                 const int64_t *d = span->window.dilation;
                                 int64_t row = (taps->start[0] + z * d[0]) * span->in[1] + taps->start[1] + y * d[1];
@@ -44,9 +45,12 @@ static double window_fold(const struct sl_ref_span *span, const struct sl_ref_ta
         return result;
 }
 
-/* Place of a pixel when the first spatial dimension runs fastest. */
+/* Place of a pixel when the first spatial dimension runs fastest; -1 of none, where the image has no pixels. */
 static int64_t by_columns(const struct sl_ref_span *span, int64_t place)
 {
+        if (place < 0)
+                return place;
+
         int64_t x = place % span->in[2], y = place / span->in[2] % span->in[1], z = place / span->in[2] / span->in[1];
 
         return (x * span->in[1] + y) * span->in[0] + z;
@@ -83,12 +87,13 @@ int sl_ref_pool(const struct sl_node_desc *node, const struct sl_binding *bindin
 
         sl_ref_span_read(node, &span);
         for (int64_t i = 0; i < planes; i++)
-                for (int64_t p = 0; p < span.out_size; p++) {
+                for (int64_t p = 0; p < span.out_size && sl_pace_on(binding->pace, 1); p++) {
                         struct sl_ref_taps taps;
                         int64_t place = 0;
 
                         sl_ref_span_at(&span, p, &taps);
-                        double result = window_fold(&span, &taps, binding->inputs[0], i * span.in_size, dtype, &fold, &place);
+                        double result = window_fold(
+                                &span, &taps, binding->inputs[0], i * span.in_size, dtype, &fold, binding->pace, &place);
                         double count = node->op == SL_OP_AVERAGE_POOL ? count_taps(&span, &taps, padding_too) : 1;
 
                         if (fold.powers)
@@ -110,10 +115,10 @@ int sl_ref_global_pool(const struct sl_node_desc *node, const struct sl_binding 
 
         for (uint32_t i = 2; i < in->rank; i++)
                 size *= in->dims[i];
-        for (int64_t i = 0; i < planes; i++) {
+        for (int64_t i = 0; i < planes && sl_pace_on(binding->pace, 1); i++) {
                 double result = fold.max ? -(double)INFINITY : 0;
 
-                for (int64_t k = 0; k < size; k++) {
+                for (int64_t k = 0; k < size && sl_pace_on(binding->pace, 1); k++) {
                         double v = sl_ref_load(binding->inputs[0], i * size + k, dtype);
 
                         if (!fold.max)
@@ -156,7 +161,7 @@ int sl_ref_max_unpool(const struct sl_node_desc *node, const struct sl_binding *
         sl_unpooled_shape(node, &before, NULL);
         n_before = (int64_t)sl_shape_elements(&before);
         memset(binding->outputs[0], 0, sl_tensor_bytes(&node->outputs[0]));
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t at = places[i] < 0 || places[i] >= n_before ? -ERANGE : place_in(out, &before, places[i]);
 
                 if (at < 0)

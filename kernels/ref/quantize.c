@@ -36,7 +36,7 @@ int sl_ref_quantize(const struct sl_node_desc *node, const struct sl_binding *bi
         struct sl_scales scales = {.block = 0};
 
         sl_scales_read(node, &scales, NULL);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t at = sl_scale_of(&scales, i);
                 double x = sl_ref_load(binding->inputs[0], i, from);
                 double scale = sl_ref_load(binding->inputs[1], at, node->inputs[1].dtype);
@@ -55,7 +55,7 @@ int sl_ref_dequantize(const struct sl_node_desc *node, const struct sl_binding *
         struct sl_scales scales = {.block = 0};
 
         sl_scales_read(node, &scales, NULL);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t at = sl_scale_of(&scales, i);
                 double x = sl_ref_load(binding->inputs[0], i, from) - (zero ? sl_ref_load(zero, at, from) : 0);
 
@@ -72,13 +72,13 @@ int sl_ref_dynamic_quantize(const struct sl_node_desc *node, const struct sl_bin
         float least = 0, most = 0, scale;
         int64_t zero;
 
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 least = x[i] < least ? x[i] : least;
                 most = x[i] > most ? x[i] : most;
         }
         scale = (most - least) / 255;
         zero = (int64_t)(scale > 0 ? sl_ref_saturate((double)nearbyintf(-least / scale), SL_DTYPE_U8) : 0);
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++)
                 store_rounded(binding->outputs[0], i, SL_DTYPE_U8, scale > 0 ? (double)(x[i] / scale) : 0, zero);
         if (node->n_outputs > 1)
                 *(float *)binding->outputs[1] = scale;
@@ -142,11 +142,11 @@ static void multiply(
 {
         uint32_t a_type = o->node->inputs[o->a].dtype, b_type = o->node->inputs[o->b].dtype;
 
-        for (int64_t i = 0; i < rows; i++)
-                for (int64_t j = 0; j < columns; j++) {
+        for (int64_t i = 0; i < rows && sl_pace_on(o->binding->pace, 1); i++)
+                for (int64_t j = 0; j < columns && sl_pace_on(o->binding->pace, 1); j++) {
                         int64_t a_zero = zero_of(o, o->a_zero, i), b_zero = zero_of(o, o->b_zero, j), sum = 0;
 
-                        for (int64_t k = 0; k < inner; k++)
+                        for (int64_t k = 0; k < inner && sl_pace_on(o->binding->pace, 1); k++)
                                 sum += (load_integer(o->binding->inputs[o->a], a_at + i * inner + k, a_type) - a_zero) *
                                        (load_integer(o->binding->inputs[o->b], b_at + k * columns + j, b_type) - b_zero);
                         finish(o, y_at + i * columns + j, i, j, sum);
@@ -165,7 +165,7 @@ int sl_ref_matmul_integer(const struct sl_node_desc *node, const struct sl_bindi
         batch.rank -= (a->rank > 1) + (b->rank > 1);
         lead_a.rank = a->rank > 2 ? a->rank - 2 : 0;
         lead_b.rank = b->rank > 2 ? b->rank - 2 : 0;
-        sl_ref_walk_init(&walk, &batch, 2);
+        sl_ref_walk_init(&walk, &batch, 2, binding->pace);
         sl_ref_walk_broadcast(&walk, 0, &lead_a);
         sl_ref_walk_broadcast(&walk, 1, &lead_b);
         for (; walk.left; sl_ref_walk_next(&walk), y_at += rows * columns)
@@ -179,10 +179,11 @@ static int64_t window_sum(const struct operands *o, const struct sl_ref_span *sp
 {
         const struct sl_window *w = &span->window;
         int64_t kernel = w->kernel[0] * w->kernel[1] * w->kernel[2], sum = 0;
+        uint64_t row = 1 + (uint64_t)(taps->last[2] - taps->first[2]);
 
         for (int64_t c = 0; c < channels; c++)
                 for (int64_t z = taps->first[0]; z < taps->last[0]; z++)
-                        for (int64_t y = taps->first[1]; y < taps->last[1]; y++)
+                        for (int64_t y = taps->first[1]; y < taps->last[1] && sl_pace_on(o->binding->pace, row); y++)
                                 for (int64_t x = taps->first[2]; x < taps->last[2]; x++) {
                                         int64_t in_z = taps->start[0] + z * w->dilation[0];
                                         int64_t in_y = taps->start[1] + y * w->dilation[1];
@@ -212,7 +213,7 @@ int sl_ref_conv_integer(const struct sl_node_desc *node, const struct sl_binding
                 int64_t n = plane / filters, m = plane % filters, w_zero = zero_of(&o, o.b_zero, m);
                 int64_t first = n * x->dims[1] + m / of_group * channels;
 
-                for (int64_t p = 0; p < span.out_size; p++) {
+                for (int64_t p = 0; p < span.out_size && sl_pace_on(binding->pace, 1); p++) {
                         struct sl_ref_taps taps;
 
                         sl_ref_span_at(&span, p, &taps);

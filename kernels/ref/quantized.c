@@ -9,6 +9,7 @@
 
 struct quantized {
         const struct sl_node_desc *node;
+        struct sl_pace *pace;
         const void *x, *w, *residual;
         const float *scale;
         const int32_t *bias;
@@ -48,6 +49,7 @@ static void read_node(const struct sl_node_desc *node, const struct sl_binding *
 
         *q = (struct quantized){
                 .node = node,
+                .pace = binding->pace,
                 .x = binding->inputs[0],
                 .y = binding->outputs[0],
                 .x_zero = sl_attrs_int(&node->attrs, SL_ATTR_X_ZERO, 0),
@@ -74,10 +76,11 @@ static int64_t window_sum(const struct quantized *q, const struct sl_ref_span *s
         int64_t image_at, int64_t filter_at)
 {
         const struct sl_window *w = &span->window;
+        uint64_t row = 1 + (uint64_t)(taps->last[2] - taps->first[2]);
         int64_t sum = 0;
 
         for (int64_t z = taps->first[0]; z < taps->last[0]; z++)
-                for (int64_t y = taps->first[1]; y < taps->last[1]; y++)
+                for (int64_t y = taps->first[1]; y < taps->last[1] && sl_pace_on(q->pace, row); y++)
                         for (int64_t x = taps->first[2]; x < taps->last[2]; x++) {
                                 int64_t in_z = taps->start[0] + z * w->dilation[0], in_y = taps->start[1] + y * w->dilation[1];
                                 int64_t in_x = taps->start[2] + x * w->dilation[2];
@@ -104,7 +107,7 @@ int sl_ref_quantized_conv(const struct sl_node_desc *node, const struct sl_bindi
                 kernel_size *= w->dims[i];
         for (int64_t n = 0; n < x->dims[0]; n++)
                 for (int64_t m = 0; m < filters; m++)
-                        for (int64_t p = 0; p < span.out_size; p++, at++) {
+                        for (int64_t p = 0; p < span.out_size && sl_pace_on(binding->pace, 1); p++, at++) {
                                 int64_t channel = n * x->dims[1] + m / group_filters * depth, sum = 0;
 
                                 sl_ref_span_at(&span, p, &taps);
@@ -125,10 +128,10 @@ int sl_ref_quantized_matmul(const struct sl_node_desc *node, const struct sl_bin
         struct quantized q;
 
         read_node(node, binding, &q);
-        for (int64_t at = 0; at < elements; at++) {
+        for (int64_t at = 0; at < elements && sl_pace_on(binding->pace, 1); at++) {
                 int64_t row = at / columns, column = at % columns, sum = 0;
 
-                for (int64_t k = 0; k < inner; k++)
+                for (int64_t k = 0; k < inner && sl_pace_on(binding->pace, 1); k++)
                         sum += (load_byte(q.x, row * inner + k, q.x_dtype) - q.x_zero) *
                                ((const int8_t *)q.w)[trans ? column * inner + k : k * columns + column];
                 store_sum(&q, at, column, sum);
@@ -144,7 +147,7 @@ int sl_ref_quantized_add(const struct sl_node_desc *node, const struct sl_bindin
         struct quantized q;
 
         read_node(node, binding, &q);
-        for (int64_t i = 0; i < elements; i++) {
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++) {
                 double value = x_scale * (double)(load_byte(q.x, i, q.x_dtype) - q.x_zero);
 
                 if (addend)

@@ -17,7 +17,7 @@ int sl_ref_blocks(const struct sl_node_desc *node, const struct sl_binding *bind
 
         sl_block_walk_read(node, &blocks);
         memcpy(shape.dims, blocks.sizes, sizeof(blocks.sizes));
-        sl_ref_walk_init(&walk, &shape, 2);
+        sl_ref_walk_init(&walk, &shape, 2, binding->pace);
         memcpy(walk.strides[0], blocks.out_strides, sizeof(blocks.out_strides));
         memcpy(walk.strides[1], blocks.in_strides, sizeof(blocks.in_strides));
         sl_ref_walk_copy(&walk, binding->outputs[0], binding->inputs[0], sl_dtype_bytes(node->inputs[0].dtype));
@@ -44,7 +44,7 @@ int sl_ref_reverse_sequence(const struct sl_node_desc *node, const struct sl_bin
         for (int64_t b = 0; b < batch; b++) {
                 if (lengths[b] < 0 || lengths[b] > steps)
                         return -ERANGE;
-                for (int64_t t = 0; t < steps; t++) {
+                for (int64_t t = 0; t < steps && sl_pace_on(binding->pace, 1 + row / sizeof(uint64_t)); t++) {
                         int64_t from = t < lengths[b] ? lengths[b] - 1 - t : t;
                         int64_t to_row = time_first ? t * batch + b : b * steps + t;
                         int64_t from_row = time_first ? from * batch + b : b * steps + from;
@@ -66,7 +66,7 @@ int sl_ref_trilu(const struct sl_node_desc *node, const struct sl_binding *bindi
 
         /* Beyond these all is kept, or nothing is. */
         k = k > columns ? columns : k < -rows ? -rows : k;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t row = i / columns % rows, column = i % columns;
                 bool kept = upper ? column - row >= k : column - row <= k;
                 char *to = (char *)binding->outputs[0] + (size_t)i * bytes;
@@ -85,7 +85,7 @@ int sl_ref_eye_like(const struct sl_node_desc *node, const struct sl_binding *bi
         int64_t k = sl_attrs_int(&node->attrs, SL_ATTR_K, 0);
 
         k = k > columns ? columns : k < -rows ? -rows : k;
-        for (int64_t i = 0; i < rows * columns; i++)
+        for (int64_t i = 0; i < rows * columns && sl_pace_on(binding->pace, 1); i++)
                 sl_ref_store(binding->outputs[0], i, node->outputs[0].dtype, i % columns - i / columns == k ? 1 : 0);
         return 0;
 }
@@ -99,7 +99,7 @@ int sl_ref_one_hot(const struct sl_node_desc *node, const struct sl_binding *bin
         axis += axis < 0 ? out->rank : 0;
         depth = out->dims[axis];
         inner = product(out, (uint32_t)axis + 1, out->rank);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++) {
                 int64_t at = i / inner / depth * inner + i % inner, place = i / inner % depth;
                 double index = sl_ref_load(binding->inputs[0], at, node->inputs[0].dtype);
                 bool on = index == (double)place || index == (double)(place - depth);
@@ -121,11 +121,11 @@ int sl_ref_cum_sum(const struct sl_node_desc *node, const struct sl_binding *bin
         inner = product(in, (uint32_t)axis + 1, in->rank);
         outer = product(in, 0, (uint32_t)axis);
         size = in->dims[axis];
-        for (int64_t column = 0; column < outer * inner; column++) {
+        for (int64_t column = 0; column < outer * inner && sl_pace_on(binding->pace, 1); column++) {
                 double sum = 0;
                 uint64_t bits = 0;
 
-                for (int64_t k = 0; k < size; k++) {
+                for (int64_t k = 0; k < size && sl_pace_on(binding->pace, 1); k++) {
                         int64_t at = (column / inner * size + (backward ? size - 1 - k : k)) * inner + column % inner;
                         double x = sl_dtype_is_float(dtype) ? sl_ref_load(binding->inputs[0], at, dtype) : 0;
                         uint64_t b = sl_dtype_is_float(dtype) ? 0 : sl_ref_load_bits(binding->inputs[0], at, dtype);
@@ -142,11 +142,11 @@ int sl_ref_cum_sum(const struct sl_node_desc *node, const struct sl_binding *bin
 }
 
 /* Elimination with the largest pivot of each column, in scratch. */
-static double determinant(double *m, int64_t n)
+static double determinant(struct sl_pace *pace, double *m, int64_t n)
 {
         double result = 1;
 
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n && sl_pace_on(pace, (uint64_t)(n - i)); i++) {
                 int64_t pivot = i;
 
                 for (int64_t r = i + 1; r < n; r++)
@@ -161,7 +161,7 @@ static double determinant(double *m, int64_t n)
                         m[pivot * n + c] = swap;
                 }
                 result *= pivot == i ? m[i * n + i] : -m[i * n + i];
-                for (int64_t r = i + 1; r < n; r++) {
+                for (int64_t r = i + 1; r < n && sl_pace_on(pace, (uint64_t)(n - i)); r++) {
                         double factor = m[r * n + i] / m[i * n + i];
 
                         for (int64_t c = i; c < n; c++)
@@ -184,10 +184,10 @@ int sl_ref_det(const struct sl_node_desc *node, const struct sl_binding *binding
         int64_t n = in->dims[in->rank - 1], matrices = (int64_t)sl_shape_elements(&node->outputs[0].shape);
         double *m = binding->scratch;
 
-        for (int64_t i = 0; i < matrices; i++) {
-                for (int64_t k = 0; k < n * n; k++)
+        for (int64_t i = 0; i < matrices && sl_pace_on(binding->pace, 1); i++) {
+                for (int64_t k = 0; k < n * n && sl_pace_on(binding->pace, 1); k++)
                         m[k] = sl_ref_load(binding->inputs[0], i * n * n + k, node->inputs[0].dtype);
-                sl_ref_store(binding->outputs[0], i, node->inputs[0].dtype, determinant(m, n));
+                sl_ref_store(binding->outputs[0], i, node->inputs[0].dtype, determinant(binding->pace, m, n));
         }
         return 0;
 }
@@ -231,15 +231,15 @@ int sl_ref_col2im(const struct sl_node_desc *node, const struct sl_binding *bind
                 sl_window_positions(&window, i, out->dims[i + 2], &positions[i], NULL);
                 taps *= window.kernel[i];
         }
-        for (int64_t plane = 0; plane < planes; plane++) {
+        for (int64_t plane = 0; plane < planes && sl_pace_on(binding->pace, 1); plane++) {
                 memset(sums, 0, (size_t)pixels * sizeof(double));
-                for (int64_t i = 0; i < taps * in->dims[2]; i++) {
+                for (int64_t i = 0; i < taps * in->dims[2] && sl_pace_on(binding->pace, 1); i++) {
                         int64_t at = pixel_of(&window, out->dims + 2, positions, i / in->dims[2], i % in->dims[2]);
 
                         if (at >= 0)
                                 sums[at] += sl_ref_load(binding->inputs[0], plane * taps * in->dims[2] + i, node->inputs[0].dtype);
                 }
-                for (int64_t i = 0; i < pixels; i++)
+                for (int64_t i = 0; i < pixels && sl_pace_on(binding->pace, 1); i++)
                         sl_ref_store(binding->outputs[0], plane * pixels + i, node->inputs[0].dtype, sums[i]);
         }
         return 0;

@@ -66,7 +66,7 @@ static double dot(const struct cell *cell, uint32_t input, int64_t row, int64_t 
         int64_t at = ((int64_t)(cell->direction * cell->form->gates) * cell->form->hidden + row) * columns;
         double sum = 0;
 
-        for (int64_t i = 0; i < columns; i++)
+        for (int64_t i = 0; i < columns && sl_pace_on(cell->binding->pace, 1); i++)
                 sum += sl_ref_load(cell->binding->inputs[input], at + i, cell->dtype) * x[i];
         return sum;
 }
@@ -77,7 +77,7 @@ static double dot_input(const struct cell *cell, int64_t row, int64_t x_at)
         int64_t at = ((int64_t)(cell->direction * cell->form->gates) * cell->form->hidden + row) * inputs;
         double sum = 0;
 
-        for (int64_t i = 0; i < inputs; i++)
+        for (int64_t i = 0; i < inputs && sl_pace_on(cell->binding->pace, 1); i++)
                 sum += sl_ref_load(cell->binding->inputs[SL_RNN_W], at + i, cell->dtype) *
                        sl_ref_load(cell->binding->inputs[SL_RNN_X], x_at + i, cell->dtype);
         return sum;
@@ -110,7 +110,7 @@ static void add_up(struct cell *cell, const void *b, int64_t x_at)
 {
         int64_t hidden = cell->form->hidden, rows = cell->form->gates * hidden;
 
-        for (int64_t row = 0; row < rows; row++) {
+        for (int64_t row = 0; row < rows && sl_pace_on(cell->binding->pace, 1); row++) {
                 bool later = cell->op == SL_OP_GRU && row >= 2 * hidden;
 
                 cell->gates[row] = dot_input(cell, row, x_at) + bias(cell, b, false, row);
@@ -123,7 +123,7 @@ static void step_lstm(struct cell *cell, const void *p)
 {
         int64_t hidden = cell->form->hidden;
 
-        for (int64_t i = 0; i < hidden; i++) {
+        for (int64_t i = 0; i < hidden && sl_pace_on(cell->binding->pace, 1); i++) {
                 double in = gate(cell, 0, cell->gates[i] + peephole(cell, p, 0, i));
                 double forget = gate(cell, 0, cell->gates[2 * hidden + i] + peephole(cell, p, 2, i));
 
@@ -144,7 +144,7 @@ static void step_gru(struct cell *cell, const void *b)
                 cell->gates[i] = gate(cell, 0, cell->gates[i]);
         for (int64_t i = 0; i < hidden; i++)
                 cell->rest[i] = reset[i] * cell->h[i];
-        for (int64_t i = 0; i < hidden; i++) {
+        for (int64_t i = 0; i < hidden && sl_pace_on(cell->binding->pace, 1); i++) {
                 double shift = bias(cell, b, true, 2 * hidden + i);
 
                 if (cell->form->linear_before_reset)
@@ -182,13 +182,13 @@ static int64_t state_at(const struct cell *cell)
 
 static void load_state(struct cell *cell, const void *initial, double *state)
 {
-        for (int64_t i = 0; i < cell->form->hidden; i++)
+        for (int64_t i = 0; i < cell->form->hidden && sl_pace_on(cell->binding->pace, 1); i++)
                 state[i] = initial ? sl_ref_load(initial, state_at(cell) + i, cell->dtype) : 0;
 }
 
 static void store_state(const struct cell *cell, void *out, int64_t at, const double *state)
 {
-        for (int64_t i = 0; i < cell->form->hidden && out; i++)
+        for (int64_t i = 0; i < cell->form->hidden && out && sl_pace_on(cell->binding->pace, 1); i++)
                 sl_ref_store(out, at + i, cell->dtype, state ? state[i] : 0);
 }
 
@@ -199,7 +199,7 @@ static void run_cell(struct cell *cell, const struct sl_node_desc *node, int64_t
 
         load_state(cell, optional(cell, node, SL_RNN_H), cell->h);
         load_state(cell, optional(cell, node, SL_RNN_C), cell->c);
-        for (int64_t k = 0; k < form->steps; k++) {
+        for (int64_t k = 0; k < form->steps && sl_pace_on(cell->binding->pace, (uint64_t)form->hidden); k++) {
                 int64_t t = backward && k < length ? length - 1 - k : k;
                 int64_t row = form->batch_first ? cell->sample * form->steps + t : t * form->batch + cell->sample;
                 int64_t y_at = form->batch_first ? row * form->directions + cell->direction
@@ -228,7 +228,7 @@ int sl_ref_recurrent(const struct sl_node_desc *node, const struct sl_binding *b
         cell.gates = cell.rest + form.hidden;
         lengths = optional(&cell, node, SL_RNN_LENGTHS);
         for (cell.direction = 0; cell.direction < form.directions; cell.direction++)
-                for (cell.sample = 0; cell.sample < form.batch; cell.sample++) {
+                for (cell.sample = 0; cell.sample < form.batch && sl_pace_on(binding->pace, 1); cell.sample++) {
                         int64_t length = lengths ? lengths[cell.sample] : form.steps;
 
                         if (length < 0 || length > form.steps)

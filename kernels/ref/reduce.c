@@ -148,7 +148,8 @@ static void reduce_one(struct fold *fold, const void *in, int64_t base, struct s
 }
 
 /* Two walks over the input: the outer one over the dimensions that stay, the inner one over those of @mask. */
-static void start_walks(const struct sl_tensor *in, uint32_t mask, struct sl_ref_walk *outer, struct sl_ref_walk *inner)
+static void start_walks(
+        struct sl_pace *pace, const struct sl_tensor *in, uint32_t mask, struct sl_ref_walk *outer, struct sl_ref_walk *inner)
 {
         struct sl_shape stays = in->shape, goes = in->shape;
         int64_t strides[SL_RANK_MAX];
@@ -160,9 +161,9 @@ static void start_walks(const struct sl_tensor *in, uint32_t mask, struct sl_ref
                 else
                         goes.dims[i] = 1;
         }
-        sl_ref_walk_init(outer, &stays, 1);
+        sl_ref_walk_init(outer, &stays, 1, pace);
         sl_ref_walk_strides(outer, 0, strides);
-        sl_ref_walk_init(inner, &goes, 1);
+        sl_ref_walk_init(inner, &goes, 1, pace);
         sl_ref_walk_strides(inner, 0, strides);
 }
 
@@ -175,7 +176,7 @@ int sl_ref_reduce(const struct sl_node_desc *node, const struct sl_binding *bind
 
         if (r)
                 return r;
-        start_walks(&node->inputs[0], mask, &outer, &inner);
+        start_walks(binding->pace, &node->inputs[0], mask, &outer, &inner);
         for (int64_t i = 0; outer.left; sl_ref_walk_next(&outer), i++)
                 reduce_one(&fold, binding->inputs[0], outer.offsets[0], &inner, binding->outputs[0], i);
         return 0;
@@ -206,7 +207,7 @@ int sl_ref_argreduce(const struct sl_node_desc *node, const struct sl_binding *b
         struct sl_ref_walk outer, inner;
 
         axis += axis < 0 ? node->inputs[0].shape.rank : 0;
-        start_walks(&node->inputs[0], 1u << axis, &outer, &inner);
+        start_walks(binding->pace, &node->inputs[0], 1u << axis, &outer, &inner);
         for (; outer.left; sl_ref_walk_next(&outer), out++) {
                 int64_t best = outer.offsets[0];
 

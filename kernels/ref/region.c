@@ -18,6 +18,7 @@ struct images {
         const void *data;
         uint32_t dtype;
         int64_t channels, height, width;
+        struct sl_pace *pace;
 };
 
 /* The largest of the four weighted neighbours, or their sum. What is more than one pixel outside is 0. */
@@ -55,7 +56,7 @@ static double align_cell(const struct images *im, int64_t plane, const struct ce
         double result = largest ? -(double)INFINITY : 0;
         int64_t count = c->samples[0] * c->samples[1];
 
-        for (int64_t i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count && sl_pace_on(im->pace, 4); i++) {
                 double sub_y = ((double)(i / c->samples[1]) + 0.5) / (double)c->samples[0];
                 double sub_x = ((double)(i % c->samples[1]) + 0.5) / (double)c->samples[1];
                 double v = sample(im, plane, c->start[0] + ((double)row + sub_y) * c->cell[0],
@@ -94,7 +95,7 @@ static struct images images_of(const struct sl_node_desc *node, const struct sl_
 {
         const int64_t *dims = node->inputs[0].shape.dims;
 
-        return (struct images){binding->inputs[0], node->inputs[0].dtype, dims[1], dims[2], dims[3]};
+        return (struct images){binding->inputs[0], node->inputs[0].dtype, dims[1], dims[2], dims[3], binding->pace};
 }
 
 int sl_ref_roi_align(const struct sl_node_desc *node, const struct sl_binding *binding)
@@ -109,7 +110,7 @@ int sl_ref_roi_align(const struct sl_node_desc *node, const struct sl_binding *b
 
                 if (images[roi] < 0 || images[roi] >= in[0] || read_cells(node, binding->inputs[1], roi, &c) || !in[2] || !in[3])
                         return -ERANGE;
-                for (int64_t i = 0; i < out[1] * cells; i++)
+                for (int64_t i = 0; i < out[1] * cells && sl_pace_on(binding->pace, 1); i++)
                         sl_ref_store(binding->outputs[0], roi * out[1] * cells + i, im.dtype,
                                 align_cell(
                                         &im, images[roi] * im.channels + i / cells, &c, i % cells / out[3], i % out[3], largest));
@@ -135,7 +136,7 @@ static double pool_cell(
 
         cell_range(corners[1], corners[3], row, out[2], im->height, &y0, &y1);
         cell_range(corners[0], corners[2], column, out[3], im->width, &x0, &x1);
-        for (int64_t y = y0; y < y1; y++)
+        for (int64_t y = y0; y < y1 && sl_pace_on(im->pace, 1 + (uint64_t)(x1 > x0 ? x1 - x0 : 0)); y++)
                 for (int64_t x = x0; x < x1; x++) {
                         double v = sl_ref_load(im->data, (plane * im->height + y) * im->width + x, im->dtype);
 
@@ -162,7 +163,7 @@ int sl_ref_max_roi_pool(const struct sl_node_desc *node, const struct sl_binding
                         if (!isfinite(corners[k]))
                                 return -ERANGE;
                 }
-                for (int64_t i = 0; i < out[1] * cells; i++)
+                for (int64_t i = 0; i < out[1] * cells && sl_pace_on(binding->pace, 1); i++)
                         sl_ref_store(binding->outputs[0], roi * out[1] * cells + i, im.dtype,
                                 pool_cell(&im, (int64_t)image * im.channels + i / cells, corners, out, i % cells / out[3],
                                         i % out[3]));

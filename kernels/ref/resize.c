@@ -19,6 +19,7 @@ struct axis {
 struct tables {
         struct sl_resize resize;
         struct axis axes[SL_RANK_MAX];
+        struct sl_pace *pace;
         int64_t strides[SL_RANK_MAX];
 };
 
@@ -43,7 +44,7 @@ static void fill_axis(struct tables *t, uint32_t i, char **scratch)
         axis->count = axis->first + n;
         axis->weights = (float *)(axis->count + n);
         *scratch = (char *)(axis->weights + n * (size_t)axis->taps);
-        for (int64_t at = 0; at < (int64_t)n; at++)
+        for (int64_t at = 0; at < (int64_t)n && sl_pace_on(t->pace, (uint64_t)axis->taps); at++)
                 axis->count[at] = sl_resize_weights(&t->resize, i, at, &axis->first[at], axis->weights + at * axis->taps);
 }
 
@@ -56,7 +57,7 @@ static double add_up(const struct tables *t, const int64_t *index, uint32_t i, i
 
         if (i == t->resize.rank)
                 return sl_ref_load(in, from, dtype);
-        for (int64_t k = 0; k < axis->count[at]; k++) {
+        for (int64_t k = 0; k < axis->count[at] && sl_pace_on(t->pace, 1); k++) {
                 double weight = (double)axis->weights[at * axis->taps + k];
 
                 if (weight != 0)
@@ -94,7 +95,7 @@ static bool next_index(const struct sl_resize *r, int64_t *index)
 
 int sl_ref_resize(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        struct tables t = {.resize = {.rank = 0}};
+        struct tables t = {.resize = {.rank = 0}, .pace = binding->pace};
         int64_t index[SL_RANK_MAX] = {0}, at = 0;
         uint32_t dtype = node->inputs[0].dtype;
         size_t bytes = sl_dtype_bytes(dtype);
@@ -106,6 +107,9 @@ int sl_ref_resize(const struct sl_node_desc *node, const struct sl_binding *bind
         sl_tensor_strides(&node->inputs[0], t.strides);
         for (uint32_t i = 0; i < t.resize.rank; i++)
                 fill_axis(&t, i, &scratch);
+        /* The tables may be incomplete. */
+        if (sl_pace_status(binding->pace))
+                return sl_pace_status(binding->pace);
         do {
                 if (is_outside(&t, index))
                         sl_ref_store(binding->outputs[0], at, dtype, (double)t.resize.extrapolation);
@@ -115,6 +119,6 @@ int sl_ref_resize(const struct sl_node_desc *node, const struct sl_binding *bind
                 else
                         sl_ref_store(binding->outputs[0], at, dtype, add_up(&t, index, 0, 0, binding->inputs[0], dtype));
                 at++;
-        } while (next_index(&t.resize, index));
+        } while (next_index(&t.resize, index) && sl_pace_on(binding->pace, 1));
         return 0;
 }

@@ -103,6 +103,7 @@ int sl_ref_grid_sample(const struct sl_node_desc *node, const struct sl_binding 
         const struct sl_shape *in = &node->inputs[0].shape, *out = &node->outputs[0].shape;
         uint32_t rank = in->rank - 2;
         int64_t positions = 1, channels = in->dims[1];
+        uint64_t taps = rank == 2 ? 16 : 64; /* at most */
         struct sampler s = {.data = binding->inputs[0],
                 .dtype = node->inputs[0].dtype,
                 .rank = rank,
@@ -115,13 +116,13 @@ int sl_ref_grid_sample(const struct sl_node_desc *node, const struct sl_binding 
                 s.size[3 - rank + i] = in->dims[i + 2];
                 positions *= out->dims[i + 2];
         }
-        for (int64_t i = 0; i < out->dims[0] * positions; i++) {
+        for (int64_t i = 0; i < out->dims[0] * positions && sl_pace_on(binding->pace, 1); i++) {
                 double x[3] = {0};
 
                 /* The grid names the last dimension first. */
                 for (uint32_t d = 0; d < rank; d++)
                         x[2 - d] = pixel_of(&s, 2 - d, sl_ref_load(binding->inputs[1], i * rank + d, node->inputs[1].dtype));
-                for (int64_t c = 0; c < channels; c++) {
+                for (int64_t c = 0; c < channels && sl_pace_on(binding->pace, taps); c++) {
                         int64_t plane = i / positions * channels + c;
 
                         sl_ref_store(binding->outputs[0], plane * positions + i % positions, s.dtype, sample(&s, plane, x, 0));
@@ -137,7 +138,7 @@ int sl_ref_affine_grid(const struct sl_node_desc *node, const struct sl_binding 
         bool corners = sl_attrs_int(&node->attrs, SL_ATTR_ALIGN_CORNERS, 0);
         int64_t n = (int64_t)sl_shape_elements(out), positions = out->dims[0] ? n / axes / out->dims[0] : 0;
 
-        for (int64_t i = 0; i < n / axes; i++) {
+        for (int64_t i = 0; i < n / axes && sl_pace_on(binding->pace, axes * axes); i++) {
                 double place[4] = {0};
                 int64_t rest = i % positions;
 

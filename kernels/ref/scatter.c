@@ -58,7 +58,7 @@ int sl_ref_gather_elements(const struct sl_node_desc *node, const struct sl_bind
         struct columns c;
 
         columns_init(&c, node);
-        for (int64_t i = 0; i < n; i++, columns_next(&c)) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++, columns_next(&c)) {
                 int64_t at = checked((int64_t)sl_ref_load_bits(binding->inputs[1], i, node->inputs[1].dtype), c.axis_size);
 
                 if (at < 0)
@@ -132,7 +132,7 @@ int sl_ref_scatter_elements(const struct sl_node_desc *node, const struct sl_bin
 
         columns_init(&c, node);
         copy_data(node, binding);
-        for (int64_t i = 0; i < n; i++, columns_next(&c)) {
+        for (int64_t i = 0; i < n && sl_pace_on(binding->pace, 1); i++, columns_next(&c)) {
                 int64_t at = checked((int64_t)sl_ref_load_bits(binding->inputs[1], i, node->inputs[1].dtype), c.axis_size);
 
                 if (at < 0)
@@ -190,7 +190,7 @@ int sl_ref_gather_nd(const struct sl_node_desc *node, const struct sl_binding *b
                 else
                         of_batch *= node->inputs[0].shape.dims[i];
         }
-        for (int64_t i = 0; i < r.n_tuples; i++) {
+        for (int64_t i = 0; i < r.n_tuples && sl_pace_on(binding->pace, (uint64_t)r.row + r.depth); i++) {
                 int64_t at = row_at(&r, node, binding->inputs[1], i);
 
                 if (at < 0)
@@ -208,7 +208,7 @@ int sl_ref_scatter_nd(const struct sl_node_desc *node, const struct sl_binding *
         struct rows r = rows_of(node);
 
         copy_data(node, binding);
-        for (int64_t i = 0; i < r.n_tuples; i++) {
+        for (int64_t i = 0; i < r.n_tuples && sl_pace_on(binding->pace, (uint64_t)r.row + r.depth); i++) {
                 int64_t at = row_at(&r, node, binding->inputs[1], i);
 
                 if (at < 0)

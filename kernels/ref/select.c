@@ -11,6 +11,7 @@ struct column {
         int64_t first, step;
         uint32_t dtype;
         bool largest;
+        struct sl_pace *pace;
 };
 
 /* -1, 0, 1; a NaN is larger than every number. */
@@ -62,14 +63,14 @@ static void sink(const struct column *c, int64_t *heap, int64_t n, int64_t at)
 
 static void heapify(const struct column *c, int64_t *heap, int64_t n)
 {
-        for (int64_t i = n / 2; i-- > 0;)
+        for (int64_t i = n / 2; i-- > 0 && sl_pace_on(c->pace, 2);)
                 sink(c, heap, n, i);
 }
 
 /* A heap becomes a list, the best first. */
 static void unheap(const struct column *c, int64_t *heap, int64_t n)
 {
-        for (int64_t i = n - 1; i > 0; i--) {
+        for (int64_t i = n - 1; i > 0 && sl_pace_on(c->pace, 8); i--) {
                 int64_t worst = heap[0];
 
                 heap[0] = heap[i];
@@ -92,7 +93,7 @@ static void choose(const struct column *c, int64_t n, int64_t k, int64_t *heap)
         for (int64_t i = 0; i < k; i++)
                 heap[i] = i;
         heapify(c, heap, k);
-        for (int64_t i = k; i < n; i++)
+        for (int64_t i = k; i < n && sl_pace_on(c->pace, 1); i++)
                 if (better(c, i, heap[0])) {
                         heap[0] = i;
                         sink(c, heap, k, 0);
@@ -112,7 +113,8 @@ int sl_ref_top_k(const struct sl_node_desc *node, const struct sl_binding *bindi
         int64_t outer = 1, inner = 1, n, *heap = binding->scratch;
         struct column c = {.data = binding->inputs[0],
                 .dtype = node->inputs[0].dtype,
-                .largest = sl_attrs_int(&node->attrs, SL_ATTR_LARGEST, 1)};
+                .largest = sl_attrs_int(&node->attrs, SL_ATTR_LARGEST, 1),
+                .pace = binding->pace};
 
         axis += axis < 0 ? in->rank : 0;
         n = in->dims[axis];
@@ -121,7 +123,7 @@ int sl_ref_top_k(const struct sl_node_desc *node, const struct sl_binding *bindi
                 inner *= i > axis ? in->dims[i] : 1;
         }
         c.step = inner;
-        for (int64_t i = 0; i < outer * inner; i++) {
+        for (int64_t i = 0; i < outer * inner && sl_pace_on(binding->pace, 1); i++) {
                 int64_t to = i / inner * k * inner + i % inner;
 
                 c.first = i / inner * n * inner + i % inner;
@@ -184,16 +186,16 @@ size_t sl_ref_scratch_non_max_suppression(const struct sl_node_desc *node)
 }
 
 /* Of the boxes in @order, the best first, keeps at most @most that overlap none kept before, in the front of @order. */
-static int64_t suppress(
-        const struct sl_node_desc *node, const float *boxes, int64_t *candidates, int64_t n, int64_t most, float threshold)
+static int64_t suppress(const struct sl_node_desc *node, const float *boxes, int64_t *candidates, int64_t n, int64_t most,
+        float threshold, struct sl_pace *pace)
 {
         int64_t kept = 0;
 
-        for (int64_t i = 0; i < n && kept < most; i++) {
+        for (int64_t i = 0; i < n && kept < most && sl_pace_on(pace, 1); i++) {
                 struct box box = box_at(node, boxes, candidates[i]);
                 bool free = true;
 
-                for (int64_t k = 0; k < kept && free; k++) {
+                for (int64_t k = 0; k < kept && free && sl_pace_on(pace, 1); k++) {
                         struct box other = box_at(node, boxes, candidates[k]);
 
                         free = !overlap(&box, &other, threshold);
@@ -212,12 +214,12 @@ static float threshold_of(const struct sl_node_desc *node, const struct sl_bindi
 }
 
 /* The boxes whose scores are above the threshold, the best first. */
-static int64_t candidates_of(const float *scores, int64_t n, float threshold, int64_t *candidates)
+static int64_t candidates_of(const float *scores, int64_t n, float threshold, struct sl_pace *pace, int64_t *candidates)
 {
-        struct column c = {.data = scores, .step = 1, .dtype = SL_DTYPE_F32, .largest = true};
+        struct column c = {.data = scores, .step = 1, .dtype = SL_DTYPE_F32, .largest = true, .pace = pace};
         int64_t count = 0;
 
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < n && sl_pace_on(pace, 1); i++)
                 if (scores[i] > threshold)
                         candidates[count++] = i;
         sort(&c, candidates, count);
@@ -232,12 +234,12 @@ int sl_ref_non_max_suppression(const struct sl_node_desc *node, const struct sl_
         float iou = threshold_of(node, binding, 3, 0), least = threshold_of(node, binding, 4, -INFINITY);
         int64_t *candidates = binding->scratch, *out = binding->outputs[0];
 
-        for (int64_t i = 0; i < dims[0] * dims[1]; i++) {
+        for (int64_t i = 0; i < dims[0] * dims[1] && sl_pace_on(binding->pace, 1); i++) {
                 const float *scores = (const float *)binding->inputs[1] + i * n, *boxes = binding->inputs[0];
-                int64_t kept = most ? candidates_of(scores, n, least, candidates) : 0;
+                int64_t kept = most ? candidates_of(scores, n, least, binding->pace, candidates) : 0;
 
                 boxes += i / dims[1] * n * 4;
-                kept = suppress(node, boxes, candidates, kept, most, iou);
+                kept = suppress(node, boxes, candidates, kept, most, iou, binding->pace);
                 for (int64_t k = 0; k < kept && made < room; k++, made++) {
                         out[3 * made] = i / dims[1];
                         out[3 * made + 1] = i % dims[1];

@@ -13,11 +13,12 @@ struct row {
         uint32_t dtype, window_dtype;
         int64_t first, step, count; /* elements from @count on are 0 */
         bool complex;
+        struct sl_pace *pace;
 };
 
-static void fill_table(double *table, int64_t length, bool inverse)
+static void fill_table(struct sl_pace *pace, double *table, int64_t length, bool inverse)
 {
-        for (int64_t i = 0; i < length; i++) {
+        for (int64_t i = 0; i < length && sl_pace_on(pace, 1); i++) {
                 table[i] = cos(2 * pi * (double)i / (double)length);
                 table[length + i] = (inverse ? 1 : -1) * sin(2 * pi * (double)i / (double)length);
         }
@@ -29,7 +30,7 @@ static void transform_bin(
         double real = 0, imaginary = 0;
         int64_t at = 0;
 
-        for (int64_t i = 0; i < row->count; i++) {
+        for (int64_t i = 0; i < row->count && sl_pace_on(row->pace, 1); i++) {
                 double weight = row->window ? sl_ref_load(row->window, i, row->window_dtype) : 1;
                 double x = weight * sl_ref_load(row->data, row->first + i * row->step, row->dtype);
                 double y = row->complex ? weight * sl_ref_load(row->data, row->first + i * row->step + 1, row->dtype) : 0;
@@ -75,15 +76,16 @@ int sl_ref_dft(const struct sl_node_desc *node, const struct sl_binding *binding
                 outer *= i < axis ? in->dims[i] : 1;
                 inner *= i > axis ? in->dims[i] : 1;
         }
-        fill_table(binding->scratch, length, inverse);
-        for (int64_t i = 0; i < outer * inner * bins; i++) {
+        fill_table(binding->pace, binding->scratch, length, inverse);
+        for (int64_t i = 0; i < outer * inner * bins && sl_pace_on(binding->pace, 1); i++) {
                 int64_t o = i / inner / bins, bin = i / inner % bins, n = in->dims[axis];
                 struct row row = {.data = binding->inputs[0],
                         .dtype = node->inputs[0].dtype,
                         .first = (o * n * inner + i % inner) * parts,
                         .step = inner * parts,
                         .count = n < length ? n : length,
-                        .complex = parts == 2};
+                        .complex = parts == 2,
+                        .pace = binding->pace};
                 double real, imaginary;
 
                 transform_bin(&row, binding->scratch, length, bin, &real, &imaginary);
@@ -99,8 +101,8 @@ int sl_ref_stft(const struct sl_node_desc *node, const struct sl_binding *bindin
         int64_t length = length_of(node, 1), step = sl_attrs_int(&node->attrs, SL_ATTR_STEP, 1), frames = out[1], bins = out[2];
         bool windowed = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
 
-        fill_table(binding->scratch, length, false);
-        for (int64_t i = 0; i < in[0] * frames * bins; i++) {
+        fill_table(binding->pace, binding->scratch, length, false);
+        for (int64_t i = 0; i < in[0] * frames * bins && sl_pace_on(binding->pace, 1); i++) {
                 int64_t sample = i / bins / frames, frame = i / bins % frames;
                 struct row row = {.data = binding->inputs[0],
                         .window = windowed ? binding->inputs[2] : NULL,
@@ -109,7 +111,8 @@ int sl_ref_stft(const struct sl_node_desc *node, const struct sl_binding *bindin
                         .first = (sample * in[1] + frame * step) * in[2],
                         .step = in[2],
                         .count = length,
-                        .complex = in[2] == 2};
+                        .complex = in[2] == 2,
+                        .pace = binding->pace};
                 double real, imaginary;
 
                 transform_bin(&row, binding->scratch, length, i % bins, &real, &imaginary);
@@ -124,7 +127,7 @@ int sl_ref_taper(const struct sl_node_desc *node, const struct sl_binding *bindi
         int64_t length = node->outputs[0].shape.dims[0];
         double span = (double)length - (sl_attrs_int(&node->attrs, SL_ATTR_PERIODIC, 1) ? 0 : 1);
 
-        for (int64_t i = 0; i < length; i++) {
+        for (int64_t i = 0; i < length && sl_pace_on(binding->pace, 1); i++) {
                 double x = span > 0 ? 2 * pi * (double)i / span : 0, y;
 
                 if (node->op == SL_OP_HANN_WINDOW)
@@ -160,7 +163,7 @@ int sl_ref_mel_weights(const struct sl_node_desc *node, const struct sl_binding 
 
         range[0] = mel_of(sl_ref_load(binding->inputs[1], 0, node->inputs[1].dtype));
         range[1] = mel_of(sl_ref_load(binding->inputs[2], 0, node->inputs[2].dtype));
-        for (int64_t i = 0; i < rows * bins; i++) {
+        for (int64_t i = 0; i < rows * bins && sl_pace_on(binding->pace, 1); i++) {
                 double low = edge(range, i % bins, bins, length, rate), centre = edge(range, i % bins + 1, bins, length, rate);
                 double high = edge(range, i % bins + 2, bins, length, rate), row = (double)(i / bins), weight = 0;
 

@@ -217,7 +217,7 @@ int sl_ref_unary(const struct sl_node_desc *node, const struct sl_binding *bindi
         const void *in = binding->inputs[0];
         void *out = binding->outputs[0];
 
-        for (int64_t i = 0; i < elements; i++) {
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++) {
                 if (sl_dtype_is_float(u.dtype))
                         sl_ref_store(out, i, u.dtype, apply_float(&u, sl_ref_load(in, i, u.dtype)));
                 else if (sl_ref_is_unsigned(u.dtype))
@@ -235,7 +235,7 @@ int sl_ref_predicate(const struct sl_node_desc *node, const struct sl_binding *b
         bool positive = sl_attrs_int(&node->attrs, SL_ATTR_DETECT_POSITIVE, 1);
         uint8_t *out = binding->outputs[0];
 
-        for (int64_t i = 0; i < elements; i++) {
+        for (int64_t i = 0; i < elements && sl_pace_on(binding->pace, 1); i++) {
                 double x = sl_ref_load(binding->inputs[0], i, node->inputs[0].dtype);
 
                 bool is_wanted = node->op == SL_OP_IS_NAN ? isnan(x) : isinf(x) && (x < 0 ? negative : positive);

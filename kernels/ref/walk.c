@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-void sl_ref_walk_init(struct sl_ref_walk *walk, const struct sl_shape *shape, uint32_t n_operands)
+void sl_ref_walk_init(struct sl_ref_walk *walk, const struct sl_shape *shape, uint32_t n_operands, struct sl_pace *pace)
 {
+        walk->pace = pace;
         walk->rank = shape->rank;
         walk->n_operands = n_operands;
         memcpy(walk->dims, shape->dims, sizeof(walk->dims));
@@ -33,6 +34,8 @@ void sl_ref_walk_rewind(struct sl_ref_walk *walk)
 
         memcpy(shape.dims, walk->dims, sizeof(shape.dims));
         walk->left = sl_shape_elements(&shape);
+        if (!sl_pace_on(walk->pace, walk->left < SL_REF_WALK_LOOK ? walk->left + 1 : SL_REF_WALK_LOOK))
+                walk->left = 0;
         memset(walk->index, 0, sizeof(walk->index));
         memset(walk->offsets, 0, walk->n_operands * sizeof(walk->offsets[0]));
 }

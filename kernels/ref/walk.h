@@ -8,6 +8,10 @@
 #pragma once
 
 #include "node.h"
+#include "pace.h"
+
+/* Indices between two looks at the pace. */
+#define SL_REF_WALK_LOOK 256
 
 struct sl_ref_walk {
         uint64_t left; /* indices still to visit, the current one included */
@@ -15,10 +19,11 @@ struct sl_ref_walk {
         int64_t dims[SL_RANK_MAX], index[SL_RANK_MAX];
         int64_t offsets[SL_NODE_INPUTS_MAX];
         int64_t strides[SL_NODE_INPUTS_MAX][SL_RANK_MAX];
+        struct sl_pace *pace;
 };
 
-/* Operands have stride 0 until they are set below. */
-void sl_ref_walk_init(struct sl_ref_walk *walk, const struct sl_shape *shape, uint32_t n_operands);
+/* Operands have stride 0 until they are set below. A walk that @pace ends has nothing left; NULL: nobody ends it. */
+void sl_ref_walk_init(struct sl_ref_walk *walk, const struct sl_shape *shape, uint32_t n_operands, struct sl_pace *pace);
 
 /* Operand @k is a tensor of that shape, PLAIN, broadcast to the walk's shape. */
 void sl_ref_walk_broadcast(struct sl_ref_walk *walk, uint32_t k, const struct sl_shape *shape);
@@ -32,6 +37,10 @@ void sl_ref_walk_rewind(struct sl_ref_walk *walk);
 static inline void sl_ref_walk_next(struct sl_ref_walk *walk)
 {
         walk->left--;
+        if (walk->left % SL_REF_WALK_LOOK == 0 && walk->left && !sl_pace_on(walk->pace, SL_REF_WALK_LOOK)) {
+                walk->left = 0;
+                return;
+        }
         for (uint32_t d = walk->rank; d-- > 0;) {
                 int64_t back = walk->index[d];
 

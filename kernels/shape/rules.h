@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "op.h"
 
-#define X(id, name, least, most, outputs, rule, traits) int sl_shape_##rule(struct sl_node_desc *node, struct sl_error *error);
+#define X(id, name, least, most, outputs, rule, work, traits) int sl_shape_##rule(struct sl_node_desc *node, struct sl_error *error);
 SL_OPS(X)
 #undef X
 

@@ -85,6 +85,7 @@ struct sl_plan_program {
         uint64_t n_slots;
         uint64_t n_inputs, n_outputs, first_operand; /* of a body: its inputs, which are slots, then its outputs */
         uint64_t dynamic_bytes, dynamic_steps;       /* what one run may take: options dynamic_bytes_max, dynamic_steps_max */
+        uint64_t work;                               /* elementary steps that one run may take on ref: option work_max */
 };
 
 struct sl_plan_constant {

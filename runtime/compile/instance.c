@@ -17,8 +17,8 @@
 #include "cpu/threads.h"
 #include "interpreter.h"
 #include "op.h"
+#include "pace.h"
 #include "plan_map.h"
-#include "stop.h"
 #include "workspace.h"
 
 #include <stdlib.h>
@@ -54,6 +54,7 @@ struct sl_instance {
         struct sl_workspace workspace;
         struct sl_interpreter interpreter;
         struct sl_stop stop;
+        struct sl_pace pace; /* of the run */
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -114,11 +115,12 @@ static void bind_operand(
 }
 
 /* The slots of a step: its inputs, then its outputs. */
-static void bind_step(const struct sl_instance *instance, struct program *program, const struct sl_plan_step *source,
-        struct step *step, void **slots)
+static void bind_step(
+        struct sl_instance *instance, struct program *program, const struct sl_plan_step *source, struct step *step, void **slots)
 {
         for (uint32_t i = 0; i < source->n_inputs + source->n_outputs; i++)
                 bind_operand(instance, program, &instance->plan->operands[source->first_operand + i], &slots[i]);
+        step->binding.pace = &instance->pace;
         step->binding.inputs = (const void *const *)slots;
         step->binding.outputs = slots + source->n_inputs;
         step->binding.scratch = source->scratch_bytes ? instance->workspace.bytes + source->scratch_offset : NULL;
@@ -222,7 +224,7 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
                 sl_workspace_populate(&instance->workspace, plan->programs[0].workspace_bytes, UINT64_MAX) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
                         (unsigned long long)bytes);
-        if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes, &instance->stop) < 0)
+        if (sl_interpreter_init(&instance->interpreter, plan, n_programs, instance->workspace.bytes, &instance->pace) < 0)
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for its slots", plan->info->name);
         sl_cpu_use_one_thread();
         r = build_programs(instance, n_programs, error);
@@ -283,8 +285,9 @@ static const struct program *find_program(const struct sl_instance *instance, ui
         return NULL;
 }
 
-static void put_buffers(const struct program *program, const void *const *inputs, void *const *outputs)
+static void begin(struct sl_instance *instance, const struct program *program, const void *const *inputs, void *const *outputs)
 {
+        sl_pace_start(&instance->pace, &instance->stop, program->source->work);
         /* The thread that runs may not be the one that compiled, and kernels must find the thread count that they were made for. */
         sl_cpu_use_one_thread();
         for (uint32_t i = 0; i < program->n_patches; i++) {
@@ -324,7 +327,7 @@ int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const voi
 
         if (!program)
                 return sl_error_set(error, EINVAL, "batch %u is no size of the plan", batch);
-        put_buffers(program, inputs, outputs);
+        begin(instance, program, inputs, outputs);
         return run_dynamic(instance, program, inputs, outputs, open, error);
 }
 
@@ -335,7 +338,7 @@ int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *co
 
         if (!program)
                 return -EINVAL;
-        put_buffers(program, inputs, outputs);
+        begin(instance, program, inputs, outputs);
         if (program->dynamic)
                 return run_dynamic(instance, program, inputs, outputs, NULL, NULL);
         for (uint32_t i = 0; i < program->n_steps && r == 0; i++)
@@ -353,7 +356,7 @@ int sl_instance_run_timed(
 
         if (!program)
                 return -EINVAL;
-        put_buffers(program, inputs, outputs);
+        begin(instance, program, inputs, outputs);
         sl_interpreter_begin(&instance->interpreter, program->source, inputs, outputs, open, NULL);
         before = sl_clock_ns();
         for (uint32_t i = 0; i < program->n_steps && r == 0; i++) {

@@ -149,6 +149,8 @@ static int run_body(void *context, uint32_t body, const struct sl_live *inputs, 
 
         if (program->n_inputs != n_inputs || program->n_outputs != n_outputs)
                 return contradiction(interpreter, bodies->step, "a body has other inputs or outputs than its node");
+        if (sl_dynamic_work(&interpreter->dynamic, bodies->step->op, program->n_slots) < 0)
+                return -E2BIG;
         bytes.shape.dims[0] = (int64_t)(program->n_slots * sizeof(*frame.slots));
         if (sl_live_make(&interpreter->dynamic.pool, &bytes, &memory) < 0)
                 return sl_error_set(interpreter->dynamic.error, ENOMEM, "%s: over the dynamic memory of %llu bytes",
@@ -217,9 +219,9 @@ static int run_step(struct frame *frame, const struct sl_plan_step *step)
 }
 
 int sl_interpreter_init(struct sl_interpreter *interpreter, const struct sl_plan *plan, uint32_t n_programs, uint8_t *workspace,
-        const struct sl_stop *stop)
+        struct sl_pace *pace)
 {
-        *interpreter = (struct sl_interpreter){.plan = plan, .workspace = workspace, .stop = stop};
+        *interpreter = (struct sl_interpreter){.plan = plan, .workspace = workspace, .pace = pace};
         for (uint32_t i = 0; i < n_programs; i++)
                 if (plan->programs[i].n_slots > interpreter->n_slots)
                         interpreter->n_slots = plan->programs[i].n_slots;
@@ -238,7 +240,8 @@ void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_pl
 {
         interpreter->dynamic = (struct sl_dynamic){.pool.limit_bytes = program->dynamic_bytes,
                 .steps_left = program->dynamic_steps,
-                .stop = interpreter->stop,
+                .work_left = program->work,
+                .pace = interpreter->pace,
                 .error = error};
         interpreter->inputs = inputs;
         interpreter->outputs = outputs;

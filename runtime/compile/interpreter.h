@@ -11,13 +11,13 @@
 #include "ref/dynamic.h"
 
 struct sl_open_output;
-struct sl_stop;
+struct sl_pace;
 
 struct sl_interpreter {
         const struct sl_plan *plan;
         struct sl_dynamic dynamic;
         uint8_t *workspace;
-        const struct sl_stop *stop;
+        struct sl_pace *pace;
         const void *const *inputs; /* of this run, the caller's */
         void *const *outputs;
         struct sl_open_output *open; /* NULL: no output is open */
@@ -26,9 +26,9 @@ struct sl_interpreter {
         int too_small; /* -EMSGSIZE: an open output did not fit */
 };
 
-/* Room for the slots of the largest of @n_programs programs. @stop is looked at in each run. Return: 0, -ENOMEM. */
+/* Room for the slots of the largest of @n_programs programs. @pace is that of each run. Return: 0, -ENOMEM. */
 int sl_interpreter_init(struct sl_interpreter *interpreter, const struct sl_plan *plan, uint32_t n_programs, uint8_t *workspace,
-        const struct sl_stop *stop);
+        struct sl_pace *pace);
 void sl_interpreter_deinit(struct sl_interpreter *interpreter);
 
 /* Before the first step of a run, and after the last, or after one that failed. */

@@ -10,6 +10,7 @@
 #include "pack.h"
 #include "pass.h"
 #include "placement.h"
+#include "program_work.h"
 #include "schedule.h"
 #include "tune.h"
 #include "tune_layout.h"
@@ -20,6 +21,14 @@
 #include <string.h>
 
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+
+static void free_program(struct sl_program *program)
+{
+        sl_schedule_free(program->schedule);
+        sl_placement_free(program->placement);
+        sl_graph_free(program->graph);
+        *program = (struct sl_program){0};
+}
 
 /* In place of what there was. */
 static int place_program(
@@ -47,12 +56,28 @@ static int build_program(const struct sl_graph *graph, const struct sl_plan_info
         return r < 0 ? r : place_program(info, NULL, program, error);
 }
 
+/* The ladder ends below size @first. */
+static void cut_ladder(struct sl_lowered *lowered, uint32_t first)
+{
+        for (uint32_t i = first; i < lowered->info.n_batches; i++)
+                lowered->info.batches[i] = 0;
+        lowered->info.n_batches = first;
+        free_program(&lowered->programs[first]);
+}
+
+/* Larger batches are more work: those that are too much are left out, unless it is the smallest. */
 static int build_programs(struct sl_lowered *lowered, const struct sl_graph *graph, struct sl_error *error)
 {
         for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
-                int r = build_program(graph, &lowered->info, lowered->info.batches[i], &lowered->programs[i], error);
+                struct sl_program *program = &lowered->programs[i];
+                int r = build_program(graph, &lowered->info, lowered->info.batches[i], program, error);
 
                 if (r < 0)
+                        return r;
+                r = sl_program_work_check(program, &lowered->options, i ? NULL : error);
+                if (r == -E2BIG && i)
+                        cut_ladder(lowered, i);
+                else if (r < 0)
                         return r;
         }
         return 0;
@@ -234,11 +259,8 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered)
 {
         if (!lowered)
                 return NULL;
-        for (uint32_t i = 0; i < SL_PLAN_BATCHES_MAX; i++) {
-                sl_schedule_free(lowered->programs[i].schedule);
-                sl_placement_free(lowered->programs[i].placement);
-                sl_graph_free(lowered->programs[i].graph);
-        }
+        for (uint32_t i = 0; i < SL_PLAN_BATCHES_MAX; i++)
+                free_program(&lowered->programs[i]);
         sl_packing_free(lowered->packing);
         free(lowered->choices);
         free(lowered);

@@ -35,9 +35,17 @@ struct sl_error;
         X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
         X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */                           \
         X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of shapes that hang on data */             \
+        X(work_max, REAL, "1e13", 1, 1e18)                     /* elementary steps of one run: see below */                        \
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
         X(shapes, SHAPES, "", 0, 0)                            /* of open dimensions: sequence=128,height=224 */
 
+/*
+ * work_max bounds how long one run of the largest batch may take, in elementary steps (kernels/op.h) by what each counts on its
+ * backend (step_weight of kernels/backend.h). A core that computes 32 multiply-adds at once, 3 thousand million times a second,
+ * does 1e13 in two minutes; a model that is as dear as 10 TFLOP a sample passes (5e12), ResNet-152 is 1.2e10, and the largest of
+ * the digits 3e6. A model whose smallest batch takes more is refused, sizes of the ladder that take more are left out, and what is
+ * known only while a model runs fails there.
+ */
 enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
 
 enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };

@@ -143,8 +143,8 @@ uint64_t sl_plan_workspace_bytes(const struct sl_plan *plan, uint32_t batch_max)
 
 /*
  * What ends the runs that follow before they are done (kernels/stop.h); NULL: nothing does. It is copied, what its verdict points
- * to must live until the next call. A run looks before each of its steps, and returns the verdict, or -ETIME: outputs are then
- * undefined and the instance is as good as before.
+ * to must live until the next call. A run looks before each of its steps, and inside of those that `ref` computes, and returns the
+ * verdict, or -ETIME: outputs are then undefined and the instance is as good as before.
  */
 void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop);
 
@@ -153,8 +153,8 @@ void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
  * Never waits, and never allocates but for steps that hang on data. Inputs may be client memory that changes while it is read
  * (dense floats): results are then undefined but nothing is read or written outside the buffers. Return: 0; -EINVAL a batch that is
- * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined); what
- * sl_instance_watch() says.
+ * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined); -E2BIG over work_max;
+ * what sl_instance_watch() says.
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
 
@@ -168,7 +168,7 @@ struct sl_open_output {
  * The same for a plan with open outputs: @open has an entry for each output, of which those of open ones are read and filled. What
  * hangs on data lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all back.
  * Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it; -ENOMEM
- * over dynamic_bytes_max; -E2BIG over dynamic_steps_max. The text says which operator, and the limit; NULL is fine.
+ * over dynamic_bytes_max; -E2BIG over dynamic_steps_max or work_max. The text says which operator, and the limit; NULL is fine.
  */
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);

@@ -15,6 +15,7 @@
 #include "pack.h"
 #include "placed.h"
 #include "placement.h"
+#include "program_work.h"
 #include "schedule.h"
 
 #include <stdbool.h>
@@ -329,7 +330,8 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
                         .workspace_bytes = program->schedule->workspace_bytes,
                         .n_slots = program->schedule->n_slots,
                         .dynamic_bytes = lowered->options.dynamic_bytes_max,
-                        .dynamic_steps = lowered->options.dynamic_steps_max};
+                        .dynamic_steps = lowered->options.dynamic_steps_max,
+                        .work = sl_program_work_on_ref(&lowered->options)};
                 for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++)
                         r = put_step(lowered, program, &program->schedule->steps[s], tables);
                 for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++) {

@@ -98,7 +98,7 @@ static int run_graph(
 int sl_graph_evaluate_open(const struct sl_graph *graph, const void *const *inputs, struct sl_pool *pool,
         struct sl_live *ret_outputs, struct sl_error *error)
 {
-        struct sl_dynamic dynamic = {.pool = *pool, .steps_left = SL_EVALUATE_STEPS_MAX, .error = error};
+        struct sl_dynamic dynamic = {.pool = *pool, .steps_left = SL_EVALUATE_STEPS_MAX, .work_left = UINT64_MAX, .error = error};
         struct sl_live *lives = calloc(graph->n_inputs + 1, sizeof(*lives));
         int result = lives ? 0 : sl_error_set(error, ENOMEM, "no memory for %u inputs", graph->n_inputs);
 

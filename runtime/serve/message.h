@@ -31,7 +31,7 @@ enum { SL_PREDICTION_NO_MEMORY = -1, SL_PREDICTION_READY = -2 };
 struct sl_prediction {
         int32_t segment; /* id, or a special message */
         uint32_t member;
-        int32_t status;        /* 0; -ETIME, -ECANCELED: not computed; -EIO, -ERANGE: the model failed */
+        int32_t status;        /* 0; -ETIME, -ECANCELED: not computed; -EIO, -ERANGE, -E2BIG: the model failed */
         uint32_t batches;      /* launches that this message accounts for */
         uint64_t started_ns;   /* the batch began to compute; 0 if it never did */
         uint64_t staged_ns;    /* this member's prediction was in its place */

@@ -101,7 +101,7 @@ static void watch(struct sl_worker *worker, struct sl_segment *const *segments, 
 
 static bool tells_client(const struct sl_segment *segment, int r)
 {
-        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == given_up(segment);
+        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(segment);
 }
 
 static int predict(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, uint32_t *ret_batches)

@@ -1,0 +1,210 @@
+/*
+ * What a node is said to cost against what it does. The kernels and shape rules of this program are built so that each basic block
+ * that runs is counted (-fsanitize-coverage=trace-pc): no clock, so nothing depends on the machine, and no loop can be forgotten.
+ */
+#include "node_bench.h"
+#include "pace.h"
+#include "random_node.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROUNDS         40000 /* at most, for each operator */
+#define ENOUGH         150   /* that were computed */
+#define TENSOR_BYTES   (64 << 10)
+#define WORK_MAX       (4 << 20) /* of a node that is run */
+#define BLOCKS_OF_STEP 100       /* basic blocks that an elementary step may be */
+#define BLOCKS_OF_NODE 40000     /* that a launch may take besides */
+#define STEPS_OF_BLOCK 16        /* steps that may be said for each block and each element of the node's tensors */
+#define SHORT_GRAIN    64        /* steps between two looks, so that small nodes are long ones */
+
+static struct run {
+        uint64_t blocks, limit;
+        jmp_buf beyond;
+        _Atomic int32_t *verdict; /* spoken at so many blocks; NULL: never */
+        uint64_t verdict_at;
+} run;
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+        if (++run.blocks == run.limit)
+                longjmp(run.beyond, 1);
+        if (run.verdict && run.blocks == run.verdict_at)
+                atomic_store_explicit(run.verdict, -ECANCELED, memory_order_release);
+}
+
+struct memory {
+        void *inputs[SL_NODE_INPUTS_MAX], *outputs[SL_NODE_OUTPUTS_MAX], *scratch;
+};
+
+static void memory_init(struct memory *memory, struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                memory->inputs[i] = random_tensor(random, &node->inputs[i]);
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                memory->outputs[i] = random_tensor(random, &node->outputs[i]);
+        memory->scratch = malloc(sl_backend_ref.scratch_bytes(kernel) + 1);
+}
+
+static void memory_deinit(struct memory *memory, const struct sl_node_desc *node)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                free(memory->inputs[i]);
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                free(memory->outputs[i]);
+        free(memory->scratch);
+}
+
+/* Basic blocks that the launch takes; @limit when they are more. */
+static uint64_t blocks_of(
+        struct sl_kernel *kernel, const struct memory *memory, struct sl_pace *pace, uint64_t limit, int *ret_result)
+{
+        struct sl_binding binding = {.inputs = (const void *const *)memory->inputs,
+                .outputs = memory->outputs,
+                .scratch = memory->scratch,
+                .pace = pace};
+
+        uint64_t blocks;
+
+        run.blocks = 0;
+        run.limit = limit;
+        if (setjmp(run.beyond)) {
+                run = (struct run){.blocks = 0};
+                return limit;
+        }
+        *ret_result = sl_backend_ref.launch(kernel, &binding);
+        blocks = run.blocks;
+        run = (struct run){.blocks = 0};
+        return blocks;
+}
+
+static uint64_t elements_of(const struct sl_node_desc *node)
+{
+        uint64_t sum = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                sum += node->inputs[i].dtype == SL_DTYPE_NONE ? 0 : sl_shape_elements(&node->inputs[i].shape);
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                sum += sl_shape_elements(&node->outputs[i].shape);
+        return sum;
+}
+
+static bool has_no_elements(const struct sl_node_desc *node)
+{
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE && !sl_shape_elements(&node->inputs[i].shape))
+                        return true;
+        return !sl_shape_elements(&node->outputs[0].shape);
+}
+
+static void print_node(const struct sl_node_desc *node)
+{
+        char text[SL_SHAPE_TEXT_BYTES];
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                fprintf(stderr, "  input %u: %s %s\n", i, sl_dtype_name(node->inputs[i].dtype),
+                        sl_shape_print(&node->inputs[i].shape, text));
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                fprintf(stderr, "  output %u: %s %s\n", i, sl_dtype_name(node->outputs[i].dtype),
+                        sl_shape_print(&node->outputs[i].shape, text));
+        for (uint32_t i = 0; i < node->attrs.count; i++)
+                fprintf(stderr, "  attribute %s: %" PRId64 " [%" PRId64 ",%" PRId64 "]\n", sl_attr_name(node->attrs.items[i].id),
+                        node->attrs.items[i].i, node->attrs.items[i].ints[0], node->attrs.items[i].ints[1]);
+}
+
+/*
+ * A launch that ends early, at an index that is out of bounds or when it has found what it looks for, says nothing of what is too
+ * much, and neither does one that is said to be a few steps.
+ */
+static void compare(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel)
+{
+        uint64_t work = sl_op_work(node), limit = work * BLOCKS_OF_STEP + BLOCKS_OF_NODE, blocks;
+        struct memory memory;
+        int r = 0;
+
+        memory_init(&memory, random, node, kernel);
+        blocks = blocks_of(kernel, &memory, NULL, limit, &r);
+        if (blocks == limit || (r == 0 && !has_no_elements(node) && work > STEPS_OF_BLOCK * (blocks + elements_of(node))))
+                print_node(node);
+        cr_expect_lt(blocks, limit, "%s: %" PRIu64 " steps are said, more than %" PRIu64 " blocks ran", sl_op_name(node->op), work,
+                limit);
+        cr_expect(r < 0 || has_no_elements(node) || work <= STEPS_OF_BLOCK * (blocks + elements_of(node)),
+                "%s: %" PRIu64 " steps are said, %" PRIu64 " blocks ran", sl_op_name(node->op), work, blocks);
+        memory_deinit(&memory, node);
+}
+
+/* Ended from outside when it has begun, the launch ends within some steps, however long it would have been. */
+static void interrupt(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel)
+{
+        _Atomic int32_t verdict = 0;
+        struct sl_pace pace;
+        struct memory memory;
+        uint64_t blocks;
+        int r = 0;
+
+        memory_init(&memory, random, node, kernel);
+        sl_pace_start(&pace, &(struct sl_stop){.verdict = &verdict}, UINT64_MAX);
+        pace.grain = pace.left = SHORT_GRAIN;
+        run.verdict = &verdict; /* as long as the launch lasts */
+        run.verdict_at = BLOCKS_OF_NODE / 4;
+        blocks = blocks_of(kernel, &memory, &pace, sl_op_work(node) * BLOCKS_OF_STEP + BLOCKS_OF_NODE, &r);
+        if (blocks > BLOCKS_OF_NODE)
+                print_node(node);
+        cr_expect_leq(
+                blocks, BLOCKS_OF_NODE, "%s: goes on for %" PRIu64 " blocks after it was ended", sl_op_name(node->op), blocks);
+        cr_expect(r == 0 || r == -ECANCELED || r == -ERANGE, "%s: %d", sl_op_name(node->op), r);
+        memory_deinit(&memory, node);
+}
+
+static bool comes_through(struct random *random, struct sl_node_desc *node,
+        void (*check)(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel))
+{
+        const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
+        struct sl_kernel *kernel = NULL;
+
+        if (sl_op_infer(node, NULL))
+                return false;
+        if ((sl_op_traits(node->op) & SL_OP_COUNTS) && node->op != SL_OP_RANGE)
+                random_bound_outputs(node);
+        if (!random_is_small(node, TENSOR_BYTES) || !sl_backend_ref.supports(node) || sl_op_work(node) > WORK_MAX)
+                return false;
+        if (sl_backend_ref.compile(node, NULL, constants, &kernel, NULL))
+                return false;
+        check(random, node, kernel);
+        sl_backend_ref.kernel_free(kernel);
+        return true;
+}
+
+static void check_operators(
+        uint64_t seed, void (*check)(struct random *random, const struct sl_node_desc *node, struct sl_kernel *kernel))
+{
+        static const int64_t large[] = {0, 8, 60, 700};
+        struct random random = {.state = seed};
+
+        for (uint32_t op = 0; op < SL_OP_COUNT; op++) {
+                int computed = 0;
+
+                for (int i = 0; i < ROUNDS && computed < ENOUGH; i++) {
+                        random.large = large[random_next(&random, 4)];
+
+                        struct sl_node_desc node = random_node(&random, op);
+
+                        computed += comes_through(&random, &node, check);
+                }
+                cr_expect(
+                        computed || op == SL_OP_RANGE || (sl_op_traits(op) & SL_OP_CONTROL), "no %s came through", sl_op_name(op));
+        }
+}
+
+Test(work, that_a_node_is_said_to_be_is_what_it_does_within_a_factor)
+{
+        check_operators(20261122, compare);
+}
+
+Test(work, a_launch_that_is_ended_ends_within_some_steps)
+{
+        check_operators(1122, interrupt);
+}
