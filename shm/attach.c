@@ -1,12 +1,18 @@
 #include "attach.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* Newer than the headers of the oldest supported distribution. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 /* Kernels hand over at most 253 fds in one packet; one more than is allowed is enough to see that there are too many. */
 #define CONTROL_BYTES CMSG_SPACE((SL_MESSAGE_FDS_MAX + 1) * sizeof(int))
@@ -136,4 +142,74 @@ int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds,
                 memcpy(ret_fds, list.fds, list.n * sizeof(int));
         *ret_n_fds = list.n;
         return 0;
+}
+
+static int first_fd(struct msghdr *header)
+{
+        struct cmsghdr *part = CMSG_FIRSTHDR(header);
+        int fd = -1;
+
+        if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS && part->cmsg_len >= CMSG_LEN(sizeof(fd)))
+                memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+        return fd;
+}
+
+/* The fd is one more reference to what stays in the queue. Return: bytes of the next message, -E2BIG, -errno. */
+static ssize_t peek(int socket, int *ret_fd)
+{
+        char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(alignof(struct cmsghdr))));
+        char byte;
+        struct iovec part = {.iov_base = &byte, .iov_len = 1};
+        struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t n;
+
+        if (ret_fd) {
+                header.msg_control = control;
+                header.msg_controllen = CMSG_LEN(sizeof(int)); /* the space after it would hold a second one */
+        }
+        do
+                n = recvmsg(socket, &header, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return socket_result(errno);
+        if (ret_fd)
+                *ret_fd = first_fd(&header);
+        return header.msg_flags & MSG_CTRUNC ? -E2BIG : n;
+}
+
+int sl_message_receive_guarded(int socket, struct sl_message *ret_message, int *ret_fd)
+{
+        struct sl_message message;
+        ssize_t n;
+
+        if (ret_fd)
+                *ret_fd = -1;
+        n = peek(socket, ret_fd);
+        if (n < 0)
+                return (int)n;
+        do
+                n = recv(socket, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return n < 0 ? socket_result(errno) : -EPIPE;
+        if (n != sizeof(message) || message.magic != SL_WIRE_MAGIC)
+                return -EBADMSG;
+        message.text[sizeof(message.text) - 1] = '\0';
+        *ret_message = message;
+        return 0;
+}
+
+int sl_socket_set_passing(int socket, bool passing)
+{
+        int value = passing;
+
+        return setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+bool sl_socket_is_passing(int socket)
+{
+        int value = 1;
+        socklen_t bytes = sizeof(value);
+
+        return getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &value, &bytes) < 0 || value;
 }

@@ -4,11 +4,14 @@
  * the other way round. Requests never travel here.
  *
  *     client                                       runtime
- *     HELLO {versions, features, role, shape} -->  check the peer (SO_PEERCRED), quotas, seals of returned regions
+ *     HELLO {versions, features, role, shape} -->  check the peer (SO_PEERCRED) and quotas
  *                                             <--  WELCOME {version, features, id, shape} + request, response, catalogue fds,
  *                                                  doorbell and completion bell, arena regions
  *     REGION {bytes}                          -->
  *                                             <--  REGION {index, bytes} + fd
+ *     REGION {} + fd                          -->  a region of an earlier runtime: as many as HELLO announced, nothing else carries
+ * fds
+ *                                             <--  REGION {index, bytes}
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
  *                                             <--  DONE {status, text}
  *
@@ -19,14 +22,14 @@
 
 #include "layout.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct sl_error;
 
-#define SL_SOCKET_NAME      "starling" /* default runtime name: the socket is <dir>/NAME.sock */
-#define SL_MESSAGE_FDS_MAX  24u
-#define SL_MESSAGE_TEXT     480u
-#define SL_KEPT_REGIONS_MAX 16u /* handed back in one HELLO; more follow as REGION messages with an fd */
+#define SL_SOCKET_NAME     "starling" /* default runtime name: the socket is <dir>/NAME.sock */
+#define SL_MESSAGE_FDS_MAX 24u
+#define SL_MESSAGE_TEXT    480u
 
 enum sl_message_type {
         SL_MESSAGE_HELLO = 1,
@@ -57,7 +60,8 @@ struct sl_message {
                         uint32_t role;     /* enum sl_role */
                         struct sl_channel_shape shape;
                         uint64_t arena_bytes;    /* of the first region if none is handed back; 0: none yet */
-                        uint32_t n_kept_regions; /* fds of this message, in the order of their indices */
+                        uint32_t n_kept_regions; /* that follow as REGION messages, each with its fd, in the order of their indices
+                                                  */
                         char label[32];          /* for the log */
                 } hello;
                 struct {
@@ -67,9 +71,8 @@ struct sl_message {
                         struct sl_channel_shape shape; /* as granted */
                         uint64_t catalogue_bytes;
                         uint64_t arena_limit_bytes; /* quota of all regions */
-                        uint32_t n_regions;
                         uint32_t dispatcher_of_queue[SL_QUEUES_MAX];
-                        uint64_t region_bytes[SL_KEPT_REGIONS_MAX];
+                        uint64_t region_bytes; /* of the first region; 0: none was made */
                 } welcome;
                 struct {
                         uint64_t bytes; /* asked for, granted */
@@ -99,3 +102,19 @@ int sl_message_send(int socket, const struct sl_message *message, const int *fds
  * Return: 0; -EPIPE end of file; -EAGAIN; -EBADMSG a packet of another size or magic, or more than @fds_max fds (all are closed).
  */
 int sl_message_receive(int socket, struct sl_message *ret_message, int *ret_fds, uint32_t fds_max, uint32_t *ret_n_fds, int flags);
+
+/*
+ * The same for who does not trust the sender, and never waits. Whoever drops the last reference to a descriptor, by receiving
+ * without room for it as well as by close(), waits as long as its maker likes (a TCP socket lingers): the message is looked at
+ * first, and stays where it is when more lies beside it than is wanted. @ret_fd: NULL when no fd is wanted; else the one that came
+ * or -1, the caller's whatever the result. Return: as sl_message_receive(); -E2BIG fds that are not wanted, or that this process
+ * has no room for: the message was not taken.
+ */
+int sl_message_receive_guarded(int socket, struct sl_message *ret_message, int *ret_fd);
+
+/*
+ * Lets the other end pass fds over @socket, or keeps it from doing so (SO_PASSRIGHTS); what a listening socket says holds for its
+ * connections from the start. Return: 0; -ENOPROTOOPT kernels before 6.16: everybody may.
+ */
+int sl_socket_set_passing(int socket, bool passing);
+bool sl_socket_is_passing(int socket);

@@ -214,11 +214,6 @@ int sl_connection_ask(struct sl_connection *connection, const struct sl_message 
 
 /* ---- hello and welcome ---- */
 
-static uint32_t kept_in_hello(const struct sl_attachment *want)
-{
-        return want->n_kept < SL_KEPT_REGIONS_MAX ? want->n_kept : SL_KEPT_REGIONS_MAX;
-}
-
 static struct sl_message hello_of(const struct sl_attachment *want)
 {
         struct sl_message message = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_HELLO};
@@ -228,7 +223,7 @@ static struct sl_message hello_of(const struct sl_attachment *want)
         message.hello.role = want->role;
         message.hello.shape = want->shape;
         message.hello.arena_bytes = want->n_kept ? 0 : want->arena_bytes;
-        message.hello.n_kept_regions = kept_in_hello(want);
+        message.hello.n_kept_regions = want->n_kept;
         snprintf(message.hello.label, sizeof(message.hello.label), "%s", want->label);
         return message;
 }
@@ -316,10 +311,10 @@ static void adopt_fresh(
         struct fd_set_received *received, const struct sl_message *answer, uint32_t n_kept, struct sl_fresh_region *ret_fresh)
 {
         *ret_fresh = (struct sl_fresh_region){.fd = -1};
-        if (n_kept > 0 || answer->welcome.n_regions != 1 || received->n <= SL_FD_REGIONS)
+        if (n_kept > 0 || !answer->welcome.region_bytes || received->n <= SL_FD_REGIONS)
                 return;
         ret_fresh->fd = take_received(received, SL_FD_REGIONS);
-        ret_fresh->bytes = answer->welcome.region_bytes[0];
+        ret_fresh->bytes = answer->welcome.region_bytes;
 }
 
 static int attach(struct sl_connection *connection, const struct sl_attachment *want, struct sl_fresh_region *ret_fresh,
@@ -327,7 +322,7 @@ static int attach(struct sl_connection *connection, const struct sl_attachment *
 {
         SL_CLEANUP(close_received) struct fd_set_received received = {.n = 0};
         struct sl_message message = hello_of(want), answer;
-        int r = sl_message_send(connection->socket, &message, want->kept_fds, kept_in_hello(want));
+        int r = sl_message_send(connection->socket, &message, NULL, 0);
 
         if (r < 0 && r != -EPIPE) /* a refusal may lie there although the runtime has closed already */
                 return sl_error_set(error, -r, "the runtime takes no hello: %s", strerror(-r));
@@ -349,10 +344,10 @@ static int attach(struct sl_connection *connection, const struct sl_attachment *
         return 0;
 }
 
-/* Regions beyond those that the hello could carry, in the order of their indices. */
-static int hand_back_rest(struct sl_connection *connection, const struct sl_attachment *want, struct sl_error *error)
+/* What the hello has announced, in the order of the indices. */
+static int hand_back(struct sl_connection *connection, const struct sl_attachment *want, struct sl_error *error)
 {
-        for (uint32_t i = kept_in_hello(want); i < want->n_kept; i++) {
+        for (uint32_t i = 0; i < want->n_kept; i++) {
                 struct sl_message message = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_REGION}, answer;
                 SL_CLEANUP(sl_cleanup_fd) int extra = -1;
 
@@ -384,7 +379,7 @@ static int open_once(const struct sl_attachment *want, const struct sockaddr_un 
                 return r;
         r = attach(&connection, want, &fresh, error);
         if (r == 0)
-                r = hand_back_rest(&connection, want, error);
+                r = hand_back(&connection, want, error);
         if (r < 0) {
                 sl_cleanup_fd(&fresh.fd);
                 return sl_error_prefix(error, r, "runtime \"%s\"", want->runtime);

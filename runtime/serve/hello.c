@@ -95,24 +95,32 @@ struct welcome {
         bool owns_region; /* the last fd was made here and is closed after it was sent */
 };
 
-static int add_regions(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
-        uint32_t n_fds, struct welcome *welcome, struct sl_error *error)
+/* From here on the client may pass fds, as many as it has announced. */
+static int expect_regions(struct sl_session *session, uint32_t n, struct sl_error *error)
 {
-        int r = 0;
+        if (n > SL_REGIONS_MAX)
+                return sl_error_set(error, EBADMSG, "%u regions to be handed back, %u at most", n, SL_REGIONS_MAX);
+        session->regions_due = n;
+        session->is_passing = true;
+        sl_socket_set_passing(session->socket, true);
+        return 0;
+}
 
-        if (hello->hello.n_kept_regions != n_fds || n_fds > SL_KEPT_REGIONS_MAX)
-                return sl_error_set(error, EBADMSG, "%u regions announced, %u handed back, %u at most", hello->hello.n_kept_regions,
-                        n_fds, SL_KEPT_REGIONS_MAX);
-        for (uint32_t i = 0; i < n_fds && r >= 0; i++)
-                r = sl_region_adopt(s, session->channel, fds[i], error);
-        if (r >= 0 && n_fds == 0 && hello->hello.arena_bytes) {
-                r = sl_region_create(s, session->channel, hello->hello.arena_bytes, &welcome->fds[welcome->n_fds], error);
-                if (r >= 0) {
-                        welcome->n_fds++;
-                        welcome->owns_region = true;
-                }
-        }
-        return r < 0 ? r : 0;
+static int add_regions(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct welcome *welcome,
+        struct sl_error *error)
+{
+        int r;
+
+        if (hello->hello.n_kept_regions)
+                return expect_regions(session, hello->hello.n_kept_regions, error);
+        if (!hello->hello.arena_bytes)
+                return 0;
+        r = sl_region_create(s, session->channel, hello->hello.arena_bytes, &welcome->fds[welcome->n_fds], error);
+        if (r < 0)
+                return r;
+        welcome->n_fds++;
+        welcome->owns_region = true;
+        return 0;
 }
 
 static void fill_welcome(
@@ -128,13 +136,11 @@ static void fill_welcome(
                 return;
         m->welcome.shape = channel->shape;
         m->welcome.arena_limit_bytes = s->options.runtime->client_quota.arena_bytes;
-        m->welcome.n_regions = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
-        for (uint32_t i = 0; i < m->welcome.n_regions; i++)
-                m->welcome.region_bytes[i] = channel->regions[i].bytes;
+        if (atomic_load_explicit(&channel->n_regions, memory_order_relaxed))
+                m->welcome.region_bytes = channel->regions[0].bytes;
 }
 
-static int welcome_client(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
-        uint32_t n_fds, struct sl_error *error)
+static int welcome_client(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int request_fd = -1;
         SL_CLEANUP(sl_cleanup_fd) int response_fd = -1;
@@ -142,7 +148,7 @@ static int welcome_client(struct sl_sessions *s, struct sl_session *session, con
         int r = make_channel(s, session, hello, &request_fd, &response_fd, error);
 
         if (r == 0)
-                r = add_regions(s, session, hello, fds, n_fds, &welcome, error);
+                r = add_regions(s, session, hello, &welcome, error);
         if (r < 0)
                 return r;
         welcome.fds[SL_FD_CATALOGUE] = s->options.catalogue_fd;
@@ -187,8 +193,7 @@ static int welcome_observer(
         return 0;
 }
 
-int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds,
-        uint32_t n_fds, struct sl_error *error)
+int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, struct sl_error *error)
 {
         int r;
 
@@ -201,6 +206,6 @@ int sl_hello_admit(struct sl_sessions *s, struct sl_session *session, const stru
         if (r < 0)
                 return r;
         if (hello->hello.role == SL_ROLE_CLIENT)
-                return welcome_client(s, session, hello, fds, n_fds, error);
+                return welcome_client(s, session, hello, error);
         return welcome_observer(s, session, hello, error);
 }

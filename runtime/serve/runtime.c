@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "dispatcher.h"
+#include "listener.h"
 #include "memory.h"
+#include "reaper.h"
 #include "registry.h"
 #include "segment.h"
 #include "session.h"
@@ -58,6 +60,7 @@ struct sl_runtime {
         struct sl_accounts *accounts;
         struct sl_registry *registry;
         struct sl_sessions *sessions;
+        struct sl_reaper *reaper;
         struct watch watches[WATCHES_MAX];
         uint32_t n_watches;
         uint32_t stops; /* times that sl_runtime_stop() was called */
@@ -187,6 +190,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .stats = rt->stats,
                                 .memory = &rt->memory,
                                 .wait = rt->wait,
+                                .reaper = rt->reaper,
                                 .catalogue_fd = rt->catalogue_fd,
                                 .catalogue_bytes = rt->catalogue_map.bytes,
                         },
@@ -226,7 +230,9 @@ static int make_parts(struct sl_runtime *rt, struct sl_error *error)
         r = sl_accumulator_new(SEGMENTS, rt->options.staging_bytes, &rt->accumulator);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for staging_bytes %llu", (unsigned long long)rt->options.staging_bytes);
-        r = make_dispatcher(rt, error);
+        r = sl_reaper_new(&rt->reaper, error);
+        if (r == 0)
+                r = make_dispatcher(rt, error);
         return r < 0 ? r : make_tables(rt, error);
 }
 
@@ -290,13 +296,15 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
                 return NULL;
         if (rt->bound)
                 unlink(rt->socket_path);
-        sl_cleanup_fd(&rt->listen_fd);
+        if (rt->listen_fd >= 0) /* what connected and was not accepted may hold anything */
+                sl_reaper_end(rt->reaper, rt->listen_fd);
         sl_cleanup_fd(&rt->spare_fd);
         sl_dispatcher_stop(rt->dispatcher);
         if (rt->sessions)
                 hear_dispatcher(rt);
         sl_registry_free(rt->registry);
         sl_sessions_free(rt->sessions);
+        sl_reaper_free(rt->reaper);
         sl_accounts_free(rt->accounts);
         sl_dispatcher_free(rt->dispatcher);
         sl_accumulator_free(rt->accumulator);
@@ -412,22 +420,13 @@ void sl_runtime_reload(struct sl_runtime *rt)
 /* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */
 static int listen_on_socket(struct sl_runtime *rt, struct sl_error *error)
 {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int r = sl_listener_open(rt->socket_path, &rt->listen_fd, error);
 
-        strcpy(address.sun_path, rt->socket_path);
-        rt->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (rt->listen_fd < 0)
-                return sl_error_set(error, errno, "no socket: %s", strerror(errno));
-        unlink(rt->socket_path);
-        if (bind(rt->listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-                return sl_error_set(error, errno, "cannot bind \"%s\": %s", rt->socket_path, strerror(errno));
+        if (r < 0)
+                return r;
         rt->bound = true;
-        /* Whoever may write the socket may connect; who is admitted is decided by the peer's credentials. */
-        chmod(rt->socket_path, 0666);
-        if (listen(rt->listen_fd, 128) < 0)
-                return sl_error_set(error, errno, "cannot listen on \"%s\": %s", rt->socket_path, strerror(errno));
         open_spare(rt);
-        int r = sl_wait_accept(rt->wait, rt->listen_fd, TOKEN_LISTEN);
+        r = sl_wait_accept(rt->wait, rt->listen_fd, TOKEN_LISTEN);
         return r < 0 ? sl_error_set(error, -r, "cannot accept on \"%s\": %s", rt->socket_path, strerror(-r)) : 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "doorbell.h"
 #include "memory.h"
+#include "reaper.h"
 #include "registry.h"
 #include "stats.h"
 
@@ -68,6 +69,15 @@ static void report(struct sl_sessions *s, int level, const char *event, const st
 
 /* ---- going ---- */
 
+/* Where fds may lie unread the kernel releases them with the socket, and whoever made them says how long that takes. */
+static void release_socket(struct sl_sessions *s, int socket, bool is_passing)
+{
+        if (socket >= 0 && is_passing)
+                sl_reaper_end(s->options.reaper, socket);
+        else if (socket >= 0)
+                close(socket);
+}
+
 static void free_session(struct sl_sessions *s, struct sl_session *session)
 {
         struct sl_channel *channel = session->channel;
@@ -83,7 +93,7 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
                 sl_stats_client_remove(s->options.stats, channel->stats);
                 sl_channel_free(channel);
         }
-        sl_cleanup_fd(&session->socket);
+        release_socket(s, session->socket, session->is_passing);
         sl_cleanup_fd(&session->pidfd);
         sl_peer_deinit(&session->peer);
         if (session->state == SESSION_READER) {
@@ -120,7 +130,7 @@ static void leave(struct sl_sessions *s, struct sl_session *session, const char 
                 return;
         }
         session->state = SESSION_LEAVING;
-        sl_cleanup_fd(&session->socket);
+        release_socket(s, session->socket, session->is_passing);
         session->socket = -1;
         sl_dispatcher_command(
                 s->options.dispatcher, &(struct sl_command){.kind = SL_COMMAND_REMOVE_CHANNEL, .pointer = session->channel});
@@ -181,11 +191,10 @@ void sl_sessions_answer(struct sl_sessions *s, uint64_t asker, int status, const
         }
 }
 
-static void handle_hello(
-        struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, const int *fds, uint32_t n_fds)
+static void handle_hello(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello)
 {
         struct sl_error error;
-        int r = sl_hello_admit(s, session, hello, fds, n_fds, &error);
+        int r = sl_hello_admit(s, session, hello, &error);
 
         if (r < 0) {
                 send_refusal(session, SL_MESSAGE_WELCOME, r, error.text);
@@ -197,15 +206,26 @@ static void handle_hello(
 
 /* ---- what may follow ---- */
 
-static void handle_region(
-        struct sl_sessions *s, struct sl_session *session, const struct sl_message *asked, const int *fds, uint32_t n_fds)
+/* One less that is due; after the last one nobody may pass fds any more. */
+static int adopt_region(struct sl_sessions *s, struct sl_session *session, int fd, struct sl_error *error)
+{
+        if (--session->regions_due == 0)
+                sl_socket_set_passing(session->socket, false);
+        return sl_region_adopt(s, session->channel, fd, error);
+}
+
+static void handle_region(struct sl_sessions *s, struct sl_session *session, const struct sl_message *asked, int kept_fd)
 {
         struct sl_message message = {.type = SL_MESSAGE_REGION};
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_error error;
-        int r = n_fds ? sl_region_adopt(s, session->channel, fds[0], &error)
-                      : sl_region_create(s, session->channel, asked->region.bytes, &fd, &error);
+        int r = kept_fd >= 0 ? adopt_region(s, session, kept_fd, &error)
+                             : sl_region_create(s, session->channel, asked->region.bytes, &fd, &error);
 
+        if (r == -EBADMSG) {
+                leave(s, session, "client-ejected", error.text);
+                return;
+        }
         if (r < 0) {
                 refuse(s, session, SL_MESSAGE_REGION, r, error.text);
                 return;
@@ -231,14 +251,14 @@ static void handle_admin(struct sl_sessions *s, struct sl_session *session, stru
                 refuse(s, session, SL_MESSAGE_DONE, r, error.text);
 }
 
-static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_message *message, const int *fds, uint32_t n_fds)
+static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_message *message, int fd)
 {
         bool admin = message->type == SL_MESSAGE_LOAD || message->type == SL_MESSAGE_UNLOAD || message->type == SL_MESSAGE_RELOAD;
 
         if (session->state == SESSION_NEW && message->type == SL_MESSAGE_HELLO)
-                handle_hello(s, session, message, fds, n_fds);
+                handle_hello(s, session, message);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_REGION)
-                handle_region(s, session, message, fds, n_fds);
+                handle_region(s, session, message, fd);
         else if (session->state == SESSION_ADMIN && admin)
                 handle_admin(s, session, message);
         else if (admin && session->state != SESSION_NEW)
@@ -247,25 +267,29 @@ static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_
                 leave(s, session, "client-ejected", "a message that its role does not allow");
 }
 
+static void leave_after(struct sl_sessions *s, struct sl_session *session, int result)
+{
+        if (result == -EPIPE || result == -ECONNRESET)
+                leave(s, session, "client-detached", NULL);
+        else
+                leave(s, session, "client-ejected",
+                        result == -E2BIG ? "descriptors that nobody asked for" : "a message that makes no sense");
+}
+
 /* Return: false when the session has ended. */
 static bool receive(struct sl_sessions *s, struct sl_session *session)
 {
         struct sl_message message;
-        int fds[SL_MESSAGE_FDS_MAX];
-        uint32_t n_fds = 0;
-        int r = sl_message_receive(session->socket, &message, fds, SL_MESSAGE_FDS_MAX, &n_fds, MSG_DONTWAIT);
+        int fd = -1;
+        int r = sl_message_receive_guarded(session->socket, &message, session->regions_due ? &fd : NULL);
 
-        if (r == -EAGAIN)
-                return false;
-        if (r < 0) {
-                leave(s, session, r == -EPIPE || r == -ECONNRESET ? "client-detached" : "client-ejected",
-                        r == -EPIPE || r == -ECONNRESET ? NULL : "a message that makes no sense");
-                return false;
-        }
-        handle(s, session, &message, fds, n_fds);
-        for (uint32_t i = 0; i < n_fds; i++)
-                close(fds[i]);
-        return session->state != SESSION_FREE && session->state != SESSION_LEAVING;
+        if (r == 0)
+                handle(s, session, &message, fd);
+        else if (r != -EAGAIN)
+                leave_after(s, session, r);
+        if (fd >= 0)
+                sl_reaper_close(s->options.reaper, fd);
+        return r == 0 && session->state != SESSION_FREE && session->state != SESSION_LEAVING;
 }
 
 static void read_turn(struct sl_sessions *s, struct sl_session *session)
@@ -338,21 +362,17 @@ void sl_sessions_turn_away(struct sl_sessions *s, int fd, int status, const char
 {
         struct sl_session session = {.socket = fd, .pidfd = -1};
         struct sl_message hello;
-        int fds[SL_MESSAGE_FDS_MAX];
-        uint32_t n_fds = 0;
 
         if (sl_peer_of(fd, &session.peer) == 0)
                 session.account = sl_account_take(s->options.accounts, session.peer.uid);
         report(s, 1, "attach-refused", &session, text);
         /* What lies there unread would end the connection as reset, before the answer. */
-        if (sl_message_receive(fd, &hello, fds, SL_MESSAGE_FDS_MAX, &n_fds, MSG_DONTWAIT) == 0)
-                while (n_fds > 0)
-                        close(fds[--n_fds]);
+        sl_message_receive_guarded(fd, &hello, NULL);
         send_refusal(&session, SL_MESSAGE_WELCOME, status, text);
         if (session.account)
                 sl_account_release(session.account);
         sl_peer_deinit(&session.peer);
-        close(fd);
+        release_socket(s, fd, sl_socket_is_passing(fd));
 }
 
 /* Beyond its share a user gives up a connection of its own that has said nothing. Return: NULL with the cause. */
@@ -383,7 +403,7 @@ void sl_sessions_accept(struct sl_sessions *s, int fd)
         struct sl_peer peer;
 
         if (sl_peer_of(fd, &peer) < 0) {
-                close(fd);
+                release_socket(s, fd, sl_socket_is_passing(fd));
                 return;
         }
         session = make_room(s, peer.uid, &error);
@@ -393,6 +413,7 @@ void sl_sessions_accept(struct sl_sessions *s, int fd)
                 return;
         }
         session->socket = fd;
+        session->is_passing = sl_socket_is_passing(fd);
         session->id = s->next_id++;
         session->state = SESSION_NEW;
         session->peer = peer;

@@ -15,6 +15,7 @@ struct sl_accounts;
 struct sl_memory;
 struct sl_session;
 struct sl_sessions;
+struct sl_reaper;
 struct sl_registry;
 struct sl_stats;
 
@@ -26,6 +27,7 @@ struct sl_sessions_options {
         struct sl_stats *stats;
         struct sl_memory *memory;
         struct sl_wait *wait;
+        struct sl_reaper *reaper;
         int catalogue_fd;
         uint64_t catalogue_bytes;
 };

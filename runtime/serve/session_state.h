@@ -17,7 +17,9 @@ struct sl_session {
         struct sl_account *account;
         struct sl_channel *channel;
         uint32_t refusals;
-        bool unread; /* it had more messages than its turn allowed */
+        uint32_t regions_due; /* announced by its HELLO and not handed back yet: so many messages may bring an fd */
+        bool is_passing;      /* fds may lie unread in its socket */
+        bool unread;          /* it had more messages than its turn allowed */
 };
 
 struct sl_sessions {
@@ -34,8 +36,8 @@ struct sl_sessions {
  * hello.c: who is it, what may it, what does it get. On success the session has its role and has been answered. Return: 0, or
  * -errno with the text of the refusal; a channel that was made so far stays with the session, and goes with it.
  */
-int sl_hello_admit(struct sl_sessions *sessions, struct sl_session *session, const struct sl_message *hello, const int *fds,
-        uint32_t n_fds, struct sl_error *error);
+int sl_hello_admit(
+        struct sl_sessions *sessions, struct sl_session *session, const struct sl_message *hello, struct sl_error *error);
 
 /*
  * region.c: new memory for the arena, which the client touches: its pages are charged to whoever does so first. Return: its index

@@ -374,7 +374,7 @@ static int make_channel(struct guest *g, int *ret_request_fd, int *ret_response_
         return 0;
 }
 
-static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_message *hello, const int *kept)
+static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_message *hello)
 {
         struct sl_message m = answer_of(SL_MESSAGE_WELCOME, 0, NULL);
         int fds[SL_MESSAGE_FDS_MAX] = {[SL_FD_CATALOGUE] = f->catalogue_fd};
@@ -396,13 +396,10 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
                 fds[SL_FD_DOORBELL] = g->doorbell;
                 fds[SL_FD_COMPLETION] = g->completion;
                 n = SL_FD_REGIONS;
-                for (uint32_t i = 0; i < hello->hello.n_kept_regions; i++)
-                        if (keep_region(f, g, kept[i]) < 0)
-                                return -EBADMSG;
-                if (g->n_regions == 0 && hello->hello.arena_bytes && new_region(f, g, hello->hello.arena_bytes, &fds[n]) == 0)
+                if (!hello->hello.n_kept_regions && hello->hello.arena_bytes &&
+                        new_region(f, g, hello->hello.arena_bytes, &fds[n]) == 0)
                         n++;
-                m.welcome.n_regions = g->n_regions;
-                m.welcome.region_bytes[0] = g->regions[0].bytes;
+                m.welcome.region_bytes = g->regions[0].bytes;
         }
 
         int r = sl_message_send(g->socket, &m, fds, n);
@@ -452,7 +449,7 @@ static int handle(struct fake_runtime *f, struct guest *g, const struct sl_messa
         switch (m->type) {
         case SL_MESSAGE_HELLO:
                 if (!f->options.refusal)
-                        return welcome(f, g, m, fds);
+                        return welcome(f, g, m);
                 sl_message_send(g->socket, &refusal, NULL, 0);
                 return -EACCES;
         case SL_MESSAGE_REGION:

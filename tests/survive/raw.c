@@ -88,7 +88,7 @@ int raw_attach(struct raw *raw, const char *socket_path, const struct sl_channel
         if (r == 0)
                 r = map(raw->fds[SL_FD_CATALOGUE], raw->welcome.welcome.catalogue_bytes, PROT_READ, &raw->catalogue);
         if (r == 0 && raw->n_fds > SL_FD_REGIONS)
-                r = map(raw->fds[SL_FD_REGIONS], raw->welcome.welcome.region_bytes[0], PROT_READ | PROT_WRITE, &raw->arena);
+                r = map(raw->fds[SL_FD_REGIONS], raw->welcome.welcome.region_bytes, PROT_READ | PROT_WRITE, &raw->arena);
         return r;
 }
 
