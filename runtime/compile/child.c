@@ -19,6 +19,7 @@
 #include "sandbox.h"
 #include "signature_plan.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,15 @@ static void report(int fd, int code, const char *text)
         (void)!write(fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
+/* When memory runs out nevertheless, the kernel takes this process and not who serves. Nothing depends on it. */
+static void offer_to_the_kernel(void)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0)
+                (void)!write(fd, "1000", 4);
+}
+
 static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
 {
         struct sl_sandbox_limits limits = {
@@ -161,8 +171,10 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
 static int compile_in_sandbox(const struct arguments *arguments, struct sl_model_file *model, struct sl_error *error)
 {
         int base_fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1;
-        int r = enter_sandbox(arguments, error);
+        int r;
 
+        offer_to_the_kernel();
+        r = enter_sandbox(arguments, error);
         if (r < 0)
                 return r;
         sl_cpu_use_one_thread();

@@ -314,19 +314,6 @@ static char **make_environment(void)
         return environment;
 }
 
-/* When memory runs out nevertheless, the kernel takes the child and not who serves. Nothing depends on it. */
-static void offer_to_the_kernel(pid_t pid)
-{
-        char path[ARG_TEXT_BYTES];
-
-        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        if (fd < 0)
-                return;
-        (void)!write(fd, "1000", 4);
-        close(fd);
-}
-
 static int spawn(struct sl_compilation *compilation, const char *program, char **argv, const struct child_ends *ends)
 {
         SL_CLEANUP(sl_cleanup_free) char **environment = make_environment();
@@ -349,8 +336,6 @@ static int spawn(struct sl_compilation *compilation, const char *program, char *
                 r = posix_spawn(&pid, program, &actions, &attributes, argv, environment);
         if (r == 0)
                 compilation->pid = pid;
-        if (r == 0)
-                offer_to_the_kernel(pid);
         posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
         return r;

@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -61,17 +62,29 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
         return 0;
 }
 
-/* The bounding set and the secure bits matter to programs that are started later; only who has CAP_SETPCAP can and need lower them.
+static bool has_capabilities(void)
+{
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+
+        return syscall(SYS_capget, &header, has) < 0 || has[0].permitted || has[1].permitted || has[0].inheritable ||
+               has[1].inheritable;
+}
+
+/*
+ * Who has none asks for nothing, which a host may deny. The bounding set and the secure bits matter to programs that are started
+ * later; without CAP_SETPCAP they stay as they are.
  */
 static int drop_capabilities(struct sl_error *error)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
 
+        if (!has_capabilities())
+                return 0;
         for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
                 (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
         (void)prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
-        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         if (syscall(SYS_capset, &header, none) == 0)
                 return 0;
         return sl_error_set(error, errno, "capabilities: %s", strerror(errno));

@@ -349,6 +349,43 @@ Test(child, its_fd_becomes_readable_when_it_has_ended)
         cr_assert_eq(sl_compile_finish(compilation, &fd, NULL), -ECHILD);
 }
 
+static int read_number(const char *path)
+{
+        char text[32] = "";
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0)
+                return 0;
+        (void)!read(fd, text, sizeof(text) - 1);
+        close(fd);
+        return atoi(text);
+}
+
+/* So that it ends before who started it when memory runs out. It tunes, to be there long enough to be looked at. */
+Test(child, is_what_the_kernel_ends_first)
+{
+        struct sl_lower_options lowering;
+        struct sl_compile_options options = {
+                .program = CHILD, .model_path = DIGITS "/models/resnet/1/model.onnx", .lowering = &lowering};
+        struct sl_compilation *compilation;
+        struct pollfd wait = {.events = POLLIN};
+        char children[64], path[64];
+        int score = 0;
+
+        sl_lower_options_init(&lowering);
+        cr_assert_eq(sl_lower_options_parse(&lowering, "tune=full", NULL), 0);
+        snprintf(children, sizeof(children), "/proc/self/task/%d/children", getpid());
+        if (access(children, R_OK) < 0)
+                cr_skip_test("this kernel does not list children");
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", read_number(children));
+        wait.fd = sl_compile_fd(compilation);
+        while (score != 1000 && poll(&wait, 1, 1) == 0)
+                score = read_number(path);
+        cr_expect_eq(score, 1000);
+        sl_compile_cancel(compilation);
+}
+
 Test(child, a_plan_is_sealed)
 {
         uint8_t byte = 0;
