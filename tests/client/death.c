@@ -132,7 +132,7 @@ Test(death, an_event_loop_learns_of_it)
         world_leave(&w);
 }
 
-Test(death, an_impossible_completion_ends_the_connection)
+static void expect_end_by(uint16_t tag, uint32_t index)
 {
         struct world w;
         int done, gone;
@@ -141,11 +141,48 @@ Test(death, an_impossible_completion_ends_the_connection)
         fake_runtime_hold(w.runtime, true);
         submit_noops(&w, 4, 0);
         eventually(fake_runtime_held(w.runtime) == 4);
-        fake_runtime_lie(w.runtime);
+        fake_runtime_lie(w.runtime, tag, index);
         reap_all(&w, &done, &gone);
-        cr_assert_eq(done, 0);
-        cr_assert_eq(gone, 4);
+        cr_expect_eq(done, 0, "tag %u, index %u", tag, index);
+        cr_expect_eq(gone, 4, "tag %u, index %u", tag, index);
         world_leave(&w);
+}
+
+/* What was completed already is not completed again, whichever tag it had. */
+static void expect_end_by_double(uint16_t tag, uint32_t index)
+{
+        struct world w;
+        int done, gone;
+
+        world_enter(&w);
+        submit_noops(&w, 3, 0);
+        reap_all(&w, &done, &gone);
+        cr_expect_eq(done, 3);
+        fake_runtime_hold(w.runtime, true);
+        submit_noops(&w, 1, 3);
+        eventually(fake_runtime_held(w.runtime) == 1);
+        fake_runtime_lie(w.runtime, tag, index);
+        reap_all(&w, &done, &gone);
+        cr_expect_eq(done, 0, "tag %u, index %u", tag, index);
+        cr_expect_eq(gone, 1, "tag %u, index %u", tag, index);
+        world_leave(&w);
+}
+
+Test(death, a_second_completion_of_a_request_ends_the_connection)
+{
+        for (uint16_t tag = 0; tag < 3; tag++)
+                for (uint32_t index = 0; index < 3; index++)
+                        expect_end_by_double(tag, index);
+}
+
+/* Of another submission, of a tag that does not fly, and of tags that there are not. */
+Test(death, an_impossible_completion_ends_the_connection)
+{
+        expect_end_by(0, 12345);
+        expect_end_by(0, 1);
+        expect_end_by(4, 4);
+        expect_end_by(64, 0);
+        expect_end_by(UINT16_MAX, 0);
 }
 
 Test(death, reconnect_finds_the_tensors_where_they_were)

@@ -60,6 +60,8 @@ struct fake_runtime {
         uint32_t echo_generation;
         pthread_t thread;
         _Atomic bool stop, hold, lie;
+        uint16_t lie_tag; /* set before `lie` */
+        uint32_t lie_index;
         _Atomic uint32_t n_published_at_death, n_held, n_named, n_clients, n_regions;
 };
 
@@ -283,9 +285,9 @@ static bool dispatch(struct fake_runtime *f, struct guest *g)
         return publish(g, true) || any;
 }
 
-static void lie(struct guest *g)
+static void lie(struct guest *g, uint16_t tag, uint32_t index)
 {
-        struct held h = {.index = 12345, .entry = {.tag = 0}};
+        struct held h = {.index = index, .entry = {.tag = tag}};
 
         if (g->role != SL_ROLE_CLIENT)
                 return;
@@ -557,7 +559,7 @@ static void tell_lies(struct fake_runtime *f)
                 return;
         for (uint32_t i = 0; i < CLIENTS_MAX; i++)
                 if (f->guests[i])
-                        lie(f->guests[i]);
+                        lie(f->guests[i], f->lie_tag, f->lie_index);
 }
 
 static void die(struct fake_runtime *f)
@@ -660,8 +662,10 @@ uint32_t fake_runtime_named(struct fake_runtime *f)
         return f->n_named;
 }
 
-void fake_runtime_lie(struct fake_runtime *f)
+void fake_runtime_lie(struct fake_runtime *f, uint16_t tag, uint32_t index)
 {
+        f->lie_tag = tag;
+        f->lie_index = index;
         f->lie = true;
 }
 

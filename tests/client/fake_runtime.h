@@ -45,8 +45,8 @@ uint32_t fake_runtime_held(struct fake_runtime *runtime);
 /* Of these, those whose tag's cancel word is not 0. */
 uint32_t fake_runtime_named(struct fake_runtime *runtime);
 
-/* Publishes a completion that nobody asked for on queue pair 0 of every client. */
-void fake_runtime_lie(struct fake_runtime *runtime);
+/* Publishes a completion that nobody asked for, of this tag and submission index, on queue pair 0 of every client. */
+void fake_runtime_lie(struct fake_runtime *runtime, uint16_t tag, uint32_t index);
 
 /* Clients that are attached. */
 uint32_t fake_runtime_clients(struct fake_runtime *runtime);

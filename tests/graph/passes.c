@@ -519,3 +519,27 @@ Test(passes, a_pad_of_something_else_stays)
         sl_graph_free(graph);
         builder_free(b);
 }
+
+static int activation_then_residual(struct sl_graph *graph, struct sl_error *error)
+{
+        int result = sl_pass_fuse_activation(graph, error);
+
+        return result ? result : sl_pass_fuse_residual(graph, error);
+}
+
+/* A kernel adds first: what is added behind an activation is another sum. */
+Test(passes, a_residual_behind_an_activation_stays_an_add)
+{
+        struct builder *b = image_builder();
+
+        add_conv(b, "x", "w", "c");
+        builder_node(b, "Relu", "c", "r");
+        builder_node(b, "Add", "r,x", "y");
+        builder_output(b, "y");
+        struct sl_graph *graph = run_pass(b, activation_then_residual, IMAGE, IMAGE);
+
+        cr_expect_eq(count_ops(graph, SL_OP_ADD), 1);
+        cr_expect_eq(count_ops(graph, SL_OP_RELU), 0);
+        sl_graph_free(graph);
+        builder_free(b);
+}
