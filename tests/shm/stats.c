@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -358,6 +359,37 @@ Test(stats, what_is_no_regular_file_or_has_a_second_name_is_refused)
         cr_assert_eq(link(page_path(), other), 0);
         cr_expect_eq(create_result(&o, NULL), -EPERM);
         unlink(other);
+}
+
+static bool fallocate_is_unknown;
+
+/* Stands before the C library's. */
+int fallocate(int fd, int mode, off_t offset, off_t bytes)
+{
+        if (!fallocate_is_unknown)
+                return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+        errno = EOPNOTSUPP;
+        return -1;
+}
+
+/* Of a page that was just made. */
+static uint64_t reserved_blocks(void)
+{
+        struct sl_stats *stats = create();
+        struct stat status;
+
+        cr_assert_eq(stat(page_path(), &status), 0);
+        sl_stats_free(stats);
+        return (uint64_t)status.st_blocks;
+}
+
+Test(stats, memory_is_reserved_as_well_where_the_file_system_cannot_be_asked_for_it)
+{
+        uint64_t asked = reserved_blocks();
+
+        fallocate_is_unknown = true;
+        cr_expect_gt(asked, 8);
+        cr_expect_geq(reserved_blocks(), asked);
 }
 
 Test(stats, a_file_of_another_user_is_refused)
