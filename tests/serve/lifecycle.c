@@ -329,7 +329,7 @@ Test(lifecycle, a_cancelled_request_completes_once_at_every_stage, .timeout = 60
 
 /* ---- turns ---- */
 
-Test(turns, the_more_urgent_request_overtakes_those_that_wait, .timeout = 60)
+Test(priority, the_more_urgent_request_overtakes_those_that_wait, .timeout = 60)
 {
         struct service service;
         struct guest guest;
@@ -375,7 +375,7 @@ Test(turns, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 60)
 
 /* ---- fork ---- */
 
-Test(turns, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout = 60)
+Test(fork, a_forked_child_cannot_touch_what_its_parent_has_in_flight, .timeout = 60)
 {
         struct service service;
         struct digits digits;
