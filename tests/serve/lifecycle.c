@@ -580,7 +580,7 @@ Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60
         starling_close(guest.client);
 }
 
-Test(grace, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
+Test(closing, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
 {
         struct service service;
         struct guest guest;
