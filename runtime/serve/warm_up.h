@@ -1,7 +1,7 @@
 /*
- * How a worker becomes warm. Before "ready" one sample is run once: that touches the weights, the kernels of that size and its
- * memory, and nothing else has to be there for the first answer. The rest is done after "ready" while no job waits, in pieces that
- * a job need not wait for long: for each larger size of the ladder, ascending,
+ * How a worker becomes warm. Before "ready" one sample is run once, for a second at most: that touches the weights, the kernels of
+ * that size and its memory, and nothing else has to be there for the first answer. The rest is done after "ready" while no job
+ * waits, in pieces that a job need not wait for long: for each larger size of the ladder, ascending,
  *
  *     memory   its share of the workspace, and the pool where jobs of several segments lie, one huge page at a time
  *     a run    as long as the worker's warm-up time lasts; the first job ends it, and those of the sizes behind it

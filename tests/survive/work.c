@@ -1,0 +1,208 @@
+/*
+ * Models that would compute for minutes, hours or for ever: one that is too much is refused when it is loaded; one that is allowed
+ * ends with its request, or with the runtime, in the middle of what it does. Nothing here asserts how long anything takes: a test
+ * whose runtime went on computing would not come to its end.
+ */
+#include "builder.h"
+#include "honest.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#define SIDE    16
+#define REGIONS 128
+#define CELLS   8
+#define MATRIX  256
+
+static void add(const struct world *world, const char *name, struct builder *b)
+{
+        size_t bytes;
+        const uint8_t *file = builder_pack(b, &bytes);
+
+        world_add_model(world, name, file, bytes);
+        builder_free(b);
+}
+
+/* 128 regions of 64 cells of @ratio x @ratio samples: with 2,048 of them some ten minutes, with 4,096 an hour. */
+static void add_regions(const struct world *world, const char *name, int64_t ratio)
+{
+        struct builder *b = builder_new(16);
+        Onnx__NodeProto *node;
+
+        builder_input(b, "image", 1, DIMS(1, 1, SIDE, SIDE));
+        builder_input(b, "regions", 1, DIMS(REGIONS, 4));
+        builder_ints(b, "images", DIMS(REGIONS), (int64_t[REGIONS]){0});
+        node = builder_node(b, "RoiAlign", "image,regions,images", "y");
+        builder_attr_int(b, node, "output_height", CELLS);
+        builder_attr_int(b, node, "output_width", CELLS);
+        builder_attr_int(b, node, "sampling_ratio", ratio);
+        builder_output(b, "y");
+        add(world, name, b);
+}
+
+/* A Loop without an end, which multiplies matrices. */
+static void add_loop(const struct world *world, const char *name)
+{
+        struct builder *b = builder_new(16), *body = builder_new(16);
+        Onnx__NodeProto *node;
+
+        builder_input(body, "i", 7, DIMS());
+        builder_input(body, "go", 9, DIMS());
+        builder_input(body, "v", 1, DIMS(MATRIX, MATRIX));
+        builder_node(body, "MatMul", "v,x", "w");
+        builder_node(body, "Identity", "go", "goes_on");
+        builder_output(body, "goes_on");
+        builder_output(body, "w");
+        builder_input(b, "x", 1, DIMS(MATRIX, MATRIX));
+        node = builder_node(b, "Loop", ",,x", "y");
+        builder_attr_graph(b, node, "body", body);
+        builder_output(b, "y");
+        add(world, name, b);
+        builder_free(body);
+}
+
+struct slow {
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *model;
+        struct starling_tensor inputs[2], output;
+        uint32_t n_inputs;
+};
+
+static void slow_open(struct slow *slow, const struct world *world, const char *name)
+{
+        memset(slow, 0, sizeof(*slow));
+        slow->client = world_connect(world, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(slow->client, &slow->queue, NULL), 0);
+        cr_assert_eq(starling_model_open(slow->client, name, &slow->model, NULL), 0);
+}
+
+static void slow_tensor(struct slow *slow, uint32_t rank, const uint32_t *dims, struct starling_tensor *ret_tensor)
+{
+        cr_assert_eq(starling_tensor_alloc(slow->client, STARLING_F32, rank, dims, ret_tensor), 0);
+}
+
+static void slow_open_regions(struct slow *slow, const struct world *world)
+{
+        slow_open(slow, world, "regions");
+        slow->n_inputs = 2;
+        slow_tensor(slow, 4, (uint32_t[]){1, 1, SIDE, SIDE}, &slow->inputs[0]);
+        slow_tensor(slow, 2, (uint32_t[]){REGIONS, 4}, &slow->inputs[1]);
+        slow_tensor(slow, 4, (uint32_t[]){REGIONS, 1, CELLS, CELLS}, &slow->output);
+        memset(slow->inputs[0].data, 0, SIDE * SIDE * sizeof(float));
+        memset(slow->inputs[1].data, 0, REGIONS * 4 * sizeof(float));
+}
+
+static void slow_open_loop(struct slow *slow, const struct world *world)
+{
+        slow_open(slow, world, "loop");
+        slow->n_inputs = 1;
+        slow_tensor(slow, 2, (uint32_t[]){MATRIX, MATRIX}, &slow->inputs[0]);
+        slow_tensor(slow, 2, (uint32_t[]){MATRIX, MATRIX}, &slow->output);
+        memset(slow->inputs[0].data, 0, MATRIX * MATRIX * sizeof(float));
+}
+
+static uint64_t slow_submit(struct slow *slow, uint64_t deadline_ns)
+{
+        uint64_t id;
+
+        cr_assert_eq(starling_submit(slow->queue,
+                             &(struct starling_request){.model = slow->model,
+                                     .inputs = slow->inputs,
+                                     .n_inputs = slow->n_inputs,
+                                     .outputs = &slow->output,
+                                     .n_outputs = 1,
+                                     .deadline_ns = deadline_ns},
+                             &id),
+                0);
+        return id;
+}
+
+/* The completion comes when the worker has given the request back, not before. */
+static void slow_expect(struct slow *slow, int32_t status)
+{
+        struct starling_completion done;
+
+        cr_assert_eq(starling_wait(slow->queue, &done, 1, STARLING_FOREVER), 1);
+        cr_assert_eq(done.status, status, "%s", starling_strerror(done.status));
+        cr_assert(done.computing_ns || status != 0);
+}
+
+static void start(struct world *world)
+{
+        world_init(world);
+        add_regions(world, "regions", 2048);
+        add_regions(world, "weeks", 4096);
+        add_loop(world, "loop");
+        world_configure(world, "models: [regions, weeks, loop, lenet]\ngrace_seconds: 1\n");
+        world_start(world);
+}
+
+Test(work, a_model_that_is_too_much_is_refused_with_its_work_and_the_limit, .timeout = 60)
+{
+        struct world world;
+
+        start(&world);
+        world_expect_log(&world, "event=model-failed model=weeks version=1 cause=");
+        world_expect_log(&world, "(RoiAlign) is work of 1.76e+13 elementary steps");
+        world_expect_log(&world, "work_max is 1e+13");
+        cr_expect_eq(world_count_log(&world, " error event="), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(work, a_deadline_and_a_cancellation_end_a_request_in_the_middle_of_a_step, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world;
+        struct slow slow;
+
+        start(&world);
+        slow_open_regions(&slow, &world);
+        slow_submit(&slow, starling_clock_ns() + 50000000);
+        slow_expect(&slow, -ETIME);
+        uint64_t id = slow_submit(&slow, 0);
+        world_pause_us(100000);
+        starling_cancel(slow.queue, id);
+        slow_expect(&slow, -ECANCELED);
+        honest = honest_start(&world, "lenet");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        starling_close(slow.client);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(work, a_deadline_ends_a_loop_that_has_no_end, .timeout = 60)
+{
+        struct world world;
+        struct slow slow;
+
+        start(&world);
+        slow_open_loop(&slow, &world);
+        slow_submit(&slow, starling_clock_ns() + 50000000);
+        slow_expect(&slow, -ETIME);
+        starling_close(slow.client);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* The request completes as cancelled, then the runtime ends with status 0: within one step, or this would take ten minutes. */
+Test(work, a_shut_down_ends_what_runs_after_its_grace, .timeout = 60)
+{
+        struct world world;
+        struct slow slow;
+
+        start(&world);
+        slow_open_regions(&slow, &world);
+        slow_submit(&slow, 0);
+        world_pause_us(100000);
+        kill(world.pid, SIGTERM);
+        slow_expect(&slow, -ECANCELED);
+        world_stop(&world);
+        starling_close(slow.client);
+        world_free(&world);
+}
