@@ -248,7 +248,7 @@ struct starling_model_info {
         int64_t version; /* 0 for an ensemble */
         int ensemble;
         uint32_t samples_max;     /* of one request */
-        uint32_t segment_samples; /* a request is worked on in pieces of so many samples */
+        uint32_t segment_samples; /* a request is worked on in pieces of at most so many samples */
         uint32_t n_inputs, n_outputs;
         const struct starling_port *inputs, *outputs; /* in the order in which requests list them */
 };
@@ -334,7 +334,7 @@ struct starling_request {
         uint32_t priority;    /* below STARLING_PRIORITIES; 0 goes first */
         uint64_t deadline_ns; /* absolute, see starling_clock_ns(); 0: none. A request that is late completes with -ETIME */
         uint64_t user_data;   /* comes back in the completion */
-        uint64_t session;     /* sequence of a model that keeps state; 0: none */
+        uint64_t session;     /* 0; sequences of a model that keeps state are not served */
 };
 
 /* The actual shape of an output. */
@@ -384,6 +384,7 @@ STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *
  *
  * Return: 0, or (starling_queue_error() has the text)
  *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
+ *   -ENOTSUP a session other than 0
  *   -EAGAIN  queue_depth requests are in flight or not reaped: nothing was queued
  *   -ESTALE  the model changed, seen at a reconnect;  -ENOENT  it is gone, seen at a reconnect
  *   -E2BIG   more tensors than tensors_per_request

@@ -195,6 +195,9 @@ int sl_check_request(struct starling_queue *queue, const struct starling_request
 
         if (!model)
                 return sl_error_set(&queue->error, EINVAL, "the request names no model");
+        if (request->session)
+                return sl_error_set(&queue->error, ENOTSUP, "model \"%s\": session %" PRIu64 ": sequences are not served",
+                        model->info.name, request->session);
 
         const struct starling_model_info *info = &model->info;
 

@@ -13,6 +13,7 @@
 static const struct sl_setting settings[] = {
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = 64),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
+        SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
@@ -50,9 +51,9 @@ static const cyaml_schema_field_t ensemble_fields[] = {
 #define MODEL_FIELDS                                                                                                               \
         SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
         SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
-                SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
-                SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),           \
-                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),                                                             \
+                SL_TEXT_FIELD(struct sl_model_texts, slice_ms), SL_TEXT_FIELD(struct sl_model_texts, samples_max),                 \
+                SL_TEXT_FIELD(struct sl_model_texts, queue_requests), SL_TEXT_FIELD(struct sl_model_texts, warmup_ms),             \
+                SL_TEXT_FIELD(struct sl_model_texts, shapes_max), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),           \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -70,6 +71,7 @@ void sl_model_config_init(struct sl_model_config *config)
         *config = (struct sl_model_config){
                 .instances = 1,
                 .segment_samples = 128,
+                .slice_ms = 10,
                 .samples_max = 1u << 20,
                 .queue_requests = 1024,
                 .warmup_ms = 200,

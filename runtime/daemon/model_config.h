@@ -5,6 +5,7 @@
  *     batch_max: 32                 # largest batch of a worker, and every other option of lower_options.h
  *     instances: 1                  # workers of this model; requests are spread over them
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
+ *     slice_ms: 10                  # a worker computes no longer before it looks for what is more urgent, but for a single sample
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_ms: 200                # a model is ready after one sample; so long may an idle worker then run larger batches
@@ -48,7 +49,7 @@ struct sl_version_policy {
 
 struct sl_model_config {
         struct sl_lower_options lowering;
-        uint32_t instances, segment_samples, samples_max, queue_requests, warmup_ms, shapes_max;
+        uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -101,7 +102,7 @@ struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
         SL_LOWER_OPTIONS(X)
 #undef X
-        char *instances, *segment_samples, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
+        char *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

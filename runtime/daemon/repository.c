@@ -1,5 +1,6 @@
 #include "repository.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/value.h"
 
@@ -132,8 +133,8 @@ static uint64_t mix_options(uint64_t stamp, const struct sl_lower_options *optio
 static uint64_t stamp_of(const struct served *served)
 {
         const struct sl_model_config *config = &served->config;
-        uint32_t numbers[] = {config->instances, config->segment_samples, config->samples_max, config->queue_requests,
-                config->warmup_ms, config->shapes_max, config->rule, config->n_members};
+        uint32_t numbers[] = {config->instances, config->segment_samples, config->slice_ms, config->samples_max,
+                config->queue_requests, config->warmup_ms, config->shapes_max, config->rule, config->n_members};
         uint64_t stamp = mix_options(mix(0xcbf29ce484222325u, numbers, sizeof(numbers)), &config->lowering);
 
         for (uint32_t i = 0; i < config->n_members; i++) {
@@ -164,6 +165,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .rule = config->rule,
                 .weights = config->is_ensemble && config->rule == SL_RULE_WEIGHTED_MEAN ? config->weights : NULL,
                 .segment_samples = config->segment_samples,
+                .slice_ns = config->slice_ms * SL_NS_PER_MS,
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };

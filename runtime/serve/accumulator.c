@@ -75,7 +75,7 @@ uint64_t sl_accumulator_staging_bytes(const struct sl_ensemble *ensemble, uint32
         return ensemble->direct ? 0 : member_bytes(ensemble, samples) * ensemble->n_members;
 }
 
-int sl_accumulator_open(struct sl_accumulator *a, struct sl_request *request, uint32_t number)
+int sl_accumulator_open(struct sl_accumulator *a, struct sl_request *request, uint32_t start, uint32_t samples)
 {
         const struct sl_ensemble *ensemble = request->ensemble;
         uint32_t id = a->free;
@@ -84,16 +84,12 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_request *request, ui
         if (id == NONE)
                 return -EAGAIN;
         struct sl_segment *segment = &a->segments[id];
-        uint32_t start = number * ensemble->segment_samples;
-        uint32_t samples =
-                request->samples - start < ensemble->segment_samples ? request->samples - start : ensemble->segment_samples;
         uint64_t bytes = sl_accumulator_staging_bytes(ensemble, samples);
         if (bytes && sl_arena_take(a->arena, bytes, &offset) < 0)
                 return -ENOMEM;
 
         a->free = segment->next_free;
         segment->request = request;
-        segment->number = number;
         segment->start = start;
         segment->samples = samples;
         segment->staging = bytes ? a->staging + offset : NULL;

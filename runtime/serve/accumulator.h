@@ -19,12 +19,10 @@
 
 struct sl_request;
 
-/* One segment in flight: at most N samples of a request. */
+/* One segment in flight: consecutive samples of a request, at most N. */
 struct sl_segment {
         struct sl_request *request;
-        uint32_t number; /* s: samples [s * N, min((s + 1) * N, samples)) */
-        uint32_t start;
-        uint32_t samples;
+        uint32_t start, samples; /* of the request: [start, start + samples) */
         _Atomic uint32_t missing;  /* members whose prediction is not staged (P1) */
         _Atomic uint32_t failures; /* members that could not predict: nothing is combined */
         unsigned char *staging;    /* [member][output][samples...]; NULL when members write into the client's outputs */
@@ -42,8 +40,11 @@ struct sl_accumulator;
 int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator);
 struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
 
-/* Dispatcher: a segment of @request with its staging. Return: its id; for now -EAGAIN: no record is free; -ENOMEM: no staging. */
-int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_request *request, uint32_t number);
+/*
+ * Dispatcher: a segment with its staging: samples [start, start + samples) of @request, at most N.
+ * Return: its id; for now -EAGAIN: no record is free; -ENOMEM: no staging.
+ */
+int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_request *request, uint32_t start, uint32_t samples);
 
 /* Dispatcher: all messages of the segment are back. */
 void sl_accumulator_close(struct sl_accumulator *accumulator, uint32_t segment);

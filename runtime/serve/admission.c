@@ -9,6 +9,8 @@ static int check_entry(const struct sl_entry *entry, const struct sl_ensemble *e
 {
         if (entry->flags || entry->reserved0 || entry->reserved[0] || entry->reserved[1] || entry->priority >= SL_PRIORITIES)
                 return -EINVAL;
+        if (entry->session)
+                return -ENOTSUP;
         if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->n_outputs)
                 return -EINVAL;
         if (entry->samples == 0 || (!ensemble->batchable && entry->samples != 1))
@@ -101,7 +103,5 @@ int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descripto
         if (r < 0)
                 return r;
         ret_admission->samples = entry->samples;
-        ret_admission->n_segments =
-                (uint32_t)(((uint64_t)entry->samples + ensemble->segment_samples - 1) / ensemble->segment_samples);
         return 0;
 }

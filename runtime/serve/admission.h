@@ -9,7 +9,6 @@
 
 struct sl_admission {
         uint32_t samples;
-        uint32_t n_segments;
         uint64_t bytes_needed; /* with -EMSGSIZE */
 };
 
@@ -19,6 +18,7 @@ struct sl_admission {
  *
  * Return: 0, or
  *   -EINVAL    unknown flags, a count, type, rank, dimension, size or alignment that differs from the ensemble's
+ *   -ENOTSUP   a session other than 0: sequences are not served
  *   -EFAULT    a tensor outside its region, or a region that there is not
  *   -EMSGSIZE  an output's capacity is too small
  *   -E2BIG     more samples than samples_max

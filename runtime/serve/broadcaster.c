@@ -13,13 +13,42 @@ static uint32_t client_of(const struct sl_request *request)
         return request->queue->channel->slot;
 }
 
+/* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as no pace is known. */
+static uint32_t slice_samples(const struct sl_ensemble *ensemble)
+{
+        uint32_t samples = SL_SLICE_SAMPLES_MAX;
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++)
+                if (ensemble->members[m]->slice_samples < samples)
+                        samples = ensemble->members[m]->slice_samples;
+        return samples;
+}
+
+/* The largest segment that is cut just now. */
+static uint32_t segment_samples(const struct sl_ensemble *ensemble)
+{
+        uint32_t slice = slice_samples(ensemble);
+
+        return slice < ensemble->segment_samples ? slice : ensemble->segment_samples;
+}
+
 /* Samples of the request's next segment: its cost in the fair queue. */
 static uint32_t next_samples(const struct sl_request *request)
 {
-        uint32_t n = request->ensemble->segment_samples;
-        uint32_t left = request->samples - request->broadcast * n;
+        uint32_t n = segment_samples(request->ensemble), left = request->samples - request->broadcast;
 
         return left < n ? left : n;
+}
+
+/*
+ * What may be out at a time: a slice for every worker of the member that has most and one more that waits, so that whoever is more
+ * urgent, or comes next in turn, has no more than that before it. However fast the members are, two full segments for each.
+ */
+static uint64_t window_samples(const struct sl_ensemble *ensemble)
+{
+        uint64_t slice = slice_samples(ensemble), most = 2ull * ensemble->segment_samples;
+
+        return (ensemble->workers + 1ull) * (slice < most ? slice : most);
 }
 
 void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request)
@@ -39,25 +68,28 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
         uint32_t samples = next_samples(request);
 
         for (uint32_t m = 0; m < ensemble->n_members; m++)
-                sl_scheduler_push(&ensemble->members[m]->scheduler, segment, m);
+                sl_scheduler_push(&ensemble->members[m]->scheduler, segment, m, request->priority);
         sl_places_pin(ensemble->places, request);
         sl_fair_charge(ensemble->waiting, client_of(request), request, samples);
         ensemble->samples_out += samples;
-        if (++request->broadcast == request->n_segments)
+        request->broadcast += samples;
+        if (request->broadcast == request->samples)
                 sl_broadcaster_withdraw(request);
 }
 
 /* Return: 0, or why it had to stop short of the window, as sl_accumulator_open() says. */
 static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator, uint32_t *ret_segments)
 {
+        uint64_t window = window_samples(ensemble);
+
         *ret_segments = 0;
-        while (ensemble->samples_out < ensemble->window_samples) {
-                struct sl_request *request = sl_fair_peek(ensemble->waiting, next_samples);
+        while (ensemble->samples_out < window) {
+                struct sl_request *request = sl_fair_peek(ensemble->waiting, segment_samples(ensemble), next_samples);
                 int segment;
 
                 if (!request)
                         break;
-                segment = sl_accumulator_open(accumulator, request, request->broadcast);
+                segment = sl_accumulator_open(accumulator, request, request->broadcast, next_samples(request));
                 if (segment < 0)
                         return segment;
                 broadcast(ensemble, request, (uint32_t)segment);

@@ -126,9 +126,7 @@ static uint32_t advance(struct sl_dispatcher *d, uint64_t now)
 
         if (done == 0 && d->in_flight == 0)
                 return 0;
-        for (struct sl_model *model = d->models; model; model = model->next)
-                done += sl_scheduler_run(model, d->options.accumulator, d->wait, now);
-        return done;
+        return done + sl_scheduler_run(d->models, &d->turns, d->options.accumulator, d->wait, now);
 }
 
 static void check_deadlines(struct sl_dispatcher *d, uint64_t now)
@@ -147,11 +145,14 @@ static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
         d->untimed_passes = 0;
 }
 
-/* Workers have all that they can take. */
+/* Workers have all that they can take: what is left after the broadcaster's and the scheduler's turn waits for them. */
 static bool work_waits(const struct sl_dispatcher *d)
 {
+        for (const struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
+                if (!sl_fair_is_empty(ensemble->waiting))
+                        return true;
         for (const struct sl_model *model = d->models; model; model = model->next)
-                if (model->scheduler.tail != model->scheduler.head)
+                if (sl_scheduler_waits(&model->scheduler))
                         return true;
         return false;
 }
@@ -392,6 +393,7 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher");
         memset(d, 0, sizeof(*d));
         d->options = *options;
+        d->turns.cores = options->worker_cores;
         d->stats = sl_stats_dispatcher(options->stats, 0);
         if (CPU_COUNT(&options->cpus) == 1)
                 sl_stats_dispatcher_pinned(options->stats, 0, sl_first_core(&options->cpus));

@@ -27,6 +27,7 @@ struct sl_dispatcher_options {
         cpu_set_t cpus;
         uint64_t spin_ns;
         uint32_t cores; /* that the runtime and its clients share, for spin_advice.c; 0: not known */
+        uint32_t worker_cores; /* that workers share which have none of their own; at least 1 */
         uint32_t clients_max;
         struct sl_quota client_quota, uid_quota; /* in_flight */
         uint32_t uid_shapes;                     /* as in the runtime's options */

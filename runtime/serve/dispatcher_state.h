@@ -11,6 +11,7 @@
 #include "lateness.h"
 #include "model.h"
 #include "stats.h"
+#include "turns.h"
 
 /* Entries taken from one queue pair in one pass: the turn that it gets. */
 #define SL_INTAKE_ENTRIES_MAX 32u
@@ -30,6 +31,7 @@ struct sl_dispatcher {
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
+        struct sl_turns turns;   /* of the models whose workers share cores */
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */
         uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */

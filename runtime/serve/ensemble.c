@@ -182,15 +182,14 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         return 0;
 }
 
-/* Enough segments for every worker of every member to have one and find the next; little enough for turns to matter. */
-static uint64_t window_samples(const struct sl_ensemble *ensemble)
+static uint32_t most_workers(const struct sl_ensemble *ensemble)
 {
-        uint64_t workers = 0;
+        uint32_t workers = 0;
 
         for (uint32_t m = 0; m < ensemble->n_members; m++)
                 if (ensemble->members[m]->n_workers > workers)
                         workers = ensemble->members[m]->n_workers;
-        return (workers + 1) * 2 * ensemble->segment_samples;
+        return workers;
 }
 
 int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
@@ -219,9 +218,8 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
         ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
         ensemble->queue_requests = spec->queue_requests;
-        ensemble->window_samples = window_samples(ensemble);
-        if (sl_fair_new(clients_max, ensemble->segment_samples, &ensemble->waiting) < 0 ||
-                sl_places_new(clients_max, &ensemble->places) < 0)
+        ensemble->workers = most_workers(ensemble);
+        if (sl_fair_new(clients_max, &ensemble->waiting) < 0 || sl_places_new(clients_max, &ensemble->places) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
         if (members[0]->info->n_symbols &&
                 sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)

@@ -33,7 +33,7 @@ struct sl_ensemble {
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
         struct sl_served_port outputs[SL_MEMBERS_MAX];
         uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
-        uint64_t window_samples; /* broadcast and not finished: beyond, the fair queue holds requests back */
+        uint32_t workers;        /* of the member that has most */
         bool is_shape;           /* it serves the open ensemble at open_index, at these sizes */
         uint32_t open_index;
         int64_t sizes[SL_SYMBOLS_MAX];
@@ -44,8 +44,8 @@ struct sl_ensemble {
         struct sl_shapes *shapes; /* of an open ensemble, else NULL */
         bool attached;            /* requests of the open ensemble come here */
         uint32_t in_flight;       /* requests */
-        uint64_t samples_out;
-        bool retired; /* no new requests; told to control when in_flight is 0 */
+        uint64_t samples_out;     /* broadcast and not finished */
+        bool retired;             /* no new requests; told to control when in_flight is 0 */
         struct sl_model_counting counting;
         struct sl_ensemble *next; /* list of the dispatcher */
 };

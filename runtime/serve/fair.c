@@ -16,18 +16,16 @@ struct priority_class {
 };
 
 struct sl_fair {
-        uint32_t quantum;
         struct priority_class classes[SL_PRIORITIES];
         struct flow flows[]; /* [clients_max][SL_PRIORITIES] */
 };
 
-int sl_fair_new(uint32_t clients_max, uint32_t quantum, struct sl_fair **ret_fair)
+int sl_fair_new(uint32_t clients_max, struct sl_fair **ret_fair)
 {
         struct sl_fair *fair = calloc(1, sizeof(*fair) + (size_t)clients_max * SL_PRIORITIES * sizeof(struct flow));
 
         if (!fair)
                 return -ENOMEM;
-        fair->quantum = quantum ? quantum : 1;
         *ret_fair = fair;
         return 0;
 }
@@ -36,6 +34,14 @@ struct sl_fair *sl_fair_free(struct sl_fair *fair)
 {
         free(fair);
         return NULL;
+}
+
+bool sl_fair_is_empty(const struct sl_fair *fair)
+{
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                if (fair->classes[i].turn)
+                        return false;
+        return true;
 }
 
 static struct flow *flow_of(struct sl_fair *fair, uint32_t client, const struct sl_request *request)
@@ -84,16 +90,23 @@ void sl_fair_push(struct sl_fair *fair, uint32_t client, struct sl_request *requ
                 activate(&fair->classes[request->priority], flow);
 }
 
+/* The quantum may have been larger in the flow's last turn: what is left of that counts as no more than one of today's. */
+static void grant_turn(struct priority_class *class, struct flow *flow, uint32_t quantum)
+{
+        if (flow->deficit > quantum)
+                flow->deficit = quantum;
+        flow->deficit += quantum;
+        class->granted = true;
+}
+
 /* A segment never costs more than the quantum, so that each turn serves at least one and the loop ends. */
-static struct sl_request *peek_class(
-        struct sl_fair *fair, struct priority_class *class, uint32_t (*cost)(const struct sl_request *))
+static struct sl_request *peek_class(struct priority_class *class, uint32_t quantum, uint32_t (*cost)(const struct sl_request *))
 {
         while (class->turn) {
                 struct flow *flow = class->turn;
 
                 if (!class->granted)
-                        flow->deficit += fair->quantum;
-                class->granted = true;
+                        grant_turn(class, flow, quantum);
                 if (flow->deficit >= cost(flow->first))
                         return flow->first;
                 class->turn = flow->next;
@@ -102,10 +115,10 @@ static struct sl_request *peek_class(
         return NULL;
 }
 
-struct sl_request *sl_fair_peek(struct sl_fair *fair, uint32_t (*cost)(const struct sl_request *))
+struct sl_request *sl_fair_peek(struct sl_fair *fair, uint32_t quantum, uint32_t (*cost)(const struct sl_request *))
 {
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                struct sl_request *request = peek_class(fair, &fair->classes[i], cost);
+                struct sl_request *request = peek_class(&fair->classes[i], quantum, cost);
 
                 if (request)
                         return request;

@@ -23,20 +23,39 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
 
         request->ensemble->samples_out -= samples;
         sl_accumulator_close(d->options.accumulator, id);
-        request->finished++;
-        if (request->finished < (verdict ? request->broadcast : request->n_segments))
+        request->finished += samples;
+        if (request->finished < (verdict ? request->broadcast : request->samples))
                 return;
         sl_complete(d, request, verdict);
         sl_completions_publish(d, queue);
 }
 
-static void receive(struct sl_dispatcher *d, struct sl_worker *worker, const struct sl_prediction *message)
+/* Jobs that ended early say nothing about how long they would have taken. */
+static void learn_pace(struct sl_model *model, const struct sl_prediction *message)
+{
+        if (message->status < 0 || !message->job_samples)
+                return;
+        sl_pace_learn(&model->pace, message->job_samples, message->busy_ns);
+        model->slice_samples = sl_pace_samples(&model->pace, model->slice_ns, SL_SLICE_SAMPLES_MAX);
+}
+
+static void end_job(struct sl_dispatcher *d, const struct sl_model *model, uint32_t priority)
+{
+        if (model->takes_turns)
+                d->turns.running[priority]--;
+}
+
+static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_worker *worker, const struct sl_prediction *message)
 {
         uint32_t id = (uint32_t)message->segment;
         struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
         struct sl_request *request = segment->request;
 
-        sl_worker_answered(worker);
+        uint32_t priority = worker->jobs[0].priority;
+
+        if (sl_worker_answered(worker))
+                end_job(d, model, priority);
+        learn_pace(model, message);
         sl_meter_prediction(request, message);
         request->started_ns = earlier(request->started_ns, message->started_ns);
         request->staged_ns = later(request->staged_ns, message->staged_ns);
@@ -54,7 +73,7 @@ static uint32_t harvest_model(struct sl_dispatcher *d, struct sl_model *model)
 
         for (uint32_t i = 0; i < model->n_workers; i++)
                 while (sl_mailbox_take(model->workers[i]->outbox, &message)) {
-                        receive(d, model->workers[i], &message);
+                        receive(d, model, model->workers[i], &message);
                         n++;
                 }
         return n;

@@ -109,7 +109,6 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
                 .made = queue->channel->made + (tensors - queue->channel->tensors),
                 .deadline_ns = entry->deadline_ns,
                 .samples = admission->samples,
-                .n_segments = admission->n_segments,
                 .user_data = entry->user_data,
                 .index = queue->head - 1,
                 .tag = entry->tag,
@@ -177,7 +176,6 @@ static int admit_again(
         if (r == 0)
                 r = make_place(d, request->queue->channel, ensemble);
         request->bytes_needed = admission.bytes_needed;
-        request->n_segments = admission.n_segments;
         return r;
 }
 

@@ -70,6 +70,8 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->stamp = spec->stamp;
         model->stats = options->stats;
         model->memory = options->memory;
+        model->slice_ns = spec->slice_ns;
+        model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->workers = calloc(spec->workers, sizeof(*model->workers));
         if (!model->workers || sl_scheduler_init(&model->scheduler, options->segments) < 0) {
                 sl_model_free(model);
@@ -153,7 +155,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
         };
 
         snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
-        if (CPU_COUNT(&load->options.own_cores))
+        load->model->takes_turns = CPU_COUNT(&load->options.own_cores) == 0;
+        if (!load->model->takes_turns)
                 pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
         else
                 options.spin_ns = 0;
@@ -423,6 +426,15 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
         }
 }
 
+/* The first requests are cut by what a worker's first sample took, which was cold: later jobs correct it. */
+static void learn_warm_pace(struct sl_model *model, const struct sl_prediction *message)
+{
+        if (!message->computing_ns)
+                return;
+        sl_pace_learn(&model->pace, message->job_samples, message->computing_ns);
+        model->slice_samples = sl_pace_samples(&model->pace, model->slice_ns, SL_SLICE_SAMPLES_MAX);
+}
+
 /* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
 static int hear_workers(struct sl_load *load, struct sl_error *error)
 {
@@ -436,6 +448,7 @@ static int hear_workers(struct sl_load *load, struct sl_error *error)
                                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
                                 strerror(-message.status), load->lowering.batch_max,
                                 (unsigned long long)sl_instance_bytes(load->model->plan, load->lowering.batch_max));
+                learn_warm_pace(load->model, &message);
                 load->answers++;
         }
         return 0;

@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-/* Dispatcher -> worker: segments of one model to predict. Several segments fit one batch together; one may be of any size. */
+/*
+ * Dispatcher -> worker: segments of one model to predict. Several segments fit one batch together, one may take several batches;
+ * the whole is expected to fit the model's slice of time, unless it is a single sample.
+ */
 #define SL_JOB_SEGMENTS_MAX 31
 
 enum sl_job_kind { SL_JOB_PREDICT, SL_JOB_SHUT_DOWN };
@@ -38,7 +41,8 @@ struct sl_prediction {
         uint64_t combined_ns;  /* the combined result was stored; 0 unless this member came last */
         uint64_t busy_ns;      /* the worker's time for this message's share of the job */
         uint64_t computing_ns; /* of it, inside the network */
-        uint64_t samples;
+        uint32_t samples;
+        uint32_t job_samples; /* of the whole job, which took busy_ns; 0 unless this message accounts for it */
 };
 _Static_assert(sizeof(struct sl_prediction) == 64, "one line");
 

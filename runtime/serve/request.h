@@ -40,7 +40,6 @@ struct sl_request {
         struct sl_made_output *made; /* of each output */
         uint64_t deadline_ns;
         uint32_t samples;
-        uint32_t n_segments;
 
         /* 0, or the -errno that ends the request early. Dispatcher stores (release), workers load (acquire): a hint to skip work.
          */
@@ -51,8 +50,8 @@ struct sl_request {
         uint32_t index; /* submission index */
         uint16_t tag;
         uint8_t priority;
-        uint32_t broadcast; /* segments handed to the members */
-        uint32_t finished;  /* segments of which every member's message has come back */
+        uint32_t broadcast; /* samples handed to the members */
+        uint32_t finished;  /* samples of which every member's message has come back */
 
         uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
 

@@ -5,6 +5,7 @@
 #include "message.h"
 #include "model.h"
 #include "request.h"
+#include "turns.h"
 #include "worker.h"
 
 #include <errno.h>
@@ -17,24 +18,59 @@ int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
         while (slots < segments)
                 slots <<= 1;
         *scheduler = (struct sl_scheduler){.mask = slots - 1};
-        scheduler->tasks = calloc(slots, sizeof(*scheduler->tasks));
-        return scheduler->tasks ? 0 : -ENOMEM;
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+                scheduler->queues[i].tasks = calloc(slots, sizeof(struct sl_task));
+                if (!scheduler->queues[i].tasks) {
+                        sl_scheduler_deinit(scheduler);
+                        return -ENOMEM;
+                }
+        }
+        return 0;
 }
 
 void sl_scheduler_deinit(struct sl_scheduler *scheduler)
 {
-        free(scheduler->tasks);
-        scheduler->tasks = NULL;
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+                free(scheduler->queues[i].tasks);
+                scheduler->queues[i].tasks = NULL;
+        }
 }
 
-void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member)
+void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member, uint32_t priority)
 {
-        scheduler->tasks[scheduler->tail++ & scheduler->mask] = (struct sl_task){.segment = segment, .member = member};
+        struct sl_task_queue *queue = &scheduler->queues[priority];
+
+        queue->tasks[queue->tail++ & scheduler->mask] = (struct sl_task){.segment = segment, .member = member};
 }
 
-static uint32_t waiting(const struct sl_scheduler *scheduler)
+bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
 {
-        return scheduler->tail - scheduler->head;
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                if (scheduler->queues[i].head != scheduler->queues[i].tail)
+                        return true;
+        return false;
+}
+
+/* What jobs are made of: who is to compute, for which class, and when. */
+struct round {
+        struct sl_model *model;
+        struct sl_task_queue *queue; /* of the class */
+        uint32_t priority;
+        struct sl_turns *turns;
+        struct sl_accumulator *accumulator;
+        struct sl_wait *from;
+        uint64_t now_ns;
+};
+
+static uint32_t waiting(const struct round *round)
+{
+        return round->queue->tail - round->queue->head;
+}
+
+static struct sl_segment *waiting_segment(const struct round *round, uint32_t index, struct sl_task *ret_task)
+{
+        *ret_task = round->queue->tasks[index & round->model->scheduler.mask];
+        return sl_accumulator_segment(round->accumulator, ret_task->segment);
 }
 
 static uint32_t count_idle(const struct sl_model *model)
@@ -46,51 +82,64 @@ static uint32_t count_idle(const struct sl_model *model)
         return idle;
 }
 
+/* Samples up to which segments are gathered: one batch, and no longer than a slice. */
+static uint32_t gathered_max(const struct sl_model *model)
+{
+        uint32_t batch_max = model->workers[0]->batch_max;
+
+        return batch_max < model->slice_samples ? batch_max : model->slice_samples;
+}
+
 /*
  * Fills a job from the queue: the first segment whatever its size, more as long as all fit one batch and no idle worker
  * goes without. Models without a batch take one segment at a time.
  */
-static void fill_job(
-        struct sl_model *model, struct sl_accumulator *accumulator, uint32_t share, uint64_t now_ns, struct sl_job *job)
+static void fill_job(struct round *round, uint32_t share, struct sl_job *job)
 {
-        struct sl_scheduler *scheduler = &model->scheduler;
-        uint32_t most = model->info->batchable ? share : 1;
+        uint32_t most = round->model->info->batchable ? share : 1;
         uint32_t samples = 0;
 
         *job = (struct sl_job){.kind = SL_JOB_PREDICT};
-        while (waiting(scheduler) && job->n_segments < most && job->n_segments < SL_JOB_SEGMENTS_MAX) {
-                struct sl_task task = scheduler->tasks[scheduler->head & scheduler->mask];
-                struct sl_segment *segment = sl_accumulator_segment(accumulator, task.segment);
+        while (waiting(round) && job->n_segments < most && job->n_segments < SL_JOB_SEGMENTS_MAX) {
+                struct sl_task task;
+                struct sl_segment *segment = waiting_segment(round, round->queue->head, &task);
 
-                if (job->n_segments && samples + segment->samples > model->workers[0]->batch_max)
+                if (job->n_segments && samples + segment->samples > gathered_max(round->model))
                         break;
                 samples += segment->samples;
-                scheduler->head++;
+                round->queue->head++;
                 job->items[job->n_segments].segment = task.segment;
                 job->items[job->n_segments++].member = task.member;
                 if (!segment->request->assigned_ns)
-                        segment->request->assigned_ns = now_ns;
+                        segment->request->assigned_ns = round->now_ns;
         }
 }
 
-static void give(struct sl_model *model, struct sl_worker *worker, struct sl_accumulator *accumulator, uint32_t share,
-        struct sl_wait *from, uint64_t now_ns)
+static bool may_start(const struct round *round)
+{
+        return !round->model->takes_turns || sl_turns_allow(round->turns, round->priority);
+}
+
+static void give(struct round *round, struct sl_worker *worker, uint32_t share)
 {
         struct sl_job job;
 
-        fill_job(model, accumulator, share, now_ns, &job);
-        sl_worker_give(worker, &job, from);
+        fill_job(round, share, &job);
+        sl_worker_give(worker, &job, round->priority, round->from);
+        if (round->model->takes_turns)
+                round->turns->running[round->priority]++;
 }
 
-/* Enough waits to fill a batch: what comes later could not have been gathered with it. */
-static bool batch_waits(const struct sl_model *model, struct sl_accumulator *accumulator)
+/* Enough waits to fill a job: what comes later could not have been gathered with it. */
+static bool job_waits(const struct round *round)
 {
-        const struct sl_scheduler *scheduler = &model->scheduler;
         uint32_t samples = 0;
 
-        for (uint32_t i = scheduler->head; i != scheduler->tail; i++) {
-                samples += sl_accumulator_segment(accumulator, scheduler->tasks[i & scheduler->mask].segment)->samples;
-                if (samples >= model->workers[0]->batch_max)
+        for (uint32_t i = round->queue->head; i != round->queue->tail; i++) {
+                struct sl_task task;
+
+                samples += waiting_segment(round, i, &task)->samples;
+                if (samples >= gathered_max(round->model))
                         return true;
         }
         return false;
@@ -100,29 +149,62 @@ static bool batch_waits(const struct sl_model *model, struct sl_accumulator *acc
  * An only worker gets its next job while it computes, so that it need not wait for the dispatcher. Of several workers each gets
  * work when it is idle: which of them will be idle first is not known before.
  */
-static uint32_t give_ahead(struct sl_model *model, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+static uint32_t give_ahead(struct round *round)
 {
-        struct sl_worker *worker = model->workers[0];
+        struct sl_worker *worker = round->model->workers[0];
 
-        if (model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || !batch_waits(model, accumulator))
+        if (round->model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || !job_waits(round) || !may_start(round))
                 return 0;
-        give(model, worker, accumulator, UINT32_MAX, from, now_ns);
+        give(round, worker, UINT32_MAX);
         return 1;
 }
 
-uint32_t sl_scheduler_run(struct sl_model *model, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+static uint32_t give_to_idle(struct round *round)
 {
-        uint32_t idle, jobs = 0;
+        struct sl_model *model = round->model;
+        uint32_t idle = count_idle(model), jobs = 0;
 
-        if (!waiting(&model->scheduler))
-                return 0;
-        idle = count_idle(model);
-        for (uint32_t i = 0; i < model->n_workers && idle && waiting(&model->scheduler); i++) {
+        for (uint32_t i = 0; i < model->n_workers && idle && waiting(round) && may_start(round); i++) {
                 if (sl_worker_jobs(model->workers[i]))
                         continue;
-                give(model, model->workers[i], accumulator, (waiting(&model->scheduler) + idle - 1) / idle, from, now_ns);
+                give(round, model->workers[i], (waiting(round) + idle - 1) / idle);
                 idle--;
                 jobs++;
         }
-        return jobs + give_ahead(model, accumulator, from, now_ns);
+        return jobs;
+}
+
+static uint32_t run_model(struct round *round)
+{
+        uint32_t jobs;
+
+        if (!waiting(round))
+                return 0;
+        jobs = give_to_idle(round);
+        jobs += give_ahead(round);
+        if (round->model->takes_turns)
+                round->turns->waiting[round->priority] |= waiting(round) > 0;
+        return jobs;
+}
+
+uint32_t sl_scheduler_run(
+        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+{
+        uint32_t jobs = 0;
+
+        for (uint32_t priority = 0; priority < SL_PRIORITIES; priority++) {
+                turns->waiting[priority] = false;
+                for (struct sl_model *model = models; model; model = model->next) {
+                        struct round round = {.model = model,
+                                .queue = &model->scheduler.queues[priority],
+                                .priority = priority,
+                                .turns = turns,
+                                .accumulator = accumulator,
+                                .from = from,
+                                .now_ns = now_ns};
+
+                        jobs += run_model(&round);
+                }
+        }
+        return jobs;
 }

@@ -1,31 +1,48 @@
 /*
  * The scheduler of one model: owns the model's queue of segments and pushes work to the mailboxes of idle workers; workers
  * never compete for a queue. Elastic only in what it gathers: whatever waits when a worker is idle goes into one
- * job, up to the worker's batch; nothing is delayed to fill a batch. Dispatcher only.
+ * job, up to the worker's batch and the model's slice of time; nothing is delayed to fill a batch. More urgent segments
+ * go first, and a job is of one priority. Dispatcher only.
  */
 #pragma once
 
+#include "layout.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_accumulator;
 struct sl_model;
+struct sl_turns;
 struct sl_wait;
 
 struct sl_task {
         uint32_t segment, member;
 };
 
-struct sl_scheduler {
+struct sl_task_queue {
         struct sl_task *tasks; /* ring; as many as there are segments, so that it is never full */
-        uint32_t mask, head, tail;
+        uint32_t head, tail;
+};
+
+struct sl_scheduler {
+        struct sl_task_queue queues[SL_PRIORITIES];
+        uint32_t mask; /* of every ring */
 };
 
 /* @segments: how many the accumulator can have open. Return: 0, -ENOMEM. */
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments);
 void sl_scheduler_deinit(struct sl_scheduler *scheduler);
 
-/* Queues one segment for the model. */
-void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member);
+/* Does a segment wait for a worker? */
+bool sl_scheduler_waits(const struct sl_scheduler *scheduler);
 
-/* Gives waiting segments to idle workers and stamps the requests' assigned_ns. Return: jobs given. */
-uint32_t sl_scheduler_run(struct sl_model *model, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns);
+/* Queues one segment for the model. */
+void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member, uint32_t priority);
+
+/*
+ * Gives waiting segments to the idle workers of a list of models (through `next`) and stamps the requests' assigned_ns: the most
+ * urgent first, of all models, as @turns allows. Return: jobs given.
+ */
+uint32_t sl_scheduler_run(
+        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns);

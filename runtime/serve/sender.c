@@ -15,7 +15,8 @@ void sl_sender_send(struct sl_mailbox *outbox, struct sl_segment *segment, struc
         sl_mailbox_put(outbox, message);
 }
 
-void sl_sender_say(struct sl_mailbox *outbox, int32_t special, int32_t status)
+void sl_sender_say(struct sl_mailbox *outbox, int32_t special, int32_t status, uint64_t sample_ns)
 {
-        sl_mailbox_put(outbox, &(struct sl_prediction){.segment = special, .status = status});
+        sl_mailbox_put(
+                outbox, &(struct sl_prediction){.segment = special, .status = status, .computing_ns = sample_ns, .job_samples = 1});
 }

@@ -11,5 +11,5 @@
 /* @message: everything but staged_ns and combined_ns, which are filled here. The outbox always has room. */
 void sl_sender_send(struct sl_mailbox *outbox, struct sl_segment *segment, struct sl_prediction *message);
 
-/* The special messages: SL_PREDICTION_READY, SL_PREDICTION_NO_MEMORY. */
-void sl_sender_say(struct sl_mailbox *outbox, int32_t special, int32_t status);
+/* The special messages: SL_PREDICTION_READY, with what its first sample took (0: none was run); SL_PREDICTION_NO_MEMORY. */
+void sl_sender_say(struct sl_mailbox *outbox, int32_t special, int32_t status, uint64_t sample_ns);

@@ -37,6 +37,7 @@ struct sl_model_spec {
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
         uint32_t workers;    /* data-parallel instances */
+        uint64_t slice_ns;   /* a job takes no longer, unless it is a single sample */
         uint32_t warmup_ms;  /* how long an instance may run larger batches than one before its first request */
         uint32_t n_prepared; /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];

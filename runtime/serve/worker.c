@@ -122,10 +122,9 @@ static int predict(struct sl_worker *worker, const struct sl_segment *segment, u
         return tells_client(segment, r) ? r : -EIO;
 }
 
-static void count(struct sl_worker *worker, struct sl_segment *const *segments, uint32_t n, uint32_t batches, uint64_t busy_ns)
+static void count(struct sl_worker *worker, uint32_t samples, uint32_t batches, uint64_t busy_ns)
 {
-        for (uint32_t i = 0; i < n; i++)
-                sl_counter_add(&worker->options.stats->samples, segments[i]->samples);
+        sl_counter_add(&worker->options.stats->samples, samples);
         sl_counter_add(&worker->options.stats->batches, batches);
         sl_counter_add(&worker->options.stats->busy_ns, busy_ns);
 }
@@ -147,7 +146,10 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
                         run_segments(worker, &segments[i], &members[i], &ids[i], 1, sl_clock_ns());
                 return;
         }
-        count(worker, segments, n, batches, ended - begun_ns);
+        uint32_t samples = 0;
+        for (uint32_t i = 0; i < n; i++)
+                samples += segments[i]->samples;
+        count(worker, samples, batches, ended - begun_ns);
         for (uint32_t i = 0; i < n; i++)
                 sl_sender_send(worker->outbox, segments[i],
                         &(struct sl_prediction){
@@ -159,6 +161,7 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
                                 .busy_ns = i == 0 ? ended - begun_ns : 0,
                                 .computing_ns = i == 0 ? ended - started : 0,
                                 .samples = segments[i]->samples,
+                                .job_samples = i == 0 ? samples : 0,
                         });
 }
 
@@ -222,7 +225,7 @@ static void *worker_main(void *argument)
         struct sl_job job;
         int r = start(worker);
 
-        sl_sender_say(worker->outbox, r < 0 ? SL_PREDICTION_NO_MEMORY : SL_PREDICTION_READY, r);
+        sl_sender_say(worker->outbox, r < 0 ? SL_PREDICTION_NO_MEMORY : SL_PREDICTION_READY, r, worker->warm_up.first_ns);
         sl_bell_ring(worker->options.starter, worker->wait);
         if (r < 0)
                 return NULL;
@@ -305,22 +308,23 @@ struct sl_worker *sl_worker_free(struct sl_worker *worker)
 
 uint32_t sl_worker_jobs(const struct sl_worker *worker)
 {
-        return (worker->outstanding[0] > 0) + (worker->outstanding[1] > 0);
+        return (worker->jobs[0].segments > 0) + (worker->jobs[1].segments > 0);
 }
 
-void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from)
+void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, uint32_t priority, struct sl_wait *from)
 {
-        worker->outstanding[sl_worker_jobs(worker)] = job->n_segments;
+        worker->jobs[sl_worker_jobs(worker)] = (struct sl_given_job){.segments = job->n_segments, .priority = priority};
         sl_warm_up_call(&worker->warm_up);
         sl_mailbox_put(worker->inbox, job);
         sl_bell_ring(&worker->bell, from);
 }
 
 /* Jobs are done in the order in which they were given. */
-void sl_worker_answered(struct sl_worker *worker)
+bool sl_worker_answered(struct sl_worker *worker)
 {
-        if (--worker->outstanding[0])
-                return;
-        worker->outstanding[0] = worker->outstanding[1];
-        worker->outstanding[1] = 0;
+        if (--worker->jobs[0].segments)
+                return false;
+        worker->jobs[0] = worker->jobs[1];
+        worker->jobs[1] = (struct sl_given_job){0};
+        return true;
 }

@@ -57,17 +57,20 @@ struct sl_worker {
         pthread_t thread;
         bool running;
 
-        /* dispatcher: segments given and not answered, of the job that runs and of the one that waits behind it */
-        uint32_t outstanding[SL_WORKER_JOBS_MAX];
+        /* dispatcher: the job that runs and the one that waits behind it */
+        struct sl_given_job {
+                uint32_t segments; /* given and not answered; 0: no job */
+                uint32_t priority;
+        } jobs[SL_WORKER_JOBS_MAX];
 };
 
 /* The largest size of the plan's ladder that is not above @batch_max: that of the worker's instance. */
 uint32_t sl_worker_batch_max(const struct sl_plan_info *info, uint32_t batch_max);
 
-/* Dispatcher: jobs that the worker has; one more; one segment of the oldest was answered. */
+/* Dispatcher: jobs that the worker has; one more; one segment of the oldest was answered: true when that was its last. */
 uint32_t sl_worker_jobs(const struct sl_worker *worker);
-void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, struct sl_wait *from);
-void sl_worker_answered(struct sl_worker *worker);
+void sl_worker_give(struct sl_worker *worker, const struct sl_job *job, uint32_t priority, struct sl_wait *from);
+bool sl_worker_answered(struct sl_worker *worker);
 
 /* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE. The thread answers through its outbox. */
 int sl_worker_new(const struct sl_worker_options *options, struct sl_worker **ret_worker, struct sl_error *error);

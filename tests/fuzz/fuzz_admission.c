@@ -70,6 +70,7 @@ static void repair_entry(struct sl_entry *entry, const struct sl_ensemble *e)
 {
         entry->flags = 0;
         entry->reserved0 = 0;
+        entry->session = 0;
         entry->reserved[0] = entry->reserved[1] = 0;
         entry->priority %= SL_PRIORITIES;
         entry->n_inputs = (uint8_t)e->n_inputs;
@@ -112,9 +113,7 @@ static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *e
         uint32_t n_regions, const struct sl_admission *admission, void *const *tensors)
 {
         check(admission->samples == entry->samples && entry->samples >= 1 && entry->samples <= e->samples_max);
-        check((uint64_t)admission->n_segments * e->segment_samples >= entry->samples);
-        check((uint64_t)(admission->n_segments - 1) * e->segment_samples < entry->samples);
-        check(entry->priority < SL_PRIORITIES);
+        check(entry->priority < SL_PRIORITIES && entry->session == 0);
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
         for (uint32_t i = 0; i < e->n_inputs; i++)
                 check_tensor(&descriptors[i], tensors[i], sl_served_port_bytes(&e->inputs[i], entry->samples), n_regions);

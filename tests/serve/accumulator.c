@@ -28,7 +28,7 @@ static void stage(const struct sl_segment *segment, uint32_t member)
 static int deliver_in_order(struct fixture *f, const uint32_t *order, float *ret_output)
 {
         struct sl_request *request = fixture_request(f, 0, SAMPLES);
-        int id = sl_accumulator_open(f->accumulator, request, 0);
+        int id = sl_accumulator_open(f->accumulator, request, 0, SAMPLES);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
         int last = 0;
 
@@ -62,7 +62,7 @@ Test(accumulator, result_is_the_same_to_the_bit_whatever_the_order_of_arrival)
 Test(accumulator, combines_nothing_when_a_member_failed)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, CLASSES, 128);
-        int id = sl_accumulator_open(f->accumulator, fixture_request(f, 0, SAMPLES), 0);
+        int id = sl_accumulator_open(f->accumulator, fixture_request(f, 0, SAMPLES), 0, SAMPLES);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
 
         stage(segment, 0);
@@ -77,7 +77,7 @@ Test(accumulator, looks_at_deadline_and_verdict_once_more_before_it_combines)
 {
         struct fixture *f = fixture_new(1, SL_RULE_MEAN, 4, CLASSES, 128);
         struct sl_request *request = fixture_request(f, 0, SAMPLES);
-        int id = sl_accumulator_open(f->accumulator, request, 0);
+        int id = sl_accumulator_open(f->accumulator, request, 0, SAMPLES);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
 
         request->deadline_ns = sl_clock_ns() - 1;
@@ -100,7 +100,7 @@ Test(accumulator, a_vote_runs_over_the_classes_of_an_output_without_a_batch)
 
         f->ensemble->outputs[0].port.batch_axis = SL_PORT_NO_BATCH;
         f->ensemble->outputs[0].port.shape = (struct sl_shape){.rank = 1, .dims = {CLASSES}};
-        int id = sl_accumulator_open(f->accumulator, fixture_request(f, 0, 1), 0);
+        int id = sl_accumulator_open(f->accumulator, fixture_request(f, 0, 1), 0, 1);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
         for (uint32_t m = 0; m < 3; m++) {
                 float *place = sl_accumulator_place(segment, m, 0);
@@ -118,12 +118,11 @@ Test(accumulator, lets_members_of_rule_none_write_side_by_side_into_the_clients_
 {
         struct fixture *f = fixture_new(2, SL_RULE_NONE, 4, CLASSES, 16);
         struct sl_request *request = fixture_request(f, 0, SAMPLES);
-        int id = sl_accumulator_open(f->accumulator, request, 2);
+        int id = sl_accumulator_open(f->accumulator, request, 32, SAMPLES - 32);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
 
         request->tensors[2] = f->outputs + 1000;
         cr_assert_eq(f->ensemble->n_outputs, 2);
-        cr_assert_eq(segment->samples, 44 - 32);
         cr_assert_eq(sl_accumulator_place(segment, 0, 0), f->outputs + 32 * CLASSES);
         cr_assert_eq(sl_accumulator_place(segment, 1, 0), f->outputs + 1000 + 32 * CLASSES);
         fixture_free(f);
@@ -159,7 +158,7 @@ Test(accumulator, whichever_thread_comes_last_sees_what_all_others_staged)
         pthread_t threads[3];
 
         for (uint32_t i = 0; i < FIXTURE_SEGMENTS; i++)
-                cr_assert_geq(sl_accumulator_open(f->accumulator, request, i), 0);
+                cr_assert_geq(sl_accumulator_open(f->accumulator, request, 4 * i, 4), 0);
         pthread_barrier_init(&barrier, NULL, 3);
         for (uint32_t m = 0; m < 3; m++) {
                 senders[m] = (struct sender){.fixture = f, .member = m, .barrier = &barrier};

@@ -34,14 +34,14 @@ static int admit(struct fixture *f, const struct attempt *attempt, struct sl_adm
                 &attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), ret_admission, tensors);
 }
 
-Test(admission, takes_a_request_that_fits_and_counts_its_segments)
+Test(admission, takes_a_request_that_fits)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
         struct attempt attempt = good();
         struct sl_admission admission;
 
         cr_assert_eq(admit(f, &attempt, &admission), 0);
-        cr_assert_eq(admission.n_segments, 3);
+        cr_assert_eq(admission.samples, SAMPLES);
         fixture_free(f);
 }
 
@@ -49,6 +49,7 @@ Test(admission, takes_a_request_that_fits_and_counts_its_segments)
 #define REFUSALS(X)                                                                                                                \
         X(entry.flags = 2, EINVAL)                                                                                                 \
         X(entry.reserved[1] = 1, EINVAL)                                                                                           \
+        X(entry.session = 1, ENOTSUP)                                                                                              \
         X(entry.priority = SL_PRIORITIES, EINVAL)                                                                                  \
         X(entry.n_inputs = 2, EINVAL)                                                                                              \
         X(entry.n_outputs = 0, EINVAL)                                                                                             \

@@ -32,7 +32,7 @@ Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_
         request->tensors[0] = x;
         request->tensors[1] = at;
         request->tensors[2] = f->outputs;
-        int id = sl_accumulator_open(f->accumulator, request, 0);
+        int id = sl_accumulator_open(f->accumulator, request, 0, request->samples);
         cr_assert_geq(id, 0);
         struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
         sl_batcher_begin(batcher, &segment, &(uint32_t){0}, 1);

@@ -13,7 +13,7 @@ static uint32_t cost(const struct sl_request *request)
 static void serve(struct sl_fair *fair, struct sl_request *requests, uint32_t per_client, uint32_t turns, uint32_t *ret_samples)
 {
         for (uint32_t i = 0; i < turns; i++) {
-                struct sl_request *request = sl_fair_peek(fair, cost);
+                struct sl_request *request = sl_fair_peek(fair, QUANTUM, cost);
 
                 if (!request)
                         return;
@@ -30,7 +30,7 @@ Test(fair, gives_two_clients_the_same_samples_whatever_the_sizes_of_their_reques
         uint32_t samples[2] = {0};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(2, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(2, &fair), 0);
         for (uint32_t i = 0; i < 1000; i++) {
                 requests[i].samples = 1;
                 requests[1000 + i].samples = 128;
@@ -48,10 +48,10 @@ Test(fair, serves_a_lower_priority_number_first)
         struct sl_request requests[2] = {{.samples = 1, .priority = 3}, {.samples = 1, .priority = 0}};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(1, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(1, &fair), 0);
         sl_fair_push(fair, 0, &requests[0]);
         sl_fair_push(fair, 0, &requests[1]);
-        cr_assert_eq(sl_fair_peek(fair, cost), &requests[1]);
+        cr_assert_eq(sl_fair_peek(fair, QUANTUM, cost), &requests[1]);
         sl_fair_free(fair);
 }
 
@@ -60,15 +60,15 @@ Test(fair, keeps_the_order_of_one_client)
         struct sl_request requests[3] = {{.samples = 7}, {.samples = 1}, {.samples = 100}};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(1, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(1, &fair), 0);
         for (uint32_t i = 0; i < 3; i++)
                 sl_fair_push(fair, 0, &requests[i]);
         for (uint32_t i = 0; i < 3; i++) {
-                cr_assert_eq(sl_fair_peek(fair, cost), &requests[i]);
+                cr_assert_eq(sl_fair_peek(fair, QUANTUM, cost), &requests[i]);
                 sl_fair_charge(fair, 0, &requests[i], requests[i].samples);
                 sl_fair_remove(fair, 0, &requests[i]);
         }
-        cr_assert_null(sl_fair_peek(fair, cost));
+        cr_assert_null(sl_fair_peek(fair, QUANTUM, cost));
         sl_fair_free(fair);
 }
 
@@ -77,14 +77,14 @@ Test(fair, forgets_a_request_that_is_removed_from_the_middle)
         struct sl_request requests[3] = {{.samples = 1}, {.samples = 1}, {.samples = 1}};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(1, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(1, &fair), 0);
         for (uint32_t i = 0; i < 3; i++)
                 sl_fair_push(fair, 0, &requests[i]);
         sl_fair_remove(fair, 0, &requests[1]);
         sl_fair_remove(fair, 0, &requests[0]);
-        cr_assert_eq(sl_fair_peek(fair, cost), &requests[2]);
+        cr_assert_eq(sl_fair_peek(fair, QUANTUM, cost), &requests[2]);
         sl_fair_remove(fair, 0, &requests[2]);
-        cr_assert_null(sl_fair_peek(fair, cost));
+        cr_assert_null(sl_fair_peek(fair, QUANTUM, cost));
         sl_fair_free(fair);
 }
 
@@ -95,13 +95,13 @@ Test(fair, grants_nothing_for_looking)
         uint32_t samples[2] = {0};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(2, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(2, &fair), 0);
         for (uint32_t i = 0; i < 8; i++) {
                 requests[i].samples = 128;
                 sl_fair_push(fair, i / 4, &requests[i]);
         }
         for (int i = 0; i < 1000; i++)
-                sl_fair_peek(fair, cost);
+                sl_fair_peek(fair, QUANTUM, cost);
         serve(fair, requests, 4, 4, samples);
         cr_assert_eq(samples[0], 256);
         cr_assert_eq(samples[1], 256);
@@ -115,7 +115,7 @@ Test(fair, keeps_no_credit_for_a_client_that_has_nothing_waiting)
         uint32_t samples[2] = {0};
         struct sl_fair *fair;
 
-        cr_assert_eq(sl_fair_new(2, QUANTUM, &fair), 0);
+        cr_assert_eq(sl_fair_new(2, &fair), 0);
         requests[0].samples = 1;
         sl_fair_push(fair, 0, &requests[0]);
         serve(fair, requests, 6, 1, samples); /* 127 of its turn are left */

@@ -57,6 +57,7 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
         for (uint32_t m = 0; m < n_members; m++) {
                 snprintf(f->models[m].name, sizeof(f->models[m].name), "member%u", m);
                 f->models[m].info = &f->info;
+                f->models[m].slice_samples = SL_SLICE_SAMPLES_MAX;
                 f->models[m].n_workers = 1; /* for the window; there is none */
                 cr_assert_eq(sl_scheduler_init(&f->models[m].scheduler, FIXTURE_SEGMENTS), 0);
                 members[m] = &f->models[m];
@@ -84,14 +85,12 @@ struct sl_request *fixture_request(struct fixture *f, uint16_t tag, uint32_t sam
 {
         struct sl_queue *queue = &f->channel->queues[0];
         struct sl_request *request = &queue->requests[tag];
-        uint32_t n = f->ensemble->segment_samples;
 
         *request = (struct sl_request){
                 .queue = queue,
                 .ensemble = f->ensemble,
                 .tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors,
                 .samples = samples,
-                .n_segments = (samples + n - 1) / n,
                 .tag = tag,
         };
         request->tensors[0] = f->inputs;

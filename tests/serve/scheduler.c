@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "turns.h"
 #include "worker.h"
 
 #include <criterion/criterion.h>
@@ -13,6 +14,7 @@ struct crew {
         struct fixture *f;
         struct sl_model *model;
         struct sl_worker workers[2], *list[2];
+        struct sl_turns turns;
 };
 
 static void crew_init(struct crew *crew, uint32_t n_workers)
@@ -27,6 +29,7 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
         }
         crew->model->workers = crew->list;
         crew->model->n_workers = n_workers;
+        crew->turns.cores = 1;
 }
 
 static void crew_deinit(struct crew *crew)
@@ -37,18 +40,23 @@ static void crew_deinit(struct crew *crew)
 }
 
 /* One segment of @samples waits for the model. */
-static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
+static void wait_with_priority(struct crew *crew, uint16_t tag, uint32_t samples, uint32_t priority)
 {
         struct sl_request *request = fixture_request(crew->f, tag, samples);
-        int id = sl_accumulator_open(crew->f->accumulator, request, 0);
+        int id = sl_accumulator_open(crew->f->accumulator, request, 0, samples);
 
         cr_assert_geq(id, 0);
-        sl_scheduler_push(&crew->model->scheduler, (uint32_t)id, 0);
+        sl_scheduler_push(&crew->model->scheduler, (uint32_t)id, 0, priority);
+}
+
+static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
+{
+        wait_with_priority(crew, tag, samples, 0);
 }
 
 static void give_all(struct crew *crew)
 {
-        sl_scheduler_run(crew->model, crew->f->accumulator, NULL, 1);
+        sl_scheduler_run(crew->model, &crew->turns, crew->f->accumulator, NULL, 1);
 }
 
 static uint32_t job_samples(struct crew *crew, const struct sl_job *job)
@@ -83,9 +91,10 @@ Test(scheduler, segments_that_wait_share_a_job_as_far_as_they_fit_one_batch_toge
                 for (uint32_t i = 0; i < 4 && rows[row].n_segments[i]; i++) {
                         give_all(&crew);
                         cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job), "row %zu, job %u", row, i);
-                        cr_expect_eq(job.n_segments, rows[row].n_segments[i], "row %zu, job %u: %u segments", row, i, job.n_segments);
+                        cr_expect_eq(
+                                job.n_segments, rows[row].n_segments[i], "row %zu, job %u: %u segments", row, i, job.n_segments);
                         cr_expect(job.n_segments == 1 || job_samples(&crew, &job) <= BATCH_MAX, "row %zu, job %u", row, i);
-                        while (crew.workers[0].outstanding[0])
+                        while (crew.workers[0].jobs[0].segments)
                                 sl_worker_answered(&crew.workers[0]);
                 }
                 crew_deinit(&crew);
@@ -121,4 +130,81 @@ Test(scheduler, a_model_without_a_batch_gets_one_segment_at_a_time)
         cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job));
         cr_expect_eq(job.n_segments, 1);
         crew_deinit(&crew);
+}
+
+/* The first tag of the worker's next job; -1: it has none. */
+static int next_tag(struct crew *crew)
+{
+        struct sl_job job;
+
+        if (!sl_mailbox_take(crew->workers[0].inbox, &job))
+                return -1;
+        return sl_accumulator_segment(crew->f->accumulator, job.items[0].segment)->request->tag;
+}
+
+/* The worker answers its oldest job, and the dispatcher counts its end. */
+static void end_job(struct crew *crew)
+{
+        uint32_t priority = crew->workers[0].jobs[0].priority;
+
+        while (!sl_worker_answered(&crew->workers[0]))
+                ;
+        if (crew->model->takes_turns)
+                crew->turns.running[priority]--;
+}
+
+Test(scheduler, what_is_more_urgent_overtakes_all_that_waits_and_shares_no_job_with_it)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        wait_with_priority(&crew, 0, 8, 2);
+        give_all(&crew);
+        cr_assert_eq(next_tag(&crew), 0);
+        for (uint16_t tag = 1; tag < 4; tag++)
+                wait_with_priority(&crew, tag, 4, 2);
+        wait_with_priority(&crew, 4, 1, 0);
+        end_job(&crew);
+        give_all(&crew);
+        cr_expect_eq(crew.workers[0].jobs[0].segments, 1);
+        cr_expect_eq(next_tag(&crew), 4);
+        cr_expect_eq(next_tag(&crew), 1, "the next lies ready");
+        crew_deinit(&crew);
+}
+
+Test(scheduler, a_job_gathers_no_more_than_fits_the_slice)
+{
+        struct crew crew;
+        struct sl_job job;
+
+        crew_init(&crew, 1);
+        crew.model->slice_samples = 3;
+        for (uint16_t tag = 0; tag < 4; tag++)
+                wait_for_worker(&crew, tag, 1);
+        give_all(&crew);
+        cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job));
+        cr_expect_eq(job_samples(&crew, &job), 3);
+        crew_deinit(&crew);
+}
+
+/* Two models on one core. */
+Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_something_urgent_computes)
+{
+        struct crew urgent, other;
+
+        crew_init(&urgent, 1);
+        crew_init(&other, 1);
+        other.model->takes_turns = urgent.model->takes_turns = true;
+        other.model->next = urgent.model;
+        wait_with_priority(&other, 0, 8, 3);
+        wait_with_priority(&urgent, 0, 8, 1);
+        sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
+        cr_expect_eq(next_tag(&urgent), 0);
+        cr_expect_eq(next_tag(&other), -1);
+        sl_worker_answered(&urgent.workers[0]);
+        other.turns.running[1]--;
+        sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
+        cr_expect_eq(next_tag(&other), 0);
+        crew_deinit(&urgent);
+        crew_deinit(&other);
 }

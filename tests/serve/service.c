@@ -1,5 +1,6 @@
 #include "service.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <criterion/criterion.h>
@@ -39,8 +40,12 @@ void service_init(struct service *service)
 {
         static const char *const paths[5] = {DIGITS "/models/lenet/1/model.onnx", DIGITS "/models/resnet/1/model.onnx",
                 DIGITS "/models/densenet/1/model.onnx", DIGITS "/models/mobilenet/1/model.onnx", DIGITS "/models/mlp/1/model.onnx"};
-        struct sl_model_spec common = {
-                .version = 1, .workers = 1, .segment_samples = 128, .samples_max = 1 << 20, .queue_requests = 1024};
+        struct sl_model_spec common = {.version = 1,
+                .workers = 1,
+                .segment_samples = 128,
+                .slice_ns = 10 * SL_NS_PER_MS,
+                .samples_max = 1 << 20,
+                .queue_requests = 1024};
 
         sl_lower_options_init(&common.lowering);
 

@@ -258,7 +258,7 @@ class Client:
         inputs    one array, or for several inputs a dict by name or a sequence in order. Arrays of the arena (see empty())
                   are used where they are, others are copied into it
         outputs   arrays of the arena to write to, in the same forms; made when None
-        timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session of a model that keeps state
+        timeout   seconds until the request expires; priority 0 to 3, 0 goes first; session 0, as sequences are not served
 
         Returns the output as an array of the arena, or a dict by name when there are several.
         """
