@@ -2,7 +2,7 @@
 #include "attach.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fields.h"
 #include "base/value.h"
 #include "config.h"
 #include "log.h"
@@ -27,7 +27,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define QUOTED_BYTES  512
 #define STAGING_BYTES (64ull << 20)
 
 struct daemon {
@@ -44,12 +43,20 @@ struct daemon {
         bool stopping;
 };
 
+/* An event with one field. */
+static void log_text(const struct daemon *daemon, enum sl_log_level level, const char *event, const char *key, const char *value)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, key, value);
+        sl_log_event(&daemon->log, level, event, fields.text);
+}
+
 static void on_report(void *context, const char *text)
 {
         const struct daemon *daemon = context;
-        char quoted[QUOTED_BYTES];
 
-        sl_log_eventf(&daemon->log, SL_LOG_WARNING, "model-left-out", "cause=%s", sl_quote(text, quoted, sizeof(quoted)));
+        log_text(daemon, SL_LOG_WARNING, "model-left-out", "cause", text);
 }
 
 static void on_log(void *context, int level, const char *event, const char *fields)
@@ -130,8 +137,7 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
 
 static void stop(struct daemon *daemon, uint32_t signal)
 {
-        sl_log_eventf(
-                &daemon->log, SL_LOG_INFO, daemon->stopping ? "stop-at-once" : "stop", "signal=%s", sigabbrev_np((int)signal));
+        log_text(daemon, SL_LOG_INFO, daemon->stopping ? "stop-at-once" : "stop", "signal", sigabbrev_np((int)signal));
         if (!daemon->stopping)
                 sl_notify("STOPPING=1");
         daemon->stopping = true;
@@ -189,6 +195,18 @@ static void harden(void)
         }
 }
 
+static void log_placement(const struct daemon *daemon)
+{
+        const struct sl_placement *placement = &daemon->placement;
+        struct sl_fields fields = {0};
+        char cores[128];
+
+        sl_fields_add(&fields, "dispatcher_cores", sl_cores_text(&placement->dispatcher_cores, cores, sizeof(cores)));
+        sl_fields_add(&fields, "worker_cores", sl_cores_text(&placement->worker_cores, cores, sizeof(cores)));
+        sl_fields_add_number(&fields, "spin_us", (long long)(placement->spin_ns / SL_NS_PER_US));
+        sl_log_event(&daemon->log, SL_LOG_INFO, "placed", fields.text);
+}
+
 static int place(struct daemon *daemon, struct sl_error *error)
 {
         const struct sl_config *config = daemon->config;
@@ -197,7 +215,6 @@ static int place(struct daemon *daemon, struct sl_error *error)
                 .worker_cores = config->worker_cores,
                 .numa_node = config->numa_node,
                 .spin_ns = config->spin_us * SL_NS_PER_US};
-        char dispatcher[128], workers[128];
 
         sl_machine_read(&machine);
         int result = sl_placement_choose(&machine, &wish, &daemon->placement, error);
@@ -205,10 +222,7 @@ static int place(struct daemon *daemon, struct sl_error *error)
                 return result;
         if (config->numa_node != SL_NUMA_ANY && numa_available() >= 0)
                 numa_set_preferred((int)config->numa_node);
-        sl_log_eventf(&daemon->log, SL_LOG_INFO, "placed", "dispatcher_cores=%s worker_cores=%s spin_us=%llu",
-                sl_cores_text(&daemon->placement.dispatcher_cores, dispatcher, sizeof(dispatcher)),
-                sl_cores_text(&daemon->placement.worker_cores, workers, sizeof(workers)),
-                (unsigned long long)(daemon->placement.spin_ns / SL_NS_PER_US));
+        log_placement(daemon);
         return 0;
 }
 
@@ -236,17 +250,19 @@ static struct sl_access access_of(const struct sl_config *config)
 static void bound_memory(const struct daemon *daemon, struct sl_runtime_options *options)
 {
         const struct sl_config *config = daemon->config;
+        struct sl_fields fields = {0};
         struct sl_memory_room room;
-        char source[QUOTED_BYTES];
 
         sl_memory_room_read("", &room);
         options->memory_max = config->memory_max ? config->memory_max : sl_memory_room_usable(room.bytes);
         options->staging_bytes = config->staging_bytes;
         if (!options->staging_bytes)
                 options->staging_bytes = options->memory_max / 8 < STAGING_BYTES ? options->memory_max / 8 : STAGING_BYTES;
-        sl_log_eventf(&daemon->log, SL_LOG_INFO, "memory-bound", "memory_max=%llu from=%s available=%llu available_in=%s",
-                (unsigned long long)options->memory_max, config->memory_max ? "configuration" : "available",
-                (unsigned long long)room.bytes, sl_quote(room.source, source, sizeof(source)));
+        sl_fields_add_number(&fields, "memory_max", (long long)options->memory_max);
+        sl_fields_add(&fields, "from", config->memory_max ? "configuration" : "available");
+        sl_fields_add_number(&fields, "available", (long long)room.bytes);
+        sl_fields_add(&fields, "available_in", room.source);
+        sl_log_event(&daemon->log, SL_LOG_INFO, "memory-bound", fields.text);
 }
 
 static void fill_options(struct daemon *daemon, const char *socket_path, struct sl_runtime_options *ret_options)
@@ -309,7 +325,7 @@ static void open_cache(struct daemon *daemon)
 
         if (!config->cache_bytes || sl_plan_cache_new(config->cache_directory, config->cache_bytes, &daemon->cache, &error) == 0)
                 return;
-        sl_log_eventf(&daemon->log, config->cache_directory ? SL_LOG_WARNING : SL_LOG_INFO, "no-cache", "text=\"%s\"", error.text);
+        log_text(daemon, config->cache_directory ? SL_LOG_WARNING : SL_LOG_INFO, "no-cache", "cause", error.text);
 }
 
 static int new_runtime(struct daemon *daemon, struct sl_error *error)
@@ -336,7 +352,10 @@ static int run(struct daemon *daemon, struct sl_error *error)
         if (result < 0)
                 return result;
         if (!daemon->stopping) {
-                sl_log_eventf(&daemon->log, SL_LOG_INFO, "ready", "failed_models=%u", n_failed);
+                struct sl_fields fields = {0};
+
+                sl_fields_add_number(&fields, "failed_models", n_failed);
+                sl_log_event(&daemon->log, SL_LOG_INFO, "ready", fields.text);
                 sl_notify("READY=1");
         }
         result = sl_runtime_run(daemon->runtime);

@@ -1,7 +1,5 @@
 #include "log.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -38,17 +36,4 @@ void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char 
         line[used++] = '\n';
         ssize_t written = write(log->fd, line, used);
         (void)written; /* there is nowhere to complain to */
-}
-
-void sl_log_eventf(const struct sl_log *log, enum sl_log_level level, const char *event, const char *format, ...)
-{
-        char fields[SL_LOG_LINE_BYTES];
-        va_list args;
-
-        if (level > log->level)
-                return;
-        va_start(args, format);
-        vsnprintf(fields, sizeof(fields), format, args);
-        va_end(args);
-        sl_log_event(log, level, event, fields);
 }

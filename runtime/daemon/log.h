@@ -20,9 +20,5 @@ struct sl_log {
         enum sl_log_level level; /* what is less important is not written */
 };
 
-/* @fields: pairs that are written as they are ("client=3 uid=1000", see sl_quote()), or "". */
+/* @fields: the text of a struct sl_fields ("client=3 uid=1000"), which quotes what others have chosen; or "". */
 void sl_log_event(const struct sl_log *log, enum sl_log_level level, const char *event, const char *fields);
-
-/* The same with a format. */
-void sl_log_eventf(const struct sl_log *log, enum sl_log_level level, const char *event, const char *format, ...)
-        __attribute__((format(printf, 4, 5)));

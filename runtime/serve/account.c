@@ -1,6 +1,7 @@
 #include "account.h"
 
 #include "base/clock.h"
+#include "base/fields.h"
 #include "runtime.h"
 
 #include <errno.h>
@@ -33,12 +34,13 @@ static void write_line(const struct sl_accounts *accounts, int level, const char
 
 static void tell_left_out(const struct sl_accounts *accounts, struct sl_account *account)
 {
-        char fields[96];
+        struct sl_fields fields = {0};
 
-        snprintf(fields, sizeof(fields), "uid=%u lines=%u limit_per_minute=%u", account->uid, account->lines_left_out,
-                accounts->runtime->uid_log_lines);
+        sl_fields_add_number(&fields, "uid", account->uid);
+        sl_fields_add_number(&fields, "lines", account->lines_left_out);
+        sl_fields_add_number(&fields, "limit_per_minute", accounts->runtime->uid_log_lines);
         account->lines_left_out = 0;
-        write_line(accounts, LEVEL_WARNING, "log-lines-left-out", fields);
+        write_line(accounts, LEVEL_WARNING, "log-lines-left-out", fields.text);
 }
 
 struct sl_accounts *sl_accounts_free(struct sl_accounts *accounts)

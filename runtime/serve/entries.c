@@ -5,7 +5,7 @@
 
 #include "account.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fields.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 void sl_entries_report_to(struct sl_registry *r, struct sl_account *account, int level, const char *event,
         const struct sl_served *entry, const char *text)
 {
-        char fields[SL_ERROR_TEXT_BYTES + 256], name[128], cause[SL_ERROR_TEXT_BYTES] = "";
+        struct sl_fields fields = {0};
 
+        sl_fields_add(&fields, "model", entry->own.name);
+        sl_fields_add_number(&fields, "version", entry->own.spec.version);
         if (text)
-                sl_quote(text, cause, sizeof(cause));
-        snprintf(fields, sizeof(fields), "model=%s version=%lld%s%s", sl_quote(entry->own.name, name, sizeof(name)),
-                (long long)entry->own.spec.version, text ? " cause=" : "", cause);
-        sl_account_log(r->options.accounts, account, level, event, fields);
+                sl_fields_add(&fields, "cause", text);
+        sl_account_log(r->options.accounts, account, level, event, fields.text);
 }
 
 void sl_entries_report(struct sl_registry *r, int level, const char *event, const struct sl_served *entry, const char *text)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "batcher.h"
 #include "compile.h"
 #include "cores.h"
@@ -83,11 +84,12 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
 
 static void say(const struct sl_load *load, int level, const char *event, const char *text)
 {
-        char fields[SL_ERROR_TEXT_BYTES + 128];
+        struct sl_fields fields = {0};
 
-        snprintf(fields, sizeof(fields), "model=%s text=\"%s\"", load->model->name, text);
+        sl_fields_add(&fields, "model", load->model->name);
+        sl_fields_add(&fields, "cause", text);
         if (load->options.runtime->log)
-                load->options.runtime->log(load->options.runtime->context, level, event, fields);
+                load->options.runtime->log(load->options.runtime->context, level, event, fields.text);
 }
 
 /* Whatever goes wrong with the cache, the model is compiled; one line says so. */

@@ -2,7 +2,7 @@
 
 #include "account.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fields.h"
 #include "ensemble.h"
 #include "plan.h"
 
@@ -27,11 +27,11 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
 /* A name for which there is no entry. */
 static void report_unwanted(struct sl_registry *r, const char *text)
 {
-        char fields[SL_ERROR_TEXT_BYTES + 16], cause[SL_ERROR_TEXT_BYTES];
+        struct sl_fields fields = {0};
 
-        snprintf(fields, sizeof(fields), "cause=%s", sl_quote(text, cause, sizeof(cause)));
+        sl_fields_add(&fields, "cause", text);
         if (r->options.runtime->log)
-                r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields);
+                r->options.runtime->log(r->options.runtime->context, 1, "model-not-loaded", fields.text);
 }
 
 static const struct sl_served *ensemble_with(const struct sl_registry *r, const char *member)

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fields.h"
 #include "dispatcher.h"
 #include "listener.h"
 #include "memory.h"
@@ -416,14 +416,13 @@ void sl_runtime_stop(struct sl_runtime *rt)
 
 void sl_runtime_reload(struct sl_runtime *rt)
 {
+        struct sl_fields fields = {0};
         struct sl_error error;
-
-        char fields[SL_ERROR_TEXT_BYTES + 16], cause[SL_ERROR_TEXT_BYTES];
 
         if (sl_registry_sync(rt->registry, &error) == 0)
                 return;
-        snprintf(fields, sizeof(fields), "cause=%s", sl_quote(error.text, cause, sizeof(cause)));
-        say(rt, 0, "reload-failed", fields);
+        sl_fields_add(&fields, "cause", error.text);
+        say(rt, 0, "reload-failed", fields.text);
 }
 
 /* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */

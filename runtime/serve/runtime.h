@@ -38,7 +38,7 @@ struct sl_quota {
         uint32_t in_flight;   /* requests accepted and not completed */
 };
 
-/* One line of the log. @level: 0 error, 1 warning, 2 info, 3 debug. @event: "client-attached". @fields: "client=3 uid=1000". Any
+/* One line of the log. @level: 0 error, 1 warning, 2 info, 3 debug. @event: "client-attached". @fields: "client=3 uid=1000", as of fields.h. Any
  * thread. */
 typedef void (*sl_runtime_log_fn)(void *context, int level, const char *event, const char *fields);
 

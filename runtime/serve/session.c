@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fields.h"
 #include "doorbell.h"
 #include "memory.h"
 #include "reaper.h"
@@ -57,14 +57,15 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
 
 static void report(struct sl_sessions *s, int level, const char *event, const struct sl_session *session, const char *text)
 {
-        char fields[SL_ERROR_TEXT_BYTES + 256], label[160], cause[SL_ERROR_TEXT_BYTES] = "";
+        struct sl_fields fields = {0};
 
+        sl_fields_add_number(&fields, "client", (long long)session->id);
+        sl_fields_add_number(&fields, "uid", session->peer.uid);
+        sl_fields_add_number(&fields, "pid", session->peer.pid);
+        sl_fields_add(&fields, "label", session->channel ? session->channel->label : "");
         if (text)
-                sl_quote(text, cause, sizeof(cause));
-        snprintf(fields, sizeof(fields), "client=%llu uid=%u pid=%d label=%s%s%s", (unsigned long long)session->id,
-                session->peer.uid, session->peer.pid,
-                sl_quote(session->channel ? session->channel->label : "", label, sizeof(label)), text ? " cause=" : "", cause);
-        sl_account_log(s->options.accounts, session->account, level, event, fields);
+                sl_fields_add(&fields, "cause", text);
+        sl_account_log(s->options.accounts, session->account, level, event, fields.text);
 }
 
 /* ---- going ---- */

@@ -1,6 +1,7 @@
 /* The log: one line per event, whatever the values hold. */
 #include "log.h"
 
+#include "base/fields.h"
 #include "base/quote.h"
 
 #include <criterion/criterion.h>
@@ -33,7 +34,7 @@ Test(log, an_event_is_a_line_with_time_level_and_fields)
         struct sl_log log = log_into_pipe(SL_LOG_INFO);
         int year, length = 0;
 
-        sl_log_eventf(&log, SL_LOG_WARNING, "client-ejected", "client=%d", 7);
+        sl_log_event(&log, SL_LOG_WARNING, "client-ejected", "client=7");
         const char *line = written();
         cr_assert_eq(sscanf(line, "%4d-%*2d-%*2dT%*2d:%*2d:%*9[0-9.]Z warning%n", &year, &length), 1, "%s", line);
         cr_assert_str_eq(line + length, " event=client-ejected client=7\n");
@@ -76,4 +77,36 @@ Test(log, values_are_quoted_when_they_are_no_plain_words)
         cr_assert_str_eq(sl_quote("x\" level=error", text, sizeof(text)), "\"x\\\" level=error\"");
         cr_assert_str_eq(sl_quote("a\nb\tc\x01\\", text, sizeof(text)), "\"a\\nb\\tc\\x01\\\\\"");
         cr_assert_str_eq(sl_quote("a b c d e f g h", small, sizeof(small)), "\"a b c\"");
+}
+
+Test(log, no_value_passes_for_another_field)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "cause", "folder \"/x\" level=error\nevent=stopped");
+        sl_fields_add(&fields, "label", "a=b");
+        sl_fields_add_number(&fields, "uid", -7);
+        cr_assert_str_eq(fields.text, "cause=\"folder \\\"/x\\\" level=error\\nevent=stopped\" label=\"a=b\" uid=-7");
+}
+
+Test(log, a_value_is_cut_inside_its_quotes_and_a_line_holds_it)
+{
+        for (size_t n = SL_FIELDS_BYTES - 40; n < SL_FIELDS_BYTES + 40; n++) {
+                struct sl_log log = log_into_pipe(SL_LOG_INFO);
+                struct sl_fields fields = {0};
+                char value[SL_FIELDS_BYTES + 64] = "";
+
+                memset(value, '"', n / 2);
+                sl_fields_add(&fields, "cause", value);
+                sl_fields_add(&fields, "text", "b c");
+                sl_fields_add_number(&fields, "n", 1);
+                sl_log_event(&log, SL_LOG_WARNING, "some-event-of-a-long-name", fields.text);
+                const char *text = written();
+                size_t quotes = 0;
+
+                for (const char *c = text; *c; c++)
+                        quotes += *c == '"' && c[-1] != '\\';
+                cr_assert_eq(quotes % 2, 0, "%s", text);
+                cr_assert(strstr(text, fields.text), "cut: %s", text);
+        }
 }

@@ -1,0 +1,18 @@
+/*
+ * The fields of one line of the log: key=value pairs. Every value is quoted where it goes in (quote.h), so that none can pass for
+ * another field. What does not fit is cut inside of its value; further fields are left out. Threads: the owner's.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#define SL_FIELDS_BYTES 896 /* with time, level and event it is a line of the log, uncut */
+
+struct sl_fields {
+        size_t used;
+        char text[SL_FIELDS_BYTES]; /* of fields that are all zero: "" */
+};
+
+/* Adds " key=value". @key is a word of the program's own. */
+void sl_fields_add(struct sl_fields *fields, const char *key, const char *value);
+void sl_fields_add_number(struct sl_fields *fields, const char *key, long long value);
