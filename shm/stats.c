@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "seqlock.h"
 #include "stats_claim.h"
+#include "stats_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,9 @@
 #define COUNT_MAX       65536u
 #define COMMON_NAME     "(others)"
 
+/* How long a runtime that was killed may keep its lock: the kernel gives back all of its memory first. */
+#define ENDING_NS (10 * SL_NS_PER_SECOND)
+
 struct sl_stats {
         int fd;
         char *base; /* whole file; only reserved parts are touched */
@@ -37,6 +41,9 @@ struct sl_stats {
         uint8_t *set_used; /* [n histogram sets] */
         char directory[200];
         char file[SL_STATS_NAME_BYTES + 16];
+        char path[200 + SL_STATS_NAME_BYTES + 16];
+        bool has_replaced;
+        int guarded;                         /* 0, -errno */
         struct sl_client_stats spare_client; /* counts of those that found no slot; nobody reads them */
         struct sl_worker_stats spare_worker;
 };
@@ -258,7 +265,62 @@ static struct sl_stats *new_stats(const struct sl_stats_options *options)
         stats->bytes = sl_align_up(options->bytes ? options->bytes : SL_STATS_BYTES_DEFAULT, SL_PAGE_BYTES);
         snprintf(stats->directory, sizeof(stats->directory), "%s", options->directory ? options->directory : SL_STATS_DIRECTORY);
         snprintf(stats->file, sizeof(stats->file), "starling.%s", options->name);
+        snprintf(stats->path, sizeof(stats->path), "%s/%s", stats->directory, stats->file);
         return stats;
+}
+
+static bool owner_is_ending(const char *name, const char *directory)
+{
+        struct sl_stats_header header;
+        struct sl_stats_view *view;
+        int r = sl_stats_open(name, directory, &view, NULL);
+
+        if (r < 0)
+                return r == -ENOENT;
+        sl_stats_read_header(view, &header);
+        sl_stats_close(view);
+        return sl_claim_owner_is_ending(header.pid);
+}
+
+static int claim(struct sl_stats *stats, const char *name, struct sl_error *error)
+{
+        const struct timespec pause = {.tv_nsec = 5 * SL_NS_PER_MS};
+        uint64_t until_ns = sl_clock_ns() + ENDING_NS;
+
+        for (;;) {
+                int r = sl_claim_create(stats->directory, stats->file, &stats->has_replaced, &stats->fd, error);
+
+                if (r != -EADDRINUSE || sl_clock_ns() >= until_ns || !owner_is_ending(name, stats->directory))
+                        return r;
+                nanosleep(&pause, NULL);
+        }
+}
+
+const char *sl_stats_path(const struct sl_stats *stats)
+{
+        return stats->path;
+}
+
+bool sl_stats_has_replaced(const struct sl_stats *stats)
+{
+        return stats->has_replaced;
+}
+
+int sl_stats_guarded(const struct sl_stats *stats)
+{
+        return stats->guarded;
+}
+
+bool sl_stats_is_claimed(const char *name, const char *directory)
+{
+        struct sl_stats_view *view;
+        bool live;
+
+        if (sl_stats_open(name, directory, &view, NULL) < 0)
+                return false;
+        live = sl_stats_is_live(view);
+        sl_stats_close(view);
+        return live;
 }
 
 int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **ret_stats, struct sl_error *error)
@@ -278,7 +340,7 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
         stats->set_used = calloc(stats->sections[SL_STATS_HISTOGRAMS].count, 1);
         if (!stats->set_used)
                 return sl_error_set(error, ENOMEM, "stats page: no memory");
-        r = sl_claim_create(stats->directory, stats->file, &stats->fd, error);
+        r = claim(stats, options->name, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "stats page");
         r = map_file(stats, error);
@@ -287,8 +349,7 @@ int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **re
         write_header(stats, options);
         start_slots(stats);
         atomic_store_explicit(&header_of(stats)->magic, SL_STATS_MAGIC, memory_order_release);
-        if (fchmod(stats->fd, 0644) < 0)
-                return sl_error_set(error, errno, "stats page \"%s/%s\": %s", stats->directory, stats->file, strerror(errno));
+        stats->guarded = sl_stats_guard_apply(stats->fd, options->guard);
         *ret_stats = sl_take(stats);
         return 0;
 }

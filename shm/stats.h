@@ -1,6 +1,7 @@
 /*
- * The stats page /dev/shm/starling.NAME: what the runtime counts, readable by anybody while it changes, and left behind by a crash
- * as the flight recorder. Mode 0644; created by the runtime, who holds a write lock on it (fcntl OFD) as its proof of life.
+ * The stats page /dev/shm/starling.NAME: what the runtime counts, readable while it changes by whom the runtime lets
+ * (stats_guard.h), and left behind by a crash as the flight recorder. Created by the runtime, who holds a write lock on it (fcntl
+ * OFD) as its proof of life. Where somebody else's file has that name, it lies in the folder of the socket.
  *
  *     +--------+---------------+----------+-----------+----------+----------------------------------------------+
  *     | header | dispatchers[] | models[] | clients[] | workers[]| histograms[][SL_STAGES] ... as far as it goes |
@@ -22,6 +23,7 @@
 #include <stddef.h>
 
 struct sl_error;
+struct sl_stats_guard;
 
 #define SL_STATS_MAGIC         0x54535f474e4c5453ull
 #define SL_STATS_VERSION       1
@@ -200,7 +202,8 @@ struct sl_stats_options {
         const char *name;      /* of the runtime; no slash, at most 63 bytes */
         const char *directory; /* NULL: SL_STATS_DIRECTORY */
         const char *wait_name;
-        uint64_t bytes; /* of the file; 0: SL_STATS_BYTES_DEFAULT. Memory is taken as slots are used */
+        const struct sl_stats_guard *guard; /* who may read it; NULL: everybody */
+        uint64_t bytes;                     /* of the file; 0: SL_STATS_BYTES_DEFAULT. Memory is taken as slots are used */
         uint32_t n_dispatchers;
         uint32_t n_models;  /* 0: 512 */
         uint32_t n_clients; /* 0: 1024 */
@@ -210,12 +213,21 @@ struct sl_stats_options {
 /*
  * Creates the page, or replaces the one that a dead runtime of this name left behind. The text names path and bytes. Return: 0, or
  *   -EINVAL      the name, or no room for the sections in so few bytes
- *   -EADDRINUSE  a runtime of this name lives
+ *   -EADDRINUSE  a runtime of this name lives; one that was killed just now is waited for
  *   -EPERM       the path is a symbolic link, no regular file, or somebody else's
  *   -ENOSPC      the file system is full
  *   -ENOMEM, -errno
  */
 int sl_stats_create(const struct sl_stats_options *options, struct sl_stats **ret_stats, struct sl_error *error);
+
+/* Where it lies; whether a dead runtime's lay there; 0, or why (-errno) nobody but the owner may read it although @guard names
+ * others. */
+const char *sl_stats_path(const struct sl_stats *stats);
+bool sl_stats_has_replaced(const struct sl_stats *stats);
+int sl_stats_guarded(const struct sl_stats *stats);
+
+/* True when a living runtime's page @name lies in @directory. */
+bool sl_stats_is_claimed(const char *name, const char *directory);
 
 /* Removes the file. NULL is fine. */
 struct sl_stats *sl_stats_free(struct sl_stats *stats);
@@ -282,8 +294,10 @@ static inline void sl_model_record(const struct sl_model_counting *counting, enu
 struct sl_stats_view;
 
 /*
- * Maps the page of runtime @name for reading. Return: 0; -ENOENT; -EBADMSG no stats page, damaged, or of another version; -errno.
- * @directory: NULL: SL_STATS_DIRECTORY.
+ * Maps the page of runtime @name for reading. @directory: NULL: SL_STATS_DIRECTORY, else the folder of its socket; that of a living
+ * runtime is preferred, and there a page is believed only if it is root's, the caller's own, or of whom the socket belongs to
+ * (without a socket that is not known). Return: 0; -ENOENT; -EPERM somebody else's; -EBADMSG no stats page, damaged, or of another
+ * version; -errno.
  */
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error);
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view);

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +28,39 @@ bool sl_claim_is_held(int fd)
         return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
 
+/* As of proc_pid_stat(5): PF_EXITING, and the bit of SIGKILL among the pending signals. */
+#define FLAG_EXITING 0x4u
+#define BIT_KILL     (1ull << (SIGKILL - 1))
+
+/* What follows the name of the program, which may hold anything. */
+static bool read_stat(uint32_t pid, char *ret_state, uint64_t *ret_flags, uint64_t *ret_pending)
+{
+        char path[40], text[1024];
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+
+        snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (n <= 0)
+                return false;
+        text[n] = 0;
+        const char *rest = strrchr(text, ')');
+        return rest && sscanf(rest,
+                               ") %c %*d %*d %*d %*d %*d %" SCNu64
+                               " %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %" SCNu64,
+                               ret_state, ret_flags, ret_pending) == 3;
+}
+
+bool sl_claim_owner_is_ending(uint32_t pid)
+{
+        uint64_t flags, pending;
+        char state;
+
+        if (!read_stat(pid, &state, &flags, &pending))
+                return true;
+        return strchr("ZXx", state) || (flags & FLAG_EXITING) || (pending & BIT_KILL);
+}
+
 static bool is_name_of(int directory, const char *file, int fd)
 {
         struct stat named, open;
@@ -38,7 +74,7 @@ static int refuse(const char *directory, const char *file, const char *cause, st
         return sl_error_set(error, EPERM, "\"%s/%s\" %s", directory, file, cause);
 }
 
-/* Removes a file that a dead writer left behind. Return: 0 try again; -EADDRINUSE; -EPERM; -errno. */
+/* Removes a file that a dead writer left behind. Return: 1 removed; 0 it is gone, try again; -EADDRINUSE; -EPERM; -errno. */
 static int remove_stale(int directory, const char *directory_name, const char *file, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = openat(directory, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -58,11 +94,13 @@ static int remove_stale(int directory, const char *directory_name, const char *f
                 return sl_error_set(error, EADDRINUSE, "\"%s/%s\": a runtime of this name is running", directory_name, file);
         if (is_name_of(directory, file, fd) && unlinkat(directory, file, 0) < 0 && errno != ENOENT)
                 return sl_error_set(error, errno, "\"%s/%s\": cannot be removed: %s", directory_name, file, strerror(errno));
-        return 0;
+        return 1;
 }
 
-int sl_claim_create(const char *directory, const char *file, int *ret_fd, struct sl_error *error)
+int sl_claim_create(const char *directory, const char *file, bool *ret_stale, int *ret_fd, struct sl_error *error)
 {
+        bool stale = false;
+
         SL_CLEANUP(sl_cleanup_fd) int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         if (dir < 0)
@@ -71,6 +109,7 @@ int sl_claim_create(const char *directory, const char *file, int *ret_fd, struct
                 SL_CLEANUP(sl_cleanup_fd) int fd = openat(dir, file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
                 if (fd >= 0 && lock(fd) && is_name_of(dir, file, fd)) {
+                        *ret_stale = stale;
                         *ret_fd = sl_take_fd(&fd);
                         return 0;
                 }
@@ -79,6 +118,7 @@ int sl_claim_create(const char *directory, const char *file, int *ret_fd, struct
                 int r = fd < 0 ? remove_stale(dir, directory, file, error) : 0;
                 if (r < 0)
                         return r;
+                stale |= r > 0;
         }
         return sl_error_set(error, EADDRINUSE, "\"%s/%s\": other runtimes of this name start at the same time", directory, file);
 }

@@ -8,17 +8,24 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sl_error;
 
 /*
- * Creates @directory/@file with mode 0600 and locks it; a file without a living writer is removed first. Return: 0; -EADDRINUSE the
- * writer lives; -EPERM a symbolic link, no regular file, or somebody else's; -errno.
+ * Creates @directory/@file with mode 0600 and locks it; a file without a living writer is removed first, and *ret_stale says so.
+ * Return: 0; -EADDRINUSE the writer lives; -EPERM a symbolic link, no regular file, or somebody else's; -errno.
  */
-int sl_claim_create(const char *directory, const char *file, int *ret_fd, struct sl_error *error);
+int sl_claim_create(const char *directory, const char *file, bool *ret_stale, int *ret_fd, struct sl_error *error);
 
 /* Removes the name if it still means the file @fd. */
 void sl_claim_remove(const char *directory, const char *file, int fd);
+
+/*
+ * True when process @pid is no more, or on its way out: a process that was killed keeps its locks until the kernel has given back
+ * its memory. A pid of another namespace means nothing here and may give either answer.
+ */
+bool sl_claim_owner_is_ending(uint32_t pid);
 
 /* True when some process holds the write lock. @fd may be open for reading only. */
 bool sl_claim_is_held(int fd);

@@ -2,6 +2,7 @@
  * The reader's side of the stats page. The header is copied and checked once; afterwards only the checked copy is believed, so that
  * a damaged page shows wrong numbers and never a wrong address.
  */
+#include "attach.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -17,10 +18,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define BYTES_MAX      (4ull << 30)
 #define SLOT_BYTES_MAX 256u
+
+#define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
 static_assert(sizeof(struct sl_dispatcher_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_model_stats) <= SLOT_BYTES_MAX &&
                       sizeof(struct sl_client_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_worker_stats) <= SLOT_BYTES_MAX,
@@ -92,10 +96,10 @@ static int check_header(struct sl_stats_view *view, const char *path, struct sl_
         return 0;
 }
 
-int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+static int open_in(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
 {
         char path[512];
-        int n = snprintf(path, sizeof(path), "%s/starling.%s", directory ? directory : SL_STATS_DIRECTORY, name);
+        int n = snprintf(path, sizeof(path), "%s/starling.%s", directory, name);
 
         if (n < 0 || (size_t)n >= sizeof(path) || strchr(name, '/'))
                 return sl_error_set(error, EINVAL, "\"%s\" is no name of a runtime", name);
@@ -112,6 +116,64 @@ int sl_stats_open(const char *name, const char *directory, struct sl_stats_view 
                 return r;
         *ret_view = sl_take(view);
         return 0;
+}
+
+/* @ret_folder is "" when there is no such place. Return: true and its owner when a socket lies there. */
+static bool find_socket(const char *name, char ret_folder[SOCKET_PATH_BYTES], uid_t *ret_owner)
+{
+        struct stat status;
+        bool found;
+
+        ret_folder[0] = 0;
+        if (sl_socket_path(name, ret_folder, SOCKET_PATH_BYTES) < 0)
+                return false;
+        found = lstat(ret_folder, &status) == 0 && S_ISSOCK(status.st_mode);
+        if (found)
+                *ret_owner = status.st_uid;
+        *strrchr(ret_folder, '/') = 0;
+        return found;
+}
+
+static int open_trusted(
+        const char *name, const char *directory, const uid_t *owner, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        struct sl_stats_view *view;
+        struct stat status;
+        int r = open_in(name, directory, &view, error);
+
+        if (r < 0)
+                return r;
+        if (owner &&
+                (fstat(view->fd, &status) < 0 || (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != *owner))) {
+                sl_stats_close(view);
+                return sl_error_set(error, EPERM, "stats page \"%s/starling.%s\" is not of user %u, as the runtime is", directory,
+                        name, *owner);
+        }
+        *ret_view = view;
+        return 0;
+}
+
+int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        struct sl_stats_view *view = NULL, *beside;
+        char folder[SOCKET_PATH_BYTES];
+        uid_t owner;
+
+        if (directory)
+                return open_in(name, directory, ret_view, error);
+
+        bool owned = find_socket(name, folder, &owner);
+        int r = open_trusted(name, SL_STATS_DIRECTORY, owned ? &owner : NULL, &view, error);
+
+        if ((r < 0 || !sl_stats_is_live(view)) && folder[0] &&
+                open_trusted(name, folder, owned ? &owner : NULL, &beside, NULL) == 0) {
+                sl_stats_close(view);
+                view = beside;
+                r = 0;
+        }
+        if (r == 0)
+                *ret_view = view;
+        return r;
 }
 
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view)

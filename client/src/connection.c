@@ -112,12 +112,14 @@ static int dial_once(const struct sockaddr_un *address, uint64_t timeout_ns, int
 }
 
 /*
- * A socket that is not there, or that a dead runtime left behind, may become one that listens. So may one that takes the connection
- * and ends it without an answer: after a kill the kernel keeps what io_uring held open for a moment longer than the process.
+ * A socket that is not there, or that a dead runtime left behind, may become one that listens; so may one whose folder its owner
+ * has not opened yet. So may one that takes the connection and ends it without an answer: after a kill the kernel keeps what
+ * io_uring held open for a moment longer than the process. An EACCES that the runtime answers is its last word.
  */
-static bool may_come(int result)
+static bool may_come(int result, bool connected)
 {
-        return result == -ENOENT || result == -ECONNREFUSED || result == -EINTR || result == -EPIPE;
+        return result == -ENOENT || result == -ECONNREFUSED || result == -EINTR || result == -EPIPE ||
+               (result == -EACCES && !connected);
 }
 
 static void pause_ns(uint64_t duration_ns)
@@ -365,7 +367,7 @@ static int hand_back(struct sl_connection *connection, const struct sl_attachmen
 }
 
 static int open_once(const struct sl_attachment *want, const struct sockaddr_un *address, struct sl_connection *ret_connection,
-        struct sl_fresh_region *ret_fresh, struct sl_error *error)
+        struct sl_fresh_region *ret_fresh, bool *ret_connected, struct sl_error *error)
 {
         SL_CLEANUP(sl_connection_close) struct sl_connection connection;
         struct sl_fresh_region fresh = {.fd = -1};
@@ -375,6 +377,7 @@ static int open_once(const struct sl_attachment *want, const struct sockaddr_un 
 
         int r = dial(want, address, &connection.socket, error);
 
+        *ret_connected = r == 0;
         if (r < 0)
                 return r;
         r = attach(&connection, want, &fresh, error);
@@ -402,8 +405,10 @@ int sl_connection_open(const struct sl_attachment *want, struct sl_connection *r
         if (r < 0)
                 return r;
         for (;;) {
-                r = open_once(want, &address, ret_connection, ret_fresh, error);
-                if (r == 0 || !may_come(r) || sl_clock_ns() - start_ns >= want->timeout_ns)
+                bool connected;
+
+                r = open_once(want, &address, ret_connection, ret_fresh, &connected, error);
+                if (r == 0 || !may_come(r, connected) || sl_clock_ns() - start_ns >= want->timeout_ns)
                         return r;
                 pause_ns(retry_ns);
                 retry_ns = retry_ns * 2 < RETRY_MAX_NS ? retry_ns * 2 : RETRY_MAX_NS;

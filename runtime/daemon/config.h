@@ -6,7 +6,7 @@
  *     access:                          # "alice", 1000, "@group", "*"; the runtime's own user and root always may
  *       allow: []                      # clients
  *       admins: []                     # load, unload, reload; "*" is refused
- *       readers: []                    # catalogue and statistics
+ *       readers: []                    # catalogue and statistics, which clients may read as well
  *     model_repositories: []           # folders; those of the command line come first
  *     models: []                       # names to serve; empty: all that the repositories have
  *     model_defaults: {}               # as in model_config.h, but ensembles

@@ -15,6 +15,7 @@
 #include "segment.h"
 #include "session.h"
 #include "stats.h"
+#include "stats_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,19 +115,6 @@ static int make_catalogue(struct sl_runtime *rt, struct sl_error *error)
         catalogue->started_ns = sl_clock_ns();
         snprintf(catalogue->runtime_name, sizeof(catalogue->runtime_name), "%s", rt->options.name);
         return 0;
-}
-
-static int make_stats(struct sl_runtime *rt, struct sl_error *error)
-{
-        return sl_stats_create(
-                &(struct sl_stats_options){
-                        .name = rt->options.name,
-                        .wait_name = sl_wait_name(rt->wait),
-                        .bytes = rt->options.stats_bytes,
-                        .n_dispatchers = 1,
-                        .n_clients = rt->options.clients_max,
-                },
-                &rt->stats, error);
 }
 
 static uint32_t usable_cores(void)
@@ -229,7 +217,7 @@ static int make_parts(struct sl_runtime *rt, struct sl_error *error)
                 return r;
         rt->bell.wait = rt->wait;
         rt->bell.token = TOKEN_BELL;
-        r = make_stats(rt, error);
+        r = sl_stats_page_make(&rt->options, rt->socket_path, sl_wait_name(rt->wait), &rt->stats, error);
         if (r == 0)
                 r = take_fixed_memory(rt, error);
         if (r == 0)
