@@ -35,11 +35,16 @@ static uint32_t relaxed(const _Atomic uint32_t *word)
         return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+bool sl_cores_crowded(const struct sl_dispatcher_line *line)
+{
+        uint32_t cores = relaxed(&line->cores); /* P2 */
+
+        return cores && relaxed(&line->wanted) > cores;
+}
+
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns)
 {
-        uint32_t cores = relaxed(&line->cores);
-
-        return (cores == 0 || relaxed(&line->wanted) <= cores) && relaxed(&line->late_ns) <= spin_ns; /* P2 */
+        return !sl_cores_crowded(line) && relaxed(&line->late_ns) <= spin_ns;
 }
 
 /* A store takes the line out of every client's cache. */

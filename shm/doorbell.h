@@ -46,6 +46,9 @@ void sl_doorbell_clear(int fd);
  */
 int sl_completion_bell_new(void);
 
+/* P2: would more threads run at once than there are cores, if all clients that wait spun? Any thread. */
+bool sl_cores_crowded(const struct sl_dispatcher_line *line);
+
 /* P2: is it likely that an answer comes while a client spins for @spin_ns? Any thread. */
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns);
 

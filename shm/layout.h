@@ -144,7 +144,7 @@ struct sl_completion {
         int32_t status;        /* 0 or -errno, see starling.h */
         uint16_t tag;          /* of the request */
         uint16_t flags;        /* SL_COMPLETION_* */
-        uint64_t queued_ns;    /* taken from the ring -> first segment given to a worker */
+        uint64_t queued_ns;    /* taken from the ring -> first segment given to a worker; with -EBUSY: forecast, see starling.h */
         uint64_t batched_ns;   /* -> first batch starts to compute (gather, waiting in the mailbox) */
         uint64_t computing_ns; /* -> last prediction staged */
         uint64_t combining_ns; /* -> combined result stored */

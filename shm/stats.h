@@ -49,7 +49,8 @@ struct sl_stats_guard;
         X(MEMORY, "no memory left below memory_max")                                                                               \
         X(STOPPING, "runtime or model is stopping")                                                                                \
         X(PROTOCOL, "contradiction on the wire; channel ended")                                                                    \
-        X(SHARE, "share of the user, of a queue or of the sizes of a model")
+        X(SHARE, "share of the user, of a queue or of the sizes of a model")                                                       \
+        X(TOO_LATE, "what goes before takes too long for the deadline")
 
 enum sl_refusal {
 #define X(id, text) SL_REFUSAL_##id,

@@ -38,7 +38,8 @@
  *
  *     -EINVAL     an argument is wrong, or a shape or type differs from the model's
  *     -EAGAIN     no room in the queue pair: reap completions and try again
- *     -EBUSY      the model's queue in the runtime is full: try again later
+ *     -EBUSY      the model's queue in the runtime is full, or what goes before takes too long for the deadline, which queued_ns then
+ *                 says: try again later, with a later deadline, or elsewhere
  *     -ETIME      the deadline passed before the result was there
  *     -ECANCELED  cancelled by starling_cancel() or because the runtime ends
  *     -EMSGSIZE   an output's buffer is too small: see bytes_needed
@@ -351,7 +352,8 @@ struct starling_completion {
         int32_t status;                       /* 0 or a negative errno value, see the top */
         uint32_t n_outputs;                   /* 0 unless status is 0 */
         const struct starling_shape *outputs; /* valid until the next poll, wait, infer or reconnect of this queue pair */
-        uint64_t queued_ns;    /* from the runtime's taking the request to a worker's being given its first samples */
+        uint64_t queued_ns;    /* from the runtime's taking the request to a worker's being given its first samples. With -EBUSY: how
+                                  long that is expected to take now, which is too long for the deadline; 0: the queue is full */
         uint64_t batched_ns;   /* from there until a batch with it starts to compute */
         uint64_t computing_ns; /* from there until the last model's last prediction is there */
         uint64_t combining_ns; /* from there until the combined result is stored */
@@ -420,7 +422,8 @@ STARLING_API int starling_poll(struct starling_queue *queue, struct starling_com
  *
  * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, and as long as the runtime says
  * that spinning does not help: there are more clients that wait and workers that compute than cores, or the runtime itself waits for a
- * core for longer than that. The death of the runtime ends it.
+ * core for longer than that. While there are more than cores, time-outs below a millisecond count as one: short sleeps one after the
+ * other take the cores that the answers need. The death of the runtime ends it.
  *
  * Return: how many, at least 1; or
  *   -ETIMEDOUT  nothing completed in time

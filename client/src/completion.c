@@ -6,11 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHECK_POLLS     512u                /* empty polls between two looks at the socket */
-#define SLEEP_SLICE_NS  (20 * SL_NS_PER_MS) /* between two looks at the socket of a sleeper */
-#define SPIN_MIN_NS     2000u
-#define SPIN_MAX_NS     5000u
-#define SPINS_PER_CLOCK 16
+#define CHECK_POLLS      512u                /* empty polls between two looks at the socket */
+#define SLEEP_SLICE_NS   (20 * SL_NS_PER_MS) /* between two looks at the socket of a sleeper */
+#define CROWDED_SLEEP_NS (1 * SL_NS_PER_MS)  /* at least, while more threads want to run than there are cores */
+#define SPIN_MIN_NS      2000u
+#define SPIN_MAX_NS      5000u
+#define SPINS_PER_CLOCK  16
 
 static_assert(STARLING_FOREVER == UINT64_MAX, "limits below are never reached by it");
 
@@ -224,27 +225,29 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
         return false;
 }
 
-static uint64_t left_of(uint64_t start_ns, uint64_t timeout_ns)
+/* A sleeper looks at the socket once in a slice: many short waits need no look each. */
+static bool is_check_due(struct starling_queue *queue, uint64_t now_ns)
 {
-        uint64_t waited_ns = sl_clock_ns() - start_ns;
-
-        return waited_ns < timeout_ns ? timeout_ns - waited_ns : 0;
+        if (now_ns - queue->checked_ns < SLEEP_SLICE_NS)
+                return false;
+        queue->checked_ns = now_ns;
+        return true;
 }
 
 /* Until the ring holds something. Return: 0, -EPIPE gone (the ring may hold the last ones), -ETIMEDOUT, -EINTR. */
 static int sleep_until_ready(struct starling_queue *queue, uint64_t timeout_ns)
 {
-        uint64_t start_ns = sl_clock_ns(), left_ns = timeout_ns;
+        uint64_t start_ns = sl_clock_ns(), waited_ns = 0;
 
-        while (left_ns > 0) {
-                if (runtime_gone(queue))
+        while (waited_ns < timeout_ns) {
+                if (is_check_due(queue, start_ns + waited_ns) && runtime_gone(queue))
                         return -EPIPE;
-                uint64_t slice_ns = left_ns < SLEEP_SLICE_NS ? left_ns : SLEEP_SLICE_NS;
-                int r = sl_client_sleep(&queue->map, queue->reaper.head, slice_ns);
+                uint64_t left_ns = timeout_ns - waited_ns;
+                int r = sl_client_sleep(&queue->map, queue->reaper.head, left_ns < SLEEP_SLICE_NS ? left_ns : SLEEP_SLICE_NS);
 
                 if (r != -ETIMEDOUT)
                         return r;
-                left_ns = left_of(start_ns, timeout_ns);
+                waited_ns = sl_clock_ns() - start_ns;
         }
         return -ETIMEDOUT;
 }
@@ -253,6 +256,9 @@ static int wait_ready(struct starling_queue *queue, uint64_t timeout_ns)
 {
         if (spin(queue, timeout_ns))
                 return 0;
+        /* Who sleeps for moments, again and again, takes the cores that the answers need as well as who spins. */
+        if (timeout_ns < CROWDED_SLEEP_NS && sl_cores_crowded(queue->dispatcher))
+                timeout_ns = CROWDED_SLEEP_NS;
         return sleep_until_ready(queue, timeout_ns);
 }
 

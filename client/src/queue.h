@@ -28,6 +28,7 @@ struct starling_queue {
         uint16_t rest;             /* relaxes before the first look after a submit: nothing can have come before */
         uint16_t step;             /* relaxes between two looks */
         bool fresh;                /* submitted since the last look */
+        uint64_t checked_ns;  /* when a sleeper last looked at the socket */
         uint32_t empty_polls;      /* since the last look at the socket */
         int event_fd;              /* an epoll instance; -1 until asked for */
         uint32_t number;           /* of the queue pair in the channel */

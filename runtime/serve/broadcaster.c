@@ -57,6 +57,11 @@ void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *req
         sl_fair_push(ensemble->waiting, client_of(request), request);
 }
 
+uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t client, uint32_t priority)
+{
+        return ensemble->samples_out + sl_fair_ahead(ensemble->waiting, client, priority, segment_samples(ensemble));
+}
+
 void sl_broadcaster_withdraw(struct sl_request *request)
 {
         sl_fair_remove(request->ensemble->waiting, client_of(request), request);

@@ -16,6 +16,9 @@ struct sl_request;
 /* FREE -> WAITING: behind the requests of the same client and priority. */
 void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request);
 
+/* Samples that are given out, or go before those of a new request of this client and priority. */
+uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t client, uint32_t priority);
+
 /* WAITING, given up: nothing more of it is broadcast. */
 void sl_broadcaster_withdraw(struct sl_request *request);
 

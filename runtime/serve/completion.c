@@ -12,13 +12,14 @@
 /* A client is woken so often at most, see may_hold(). */
 #define HOLD_NS (1 * SL_NS_PER_MS)
 
-void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed)
+void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, const struct sl_refused *refused)
 {
         *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
                 .user_data = entry->user_data,
                 .status = status,
                 .tag = entry->tag,
-                .bytes_needed = bytes_needed,
+                .queued_ns = refused->wait_ns,
+                .bytes_needed = refused->bytes_needed,
                 .index = queue->head - 1,
         };
 }

@@ -66,12 +66,18 @@ static bool rests(struct sl_dispatcher *d, struct sl_queue *queue)
         return true;
 }
 
-/* A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. */
+/*
+ * A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. Each pass begins with another one: where
+ * there is room for few more requests, who is looked at first gets it.
+ */
 static uint32_t poll_hot(struct sl_dispatcher *d)
 {
-        uint32_t found = 0;
+        uint32_t found = 0, i = d->hot_turn;
 
-        for (uint32_t i = 0; i < d->n_hot; i++) {
+        d->hot_turn = i + 1 < d->n_hot ? i + 1 : 0;
+        for (uint32_t left = d->n_hot; left > 0; left--, i++) {
+                if (i >= d->n_hot)
+                        i = 0;
                 struct sl_queue *queue = d->hot[i];
                 uint32_t n;
 
@@ -86,7 +92,7 @@ static uint32_t poll_hot(struct sl_dispatcher *d)
                 } else if (n) {
                         queue->idle_passes = 0;
                 } else if (++queue->idle_passes > COLD_AFTER_PASSES) {
-                        cool(d, i--);
+                        cool(d, i--); /* the last one came in its place */
                 }
         }
         return found;

@@ -26,7 +26,7 @@ struct sl_dispatcher {
         bool running, quit;
 
         struct sl_queue **hot, **cold; /* queue pairs by how they are polled */
-        uint32_t n_hot, n_cold, cold_turn;
+        uint32_t n_hot, n_cold, hot_turn, cold_turn;
         struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
@@ -76,8 +76,15 @@ uint32_t sl_harvest(struct sl_dispatcher *dispatcher);
 /* completion.c: fills the completion of a request without a segment in flight; RUNNING -> FREE. */
 void sl_complete(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
 
+/* What a refusal says beside its status. */
+struct sl_refused {
+        uint64_t bytes_needed; /* with -EMSGSIZE */
+        bool share;            /* -EDQUOT: of its user, no quota */
+        uint64_t wait_ns;      /* -EBUSY: it would wait so long, which is too long for its deadline */
+};
+
 /* completion.c: completes an entry that became no request. */
-void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, uint64_t bytes_needed);
+void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, const struct sl_refused *refused);
 
 /* completion.c: publishes what was filled. A client that sleeps is woken at the end of the pass, once for all that it got. */
 void sl_completions_publish(struct sl_dispatcher *dispatcher, struct sl_queue *queue);

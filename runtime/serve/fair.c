@@ -6,13 +6,15 @@
 
 struct flow {
         struct sl_request *first, *last;
-        uint64_t deficit;
+        uint64_t deficit, samples;
         struct flow *next, *previous; /* ring of active flows */
 };
 
 struct priority_class {
         struct flow *turn; /* whose turn it is; NULL when no flow is active */
         bool granted;      /* this turn's quantum has been added */
+        uint32_t flows;    /* active ones */
+        uint64_t samples;  /* of all of them */
 };
 
 struct sl_fair {
@@ -52,6 +54,7 @@ static struct flow *flow_of(struct sl_fair *fair, uint32_t client, const struct 
 /* A new flow waits for its turn behind all others of its class. */
 static void activate(struct priority_class *class, struct flow *flow)
 {
+        class->flows++;
         if (!class->turn) {
                 flow->next = flow->previous = flow;
                 class->turn = flow;
@@ -65,6 +68,7 @@ static void activate(struct priority_class *class, struct flow *flow)
 
 static void deactivate(struct priority_class *class, struct flow *flow)
 {
+        class->flows--;
         if (class->turn == flow) {
                 class->turn = flow->next == flow ? NULL : flow->next;
                 class->granted = false;
@@ -73,6 +77,20 @@ static void deactivate(struct priority_class *class, struct flow *flow)
         flow->next->previous = flow->previous;
         flow->next = flow->previous = NULL;
         flow->deficit = 0;
+}
+
+static void add_samples(struct sl_fair *fair, struct flow *flow, struct sl_request *request, uint32_t n)
+{
+        request->waiting_samples += n;
+        flow->samples += n;
+        fair->classes[request->priority].samples += n;
+}
+
+static void take_samples(struct sl_fair *fair, struct flow *flow, struct sl_request *request, uint32_t n)
+{
+        request->waiting_samples -= n;
+        flow->samples -= n;
+        fair->classes[request->priority].samples -= n;
 }
 
 void sl_fair_push(struct sl_fair *fair, uint32_t client, struct sl_request *request)
@@ -86,6 +104,7 @@ void sl_fair_push(struct sl_fair *fair, uint32_t client, struct sl_request *requ
         else
                 flow->first = request;
         flow->last = request;
+        add_samples(fair, flow, request, request->samples);
         if (!flow->next)
                 activate(&fair->classes[request->priority], flow);
 }
@@ -126,9 +145,32 @@ struct sl_request *sl_fair_peek(struct sl_fair *fair, uint32_t quantum, uint32_t
         return NULL;
 }
 
-void sl_fair_charge(struct sl_fair *fair, uint32_t client, const struct sl_request *request, uint32_t cost)
+void sl_fair_charge(struct sl_fair *fair, uint32_t client, struct sl_request *request, uint32_t cost)
 {
-        flow_of(fair, client, request)->deficit -= cost;
+        struct flow *flow = flow_of(fair, client, request);
+
+        flow->deficit -= cost;
+        take_samples(fair, flow, request, cost);
+}
+
+/* Each turn of the client is one of every other, which takes no more than a quantum and what it has. */
+static uint64_t ahead_of_class(const struct priority_class *class, const struct flow *flow, uint32_t quantum)
+{
+        uint64_t others = class->samples - flow->samples;
+        uint64_t turns = flow->samples / quantum + 1, other_flows = class->flows - (flow->samples > 0);
+        uint64_t most = turns * other_flows * quantum;
+
+        return flow->samples + (others < most ? others : most);
+}
+
+uint64_t sl_fair_ahead(const struct sl_fair *fair, uint32_t client, uint32_t priority, uint32_t quantum)
+{
+        const struct flow *flow = &fair->flows[(size_t)client * SL_PRIORITIES + priority];
+        uint64_t samples = ahead_of_class(&fair->classes[priority], flow, quantum);
+
+        for (uint32_t i = 0; i < priority; i++)
+                samples += fair->classes[i].samples;
+        return samples;
 }
 
 void sl_fair_remove(struct sl_fair *fair, uint32_t client, struct sl_request *request)
@@ -144,6 +186,7 @@ void sl_fair_remove(struct sl_fair *fair, uint32_t client, struct sl_request *re
         else
                 flow->last = request->previous;
         request->next = request->previous = NULL;
+        take_samples(fair, flow, request, request->waiting_samples);
         if (!flow->first)
                 deactivate(&fair->classes[request->priority], flow);
 }

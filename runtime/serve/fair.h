@@ -32,7 +32,10 @@ void sl_fair_push(struct sl_fair *fair, uint32_t client, struct sl_request *requ
 struct sl_request *sl_fair_peek(struct sl_fair *fair, uint32_t quantum, uint32_t (*cost)(const struct sl_request *));
 
 /* Charges the turn that peek granted; the request stays until it is removed. */
-void sl_fair_charge(struct sl_fair *fair, uint32_t client, const struct sl_request *request, uint32_t cost);
+void sl_fair_charge(struct sl_fair *fair, uint32_t client, struct sl_request *request, uint32_t cost);
+
+/* Samples that go before those of a new request of this client and class, as far as can be seen now: at most. */
+uint64_t sl_fair_ahead(const struct sl_fair *fair, uint32_t client, uint32_t priority, uint32_t quantum);
 
 /* Takes a request out, wherever it stands. */
 void sl_fair_remove(struct sl_fair *fair, uint32_t client, struct sl_request *request);

@@ -3,6 +3,7 @@
 #include "admission.h"
 #include "base/clock.h"
 #include "broadcaster.h"
+#include "forecast.h"
 #include "meter.h"
 #include "places.h"
 #include "route.h"
@@ -212,15 +213,21 @@ static int route(struct sl_dispatcher *d, const struct sl_channel *channel, cons
         return r < 0 ? r : sl_route(d, channel->account, entry, descriptors, ensemble, ret_slot);
 }
 
-/* What a refusal says beside its status. */
-struct refusal {
-        uint64_t bytes_needed; /* with -EMSGSIZE */
-        bool share;            /* -EDQUOT: of its user, no quota */
-};
+/* Return: 0; -EBUSY it would be late, with how long it would wait. */
+static int check_forecast(const struct sl_queue *queue, const struct sl_entry *entry, const struct sl_ensemble *ensemble,
+        uint64_t now_ns, struct sl_refused *ret_refusal)
+{
+        if (!entry->deadline_ns)
+                return 0;
+        uint64_t ahead = sl_broadcaster_ahead(ensemble, queue->channel->slot, entry->priority);
+
+        ret_refusal->wait_ns = sl_forecast_late(ensemble, ahead, entry->samples, entry->deadline_ns - now_ns);
+        return ret_refusal->wait_ns ? -EBUSY : 0;
+}
 
 /* Return: 0: the request waits; -errno: refused. */
 static int accept_request(
-        struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, struct refusal *ret_refusal)
+        struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry, struct sl_refused *ret_refusal)
 {
         struct sl_channel *channel = queue->channel;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
@@ -252,6 +259,8 @@ static int accept_request(
         r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
         ret_refusal->bytes_needed = admission.bytes_needed;
         if (r == 0)
+                r = check_forecast(queue, entry, ensemble, now, ret_refusal);
+        if (r == 0)
                 r = make_place(d, channel, ensemble);
         if (r < 0)
                 return r;
@@ -264,9 +273,18 @@ static int accept_request(
         return 0;
 }
 
+static enum sl_refusal cause_of(int status, const struct sl_refused *refusal)
+{
+        if (status == -EDQUOT && refusal->share)
+                return SL_REFUSAL_SHARE;
+        if (status == -EBUSY && refusal->wait_ns)
+                return SL_REFUSAL_TOO_LATE;
+        return sl_meter_cause(status);
+}
+
 static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_entry *entry)
 {
-        struct refusal refusal = {0};
+        struct sl_refused refusal = {0};
         int r;
 
         if (entry->tag >= queue->map.depth || queue->requests[entry->tag].state != SL_REQUEST_FREE) {
@@ -276,8 +294,8 @@ static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const st
         r = accept_request(d, queue, entry, &refusal);
         if (r == 0)
                 return;
-        sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, r, refusal.share);
-        sl_complete_entry(queue, entry, r, refusal.bytes_needed);
+        sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, cause_of(r, &refusal));
+        sl_complete_entry(queue, entry, r, &refusal);
 }
 
 uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
@@ -290,7 +308,7 @@ uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
                 queue->head++;
                 n++;
                 if (entry.flags == SL_ENTRY_NOOP)
-                        sl_complete_entry(queue, &entry, 0, 0);
+                        sl_complete_entry(queue, &entry, 0, &(struct sl_refused){0});
                 else
                         take_entry(d, queue, &entry);
         }

@@ -8,7 +8,7 @@ void sl_meter_taken(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)
         sl_counter_add(&queue->channel->stats->requests, n);
 }
 
-static enum sl_refusal refusal_of(int status, bool share)
+enum sl_refusal sl_meter_cause(int status)
 {
         switch (-status) {
         case EFAULT:
@@ -22,7 +22,7 @@ static enum sl_refusal refusal_of(int status, bool share)
         case EBUSY:
                 return SL_REFUSAL_QUEUE_FULL;
         case EDQUOT:
-                return share ? SL_REFUSAL_SHARE : SL_REFUSAL_QUOTA;
+                return SL_REFUSAL_QUOTA;
         case ESTALE:
                 return SL_REFUSAL_GENERATION;
         case ENOENT:
@@ -38,11 +38,11 @@ static enum sl_refusal refusal_of(int status, bool share)
         }
 }
 
-void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status, bool share)
+void sl_meter_refused(struct sl_dispatcher *d, struct sl_queue *queue, const struct sl_ensemble *ensemble, enum sl_refusal cause)
 {
-        sl_counter_add(&d->stats->refusals[refusal_of(status, share)], 1);
+        sl_counter_add(&d->stats->refusals[cause], 1);
         sl_counter_add(&queue->channel->stats->refused, 1);
-        if (ensemble && (status == -EBUSY || (status == -EDQUOT && share)))
+        if (ensemble && (cause == SL_REFUSAL_QUEUE_FULL || cause == SL_REFUSAL_SHARE || cause == SL_REFUSAL_TOO_LATE))
                 sl_model_count(&ensemble->counting, refused, 1);
 }
 

@@ -9,10 +9,12 @@
 /* @n entries were taken from this queue pair in one pass. */
 void sl_meter_taken(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);
 
-/* An entry was refused with this status; @ensemble is NULL when none was found; @share: what -EDQUOT means is no quota, but that
- * the user has its share. */
+/* What a status says by itself about why an entry was refused. */
+enum sl_refusal sl_meter_cause(int status);
+
+/* An entry was refused; @ensemble is NULL when none was found. */
 void sl_meter_refused(
-        struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, int status, bool share);
+        struct sl_dispatcher *dispatcher, struct sl_queue *queue, const struct sl_ensemble *ensemble, enum sl_refusal cause);
 
 /* A request is about to end with -EDQUOT, so that a user with less gets its place. */
 void sl_meter_taken_back(struct sl_dispatcher *dispatcher, const struct sl_request *request);

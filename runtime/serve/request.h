@@ -58,6 +58,7 @@ struct sl_request {
         struct sl_request *next, *previous; /* in its flow of the fair queue, or in its slot */
         struct sl_request *newer, *older;   /* places.h, while it yields */
         bool yields;                        /* nothing of it is broadcast: it may end to make room for another user */
+        uint32_t waiting_samples;           /* in its flow: not given out yet */
         uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */
         struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again */
         struct sl_entry entry;

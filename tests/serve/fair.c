@@ -129,3 +129,46 @@ Test(fair, keeps_no_credit_for_a_client_that_has_nothing_waiting)
         cr_expect_eq(samples[1], 64);
         sl_fair_free(fair);
 }
+
+static struct sl_fair *two_clients(struct sl_request *requests, uint32_t first, uint32_t second)
+{
+        struct sl_fair *fair;
+
+        cr_assert_eq(sl_fair_new(3, &fair), 0);
+        for (uint32_t i = 0; i < first + second; i++) {
+                requests[i].samples = 1;
+                sl_fair_push(fair, i >= first, &requests[i]);
+        }
+        return fair;
+}
+
+Test(fair, says_that_a_new_client_waits_for_one_turn_of_each_other_at_most)
+{
+        struct sl_request requests[1000 + 3] = {0};
+        struct sl_fair *fair = two_clients(requests, 1000, 3);
+
+        cr_expect_eq(sl_fair_ahead(fair, 2, 0, QUANTUM), 2 * QUANTUM, "a turn of each of two clients");
+        cr_expect_eq(sl_fair_ahead(fair, 1, 0, QUANTUM), 3 + QUANTUM, "its own, and a turn of the other");
+        cr_expect_eq(sl_fair_ahead(fair, 0, 0, QUANTUM), 1000 + 3, "its own, and all that the other has");
+        cr_expect_eq(sl_fair_ahead(fair, 0, 0, 1000), 1000 + 3);
+        sl_fair_free(fair);
+}
+
+Test(fair, counts_what_is_more_urgent_as_ahead_and_nothing_that_is_less)
+{
+        struct sl_request urgent = {.samples = 50, .priority = 0}, late = {.samples = 70, .priority = 2};
+        struct sl_fair *fair;
+
+        cr_assert_eq(sl_fair_new(2, &fair), 0);
+        sl_fair_push(fair, 0, &urgent);
+        sl_fair_push(fair, 0, &late);
+        cr_expect_eq(sl_fair_ahead(fair, 1, 1, QUANTUM), 50);
+        cr_expect_eq(sl_fair_ahead(fair, 1, 0, QUANTUM), 50);
+        cr_expect_eq(sl_fair_ahead(fair, 1, 3, QUANTUM), 50 + 70);
+        sl_fair_charge(fair, 0, &urgent, 20);
+        cr_expect_eq(sl_fair_ahead(fair, 1, 1, QUANTUM), 30, "what is given out does not wait");
+        sl_fair_remove(fair, 0, &urgent);
+        sl_fair_remove(fair, 0, &late);
+        cr_expect_eq(sl_fair_ahead(fair, 1, 3, QUANTUM), 0, "nothing is left");
+        sl_fair_free(fair);
+}

@@ -238,6 +238,7 @@ Test(doorbell, spinning_helps_while_there_is_a_core_for_everybody_and_the_dispat
         cr_expect(sl_spin_helps(&line, 5000));
         cr_expect_not(sl_spin_helps(&line, 4999), "later than the client would spin");
         sl_spin_advise(&line, 2, 3, 0);
+        cr_expect(sl_cores_crowded(&line));
         cr_expect_not(sl_spin_helps(&line, 5000), "more threads than cores");
         sl_spin_advise(&line, 0, 3, 0);
         cr_expect(sl_spin_helps(&line, 5000), "the cores are not known");

@@ -46,11 +46,17 @@ static bool take_two_cores(void)
         return CPU_COUNT(&two) == 2 && sched_setaffinity(0, sizeof(two), &two) == 0;
 }
 
-static void note(struct member *member, int status)
+/* A full queue is out of reach of so few requests: who is refused as busy is told how long it would wait. */
+static bool has_cause(int status, const struct starling_completion *completion)
+{
+        return status == -ETIME || (status == -EBUSY && completion->queued_ns > 0);
+}
+
+static void note(struct member *member, int status, const struct starling_completion *completion)
 {
         if (status == 0)
                 atomic_fetch_add(&member->answered, 1);
-        else if (status == -ETIME || status == -EBUSY)
+        else if (has_cause(status, completion))
                 atomic_fetch_add(&member->refused, 1);
         else
                 atomic_store(&member->strange, status);
@@ -70,7 +76,7 @@ static void *infer_again_and_again(void *context)
                         request = digits_fill(&member->job, member->model, &seed);
                         request.deadline_ns = starling_clock_ns() + DEADLINE_NS;
                 }
-                note(member, starling_infer(member->queue, &request, &completion));
+                note(member, starling_infer(member->queue, &request, &completion), &completion);
                 if (starling_queue_in_flight(member->queue))
                         atomic_store(&member->strange, -EPROTO);
         }
@@ -102,16 +108,11 @@ static uint32_t word(const _Atomic uint32_t *word)
         return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static bool advised_not_to_spin(const struct sl_dispatcher_line *line)
-{
-        return word(&line->wanted) > word(&line->cores);
-}
-
 static void expect_advice(const struct sl_dispatcher_line *line, bool not_to_spin)
 {
         uint64_t until_ns = starling_clock_ns() + LIMIT_NS;
 
-        while (advised_not_to_spin(line) != not_to_spin) {
+        while (sl_cores_crowded(line) != not_to_spin) {
                 cr_assert_lt(
                         starling_clock_ns(), until_ns, "advice: %u threads want %u cores", word(&line->wanted), word(&line->cores));
                 world_pause_us(LOOK_US);

@@ -1,0 +1,44 @@
+#include "forecast.h"
+
+#include "ensemble.h"
+#include "model.h"
+#include "worker.h"
+
+/* As they are gathered when many wait: a batch, and no more than fits a slice. */
+static uint32_t job_samples(const struct sl_model *model, uint64_t samples)
+{
+        uint64_t most = model->workers[0]->batch_max;
+
+        if (model->slice_samples && model->slice_samples < most)
+                most = model->slice_samples;
+        return (uint32_t)(samples < most ? samples : most);
+}
+
+static uint64_t member_ns(const struct sl_model *model, uint64_t samples)
+{
+        if (!model->n_workers || !samples)
+                return 0;
+        uint32_t job = job_samples(model, samples);
+
+        return (uint64_t)((double)sl_pace_ns(&model->pace, job) / job * (double)samples / model->n_workers);
+}
+
+uint64_t sl_forecast_ns(const struct sl_ensemble *ensemble, uint64_t samples)
+{
+        uint64_t longest_ns = 0;
+
+        for (uint32_t m = 0; m < ensemble->n_members; m++) {
+                uint64_t ns = member_ns(ensemble->members[m], samples);
+
+                if (ns > longest_ns)
+                        longest_ns = ns;
+        }
+        return longest_ns;
+}
+
+uint64_t sl_forecast_late(const struct sl_ensemble *ensemble, uint64_t ahead, uint32_t samples, uint64_t left_ns)
+{
+        uint64_t ahead_ns = sl_forecast_ns(ensemble, ahead);
+
+        return ahead_ns && 2 * ahead_ns + sl_forecast_ns(ensemble, samples) > left_ns ? ahead_ns : 0;
+}

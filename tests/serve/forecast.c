@@ -1,0 +1,83 @@
+#include "forecast.h"
+
+#include "ensemble.h"
+#include "model.h"
+#include "worker.h"
+
+#include <criterion/criterion.h>
+
+#define SAMPLE_NS 1000u
+#define SECOND_NS 1000000000ull
+
+/* An ensemble of one model with workers, which takes SAMPLE_NS for each sample. */
+struct line_up {
+        struct sl_worker worker;
+        struct sl_worker *workers[2];
+        struct sl_model model;
+        struct sl_ensemble ensemble;
+};
+
+static void line_up(struct line_up *to, uint32_t n_workers, uint64_t sample_ns)
+{
+        memset(to, 0, sizeof(*to));
+        to->worker.batch_max = 32;
+        to->workers[0] = to->workers[1] = &to->worker;
+        to->model.workers = to->workers;
+        to->model.n_workers = n_workers;
+        if (sample_ns)
+                sl_pace_learn(&to->model.pace, 32, 32 * sample_ns);
+        to->ensemble.members[0] = &to->model;
+        to->ensemble.n_members = 1;
+}
+
+Test(forecast, is_what_goes_before_at_the_pace_of_all_workers)
+{
+        struct line_up line;
+
+        line_up(&line, 1, SAMPLE_NS);
+        cr_expect_eq(sl_forecast_ns(&line.ensemble, 100), 100 * SAMPLE_NS);
+        line_up(&line, 2, SAMPLE_NS);
+        cr_expect_eq(sl_forecast_ns(&line.ensemble, 100), 50 * SAMPLE_NS);
+        cr_expect_eq(sl_forecast_ns(&line.ensemble, 0), 0);
+}
+
+Test(forecast, of_several_members_is_the_slowest)
+{
+        struct line_up line, slow;
+
+        line_up(&line, 1, SAMPLE_NS);
+        line_up(&slow, 1, 3 * SAMPLE_NS);
+        line.ensemble.members[1] = &slow.model;
+        line.ensemble.n_members = 2;
+        cr_expect_eq(sl_forecast_ns(&line.ensemble, 10), 30 * SAMPLE_NS);
+}
+
+Test(forecast, refuses_who_would_be_late_and_says_how_long_it_would_wait)
+{
+        struct line_up line;
+
+        line_up(&line, 1, SAMPLE_NS);
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 10, 1, 21 * SAMPLE_NS), 0, "twice what goes before, and itself");
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 10, 1, 21 * SAMPLE_NS - 1), 10 * SAMPLE_NS);
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 10, 100, 120 * SAMPLE_NS), 0, "its own samples count once");
+}
+
+/* Else a pace that was learned in a bad moment would refuse everybody for ever. */
+Test(forecast, never_refuses_who_finds_nothing_before_it)
+{
+        struct line_up line;
+
+        line_up(&line, 1, SECOND_NS);
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 0, 1, 1), 0);
+        cr_expect_gt(sl_forecast_late(&line.ensemble, 1, 1, 1), 0);
+}
+
+Test(forecast, refuses_nobody_as_long_as_no_pace_is_known)
+{
+        struct line_up line;
+
+        line_up(&line, 1, 0);
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0);
+        line.model.n_workers = 0;
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0, "an open model has none");
+}
