@@ -6,7 +6,8 @@
  *     Landlock      no file is opened, no network, no signal to others         where the kernel has it
  *     call filter   only the system calls that the compiler makes (call_filter.h)  where the kernel has it
  *
- * Each of the last two alone keeps the process from opening files and from reaching other processes.
+ * The last one alone keeps the process from files and from other processes; Landlock alone keeps it from opening files and from
+ * signals to others, not from what needs no file: scheduling other processes of its user, or looking at the status of files.
  */
 #pragma once
 
