@@ -5,6 +5,7 @@
 #include "base/fields.h"
 #include "base/value.h"
 #include "config.h"
+#include "core_claims.h"
 #include "log.h"
 #include "memory_room.h"
 #include "notify.h"
@@ -29,12 +30,16 @@
 
 #define STAGING_BYTES (64ull << 20)
 
+#define PLACEMENT_TRIES 4
+
 struct daemon {
         const struct sl_daemon_options *options;
         struct sl_plan_cache *cache; /* NULL: none */
         struct sl_config *config;    /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
+        char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         struct sl_placement placement;
+        struct sl_core_claims *claims;
         struct sl_config *models; /* the configuration that the last scan read */
         struct sl_repository_scan *scan;
         const char **repositories;
@@ -195,6 +200,35 @@ static void harden(void)
         }
 }
 
+static const char *name_of(const struct daemon *daemon)
+{
+        return daemon->options->name ? daemon->options->name : daemon->config->name;
+}
+
+/* The socket's path, whose folder is made when it is not there. */
+static int find_socket(struct daemon *daemon, struct sl_error *error)
+{
+        const char *folder = daemon->config->socket_dir, *name = name_of(daemon);
+        size_t bytes = sizeof(daemon->socket_path);
+        char *path = daemon->socket_path;
+        int result = 0;
+
+        if (!folder)
+                result = sl_socket_path(name, path, bytes);
+        else if (snprintf(path, bytes, "%s/%s.sock", folder, name) >= (int)bytes)
+                result = -ENAMETOOLONG;
+        if (result < 0)
+                return sl_error_set(error, -result, "socket of runtime \"%s\" in \"%s\": %s", name,
+                        folder ? folder : "the default folder", strerrordesc_np(-result));
+
+        char *slash = strrchr(path, '/');
+        *slash = 0;
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+                result = sl_error_set(error, errno, "socket folder \"%s\": %s", path, strerrordesc_np(errno));
+        *slash = '/';
+        return result;
+}
+
 static void log_placement(const struct daemon *daemon)
 {
         const struct sl_placement *placement = &daemon->placement;
@@ -207,6 +241,51 @@ static void log_placement(const struct daemon *daemon)
         sl_log_event(&daemon->log, SL_LOG_INFO, "placed", fields.text);
 }
 
+static void log_sharing(const struct daemon *daemon, const struct sl_core_sharing *sharing)
+{
+        struct sl_fields fields = {0};
+        char cores[128];
+
+        if (sharing->result < 0)
+                log_text(daemon, SL_LOG_WARNING, "cores-unclaimed", "cause", strerrordesc_np(-sharing->result));
+        if (CPU_COUNT(&sharing->cores) == 0)
+                return;
+        sl_fields_add(&fields, "cores", sl_cores_text(&sharing->cores, cores, sizeof(cores)));
+        sl_fields_add(&fields, "with", sharing->holders);
+        sl_log_event(&daemon->log, SL_LOG_WARNING, "cores-shared", fields.text);
+}
+
+/* Another runtime may start at the same moment and take the cores that were free: then it is looked again. */
+static int choose_cores(
+        struct daemon *daemon, struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_error *error)
+{
+        char folder[sizeof(daemon->socket_path)];
+        struct sl_core_sharing sharing;
+
+        strcpy(folder, daemon->socket_path);
+        *strrchr(folder, '/') = 0;
+        for (int i = 0; i < PLACEMENT_TRIES; i++) {
+                const cpu_set_t none = {0};
+                cpu_set_t unexpected;
+
+                machine->taken = machine->dispatching = none;
+                sl_core_claims_survey(folder, machine);
+                int result = sl_placement_choose(machine, wish, &daemon->placement, error);
+                if (result < 0)
+                        return result;
+                sl_core_claims_free(daemon->claims);
+                daemon->claims = NULL;
+                if (sl_core_claims_take(folder, name_of(daemon), &daemon->placement, &daemon->claims, &sharing) < 0)
+                        return sl_error_set(error, ENOMEM, "cores: out of memory");
+                CPU_AND(&unexpected, &sharing.cores, &machine->taken);
+                if (CPU_EQUAL(&unexpected, &sharing.cores))
+                        break;
+        }
+        log_placement(daemon);
+        log_sharing(daemon, &sharing);
+        return 0;
+}
+
 static int place(struct daemon *daemon, struct sl_error *error)
 {
         const struct sl_config *config = daemon->config;
@@ -217,12 +296,11 @@ static int place(struct daemon *daemon, struct sl_error *error)
                 .spin_ns = config->spin_us * SL_NS_PER_US};
 
         sl_machine_read(&machine);
-        int result = sl_placement_choose(&machine, &wish, &daemon->placement, error);
+        int result = choose_cores(daemon, &machine, &wish, error);
         if (result < 0)
                 return result;
         if (config->numa_node != SL_NUMA_ANY && numa_available() >= 0)
                 numa_set_preferred((int)config->numa_node);
-        log_placement(daemon);
         return 0;
 }
 
@@ -270,7 +348,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         const struct sl_config *config = daemon->config;
 
         sl_runtime_options_init(ret_options);
-        ret_options->name = daemon->options->name ? daemon->options->name : config->name;
+        ret_options->name = name_of(daemon);
         ret_options->socket_path = socket_path;
         ret_options->access = access_of(config);
         ret_options->client_quota = (struct sl_quota){config->client_arena_bytes, config->client_in_flight};
@@ -295,28 +373,6 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->context = daemon;
 }
 
-/* The socket's path, whose folder is made when it is not there. */
-static int find_socket(const struct daemon *daemon, const char *name, char *ret_path, size_t bytes, struct sl_error *error)
-{
-        const char *folder = daemon->config->socket_dir;
-        int result = 0;
-
-        if (!folder)
-                result = sl_socket_path(name, ret_path, bytes);
-        else if (snprintf(ret_path, bytes, "%s/%s.sock", folder, name) >= (int)bytes)
-                result = -ENAMETOOLONG;
-        if (result < 0)
-                return sl_error_set(error, -result, "socket of runtime \"%s\" in \"%s\": %s", name,
-                        folder ? folder : "the default folder", strerrordesc_np(-result));
-
-        char *slash = strrchr(ret_path, '/');
-        *slash = 0;
-        if (mkdir(ret_path, 0755) < 0 && errno != EEXIST)
-                result = sl_error_set(error, errno, "socket folder \"%s\": %s", ret_path, strerrordesc_np(errno));
-        *slash = '/';
-        return result;
-}
-
 /* A cache that cannot be used costs a line in the log and time, no more. */
 static void open_cache(struct daemon *daemon)
 {
@@ -331,12 +387,10 @@ static void open_cache(struct daemon *daemon)
 static int new_runtime(struct daemon *daemon, struct sl_error *error)
 {
         struct sl_runtime_options options;
-        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
 
         open_cache(daemon);
-        fill_options(daemon, path, &options);
-        int result = find_socket(daemon, options.name, path, sizeof(path), error);
-        return result < 0 ? result : sl_runtime_new(&options, &daemon->runtime, error);
+        fill_options(daemon, daemon->socket_path, &options);
+        return sl_runtime_new(&options, &daemon->runtime, error);
 }
 
 static int run(struct daemon *daemon, struct sl_error *error)
@@ -392,6 +446,8 @@ static int start(struct daemon *daemon, struct sl_error *error)
         if (result == 0)
                 result = override(daemon, error);
         if (result == 0)
+                result = find_socket(daemon, error);
+        if (result == 0)
                 result = place(daemon, error);
         if (result == 0)
                 result = take_signals(daemon, error);
@@ -409,6 +465,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         if (result == 0)
                 result = run(&daemon, error);
         sl_runtime_free(daemon.runtime);
+        sl_core_claims_free(daemon.claims);
         sl_plan_cache_free(daemon.cache);
         if (daemon.signals >= 0)
                 close(daemon.signals);

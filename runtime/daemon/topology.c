@@ -97,22 +97,35 @@ static void without(cpu_set_t *cores, const cpu_set_t *others)
         CPU_XOR(cores, cores, &common);
 }
 
-static void choose_dispatcher(const struct sl_placement_wish *wish, const cpu_set_t *usable, cpu_set_t *ret_cores)
+/* Leaves @others out, unless nothing else is there. */
+static void avoid(cpu_set_t *cores, const cpu_set_t *others)
 {
-        cpu_set_t rest = *usable;
+        cpu_set_t rest = *cores;
 
-        without(&rest, &wish->worker_cores);
-        *ret_cores = CPU_COUNT(&rest) ? rest : *usable;
+        without(&rest, others);
+        if (CPU_COUNT(&rest))
+                *cores = rest;
+}
+
+static void choose_dispatcher(
+        const struct sl_machine *machine, const struct sl_placement_wish *wish, const cpu_set_t *usable, cpu_set_t *ret_cores)
+{
+        *ret_cores = *usable;
+        avoid(ret_cores, &wish->worker_cores);
+        avoid(ret_cores, &machine->dispatching);
         keep_first(ret_cores, 1);
 }
 
 /* One core beside the dispatcher's is not enough to leave the dispatcher's idle: it sleeps whenever nothing comes in. */
-static void choose_workers(const cpu_set_t *dispatcher, const cpu_set_t *usable, cpu_set_t *ret_cores)
+static void choose_workers(
+        const struct sl_machine *machine, const cpu_set_t *dispatcher, const cpu_set_t *usable, cpu_set_t *ret_cores)
 {
         *ret_cores = *usable;
         without(ret_cores, dispatcher);
         if (CPU_COUNT(ret_cores) <= 1)
                 *ret_cores = *usable;
+        else
+                avoid(ret_cores, &machine->dispatching);
 }
 
 int sl_placement_choose(const struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_placement *ret_placement,
@@ -129,11 +142,12 @@ int sl_placement_choose(const struct sl_machine *machine, const struct sl_placem
         if (result < 0)
                 return result;
 
+        avoid(&usable, &machine->taken);
         keep_first(&usable, granted_cores(machine));
         if (CPU_COUNT(&placement.dispatcher_cores) == 0)
-                choose_dispatcher(wish, &usable, &placement.dispatcher_cores);
+                choose_dispatcher(machine, wish, &usable, &placement.dispatcher_cores);
         if (CPU_COUNT(&placement.worker_cores) == 0)
-                choose_workers(&placement.dispatcher_cores, &usable, &placement.worker_cores);
+                choose_workers(machine, &placement.dispatcher_cores, &usable, &placement.worker_cores);
         CPU_OR(&both, &placement.dispatcher_cores, &placement.worker_cores);
         placement.n_usable = (uint32_t)CPU_COUNT(&both);
         placement.n_granted = (uint32_t)CPU_COUNT(&machine->allowed);

@@ -9,6 +9,10 @@
  *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere (serve/dispatcher.c)
  *     more        the dispatcher has the first to itself, the workers have the others
  *
+ * Of several runtimes (core_claims.h) each takes cores that no other has, as long as there are some. Where there are none it shares
+ * all, with a dispatcher on a core where no other has its own, and its workers not where other dispatchers are unless nothing else
+ * is left.
+ *
  * Cores that the configuration names are taken as they are; they have to be in the affinity mask.
  */
 #pragma once
@@ -20,6 +24,7 @@ struct sl_error;
 
 struct sl_machine {
         cpu_set_t allowed;             /* affinity mask of the process */
+        cpu_set_t taken, dispatching;  /* by other runtimes: for anything, by their dispatchers */
         uint32_t quota_milli;          /* thousandths of a core that cpu.max grants; 0: no limit */
         uint16_t node_of[CPU_SETSIZE]; /* NUMA node of each core */
 };

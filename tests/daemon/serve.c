@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -297,4 +298,84 @@ Test(serve, too_few_fds_are_one_clear_error)
         const char *said = strstr(output_of(&process), "starling serve: ");
         cr_assert(said && strchr(said, '\n') == said + strlen(said) - 1, "%s", output_of(&process));
         cr_assert_not(stats_page_exists());
+}
+
+/* ---- several runtimes ---- */
+
+static int first_core(void)
+{
+        cpu_set_t cores;
+        int core = 0;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(cores), &cores), 0);
+        if (CPU_COUNT(&cores) < 2)
+                cr_skip_test("one core leaves nothing to choose");
+        while (!CPU_ISSET(core, &cores))
+                core++;
+        return core;
+}
+
+static struct process serve_on(const char *label, const char *threads)
+{
+        char file[64], text[256], path[128];
+
+        snprintf(file, sizeof(file), "%s.yaml", label);
+        snprintf(text, sizeof(text), "name: %s-%s\n%s", name, label, threads);
+        snprintf(path, sizeof(path), "%s", folder_write(&folder, file, text));
+        struct process process = start(label, (char *[]){"starling", "serve", "--config", path, NULL});
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&process));
+        return process;
+}
+
+static void expect_orderly_end(const struct process *process)
+{
+        kill(process->pid, SIGTERM);
+        cr_assert_eq(end_of(process), 0, "%s", output_of(process));
+        while (strcmp(heard(), "STOPPING=1") != 0)
+                ;
+}
+
+Test(serve, a_second_runtime_takes_cores_that_the_first_has_not)
+{
+        int core = first_core();
+        char threads[96], placed[48];
+
+        snprintf(threads, sizeof(threads), "threads: {dispatcher_cores: [%d], worker_cores: [%d]}\n", core, core);
+        snprintf(placed, sizeof(placed), "placed dispatcher_cores=%d ", core);
+        struct process first = serve_on("first", threads), second = serve_on("second", "");
+        cr_expect_not_null(strstr(output_of(&first), placed), "%s", output_of(&first));
+        cr_expect_null(strstr(output_of(&second), placed), "%s", output_of(&second));
+        cr_expect_null(strstr(output_of(&second), "cores-shared"), "%s", output_of(&second));
+        expect_orderly_end(&first);
+        expect_orderly_end(&second);
+}
+
+Test(serve, a_runtime_that_must_share_cores_says_with_whom)
+{
+        int core = first_core();
+        char holder[96], placed[48];
+        struct process first = serve_on("first", ""), second = serve_on("second", "");
+
+        snprintf(holder, sizeof(holder), "with=\"%s-first (pid %d)", name, first.pid);
+        snprintf(placed, sizeof(placed), "placed dispatcher_cores=%d ", core);
+        cr_expect_null(strstr(output_of(&first), "cores-shared"), "%s", output_of(&first));
+        cr_expect_not_null(strstr(output_of(&second), "event=cores-shared cores="), "%s", output_of(&second));
+        cr_expect_not_null(strstr(output_of(&second), holder), "%s", output_of(&second));
+        cr_expect_null(strstr(output_of(&second), placed), "two dispatchers on one core: %s", output_of(&second));
+        expect_orderly_end(&second);
+        expect_orderly_end(&first);
+}
+
+Test(serve, the_cores_of_a_runtime_that_was_killed_are_free)
+{
+        struct process first = serve_on("first", "");
+
+        kill(first.pid, SIGKILL);
+        struct process again = serve_on("again", "");
+        cr_expect_null(strstr(output_of(&again), "cores-shared"), "%s", output_of(&again));
+        expect_orderly_end(&again);
+        cr_assert_eq(end_of(&first), 128 + SIGKILL);
+        char page[128];
+        snprintf(page, sizeof(page), "/dev/shm/starling.%s-first", name);
+        unlink(page);
 }

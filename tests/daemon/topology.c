@@ -113,6 +113,43 @@ Test(topology, named_cores_are_taken_and_the_rest_is_chosen_around_them)
         expect(&machine, &wish, "1", "1", 0);
 }
 
+static void take(cpu_set_t *cores, int first, int last)
+{
+        for (int core = first; core <= last; core++)
+                CPU_SET(core, cores);
+}
+
+Test(topology, cores_that_no_other_runtime_has_come_first)
+{
+        struct sl_machine machine = machine_of(8);
+        struct sl_placement_wish wish = no_wish();
+
+        take(&machine.taken, 0, 3);
+        take(&machine.dispatching, 0, 0);
+        expect(&machine, &wish, "4", "5-7", 50000);
+        machine.quota_milli = 2000;
+        expect(&machine, &wish, "4", "4-5", 50000);
+}
+
+Test(topology, where_all_are_taken_no_dispatcher_shares_with_a_dispatcher)
+{
+        struct sl_machine machine = machine_of(4);
+        struct sl_placement_wish wish = no_wish();
+
+        take(&machine.taken, 0, 3);
+        take(&machine.dispatching, 0, 0);
+        expect(&machine, &wish, "1", "2-3", 50000);
+        take(&machine.dispatching, 0, 3);
+        expect(&machine, &wish, "0", "1-3", 50000);
+        machine = machine_of(2);
+        take(&machine.taken, 0, 1);
+        take(&machine.dispatching, 0, 0);
+        expect(&machine, &wish, "1", "0-1", 50000);
+        machine = machine_of(1);
+        take(&machine.taken, 0, 0);
+        expect(&machine, &wish, "0", "0", 0);
+}
+
 Test(topology, a_core_or_node_that_the_process_may_not_use_is_an_error_with_the_cause)
 {
         struct sl_machine machine = machine_of(2);
