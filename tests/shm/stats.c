@@ -316,6 +316,31 @@ Test(stats, what_a_killed_runtime_left_is_readable_and_then_replaced)
         sl_stats_free(stats);
 }
 
+/* As the kernel does with a large process: the owner is dead, and its lock is not dropped yet. */
+static void die_with_lock_held(void)
+{
+        create();
+        if (fork() == 0) {
+                usleep(300000);
+                _exit(0);
+        }
+        _exit(0);
+}
+
+Test(stats, a_lock_that_outlives_its_owner_is_waited_for)
+{
+        pid_t child = fork();
+
+        if (child == 0)
+                die_with_lock_held();
+        cr_assert_eq(waitpid(child, NULL, 0), child);
+        cr_expect(sl_stats_is_claimed("demo", folder), "the lock is gone too early for this test");
+        struct sl_stats *stats = create();
+        cr_expect(sl_stats_has_replaced(stats));
+        cr_expect_str_eq(sl_stats_path(stats), page_path());
+        sl_stats_free(stats);
+}
+
 Test(stats, a_reader_that_locks_the_file_cannot_keep_a_runtime_from_starting)
 {
         kill_runtime(start_runtime());
