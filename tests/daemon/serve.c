@@ -300,6 +300,21 @@ Test(serve, too_few_fds_are_one_clear_error)
         cr_assert_not(stats_page_exists());
 }
 
+Test(serve, a_path_with_quotes_in_it_is_one_value_of_the_log)
+{
+        char text[320], path[128];
+
+        folder_write(&folder, "file", "");
+        snprintf(text, sizeof(text), "name: %s\ncache: {directory: '%s/file/a\" event=forged b=\"'}\n", name, folder.path);
+        snprintf(path, sizeof(path), "%s", folder_write(&folder, "starling.yaml", text));
+        struct process runtime = start("runtime", (char *[]){"starling", "serve", "--config", path, NULL});
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        cr_expect_not_null(strstr(output_of(&runtime), "event=no-cache cause=\""), "%s", output_of(&runtime));
+        cr_expect_not_null(strstr(output_of(&runtime), "a\\\" event=forged b=\\\""), "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
 /* ---- several runtimes ---- */
 
 static int first_core(void)
