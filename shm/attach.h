@@ -9,9 +9,10 @@
  *                                                  doorbell and completion bell, arena regions
  *     REGION {bytes}                          -->
  *                                             <--  REGION {index, bytes} + fd
- *     REGION {} + fd                          -->  a region of an earlier runtime: as many as HELLO announced, nothing else carries
- * fds
+ *     REGION {} + fd                          -->  a region of an earlier runtime: as many as HELLO announced, and no other
+ *                                                  message carries fds
  *                                             <--  REGION {index, bytes}
+ *     BYE                                     -->  it leaves and will not hand its regions back; there is no answer
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
  *                                             <--  DONE {status, text}
  *
@@ -39,6 +40,7 @@ enum sl_message_type {
         SL_MESSAGE_UNLOAD,
         SL_MESSAGE_RELOAD,
         SL_MESSAGE_DONE,
+        SL_MESSAGE_BYE,
 };
 
 enum sl_role {

@@ -201,7 +201,8 @@ STARLING_API int starling_reconnect(struct starling_client *client, uint64_t tim
  * starling_disconnect() - end the connection, and keep the arena
  *
  * From here on it is as if the runtime had gone: what is in flight completes as -EPIPE. Memory stays mapped until
- * starling_close(). The runtime needs a moment to notice: until then it may still write to outputs that were in flight.
+ * starling_close(). The runtime needs a moment to notice: until then it may still write to outputs that were in flight. A runtime
+ * that goes on keeps the arena for a reconnect, until it needs the memory for others: then its contents become zeros.
  * One thread, while no other thread is in a call of this client.
  */
 STARLING_API void starling_disconnect(struct starling_client *client);

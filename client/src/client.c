@@ -150,6 +150,8 @@ struct starling_client *starling_close(struct starling_client *client)
 {
         if (!client)
                 return NULL;
+        if (client->connection.socket >= 0 && !sl_forked(&client->fork))
+                sl_connection_bye(&client->connection);
         sl_connection_close(&client->connection);
         for (uint32_t i = 0; i < SL_QUEUES_MAX; i++)
                 sl_queue_free(client->queues[i]);

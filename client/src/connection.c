@@ -34,6 +34,14 @@ void sl_connection_close(struct sl_connection *connection)
         sl_connection_empty(connection);
 }
 
+void sl_connection_bye(const struct sl_connection *connection)
+{
+        const struct sl_message bye = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_BYE};
+
+        if (connection->role == SL_ROLE_CLIENT && connection->socket >= 0)
+                (void)send(connection->socket, &bye, sizeof(bye), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void sl_connection_break(struct sl_connection *connection)
 {
         atomic_store(&connection->gone, true);

@@ -54,6 +54,9 @@ void sl_connection_empty(struct sl_connection *ret_connection);
 /* Looks for the end of file; one system call while all is well. True from then on when there is one. */
 bool sl_connection_check(struct sl_connection *connection);
 
+/* Tells the runtime that this client will not come back for its arena, if it can be told without waiting. */
+void sl_connection_bye(const struct sl_connection *connection);
+
 /* Ends it from this side. The memory stays mapped. */
 void sl_connection_break(struct sl_connection *connection);
 

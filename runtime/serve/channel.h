@@ -39,6 +39,7 @@ struct sl_queue {
 struct sl_region {
         unsigned char *base;
         uint64_t bytes;
+        uint64_t identity; /* inode number of the memfd; control thread */
 };
 
 struct sl_channel {

@@ -32,7 +32,7 @@ uint64_t sl_memory_used(const struct sl_memory *memory)
 
         for (int use = 0; use < SL_MEMORY_USE_COUNT; use++)
                 bytes += memory->used[use];
-        return bytes;
+        return bytes - memory->used[SL_MEMORY_DEPARTED];
 }
 
 uint64_t sl_memory_left(const struct sl_memory *memory)
@@ -70,6 +70,9 @@ int sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t by
 
         if (r < 0)
                 return r;
+        uint64_t free_bytes = sl_memory_left(memory) - memory->used[SL_MEMORY_DEPARTED];
+        if (bytes > free_bytes)
+                memory->reclaim(memory->reclaim_context, bytes - free_bytes);
         memory->used[use] += bytes;
         publish(memory);
         return 0;

@@ -4,7 +4,8 @@
  * promised counts, not what is touched: a client can punch holes into its arena and have the runtime fill them again.
  *
  * Control thread only.
- * Invariant: the sum of `used` is at most limit_bytes.
+ * Invariant: the sum of `used` is at most limit_bytes. What can be taken back is in the sum, and counts as left: whoever wants it
+ * gets it.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct sl_stats;
         X(FIXED, "fixed")         /* staging, stats page, catalogue: from the start to the end */                                  \
         X(CHANNELS, "channels")   /* rings, descriptors and request records of the clients */                                      \
         X(ARENAS, "arenas")       /* all regions, touched or not */                                                                \
+        X(DEPARTED, "departed")   /* regions of clients that have left, which can be taken back (departed.h) */                    \
         X(PLANS, "plans")         /* plan files, weights included; a base counts once for all that share it */                     \
         X(WORKERS, "workers")     /* workspace and pool of each instance, and what data-dependent steps may take */                \
         X(COMPILERS, "compilers") /* what running compilations may take, plan file included */
@@ -32,7 +34,9 @@ enum sl_memory_use {
 struct sl_memory {
         uint64_t limit_bytes; /* UINT64_MAX: no limit */
         uint64_t used[SL_MEMORY_USE_COUNT];
-        struct sl_stats *stats; /* where the sum is published; NULL: nowhere */
+        struct sl_stats *stats;                         /* where the sum is published; NULL: nowhere */
+        void (*reclaim)(void *context, uint64_t bytes); /* takes back as much; NULL: nothing can be */
+        void *reclaim_context;
 };
 
 void sl_memory_init(struct sl_memory *memory, uint64_t limit_bytes, struct sl_stats *stats);
@@ -52,5 +56,6 @@ void sl_memory_give(struct sl_memory *memory, enum sl_memory_use use, uint64_t b
  */
 int sl_memory_take_plan(struct sl_memory *memory, struct sl_plan *plan, struct sl_error *error);
 
+/* Promised, and neither ended nor to be taken back; the rest up to the limit. */
 uint64_t sl_memory_used(const struct sl_memory *memory);
 uint64_t sl_memory_left(const struct sl_memory *memory);

@@ -2,7 +2,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "departed.h"
 #include "memory.h"
+
+#include <errno.h>
+#include <sys/stat.h>
 
 static int check_arena_quota(const struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
 {
@@ -47,15 +51,17 @@ static int take_memory(struct sl_sessions *s, const struct sl_channel *channel, 
         return r < 0 ? sl_error_prefix(error, r, "an arena region of %llu bytes", (unsigned long long)bytes) : 0;
 }
 
-static int attach_region(struct sl_channel *channel, const struct sl_mapping *mapping, struct sl_error *error)
+static int attach_region(struct sl_channel *channel, const struct sl_mapping *mapping, int fd, struct sl_error *error)
 {
         struct sl_mapping owned = *mapping;
-        int index = sl_channel_add_region(channel, mapping);
+        struct stat status;
+        int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, mapping);
 
         if (index < 0) {
                 sl_mapping_free(&owned);
                 return sl_error_set(error, -index, "more than %u arena regions", SL_REGIONS_MAX);
         }
+        channel->regions[index].identity = status.st_ino;
         channel->account->arena_bytes += mapping->bytes;
         return index;
 }
@@ -74,7 +80,7 @@ int sl_region_create(struct sl_sessions *s, struct sl_channel *channel, uint64_t
                 return r;
         r = sl_segment_create("starling-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, error);
         if (r == 0)
-                r = attach_region(channel, &mapping, error);
+                r = attach_region(channel, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
         else
@@ -96,8 +102,10 @@ int sl_region_adopt(struct sl_sessions *s, struct sl_channel *channel, int fd, s
                 return r;
         r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
         if (r == 0)
-                r = attach_region(channel, &mapping, error);
+                r = attach_region(channel, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
+        else
+                sl_departed_return(s, channel->regions[r].identity);
         return r;
 }

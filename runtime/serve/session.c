@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "departed.h"
 #include "doorbell.h"
 #include "memory.h"
 #include "reaper.h"
@@ -43,6 +44,8 @@ int sl_sessions_new(const struct sl_sessions_options *options, struct sl_session
         s->options = *options;
         s->n_sessions = n;
         s->next_id = 1;
+        s->options.memory->reclaim = sl_departed_reclaim;
+        s->options.memory->reclaim_context = s;
         s->slots = calloc(options->runtime->clients_max, sizeof(*s->slots));
         s->numbers = calloc(options->runtime->clients_max, sizeof(*s->numbers));
         if (!s->slots || !s->numbers) {
@@ -84,7 +87,8 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         struct sl_channel *channel = session->channel;
 
         if (channel) {
-                sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, channel->arena_bytes);
+                if (!s->ending)
+                        sl_departed_keep(s, session);
                 sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, sl_channel_bytes(&channel->shape));
                 channel->account->arena_bytes -= channel->arena_bytes;
                 if (--channel->account->clients == 0)
@@ -260,6 +264,8 @@ static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_
                 handle_hello(s, session, message);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_REGION)
                 handle_region(s, session, message, fd);
+        else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_BYE)
+                session->bye = true;
         else if (session->state == SESSION_ADMIN && admin)
                 handle_admin(s, session, message);
         else if (admin && session->state != SESSION_NEW)
@@ -306,6 +312,7 @@ bool sl_sessions_continue(struct sl_sessions *s)
 {
         bool more = false;
 
+        sl_departed_look(s);
         for (uint32_t i = 0; i < s->n_sessions; i++)
                 if (s->sessions[i].unread) {
                         read_turn(s, &s->sessions[i]);
@@ -437,6 +444,8 @@ struct sl_sessions *sl_sessions_free(struct sl_sessions *s)
 {
         if (!s)
                 return NULL;
+        s->ending = true;
+        sl_departed_free(s);
         for (uint32_t i = 0; s->slots && s->numbers && i < s->n_sessions; i++)
                 if (s->sessions[i].state != SESSION_FREE)
                         free_session(s, &s->sessions[i]);

@@ -1,6 +1,6 @@
 /*
- * The sessions' own state, shared by session.c (from accept to the end), hello.c (from HELLO to WELCOME) and region.c (arena
- * memory). Control thread only.
+ * The sessions' own state, shared by session.c (from accept to the end), hello.c (from HELLO to WELCOME), region.c (arena
+ * memory) and departed.c (arena memory that is left behind). Control thread only.
  */
 #pragma once
 
@@ -20,13 +20,19 @@ struct sl_session {
         uint32_t regions_due; /* announced by its HELLO and not handed back yet: so many messages may bring an fd */
         bool is_passing;      /* fds may lie unread in its socket */
         bool unread;          /* it had more messages than its turn allowed */
+        bool bye;             /* it will not hand its arena back */
 };
+
+struct sl_departed;
 
 struct sl_sessions {
         struct sl_sessions_options options;
         bool *slots;   /* [clients_max]: taken */
         bool *numbers; /* [clients_max]: of accounts; taken */
         uint64_t next_id;
+        struct sl_departed *departed; /* oldest first */
+        uint32_t n_departed;
+        bool ending; /* the runtime is */
         uint32_t n_sessions;
         uint32_t n_connected, n_clients, n_readers;
         struct sl_session sessions[];

@@ -456,6 +456,8 @@ static int handle(struct fake_runtime *f, struct guest *g, const struct sl_messa
                 return -EACCES;
         case SL_MESSAGE_REGION:
                 return region(f, g, m, n_fds ? fds[0] : -1);
+        case SL_MESSAGE_BYE:
+                return 0;
         default:
                 return administer(f, g, m);
         }

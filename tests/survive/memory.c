@@ -306,6 +306,60 @@ Test(memory, an_arena_that_nobody_touches_takes_no_memory, .timeout = 60)
         end(&s);
 }
 
+/* Nobody has to let go of what was once granted to it: three times as much as there is, if it stayed the runtime's. */
+Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout = 120)
+{
+        struct raw raws[3][16];
+        uint32_t n[3];
+        char refusal[512];
+        struct scene s;
+
+        begin(&s, add_reader);
+        for (int round = 0; round < 3; round++) {
+                n[round] = attach_all(&s.world, 64 * MIB, raws[round], 16, refusal);
+                cr_assert_eq(n[round], n[0], "%u arenas, %u the first time: %s", n[round], n[0], refusal);
+                for (uint32_t i = 0; i < n[round]; i++) {
+                        have_it_read(&raws[round][i]);
+                        *(uint64_t *)raws[round][i].arena.base = 42;
+                }
+                for (uint32_t i = 0; i < n[round]; i++)
+                        raw_leave(&raws[round][i]);
+                for (int tries = 0; tries < 3000 && world_footprint(&s.world).clients > 1; tries++)
+                        world_pause_us(10000);
+        }
+        cr_expect_eq(*(uint64_t *)raws[0][0].arena.base, 0, "it made room");
+        cr_expect_eq(*(uint64_t *)raws[2][n[2] - 1].arena.base, 42, "nobody needed it");
+        for (int round = 0; round < 3; round++)
+                for (uint32_t i = 0; i < n[round]; i++)
+                        raw_detach(&raws[round][i]);
+        end(&s);
+}
+
+Test(memory, an_arena_is_handed_back_with_its_contents_while_the_runtime_lives, .timeout = 60)
+{
+        struct footprint before;
+        struct scene s;
+
+        begin(&s, add_reader);
+        before = world_footprint(&s.world);
+        uint64_t promised_before = promised(&s.world);
+        struct starling_client *client = world_connect(&s.world, STARLING_ROLE_CLIENT);
+        uint64_t *data = starling_alloc(client, 4 * MIB);
+        cr_assert_not_null(data);
+        data[1000] = 42;
+        starling_disconnect(client);
+        world_expect_log(&s.world, "event=client-detached");
+        expect_promised(&s.world, promised_before); /* what can be taken back is left */
+        cr_expect_eq(data[1000], 42);
+        cr_assert_eq(starling_reconnect(client, 20000000000ull, NULL), 0);
+        cr_expect_eq(data[1000], 42);
+        cr_expect_gt(promised(&s.world), promised_before);
+        starling_close(client);
+        world_expect_footprint(&s.world, &before);
+        expect_promised(&s.world, promised_before);
+        end(&s);
+}
+
 /* libstarling touches what it hands out, so that it is the client's. */
 Test(memory, tensors_of_the_library_are_charged_to_the_client, .timeout = 60)
 {

@@ -94,14 +94,24 @@ int raw_attach(struct raw *raw, const char *socket_path, const struct sl_channel
 
 void raw_detach(struct raw *raw)
 {
-        if (raw->socket >= 0)
+        struct sl_message bye = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_BYE};
+
+        if (raw->socket >= 0) {
+                sl_message_send(raw->socket, &bye, NULL, 0);
                 close(raw->socket);
+        }
         for (uint32_t i = 0; i < raw->n_fds; i++)
                 close(raw->fds[i]);
         sl_mapping_free(&raw->request);
         sl_mapping_free(&raw->response);
         sl_mapping_free(&raw->arena);
         sl_mapping_free(&raw->catalogue);
+}
+
+void raw_leave(struct raw *raw)
+{
+        close(raw->socket);
+        raw->socket = -1;
 }
 
 void raw_queue(const struct raw *raw, uint32_t queue, struct sl_queue_map *ret_map)

@@ -31,6 +31,9 @@ int raw_ask(int socket, const struct sl_message *question, const int *fds, uint3
 int raw_attach(struct raw *raw, const char *socket_path, const struct sl_channel_shape *shape, uint64_t arena_bytes);
 void raw_detach(struct raw *raw);
 
+/* Leaves without a word, and keeps what it has mapped; to be detached all the same. */
+void raw_leave(struct raw *raw);
+
 void raw_queue(const struct raw *raw, uint32_t queue, struct sl_queue_map *ret_map);
 
 /*
