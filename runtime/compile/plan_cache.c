@@ -2,13 +2,12 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cache_folder.h"
 #include "format.h"
 #include "lower_options.h"
 #include "plan.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,20 +21,15 @@
 #include <xxhash.h>
 
 #define SETTLED_SECONDS 2
-#define ENTRIES_MAX     65536u
 #define CPUINFO_BYTES   16384
 #define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
 #define BASE_MAGIC      0x31305341424c5301u
-#define OWNER_ONLY      0600
-#define WRITERS         (S_IWGRP | S_IWOTH)
 #define COPY_BYTES      (8u << 20) /* between two looks at whether to stop */
-#define UNDER_WAY_NAME  "new.%d.%llu"
 
 struct sl_plan_cache {
         int fd; /* of the folder */
         uint64_t bytes_max;
-        struct sl_digest host;      /* processor, libraries, format */
-        _Atomic uint64_t n_written; /* makes names of files under way differ */
+        struct sl_digest host; /* processor, libraries, format */
 
         pthread_t copier;
         bool has_copier;
@@ -49,7 +43,7 @@ struct sl_plan_cache {
 /* One plan on its way into the folder. */
 struct copy {
         struct copy *next;
-        char name[SL_PLAN_CACHE_NAME_BYTES];
+        char name[SL_CACHE_NAME_BYTES];
         int plan_fd;
 };
 
@@ -109,38 +103,6 @@ static struct sl_digest digest_host(void)
         return mix_processor(mix(digest, &key, sizeof(key)));
 }
 
-static int default_directory(char ret_path[PATH_MAX])
-{
-        const char *home = getenv("XDG_CACHE_HOME");
-        int n = home && home[0] == '/' ? snprintf(ret_path, PATH_MAX, "%s/starling", home)
-                                       : snprintf(ret_path, PATH_MAX, "/var/cache/starling");
-
-        return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static bool is_ours_alone(const struct stat *status)
-{
-        return status->st_uid == geteuid() && !(status->st_mode & WRITERS);
-}
-
-static int open_directory(const char *path, int *ret_fd, struct sl_error *error)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        struct stat status;
-
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
-        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
-        if (!is_ours_alone(&status))
-                return sl_error_set(error, EPERM,
-                        "cache folder \"%s\": it belongs to user %u with mode %o, others could write to it", path, status.st_uid,
-                        status.st_mode & 07777u);
-        *ret_fd = sl_take_fd(&fd);
-        return 0;
-}
-
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = calloc(1, sizeof(*cache));
@@ -155,9 +117,9 @@ int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_
         cache->last = &cache->first;
         cache->bytes_max = bytes_max;
         cache->host = digest_host();
-        if (!directory && default_directory(path) < 0)
-                return sl_error_set(error, ENAMETOOLONG, "cache folder: the path of $XDG_CACHE_HOME is too long");
-        r = open_directory(directory ? directory : path, &cache->fd, error);
+        r = directory ? 0 : sl_cache_folder_default(path, error);
+        if (r == 0)
+                r = sl_cache_folder_open(directory ? directory : path, true, &cache->fd, error);
         if (r < 0)
                 return r;
         *ret_cache = sl_take(cache);
@@ -204,32 +166,15 @@ static void name_of(struct sl_digest digest, const char *suffix, char ret_name[S
                 (unsigned long long)digest.low, suffix);
 }
 
-/* A file of ours, nothing that a link leads to. Return: 0; -ENOENT; -EPERM; -errno. */
-static int open_entry(const struct sl_plan_cache *cache, const char *name, int *ret_fd)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = openat(cache->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        struct stat status;
-
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISREG(status.st_mode) || !is_ours_alone(&status))
-                return -EPERM;
-        *ret_fd = sl_take_fd(&fd);
-        return 0;
-}
-
 /* @write fills the file; it gets its name when it is complete. */
 static int put_entry(struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        char under_way[64];
-        int r;
+        char under_way[SL_CACHE_NAME_BYTES];
+        int r = sl_cache_folder_create(cache->fd, under_way, &fd);
 
-        snprintf(under_way, sizeof(under_way), UNDER_WAY_NAME, getpid(), (unsigned long long)cache->n_written++);
-        unlinkat(cache->fd, under_way, 0);
-        fd = openat(cache->fd, under_way, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
-        if (fd < 0)
-                return -errno;
+        if (r < 0)
+                return r;
         r = write_to(fd, context);
         if (r == 0 && renameat(cache->fd, under_way, cache->fd, name) < 0)
                 r = -errno;
@@ -249,7 +194,7 @@ static bool recall_model(const struct sl_plan_cache *cache, struct sl_digest ide
         char name[SL_PLAN_CACHE_NAME_BYTES];
 
         name_of(identity, "model", name);
-        if (open_entry(cache, name, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
+        if (sl_cache_folder_find(cache->fd, name, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
                 return false;
         return ret_known->magic == MODEL_MAGIC && ret_known->folder <= 1 && ret_known->checksum == checksum_of(ret_known);
 }
@@ -357,12 +302,15 @@ void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *b
         name_of(key->digest, "plan", key->name);
 }
 
-static int find(const struct sl_plan_cache *cache, const char *name, struct sl_plan *base, struct sl_plan **ret_plan,
-        struct sl_error *error)
+static int find(
+        const struct sl_plan_cache *cache, const char *key, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        int r = open_entry(cache, name, &fd);
+        char name[SL_CACHE_NAME_BYTES];
+        int r = sl_cache_folder_plan(cache->fd, key, name);
 
+        if (r == 0)
+                r = sl_cache_folder_find(cache->fd, name, &fd);
         if (r == -ENOENT)
                 return r;
         if (r < 0)
@@ -392,7 +340,7 @@ static bool recall_base(const struct sl_plan_cache *cache, const char *family, s
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
 
-        if (open_entry(cache, family, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
+        if (sl_cache_folder_find(cache->fd, family, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
                 return false;
         return ret_known->magic == BASE_MAGIC && ret_known->checksum == base_checksum(ret_known) &&
                memchr(ret_known->name, 0, sizeof(ret_known->name)) && !strchr(ret_known->name, '/');
@@ -465,79 +413,13 @@ static int write_plan(int fd, void *context)
         return 0;
 }
 
-struct entry {
-        char name[NAME_MAX + 1];
-        uint64_t bytes;
-        struct timespec used;
-};
-
-static int oldest_first(const void *a, const void *b)
-{
-        const struct timespec *left = &((const struct entry *)a)->used, *right = &((const struct entry *)b)->used;
-
-        if (left->tv_sec != right->tv_sec)
-                return left->tv_sec < right->tv_sec ? -1 : 1;
-        return (left->tv_nsec > right->tv_nsec) - (left->tv_nsec < right->tv_nsec);
-}
-
-static int list_entries(const struct sl_plan_cache *cache, struct entry **ret_entries, uint32_t *ret_n)
-{
-        int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-        struct entry *entries = NULL;
-        uint32_t n = 0, room = 0;
-
-        if (!folder)
-                return -errno;
-        for (const struct dirent *found; (found = readdir(folder)) && n < ENTRIES_MAX;) {
-                struct stat status;
-
-                if (fstatat(cache->fd, found->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
-                        continue;
-                if (n == room) {
-                        struct entry *grown = reallocarray(entries, room = room * 2 + 64, sizeof(*grown));
-
-                        if (!grown)
-                                break;
-                        entries = grown;
-                }
-                memcpy(entries[n].name, found->d_name, sizeof(entries[n].name));
-                entries[n].bytes = (uint64_t)status.st_size;
-                entries[n++].used = status.st_mtim;
-        }
-        closedir(folder);
-        *ret_entries = entries;
-        *ret_n = n;
-        return 0;
-}
-
-/* A plan that somebody has mapped lives on without its name. */
-static void make_room(const struct sl_plan_cache *cache, const char *keep)
-{
-        SL_CLEANUP(sl_cleanup_free) struct entry *entries = NULL;
-        uint64_t bytes = 0;
-        uint32_t n = 0;
-
-        if (list_entries(cache, &entries, &n) < 0)
-                return;
-        for (uint32_t i = 0; i < n; i++)
-                bytes += entries[i].bytes;
-        if (n)
-                qsort(entries, n, sizeof(*entries), oldest_first);
-        for (uint32_t i = 0; i < n && bytes > cache->bytes_max; i++) {
-                if (!strcmp(entries[i].name, keep) || unlinkat(cache->fd, entries[i].name, 0) < 0)
-                        continue;
-                bytes -= entries[i].bytes;
-        }
-}
-
 static int copy_plan(struct sl_plan_cache *cache, const struct copy *copy)
 {
         struct copying copying = {cache, copy->plan_fd};
         int r = put_entry(cache, copy->name, write_plan, &copying);
 
         if (r == 0)
-                make_room(cache, copy->name);
+                sl_cache_folder_make_room(cache->fd, cache->bytes_max);
         return r;
 }
 
@@ -582,7 +464,16 @@ static int start_copier(struct sl_plan_cache *cache)
         return -r;
 }
 
-static int enqueue(struct sl_plan_cache *cache, const char *name, int plan_fd)
+/* "KEY.plan", or "KEY.UID.plan" where it counts as that user's. */
+static void file_name(const struct sl_plan_cache_key *key, char ret_name[SL_CACHE_NAME_BYTES])
+{
+        if (key->asked)
+                snprintf(ret_name, SL_CACHE_NAME_BYTES, "%.32s.%u.plan", key->name, key->uid);
+        else
+                snprintf(ret_name, SL_CACHE_NAME_BYTES, "%s", key->name);
+}
+
+static int enqueue(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, int plan_fd)
 {
         struct copy *copy = calloc(1, sizeof(*copy));
         int r = copy ? start_copier(cache) : -ENOMEM;
@@ -595,7 +486,7 @@ static int enqueue(struct sl_plan_cache *cache, const char *name, int plan_fd)
                 free(copy);
                 return r;
         }
-        memcpy(copy->name, name, sizeof(copy->name));
+        file_name(key, copy->name);
         pthread_mutex_lock(&cache->lock);
         *cache->last = copy;
         cache->last = &copy->next;
@@ -637,7 +528,7 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
         if (fstat(plan_fd, &status) == 0 && (uint64_t)status.st_size > cache->bytes_max)
                 return sl_error_set(error, EFBIG, "plan of \"%s\" is not kept: %lld bytes, the cache holds %llu", model_path,
                         (long long)status.st_size, (unsigned long long)cache->bytes_max);
-        r = enqueue(cache, key->name, plan_fd);
+        r = enqueue(cache, key, plan_fd);
         if (r < 0)
                 return sl_error_set(error, -r, "plan of \"%s\" is not kept: %s", model_path, strerror(-r));
         return tell_failure(cache, error);

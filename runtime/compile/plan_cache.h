@@ -1,17 +1,18 @@
 /*
- * Plan files kept on disk from one start to the next, in a folder that only its owner can write.
+ * Plan files kept on disk from one start to the next, in a folder that only its owner can write (cache_folder.h).
  *
- *     KEY.plan         a plan file
+ *     KEY.plan         a plan file; KEY.UID.plan: of sizes of an open model that this user asked for
  *     FAMILY.base      which plan is the base of all sizes of a model's open dimensions
  *     IDENTITY.model   the content's digest when the file system last said IDENTITY of the model: unchanged, it is not read again
  *
  * KEY is the digest of all that a plan depends on: content of the model and its external data, options, processor, libraries,
  * version of the format, the program that compiles, and the base that it is derived from. FAMILY is a KEY without those sizes.
  *
- * Written under another name and renamed; opened without following links; used only when the owner is this user and nobody else can
- * write; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When the folder is over its
- * bound, the files that were used longest ago go. Two processes may share a folder. Keys are made, and plans found, on any thread;
- * the rest has one owner thread. A thread of the cache's own copies what is to be kept, since that is as slow as the disk.
+ * Written under another name and renamed; opened without following links; used only when the owner is this user, nobody else can
+ * write and it has no other name; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When
+ * the folder is over its bound, the files that were used longest ago go, from those who are above their share. Several processes
+ * may share a folder. Keys are made, and plans found, on any thread; the rest has one owner thread. A thread of the cache's own
+ * copies what is to be kept, since that is as slow as the disk.
  */
 #pragma once
 
@@ -33,10 +34,12 @@ struct sl_plan_cache_key {
         struct sl_digest digest;   /* the name's */
         struct sl_digest identity; /* of the model when the key was made */
         bool folder;
+        bool asked; /* the caller's: a request of this user wanted the plan, which counts as its when it is stored */
+        uint32_t uid;
 };
 
 /*
- * @directory: is made when it is not there (its parent must be); NULL: $XDG_CACHE_HOME/starling, or /var/cache/starling.
+ * @directory: is made when it is not there (its parent must be); NULL: sl_cache_folder_default().
  * Return: 0; -EPERM another user owns it or could write to it; -errno; the text names it.
  */
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error);

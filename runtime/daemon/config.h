@@ -30,8 +30,8 @@
  *     grace_seconds: 5                 # for what runs when the runtime is told to stop
  *     compile: {jobs: 1, memory_bytes: 8 GiB, seconds: 120}
  *     cache:                           # of compiled plans
- *       directory: /var/cache/starling # this user's alone; default: $XDG_CACHE_HOME/starling, /var/cache/starling
- *       bytes: 16 GiB                  # what was used longest ago goes; 0: no cache
+ *       directory: /srv/plans          # this user's alone; default: $XDG_CACHE_HOME/starling, ~/.cache/starling
+ *       bytes: 16 GiB                  # what was used longest ago goes, by shares (compile/cache_folder.h); 0: no cache
  *     wait: auto                       # io_uring, epoll
  *     log_level: info                  # error, warning, info, debug
  *

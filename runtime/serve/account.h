@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "share.h"
+#include "base/share.h"
 
 #include <sys/types.h>
 

@@ -1,5 +1,6 @@
 #include "loader.h"
 
+#include "account.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -84,12 +85,12 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
 
 static void say(const struct sl_load *load, int level, const char *event, const char *text)
 {
+        struct sl_account *account = load->options.asked ? sl_account_find(load->options.accounts, load->options.uid) : NULL;
         struct sl_fields fields = {0};
 
         sl_fields_add(&fields, "model", load->model->name);
         sl_fields_add(&fields, "cause", text);
-        if (load->options.runtime->log)
-                load->options.runtime->log(load->options.runtime->context, level, event, fields.text);
+        sl_account_log(load->options.accounts, account, level, event, fields.text);
 }
 
 /* Whatever goes wrong with the cache, the model is compiled; one line says so. */
@@ -110,7 +111,7 @@ static void end_search(struct sl_load *load)
                 say(load, LOG_DEBUG, "cache-used", load->key.name);
 }
 
-/* A plan of sizes that stands alone is what the next ones are derived from. */
+/* A plan of sizes that stands alone is what the next ones are derived from, whoever asks for those: it is not one user's. */
 static void keep_in_cache(struct sl_load *load, int plan_fd)
 {
         struct sl_plan_cache *cache = load->options.runtime->cache;
@@ -119,6 +120,8 @@ static void keep_in_cache(struct sl_load *load, int plan_fd)
 
         if (!load->keyed)
                 return;
+        load->key.asked = load->options.asked && load->options.base;
+        load->key.uid = load->options.uid;
         r = sl_plan_cache_store(cache, &load->key, load->path, plan_fd, &error);
         if (r == 0 && load->options.sized && !load->options.base)
                 r = sl_plan_cache_keep_base(cache, &load->key, load->model->plan, &error);

@@ -12,6 +12,7 @@
 #include "model.h"
 #include "runtime.h"
 
+struct sl_accounts;
 struct sl_accumulator;
 struct sl_memory;
 struct sl_stats;
@@ -23,6 +24,7 @@ struct sl_load_options {
         const struct sl_runtime_options *runtime;
         struct sl_accumulator *accumulator;
         struct sl_stats *stats;
+        struct sl_accounts *accounts; /* the log, on behalf of whoever asked */
         struct sl_memory *memory;
         uint32_t segments; /* of the accumulator */
         struct sl_bell *control, *dispatcher;
@@ -31,6 +33,8 @@ struct sl_load_options {
         bool sized;           /* sizes of open dimensions: the plan is derived from that of others, where there is one */
         struct sl_plan *base; /* of those; NULL: none is loaded, but the cache may have it. Held by the load */
         bool is_base;         /* and its sizes are just these: there is nothing to compile */
+        bool asked;           /* for a request of this user: */
+        uint32_t uid;
 };
 
 /* Starts the search, the compilation, or the workers. @spec is read during the call only. Return: 0; -errno with text. */

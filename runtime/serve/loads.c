@@ -108,6 +108,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 .runtime = r->options.runtime,
                 .accumulator = r->options.accumulator,
                 .stats = r->options.stats,
+                .accounts = r->options.accounts,
                 .memory = r->options.memory,
                 .segments = r->options.segments,
                 .control = r->options.control,
@@ -117,6 +118,8 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 .sized = entry->is_shape,
                 .base = sl_sizes_base(r, entry),
                 .is_base = sl_sizes_is_base(r, entry),
+                .asked = entry->asked,
+                .uid = entry->uid,
         };
         struct sl_error error;
         int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);

@@ -333,7 +333,7 @@ Test(shapes, sizes_share_the_weights_of_the_first, .timeout = 60)
         expect_scaled(&s, 2, 4, 2);
         cr_assert_not(logged(&s, "plan-derived"));
         expect_scaled(&s, 3, 6, 2);
-        service_expect_log(&s.service, "plan-derived model=open[6]");
+        service_expect_log(&s.service, "plan-derived model=\"open[6]\"");
         end(&s);
 }
 
@@ -346,7 +346,7 @@ Test(shapes, sizes_go_on_when_the_first_has_made_room, .timeout = 60)
         for (uint32_t size = 4; size <= 8; size++)
                 expect_scaled(&s, 2, size, 2);
         service_expect_log(&s.service, "model-unloaded model=\"open[4]\"");
-        service_expect_log(&s.service, "plan-derived model=open[8]");
+        service_expect_log(&s.service, "plan-derived model=\"open[8]\"");
         expect_scaled(&s, 2, 4, 2);
         end(&s);
 }
@@ -375,7 +375,7 @@ Test(shapes, a_replaced_model_has_weights_of_its_own, .timeout = 60)
         service_expect_log(&s.service, "model-unloaded model=\"open[6]\"");
         expect_scaled(&s, 2, 6, 3);
         expect_scaled(&s, 2, 4, 3);
-        service_expect_log(&s.service, "plan-derived model=open[4]");
+        service_expect_log(&s.service, "plan-derived model=\"open[4]\"");
         end(&s);
 }
 
@@ -462,10 +462,10 @@ Test(shapes, cached_sizes_find_the_base_that_they_were_derived_from, .timeout = 
         struct scene s;
 
         serve_twice(&s, &kept, leave);
-        cr_assert(logged(&s, "cache-used model=open[6]"), "%s", s.service.log);
-        cr_assert(logged(&s, "plan-derived model=open[6]"));
+        cr_assert(logged(&s, "cache-used model=\"open[6]\""), "%s", s.service.log);
+        cr_assert(logged(&s, "plan-derived model=\"open[6]\""));
         expect_scaled(&s, 2, 4, 2);
-        cr_assert_not(logged(&s, "plan-derived model=open[4]"), "%s", s.service.log);
+        cr_assert_not(logged(&s, "plan-derived model=\"open[4]\""), "%s", s.service.log);
         end_twice(&s, &kept);
 }
 
@@ -495,10 +495,10 @@ Test(shapes, without_the_base_cached_sizes_are_compiled_again, .timeout = 60)
         struct scene s;
 
         serve_twice(&s, &kept, remove_base);
-        cr_assert(logged(&s, "cache-ignored model=open[6]"), "%s", s.service.log);
+        cr_assert(logged(&s, "cache-ignored model=\"open[6]\""), "%s", s.service.log);
         cr_assert(logged(&s, "the base of other sizes, is gone"));
-        cr_assert_not(logged(&s, "cache-used model=open[6]"));
+        cr_assert_not(logged(&s, "cache-used model=\"open[6]\""));
         expect_scaled(&s, 2, 4, 2);
-        cr_assert(logged(&s, "plan-derived model=open[4]"), "%s", s.service.log);
+        cr_assert(logged(&s, "plan-derived model=\"open[4]\""), "%s", s.service.log);
         end_twice(&s, &kept);
 }

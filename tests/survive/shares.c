@@ -303,6 +303,23 @@ static void add_open_model(const struct world *world)
         builder_free(b);
 }
 
+/* What `starling cache ACTION` says of the world's cache. */
+static const char *run_cache_command(const struct world *world, const char *action)
+{
+        static char text[1 << 16];
+        char command[512];
+        FILE *pipe;
+        size_t n;
+
+        snprintf(command, sizeof(command), "%s cache %s --config %s", STARLING, action, world->config_path);
+        pipe = popen(command, "r");
+        cr_assert_not_null(pipe);
+        n = fread(text, 1, sizeof(text) - 1, pipe);
+        text[n] = 0;
+        cr_assert_eq(pclose(pipe), 0, "%s: %s", command, text);
+        return text;
+}
+
 static uint32_t count_files(const char *path)
 {
         DIR *folder = opendir(path);
@@ -347,8 +364,11 @@ Test(shares, sizes_without_end_of_one_user_neither_evict_those_of_another_nor_fi
         cr_expect_leq(world_count_log(&world, "model=\"open["), 120);
         cr_expect_leq(count_files(cache), 80);
         cr_expect_gt(refusals(&world, SL_REFUSAL_SHARE), 0);
-        fprintf(stderr, "%u lines about sizes, %u files in the cache\n", world_count_log(&world, "model=\"open["),
-                count_files(cache));
+        cr_expect_not_null(strstr(run_cache_command(&world, "list"), "user 60002"));
+        cr_expect_not_null(strstr(run_cache_command(&world, "list --json"), "\"uid\": 60002"));
+        cr_expect_not_null(strstr(run_cache_command(&world, "clear"), "bytes removed from"));
+        cr_expect_leq(count_files(cache), 2, "what has been kept since");
+        cr_expect(runs(first), "sizes that serve go on without their files");
         users_end(first);
         users_end(greedy);
         finish(&world);

@@ -23,6 +23,7 @@ enum status {
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
+        X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
         X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \

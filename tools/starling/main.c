@@ -75,6 +75,11 @@ int command_help(int argc, char **argv)
                        "  --wait KIND        auto, io_uring, epoll\n"
                        "  -O KEY=VALUE       of models without another value of their own\n"
                        "  --log-level LEVEL  error, warning, info, debug\n");
+        if (strcmp(command->name, "cache") == 0)
+                printf("\n  list               every file: bytes, last use, and for whom it is kept\n"
+                       "  clear              removes them; runtimes that serve go on\n"
+                       "  --config FILE      whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]\n"
+                       "  --json             one object instead of text\n");
         if (strcmp(command->name, "inspect") == 0)
                 printf("\n  --json             one object instead of text\n"
                        "  --backend NAME     short for --option backend=NAME\n"

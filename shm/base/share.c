@@ -1,6 +1,6 @@
 #include "share.h"
 
-#include "base/clock.h"
+#include "clock.h"
 
 #define MINUTE_NS (60 * SL_NS_PER_SECOND)
 

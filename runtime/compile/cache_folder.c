@@ -1,0 +1,325 @@
+#include "cache_folder.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/share.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_MAX       65536u
+#define WRITERS         (S_IWGRP | S_IWOTH)
+#define OWNER_ONLY      0600
+#define PAGE_BYTES      4096u
+#define KEY_DIGITS      32u
+#define PASSWD_BYTES    4096u
+#define ABANDONED_AFTER 3600 /* seconds: who wrote it is dead */
+
+static bool is_ours_alone(const struct stat *status)
+{
+        return status->st_uid == geteuid() && !(status->st_mode & WRITERS);
+}
+
+/* ---- which folder ---- */
+
+static bool is_own_folder(const char *path)
+{
+        struct stat status;
+
+        return path && path[0] == '/' && stat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+/* $HOME may be that of the user who was before sudo. */
+static int find_home(char ret_home[PATH_MAX], struct sl_error *error)
+{
+        const char *home = getenv("HOME");
+        char bytes[PASSWD_BYTES];
+        struct passwd entry, *found = NULL;
+
+        if (!is_own_folder(home) && getpwuid_r(geteuid(), &entry, bytes, sizeof(bytes), &found) == 0 && found)
+                home = found->pw_dir;
+        if (!is_own_folder(home))
+                return sl_error_set(error, ENOENT, "user %u has no home folder, and $XDG_CACHE_HOME is not set", geteuid());
+        return snprintf(ret_home, PATH_MAX, "%s", home) < PATH_MAX ? 0
+                                                                   : sl_error_set(error, ENAMETOOLONG, "\"%s\": too long", home);
+}
+
+int sl_cache_folder_default(char ret_path[PATH_MAX], struct sl_error *error)
+{
+        const char *base = getenv("XDG_CACHE_HOME");
+        char home[PATH_MAX], above[PATH_MAX];
+        bool given = base && base[0] == '/';
+        int r = given ? 0 : find_home(home, error);
+
+        if (r < 0)
+                return r;
+        if (snprintf(above, sizeof(above), "%s%s", given ? base : home, given ? "" : "/.cache") >= PATH_MAX ||
+                snprintf(ret_path, PATH_MAX, "%s/starling", above) >= PATH_MAX)
+                return sl_error_set(error, ENAMETOOLONG, "cache folder below \"%s\": the path is too long", given ? base : home);
+        if (mkdir(above, 0700) < 0 && errno != EEXIST)
+                return sl_error_set(error, errno, "\"%s\", for the cache folder: %s", above, strerror(errno));
+        return 0;
+}
+
+int sl_cache_folder_open(const char *path, bool make, int *ret_folder, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct stat status;
+
+        if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
+                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
+        fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return sl_error_set(error, errno, "cache folder \"%s\": %s", path, strerror(errno));
+        if (!is_ours_alone(&status))
+                return sl_error_set(error, EPERM,
+                        "cache folder \"%s\": it belongs to user %u with mode %o, others could write to it", path, status.st_uid,
+                        status.st_mode & 07777u);
+        *ret_folder = sl_take_fd(&fd);
+        return 0;
+}
+
+/* ---- what is in it ---- */
+
+int sl_cache_folder_find(int folder, const char *name, int *ret_fd)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        struct stat status;
+
+        if (fd < 0 || fstat(fd, &status) < 0)
+                return -errno;
+        if (!S_ISREG(status.st_mode) || !is_ours_alone(&status) || status.st_nlink > 1)
+                return -EPERM;
+        *ret_fd = sl_take_fd(&fd);
+        return 0;
+}
+
+/* Return: true for a name that we give. */
+static bool read_name(const char *name, struct sl_cache_file *ret_file)
+{
+        const char *rest = name + KEY_DIGITS;
+        int end = 0;
+
+        *ret_file = (struct sl_cache_file){.kind = SL_CACHE_UNDER_WAY};
+        if (strlen(name) >= sizeof(ret_file->name))
+                return false;
+        strcpy(ret_file->name, name);
+        if (!strncmp(name, "new.", 4))
+                return name[4] && strspn(name + 4, "0123456789abcdef.") == strlen(name + 4);
+        if (strspn(name, "0123456789abcdef") != KEY_DIGITS)
+                return false;
+        ret_file->kind = !strcmp(rest, ".base") ? SL_CACHE_BASE : !strcmp(rest, ".model") ? SL_CACHE_MODEL : SL_CACHE_PLAN;
+        ret_file->asked = sscanf(rest, ".%10u.plan%n", &ret_file->uid, &end) == 1 && end && !rest[end];
+        return ret_file->kind != SL_CACHE_PLAN || ret_file->asked || !strcmp(rest, ".plan");
+}
+
+static DIR *read_folder(int folder)
+{
+        int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+
+        if (!stream && fd >= 0)
+                close(fd);
+        return stream;
+}
+
+int sl_cache_folder_plan(int folder, const char *name, char ret_name[SL_CACHE_NAME_BYTES])
+{
+        struct sl_cache_file file;
+        struct stat status;
+        DIR *stream;
+        int r = -ENOENT;
+
+        snprintf(ret_name, SL_CACHE_NAME_BYTES, "%s", name);
+        if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+                return 0;
+        stream = read_folder(folder);
+        if (!stream)
+                return -errno;
+        for (const struct dirent *found; r < 0 && (found = readdir(stream));)
+                if (!strncmp(found->d_name, name, KEY_DIGITS) && read_name(found->d_name, &file) && file.kind == SL_CACHE_PLAN) {
+                        memcpy(ret_name, file.name, SL_CACHE_NAME_BYTES);
+                        r = 0;
+                }
+        closedir(stream);
+        return r;
+}
+
+int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *ret_fd)
+{
+        uint64_t number;
+
+        if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+                return -errno;
+        snprintf(ret_name, SL_CACHE_NAME_BYTES, "new.%016llx", (unsigned long long)number);
+        *ret_fd = openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
+        return *ret_fd < 0 ? -errno : 0;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+        const struct timespec *left = &((const struct sl_cache_file *)a)->used, *right = &((const struct sl_cache_file *)b)->used;
+
+        if (left->tv_sec != right->tv_sec)
+                return left->tv_sec < right->tv_sec ? -1 : 1;
+        return (left->tv_nsec > right->tv_nsec) - (left->tv_nsec < right->tv_nsec);
+}
+
+int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t *ret_n)
+{
+        DIR *stream = read_folder(folder);
+        struct sl_cache_file *files = NULL;
+        uint32_t n = 0, room = 0;
+
+        if (!stream)
+                return -errno;
+        for (const struct dirent *found; (found = readdir(stream)) && n < FILES_MAX;) {
+                struct sl_cache_file file;
+                struct stat status;
+
+                if (!read_name(found->d_name, &file) || fstatat(folder, file.name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+                        !S_ISREG(status.st_mode))
+                        continue;
+                if (n == room) {
+                        struct sl_cache_file *grown = reallocarray(files, room = room * 2 + 64, sizeof(*grown));
+
+                        if (!grown) {
+                                free(files);
+                                closedir(stream);
+                                return -ENOMEM;
+                        }
+                        files = grown;
+                }
+                file.bytes = ((uint64_t)status.st_size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+                file.used = status.st_mtim;
+                files[n++] = file;
+        }
+        closedir(stream);
+        if (n)
+                qsort(files, n, sizeof(*files), oldest_first);
+        *ret_files = files;
+        *ret_n = n;
+        return 0;
+}
+
+/* ---- what goes ---- */
+
+static bool same_owner(const struct sl_cache_file *a, const struct sl_cache_file *b)
+{
+        return a->asked == b->asked && (!a->asked || a->uid == b->uid);
+}
+
+/* What its owner has; 0 when an earlier file is of the same one. */
+static uint64_t bytes_of_owner(const struct sl_cache_file *files, uint32_t n, uint32_t of)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                if (!same_owner(&files[i], &files[of]))
+                        continue;
+                if (i < of)
+                        return 0;
+                bytes += files[i].bytes;
+        }
+        return bytes;
+}
+
+/* A file of the owner with most: as all together have more than there is, that one has more than its share. */
+static uint32_t find_most(const struct sl_cache_file *files, uint32_t n, uint64_t *ret_bytes, uint32_t *ret_owners)
+{
+        uint32_t most = 0;
+
+        *ret_bytes = 0;
+        *ret_owners = 0;
+        for (uint32_t i = 0; i < n; i++) {
+                uint64_t bytes = bytes_of_owner(files, n, i);
+
+                *ret_owners += bytes > 0;
+                if (bytes > *ret_bytes) {
+                        *ret_bytes = bytes;
+                        most = i;
+                }
+        }
+        return most;
+}
+
+/* What is under way is somebody's who lives, unless it is old. */
+static bool may_go(const struct sl_cache_file *file)
+{
+        return file->kind != SL_CACHE_UNDER_WAY || file->used.tv_sec < time(NULL) - ABANDONED_AFTER;
+}
+
+/* Whoever shares the folder may have been faster. */
+static int remove_file(int folder, const struct sl_cache_file *file)
+{
+        return unlinkat(folder, file->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Removes what this owner used longest ago. Return: bytes that are free now; 0: it has nothing that may go. */
+static uint64_t remove_oldest(int folder, struct sl_cache_file *files, uint32_t *n, const struct sl_cache_file *owner)
+{
+        for (uint32_t i = 0; i < *n; i++) {
+                uint64_t bytes = files[i].bytes;
+
+                if (!same_owner(&files[i], owner) || !may_go(&files[i]) || remove_file(folder, &files[i]) < 0)
+                        continue;
+                memmove(&files[i], &files[i + 1], (--*n - i) * sizeof(*files));
+                return bytes;
+        }
+        return 0;
+}
+
+/* From the owner with most, as far as its share. Return: bytes that are free now. */
+static uint64_t take_from_most(int folder, struct sl_cache_file *files, uint32_t *n, uint64_t bytes_max, uint64_t too_many)
+{
+        uint64_t has, gone = 1, freed = 0;
+        uint32_t owners, most = find_most(files, *n, &has, &owners);
+        const struct sl_cache_file owner = files[most];
+
+        while (gone && freed < too_many && has - freed > sl_share_each(bytes_max, owners)) {
+                gone = remove_oldest(folder, files, n, &owner);
+                freed += gone;
+        }
+        return freed;
+}
+
+void sl_cache_folder_make_room(int folder, uint64_t bytes_max)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_cache_file *files = NULL;
+        uint64_t bytes = 0, freed = 1;
+        uint32_t n = 0;
+
+        if (sl_cache_folder_list(folder, &files, &n) < 0)
+                return;
+        for (uint32_t i = 0; i < n; i++)
+                bytes += files[i].bytes;
+        while (bytes > bytes_max && freed) {
+                freed = take_from_most(folder, files, &n, bytes_max, bytes - bytes_max);
+                bytes -= freed;
+        }
+}
+
+int sl_cache_folder_clear(int folder, uint32_t *ret_n, uint64_t *ret_bytes)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_cache_file *files = NULL;
+        uint32_t n = 0;
+        int r = sl_cache_folder_list(folder, &files, &n);
+
+        *ret_n = 0;
+        *ret_bytes = 0;
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+                if (!may_go(&files[i]))
+                        continue;
+                r = remove_file(folder, &files[i]);
+                *ret_n += r == 0;
+                *ret_bytes += r == 0 ? files[i].bytes : 0;
+        }
+        return r;
+}
