@@ -35,7 +35,7 @@ static const char *own_words(int code)
         case E2BIG:
                 return "more than there may be, of tensors or of what the data make the model do";
         case EDQUOT:
-                return "a quota is used up";
+                return "a quota, or the share of this user, is used up";
         case EPIPE:
                 return "the runtime is gone";
         case EPROTO:

@@ -16,7 +16,7 @@
  *       uid:
  *         arena_bytes: 4 GiB
  *         in_flight: 16384
- *         shapes: 60                   # sizes of open models that are loaded for its requests in a minute
+ *         shapes: 60                   # sizes of open models that are compiled for its requests in a minute; more wait
  *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
  *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h

@@ -29,12 +29,12 @@ struct sl_account {
         uint64_t left_out_since; /* ns; of lines_left_out */
         uint32_t lines_left_out;
         uint64_t load_turn; /* of the last load of sizes that it asked for */
+        uint64_t compile_due_ns; /* sl_share_rate() */
 
         /* dispatcher */
         uint32_t in_flight;      /* requests */
         uint32_t channels;       /* that it knows */
         uint32_t shapes_loading; /* sizes of open models */
-        uint64_t shape_due_ns;   /* sl_share_rate() */
 };
 
 struct sl_accounts {

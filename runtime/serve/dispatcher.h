@@ -30,7 +30,6 @@ struct sl_dispatcher_options {
         uint32_t worker_cores; /* that workers share which have none of their own; at least 1 */
         uint32_t clients_max;
         struct sl_quota client_quota, uid_quota; /* in_flight */
-        uint32_t uid_shapes;                     /* as in the runtime's options */
         struct sl_accumulator *accumulator;
         struct sl_dispatcher_line *line; /* in the catalogue */
         struct sl_stats *stats;

@@ -33,7 +33,8 @@ struct sl_load {
         struct sl_compilation *compilation; /* while COMPILING */
         struct sl_model *model;
         struct sl_lower_options lowering;
-        char *path; /* of the model file */
+        char *path;    /* of the model file */
+        bool compiled; /* and not found in the cache */
         uint32_t workers, warmup_ms;
         uint32_t answers;        /* workers that have said "ready" */
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -291,6 +292,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
         int r;
 
         load->state = SL_LOAD_COMPILING;
+        load->compiled = true;
         if (options.memory_bytes < SL_COMPILE_MEMORY_BYTES_MIN)
                 options.memory_bytes = SL_COMPILE_MEMORY_BYTES_MIN;
         r = take_compiler_memory(load, sl_compile_takes(options.memory_bytes), error);
@@ -476,6 +478,11 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 int sl_load_status(const struct sl_load *load)
 {
         return load->status;
+}
+
+bool sl_load_compiled(const struct sl_load *load)
+{
+        return load->compiled;
 }
 
 struct sl_model *sl_load_take(struct sl_load *load)

@@ -53,6 +53,9 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 /* FAILED: -ENOMEM when memory was too short for it, which may be better later; else -EIO. */
 int sl_load_status(const struct sl_load *load);
 
+/* It had to be compiled: the cache has not had it. */
+bool sl_load_compiled(const struct sl_load *load);
+
 /* READY: the model, which is now the caller's. */
 struct sl_model *sl_load_take(struct sl_load *load);
 

@@ -137,6 +137,15 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 entry->state = SL_SERVED_LOADING;
 }
 
+/* The rate is that of compilations: what the cache had does not count. */
+static void count_again(const struct sl_registry *r, const struct sl_served *entry)
+{
+        struct sl_account *account = sl_entries_account(r, entry);
+
+        if (account && !sl_load_compiled(entry->load))
+                sl_share_rate_back(&account->compile_due_ns, r->options.runtime->uid_shapes);
+}
+
 static void model_ready(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_model *model = sl_load_take(entry->load);
@@ -168,6 +177,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
                 return;
         case SL_LOAD_READY:
                 r->loads--;
+                count_again(r, entry);
                 model_ready(r, entry);
                 return;
         case SL_LOAD_FAILED:

@@ -1,6 +1,7 @@
 #include "registry_state.h"
 
 #include "account.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "ensemble.h"
@@ -67,6 +68,15 @@ static uint64_t load_turn(const struct sl_registry *r, const struct sl_served *e
         return account ? account->load_turn : 0;
 }
 
+/* What is beyond the rate of its user waits. */
+static bool is_due(const struct sl_registry *r, const struct sl_served *entry)
+{
+        const struct sl_account *account = sl_entries_account(r, entry);
+        uint64_t due_ns = account ? account->compile_due_ns : 0;
+
+        return !account || sl_share_rate(&due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
+}
+
 static struct sl_served *next_to_load(struct sl_registry *r)
 {
         struct sl_served *next = NULL;
@@ -74,7 +84,7 @@ static struct sl_served *next_to_load(struct sl_registry *r)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 struct sl_served *entry = &r->entries[i];
 
-                if (needs_load(entry) && !sl_sizes_base_comes(r, entry) && !sl_loads_follow(r, entry) &&
+                if (needs_load(entry) && is_due(r, entry) && !sl_sizes_base_comes(r, entry) && !sl_loads_follow(r, entry) &&
                         (!next || load_turn(r, entry) < load_turn(r, next)))
                         next = entry;
         }
@@ -90,8 +100,10 @@ static void start_loads(struct sl_registry *r)
                 if (!entry)
                         return;
                 account = sl_entries_account(r, entry);
-                if (account)
+                if (account) {
                         account->load_turn = ++r->load_turn;
+                        sl_share_rate(&account->compile_due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
+                }
                 sl_loads_start(r, entry);
         }
 }

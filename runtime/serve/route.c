@@ -1,6 +1,5 @@
 #include "route.h"
 
-#include "base/clock.h"
 #include "message.h"
 #include "request.h"
 #include "shapes.h"
@@ -18,19 +17,18 @@ static void end_loading(struct sl_dispatcher *d, struct sl_shape_slot *slot)
         slot->asker = NULL;
 }
 
-/* What one user asks for keeps neither the compiler nor the records of loads from others. */
-static int check_share(const struct sl_dispatcher *d, struct sl_account *account)
+/* What one user asks for keeps the records of loads from nobody. */
+static int check_share(const struct sl_dispatcher *d, const struct sl_account *account)
 {
-        if (!sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, account->shapes_loading))
-                return d->shapes_loading < SL_SHAPES_MAX ? -EDQUOT : -EBUSY;
-        return sl_share_rate(&account->shape_due_ns, d->options.uid_shapes, sl_clock_ns()) ? 0 : -EDQUOT;
+        if (sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, account->shapes_loading))
+                return 0;
+        return d->shapes_loading < SL_SHAPES_MAX ? -EDQUOT : -EBUSY;
 }
 
 /* What made room is unloaded; its slot is another's at once. */
 static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_account *account,
         struct sl_shape_slot **ret_slot)
 {
-        uint64_t due_ns = account->shape_due_ns;
         struct sl_shape_slot *slot;
         int r = check_share(d, account);
 
@@ -38,10 +36,8 @@ static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t 
                 r = sl_shapes_room(open->shapes, account, &slot);
         if (r == 0 && slot->state == SL_SHAPE_READY)
                 r = sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes, account->uid);
-        if (r < 0) {
-                account->shape_due_ns = due_ns;
+        if (r < 0)
                 return r;
-        }
         if (slot->state == SL_SHAPE_READY)
                 slot->ensemble->attached = false;
         sl_shapes_clear(open->shapes, slot);

@@ -11,7 +11,7 @@ struct sl_shape_slot;
 /*
  * *@ensemble, which is open, becomes what serves these sizes and *@ret_slot NULL; or it stays, and the request has to be parked in
  * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; -EDQUOT the user has its
- * share of them, or has had as many sizes loaded lately as it may; what the sizes failed with.
+ * share of them, or of what is being loaded; what the sizes failed with.
  */
 int sl_route(struct sl_dispatcher *dispatcher, struct sl_account *account, const struct sl_entry *entry,
         const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);

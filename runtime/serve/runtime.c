@@ -146,7 +146,6 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .clients_max = rt->options.clients_max,
                         .client_quota = rt->options.client_quota,
                         .uid_quota = rt->options.uid_quota,
-                        .uid_shapes = rt->options.uid_shapes,
                         .accumulator = rt->accumulator,
                         .line = &catalogue->dispatchers[0],
                         .stats = rt->stats,

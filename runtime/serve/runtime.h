@@ -54,7 +54,7 @@ struct sl_runtime_options {
         const char *socket_path; /* NULL: sl_socket_path(name) */
         struct sl_access access;
         struct sl_quota client_quota, uid_quota;
-        uint32_t uid_shapes;    /* sizes of open models that are loaded in a minute for requests of one user; at least 1 */
+        uint32_t uid_shapes;    /* sizes of open models that are compiled in a minute for requests of one user; at least 1 */
         uint32_t uid_log_lines; /* in a minute, on behalf of one user; at least 1 */
         uint32_t clients_max;   /* at most 1024 */
         uint64_t stats_bytes;   /* of the stats page */

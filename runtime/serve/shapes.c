@@ -16,7 +16,8 @@ int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct
         if (!shapes)
                 return -ENOMEM;
         shapes->uses = calloc((size_t)n_users * n_slots, sizeof(*shapes->uses));
-        if (!shapes->uses) {
+        shapes->used = calloc(n_users, sizeof(*shapes->used));
+        if (!shapes->uses || !shapes->used) {
                 sl_shapes_free(shapes);
                 return -ENOMEM;
         }
@@ -29,8 +30,10 @@ int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct
 
 struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes)
 {
-        if (shapes)
+        if (shapes) {
                 free(shapes->uses);
+                free(shapes->used);
+        }
         free(shapes);
         return NULL;
 }
@@ -91,24 +94,28 @@ static uint64_t *uses_of(const struct sl_shapes *shapes, uint32_t user)
         return shapes->uses + (size_t)user * shapes->n_slots;
 }
 
-static uint32_t count_uses(const struct sl_shapes *shapes, uint32_t user)
+/* How many slots the user has used. */
+static uint32_t count_uses(const struct sl_shapes *shapes, const struct sl_account *account)
 {
-        const uint64_t *uses = uses_of(shapes, user);
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; i < shapes->n_slots; i++)
-                n += uses[i] != 0;
-        return n;
+        return account ? shapes->used[account->number] : 0;
 }
 
-/* The share of each that uses some, @user included. */
-static uint64_t share(const struct sl_shapes *shapes, uint32_t user)
+/* The turn of the user's last request for the slot is this. */
+static void set_use(struct sl_shapes *shapes, uint32_t user, uint32_t slot, uint64_t turn)
 {
-        uint32_t users = 0;
+        uint64_t *use = &uses_of(shapes, user)[slot];
+        uint32_t *used = &shapes->used[user];
 
-        for (uint32_t i = 0; i < shapes->n_users; i++)
-                users += i == user || count_uses(shapes, i);
-        return sl_share_each(shapes->n_slots, users);
+        shapes->active -= *used > 0;
+        *used += (turn != 0) - (*use != 0);
+        shapes->active += *used > 0;
+        *use = turn;
+}
+
+/* The share of each that uses some, the user included. */
+static uint64_t share(const struct sl_shapes *shapes, const struct sl_account *account)
+{
+        return sl_share_each(shapes->n_slots, shapes->active + (account && !count_uses(shapes, account)));
 }
 
 /* It is one of the @each slots that the user has used last. */
@@ -126,7 +133,7 @@ static bool keeps(const struct sl_shapes *shapes, uint32_t user, uint32_t slot, 
 static bool is_kept(const struct sl_shapes *shapes, uint32_t slot, uint32_t user, uint64_t each)
 {
         for (uint32_t i = 0; i < shapes->n_users && shapes->slots[slot].state == SL_SHAPE_READY; i++)
-                if (i != user && keeps(shapes, i, slot, each))
+                if (i != user && shapes->used[i] && keeps(shapes, i, slot, each))
                         return true;
         return false;
 }
@@ -150,7 +157,7 @@ static struct sl_shape_slot *find_room(struct sl_shapes *shapes, uint32_t user, 
 int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, struct sl_shape_slot **ret_slot)
 {
         uint32_t user = account ? account->number : SL_ACCOUNT_NONE, busy = 0, loading = 0;
-        uint64_t each = share(shapes, user);
+        uint64_t each = share(shapes, account);
 
         for (uint32_t i = 0; i < shapes->n_slots; i++) {
                 const struct sl_shape_slot *slot = &shapes->slots[i];
@@ -165,29 +172,30 @@ int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, s
         *ret_slot = find_room(shapes, user, each);
         if (*ret_slot)
                 return 0;
-        return account && count_uses(shapes, user) >= each ? -EDQUOT : -EBUSY;
+        return account && count_uses(shapes, account) >= each ? -EDQUOT : -EBUSY;
 }
 
 void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_account *account)
 {
         slot->used = ++shapes->turn;
         if (account)
-                uses_of(shapes, account->number)[slot - shapes->slots] = shapes->turn;
+                set_use(shapes, account->number, (uint32_t)(slot - shapes->slots), shapes->turn);
 }
 
 void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot)
 {
         for (uint32_t i = 0; i < shapes->n_users; i++)
-                uses_of(shapes, i)[slot - shapes->slots] = 0;
+                set_use(shapes, i, (uint32_t)(slot - shapes->slots), 0);
         *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
 }
 
 void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_account *account)
 {
-        memset(uses_of(shapes, account->number), 0, shapes->n_slots * sizeof(*shapes->uses));
-        for (uint32_t i = 0; i < shapes->n_slots; i++)
+        for (uint32_t i = 0; i < shapes->n_slots; i++) {
+                set_use(shapes, account->number, i, 0);
                 if (shapes->slots[i].asker == account)
                         shapes->slots[i].asker = NULL;
+        }
 }
 
 void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request)

@@ -40,7 +40,9 @@ struct sl_shape_slot {
 struct sl_shapes {
         uint32_t n_symbols, n_slots, n_users;
         uint64_t turn;
-        uint64_t *uses; /* [n_users][n_slots]: turn of the last request of a user, by the number of its account; 0: none */
+        uint32_t active; /* users that have used some */
+        uint32_t *used;  /* [n_users]: how many each has used */
+        uint64_t *uses;  /* [n_users][n_slots]: turn of the last request of a user, by the number of its account; 0: none */
         struct sl_shape_slot slots[];
 };
 

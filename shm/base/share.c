@@ -29,3 +29,8 @@ bool sl_share_rate(uint64_t *due_ns, uint32_t per_minute, uint64_t now_ns)
         *due_ns = due + interval;
         return true;
 }
+
+void sl_share_rate_back(uint64_t *due_ns, uint32_t per_minute)
+{
+        *due_ns -= MINUTE_NS / per_minute;
+}

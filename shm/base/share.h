@@ -33,3 +33,6 @@ uint64_t sl_share_each(uint64_t total, uint32_t users);
  * false: beyond the rate, and not counted.
  */
 bool sl_share_rate(uint64_t *due_ns, uint32_t per_minute, uint64_t now_ns);
+
+/* One event that was counted did not happen. */
+void sl_share_rate_back(uint64_t *due_ns, uint32_t per_minute);

@@ -64,4 +64,7 @@ Test(share, a_rate_allows_a_minutes_worth_at_once_and_then_one_at_a_time)
         for (n = 0, now += 3600 * SL_NS_PER_SECOND; sl_share_rate(&due, 30, now);)
                 n++;
         cr_assert_eq(n, 30, "an hour of rest is worth no more than a minute");
+        sl_share_rate_back(&due, 30);
+        cr_assert(sl_share_rate(&due, 30, now));
+        cr_assert_not(sl_share_rate(&due, 30, now));
 }
