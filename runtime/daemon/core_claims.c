@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -29,7 +30,7 @@ struct core_claim {
 
 struct sl_core_claims {
         char *folder;
-        uint32_t n;
+        uint32_t n, n_max;
         struct core_claim claims[USES * CPU_SETSIZE];
 };
 
@@ -116,7 +117,7 @@ static void take_core(struct sl_core_claims *claims, const char *name, int core,
         int r;
 
         file_of(core, use, claim->file);
-        r = take_file(claims->folder, claim->file, &claim->fd);
+        r = claims->n < claims->n_max ? take_file(claims->folder, claim->file, &claim->fd) : -EMFILE;
         if (r == 0) {
                 dprintf(claim->fd, "%s %d", name, getpid());
                 fchmod(claim->fd, 0644);
@@ -128,6 +129,15 @@ static void take_core(struct sl_core_claims *claims, const char *name, int core,
         } else {
                 sharing->result = r;
         }
+}
+
+/* Of the fds that the process may have, claims take a small share. */
+static uint32_t claims_max(void)
+{
+        struct rlimit limit;
+        rlim_t share = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 8 : 0;
+
+        return share < USES * CPU_SETSIZE ? (uint32_t)share : USES * CPU_SETSIZE;
 }
 
 int sl_core_claims_take(const char *folder, const char *name, const struct sl_placement *placement,
@@ -142,6 +152,7 @@ int sl_core_claims_take(const char *folder, const char *name, const struct sl_pl
                 sl_core_claims_free(claims);
                 return -ENOMEM;
         }
+        claims->n_max = claims_max();
         for (int core = 0; core < CPU_SETSIZE; core++) {
                 if (CPU_ISSET(core, &placement->dispatcher_cores))
                         take_core(claims, name, core, USE_DISPATCHER, ret_sharing);

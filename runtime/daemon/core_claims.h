@@ -20,7 +20,7 @@ void sl_core_claims_survey(const char *folder, struct sl_machine *machine);
 struct sl_core_sharing {
         cpu_set_t cores;
         char holders[256]; /* "NAME (pid N), ..."; cut when there are many */
-        int result;        /* 0, or why no claim could be made (-errno) */
+        int result;        /* 0, or why some claim could not be made: -EMFILE they have an eighth of the fds already, -errno */
 };
 
 /*

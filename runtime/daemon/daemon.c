@@ -443,6 +443,7 @@ static int start(struct daemon *daemon, struct sl_error *error)
 {
         int result = read_config(daemon, &daemon->config, error);
 
+        harden();
         if (result == 0)
                 result = override(daemon, error);
         if (result == 0)
@@ -453,7 +454,6 @@ static int start(struct daemon *daemon, struct sl_error *error)
                 result = take_signals(daemon, error);
         if (result < 0)
                 return result;
-        harden();
         return new_runtime(daemon, error);
 }
 
