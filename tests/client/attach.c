@@ -172,3 +172,30 @@ Test(attach, a_client_that_closes_leaves_nothing_behind)
         cr_assert_null(starling_close(NULL));
         world_leave(&w);
 }
+
+static void expect_unattached(struct world *w, const char *words)
+{
+        world_start(w);
+        cr_expect_eq(starling_connect(&w->options, &w->client, &w->error), -EPROTO, "%s", w->error.text);
+        cr_expect_not_null(strstr(w->error.text, words), "\"%s\" says nothing of \"%s\"", w->error.text, words);
+        cr_expect_null(w->client);
+        world_leave(w);
+}
+
+Test(attach, a_channel_that_is_not_what_the_welcome_says_is_refused)
+{
+        struct world w;
+
+        world_place(&w);
+        w.fake.wrong_request_header = true;
+        expect_unattached(&w, "header");
+        world_place(&w);
+        w.fake.wrong_response_header = true;
+        expect_unattached(&w, "header");
+        world_place(&w);
+        w.fake.impossible_dispatcher = true;
+        expect_unattached(&w, "dispatcher 16 of at most 16");
+        world_place(&w);
+        w.fake.impossible_shape = true;
+        expect_unattached(&w, "impossible shape");
+}

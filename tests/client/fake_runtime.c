@@ -369,6 +369,8 @@ static int make_channel(struct guest *g, int *ret_request_fd, int *ret_response_
                 return r;
         write_header(g, g->request.base, g->offsets.request_bytes);
         write_header(g, g->response.base, g->offsets.response_bytes);
+        ((struct sl_channel_header *)g->request.base)->depth += g->runtime->options.wrong_request_header;
+        ((struct sl_channel_header *)g->response.base)->depth += g->runtime->options.wrong_response_header;
         for (uint32_t i = 0; i < g->shape.n_queues; i++)
                 sl_queue_map(&g->queues[i].map, &g->shape, &g->offsets, i, g->request.base, g->response.base);
         g->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -403,6 +405,11 @@ static int welcome(struct fake_runtime *f, struct guest *g, const struct sl_mess
                         n++;
                 m.welcome.region_bytes = g->regions[0].bytes;
         }
+
+        if (f->options.impossible_shape)
+                m.welcome.shape.depth = UINT32_MAX;
+        if (f->options.impossible_dispatcher)
+                m.welcome.dispatcher_of_queue[g->shape.n_queues - 1] = SL_DISPATCHERS_MAX;
 
         int r = sl_message_send(g->socket, &m, fds, n);
 

@@ -28,6 +28,9 @@ struct fake_options {
         bool silent;           /* listens, and never answers */
         const char *refusal;   /* answers every hello with -EACCES and this text */
         uint32_t wire_version; /* 0: the real one */
+
+        /* What is said of a channel does not hold. */
+        bool wrong_request_header, wrong_response_header, impossible_dispatcher, impossible_shape;
 };
 
 /* Listens when it returns. Return: 0, -errno. */

@@ -491,7 +491,7 @@ static void *administer(void *argument)
         return NULL;
 }
 
-Test(reload, an_administrator_loads_and_unloads_while_others_are_served, .timeout = 60)
+Test(administration, an_administrator_loads_and_unloads_while_others_are_served, .timeout = 60)
 {
         struct service service;
         struct administration administration = {.service = &service};
@@ -515,7 +515,7 @@ Test(reload, an_administrator_loads_and_unloads_while_others_are_served, .timeou
 }
 
 /* What was unloaded is gone for those who had it open, and its handle says so. */
-Test(reload, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 60)
+Test(administration, a_request_for_an_unloaded_model_is_refused_as_stale, .timeout = 60)
 {
         struct service service;
         struct starling_client *admin;
