@@ -164,7 +164,7 @@ static void expect_spinning(const struct member *member, const struct sl_dispatc
         }
 }
 
-Test(overload, clients_of_a_crowd_sleep_and_each_gets_answers_and_who_is_alone_spins, .timeout = 200)
+Test(overload, clients_of_a_crowd_sleep_and_each_gets_answers_and_who_is_alone_spins, .timeout = 60)
 {
         static struct member members[CLIENTS];
         struct digits_data data;
