@@ -174,6 +174,23 @@ Test(wait, an_event_loop_sees_every_completion)
         world_leave(&w);
 }
 
+/* infer() puts the completions of others aside: they are there, though no descriptor will tell. */
+Test(wait, an_event_loop_does_not_wait_for_what_was_put_aside)
+{
+        struct world w;
+        struct echo e;
+        struct starling_completion c[4];
+
+        world_enter(&w);
+        cr_assert_geq(starling_queue_fd(w.queue), 0);
+        echo_prepare(&w, 1, &e);
+        submit_noops(&w, 2, 0);
+        cr_assert_eq(starling_infer(w.queue, &e.request, NULL), 0);
+        cr_expect_eq(starling_queue_arm(w.queue), 1);
+        cr_assert_eq(starling_poll(w.queue, c, 4), 2);
+        world_leave(&w);
+}
+
 Test(wait, two_event_loops_take_nothing_from_each_other)
 {
         struct world w;

@@ -257,6 +257,7 @@ static struct bounds all_bounds[] = {
         {"model_defaults: {plan_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
         {"model_defaults: {workspace_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
         {"model_defaults: {dynamic_bytes_max: %s}", "0", "1", "16 TiB", "17592186044417"},
+        {"model_defaults: {work_max: %s}", "0.9", "1", "1e18", "1.1e18"},
         {"model_defaults: {dynamic_steps_max: %s}", "0", "1", "4000000000", "4000000001"},
 };
 
