@@ -12,8 +12,8 @@
 #     --report     prints the score of what has been tried so far
 #     --fresh      copies the working tree anew and forgets what has been tried; otherwise a run goes on where it was stopped
 #
-# A mutant is killed when a test fails or hangs. Left out: what does not compile, what compiles to the same code, and what
-# mutate/left_out.tsv explains.
+# A mutant is killed when a test fails, or hangs for 60 s. Late is one whose suites took 90 s together: it says nothing, but that the
+# machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -164,11 +164,13 @@ same_code() {
 judge() {
         local near far failed
         read -r near far <<<"$(suites "$1")"
-        failed=$(stage "$near") && failed=$(stage "$far") && {
+        if failed=$(stage "$near") && failed=$(stage "$far"); then
                 printf 'survived\t'
-                return
-        }
-        printf 'killed\t%s' "$failed"
+        elif [ "$failed" = late ]; then
+                printf 'late\t'
+        else
+                printf 'killed\t%s' "$failed"
+        fi
 }
 
 # A header has no object of its own: its mutants are all judged by tests.
@@ -193,20 +195,20 @@ try() {
 
 report() {
         awk -F '\t' '
-                function folder_of(path, parts) { split(path, parts, "/"); return parts[1] == "runtime" || parts[1] == "kernels" ? parts[1] "/" parts[2] : parts[1] }
-                function row(name) {
-                        tried = killed[name] + survived[name]
-                        printf "%-20s %3d of %3d killed (%3.0f %%), %d of them late; left out: %d the same code, %d do not compile\n",
-                                name, killed[name], tried, tried ? 100 * killed[name] / tried : 0, late[name], same[name], still[name]
+                function folder_of(path, parts) {
+                        split(path, parts, "/")
+                        return parts[1] == "runtime" || parts[1] == "kernels" ? parts[1] "/" parts[2] : parts[1]
                 }
-                { split($1, top, "/"); names[1] = folder_of($1); names[2] = "all of " top[1]; names[3] = "all"
-                  for (i = 1; i <= 3; i++) {
-                        seen[names[i]] = 1
-                        killed[names[i]] += $2 == "killed"; survived[names[i]] += $2 == "survived"; late[names[i]] += $4 == "late"
-                        same[names[i]] += $2 == "identical"; still[names[i]] += $2 == "stillborn"
-                  } }
-                $2 == "survived" || $2 == "stale" { print $2 ": " $1 ":" $3 }
-                END { for (name in seen) row(name) | "sort"; close("sort") }' "$results"
+                function print_row(name, tried) {
+                        tried = n[name, "killed"] + n[name, "survived"]
+                        printf "%-16s %3d of %3d killed (%3.0f %%); late %d; left out: %d the same code, %d do not compile\n", name,
+                                n[name, "killed"], tried, tried ? 100 * n[name, "killed"] / tried : 0, n[name, "late"],
+                                n[name, "identical"], n[name, "stillborn"] | "LC_ALL=C sort"
+                }
+                { split($1, top, "/"); names[1] = folder_of($1); names[2] = top[1]; names[3] = "total"
+                  for (i = names[1] == names[2] ? 2 : 1; i <= 3; i++) { seen[names[i]] = 1; n[names[i], $2]++ } }
+                $2 == "survived" || $2 == "late" || $2 == "stale" { print $2 ": " $1 ":" $3 }
+                END { for (name in seen) print_row(name) }' "$results"
 }
 
 main() {
@@ -218,7 +220,9 @@ main() {
         exec 9>"$work/lock"
         flock -n 9 || { echo "mutate: another run is under way" >&2 && exit 1; }
         install_generator || exit 1
-        [ -z "$fresh" ] && [ -f "$results" ] || copy_tree
+        if [ -n "$fresh" ] || [ ! -f "$results" ]; then
+                copy_tree
+        fi
         draw >"$work/drawn.tsv"
         if [ "$action" = list ]; then
                 cut -f 1,3 "$work/drawn.tsv"
