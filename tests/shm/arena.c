@@ -63,6 +63,7 @@ Test(arena, impossible_requests_are_refused)
         cr_expect_eq(sl_arena_new(0, &arena), -EINVAL);
         cr_expect_eq(sl_arena_new(4095, &arena), -EINVAL);
         cr_expect_eq(sl_arena_new(UINT64_MAX, &arena), -EINVAL);
+        cr_expect_eq(sl_arena_new(UINT64_C(4096) * UINT32_MAX, &arena), -EINVAL, "one page number means none");
         cr_expect_null(arena);
         arena = arena_of(64 * KIB);
         cr_expect_eq(sl_arena_take(arena, 0, &offset), -EINVAL);

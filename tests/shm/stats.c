@@ -386,6 +386,27 @@ Test(stats, what_is_no_regular_file_or_has_a_second_name_is_refused)
         unlink(other);
 }
 
+/* A path that is cut short would be that of another page. */
+Test(stats, a_name_that_makes_no_path_is_refused)
+{
+        struct sl_stats_view *v = NULL;
+        char name[600];
+        int beyond = -1, within = -1;
+
+        for (size_t n = 400; n < sizeof(name) - 1; n++) {
+                memset(name, 'x', n);
+                name[n] = 0;
+                int r = sl_stats_open(name, "/", &v, NULL);
+
+                cr_expect_lt(r, 0);
+                if (1 + strlen("/starling.") + n < 512)
+                        within = within == -1 || within == r ? r : 0;
+                else
+                        beyond = beyond == -1 || beyond == r ? r : 0;
+        }
+        cr_expect(within < 0 && beyond < 0 && within != beyond, "%d up to 511 bytes, %d beyond", within, beyond);
+}
+
 static bool fallocate_is_unknown;
 
 /* Stands before the C library's. */
