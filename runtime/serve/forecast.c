@@ -40,5 +40,5 @@ uint64_t sl_forecast_late(const struct sl_ensemble *ensemble, uint64_t ahead, ui
 {
         uint64_t ahead_ns = sl_forecast_ns(ensemble, ahead);
 
-        return ahead_ns && 2 * ahead_ns + sl_forecast_ns(ensemble, samples) > left_ns ? ahead_ns : 0;
+        return 2 * ahead_ns + sl_forecast_ns(ensemble, samples) > left_ns ? ahead_ns : 0;
 }
