@@ -1,0 +1,131 @@
+/*
+ * Every rule of combination, as a client of `starling serve` sees it: the ensemble's answer is what the rule makes of the answers
+ * that its members give when they are asked alone.
+ */
+#include "digits.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMBERS 3u
+#define SAMPLES 50u
+#define VALUES  (SAMPLES * DIGITS_OUT)
+
+static const char *const names[MEMBERS] = {"lenet", "resnet", "mlp"};
+static const float weights[MEMBERS] = {0.5f, 0.3f, 0.2f};
+
+typedef float predictions[VALUES];
+
+static void ask(struct starling_client *client, struct starling_queue *queue, const struct digits_data *data, const char *name,
+        uint32_t n_outputs, predictions *ret_outputs)
+{
+        struct starling_tensor input, outputs[MEMBERS];
+        struct starling_completion done;
+        struct starling_model *model;
+
+        cr_assert_eq(starling_model_open(client, name, &model, NULL), 0, "%s", name);
+        cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 4, (uint32_t[]){SAMPLES, 1, 8, 8}, &input), 0);
+        memcpy(input.data, data->images, SAMPLES * DIGITS_INPUTS * sizeof(float));
+        for (uint32_t i = 0; i < n_outputs; i++)
+                cr_assert_eq(starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){SAMPLES, DIGITS_OUT}, &outputs[i]), 0);
+        cr_assert_eq(starling_infer(queue,
+                             &(struct starling_request){
+                                     .model = model, .inputs = &input, .n_inputs = 1, .outputs = outputs, .n_outputs = n_outputs},
+                             &done),
+                0, "%s: %s", name, starling_queue_error(queue));
+        for (uint32_t i = 0; i < n_outputs; i++) {
+                memcpy(ret_outputs[i], outputs[i].data, sizeof(predictions));
+                starling_free(client, outputs[i].data);
+        }
+        starling_free(client, input.data);
+}
+
+static uint32_t best_of(const float *sample)
+{
+        uint32_t best = 0;
+
+        for (uint32_t i = 1; i < DIGITS_OUT; i++)
+                if (sample[i] > sample[best])
+                        best = i;
+        return best;
+}
+
+static double combine_value(const char *rule, const predictions *members, uint32_t sample, uint32_t class)
+{
+        uint32_t i = sample * DIGITS_OUT + class;
+        double result = strcmp(rule, "geometric_mean") == 0 ? 1 : 0;
+
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+                double value = (double)members[m][i];
+
+                if (strcmp(rule, "mean") == 0)
+                        result += value / MEMBERS;
+                else if (strcmp(rule, "weighted_mean") == 0)
+                        result += value * (double)weights[m];
+                else if (strcmp(rule, "maximum") == 0)
+                        result = value > result ? value : result;
+                else if (strcmp(rule, "geometric_mean") == 0)
+                        result *= pow(value, 1.0 / MEMBERS);
+                else
+                        result += best_of(&members[m][sample * DIGITS_OUT]) == class ? 1.0 / MEMBERS : 0;
+        }
+        return result;
+}
+
+static void expect_rule(const char *rule, const predictions *members, const float *got)
+{
+        for (uint32_t sample = 0; sample < SAMPLES; sample++) {
+                double expected[DIGITS_OUT], sum = 0;
+
+                for (uint32_t class = 0; class < DIGITS_OUT; class ++)
+                        sum += expected[class] = combine_value(rule, members, sample, class);
+                for (uint32_t class = 0; class < DIGITS_OUT; class ++) {
+                        double wanted = strcmp(rule, "geometric_mean") == 0 ? expected[class] / sum : expected[class];
+                        double value = (double)got[sample * DIGITS_OUT + class];
+
+                        cr_assert(fabs(value - wanted) <= 1e-5, "rule %s, sample %u, class %u: %g, not %g", rule, sample, class,
+                                value, wanted);
+                }
+        }
+}
+
+Test(rules, an_ensemble_answers_what_its_rule_makes_of_its_members_answers)
+{
+        static const char *const rules[] = {"mean", "weighted_mean", "majority_vote", "geometric_mean", "maximum"};
+        struct starling_client *client;
+        struct starling_queue *queue;
+        predictions members[MEMBERS], side_by_side[MEMBERS], got[1];
+        struct digits_data data;
+        struct world world;
+
+        world_init(&world);
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+                char yaml[256];
+
+                snprintf(yaml, sizeof(yaml), "ensemble:\n  members: [lenet, resnet, mlp]\n  rule: %s\n%s", rules[i],
+                        strcmp(rules[i], "weighted_mean") == 0 ? "  weights: [0.5, 0.3, 0.2]\n" : "");
+                world_add_model_config(&world, rules[i], yaml);
+        }
+        world_add_model_config(&world, "none", "ensemble:\n  members: [lenet, resnet, mlp]\n  rule: none\n");
+        world_start(&world);
+        cr_assert(digits_read(&data, "lenet"));
+        client = world_connect(&world, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        for (uint32_t m = 0; m < MEMBERS; m++)
+                ask(client, queue, &data, names[m], 1, &members[m]);
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+                ask(client, queue, &data, rules[i], 1, got);
+                expect_rule(rules[i], members, got[0]);
+        }
+        ask(client, queue, &data, "none", MEMBERS, side_by_side);
+        for (uint32_t m = 0; m < MEMBERS; m++)
+                for (uint32_t i = 0; i < VALUES; i++)
+                        cr_assert(fabsf(side_by_side[m][i] - members[m][i]) <= 1e-5f, "member %s, element %u", names[m], i);
+        starling_close(client);
+        digits_release(&data);
+        world_stop(&world);
+        world_free(&world);
+}
