@@ -22,6 +22,7 @@ static const struct {
                 "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--capacity R] [--tick-us T] [--seconds S] [--turns N] "
                 "[--cpus A,B] "
                 "[--json]"},
+        {"turns", sl_bench_turns, "[--json]"},
 };
 
 static int usage(FILE *to)

@@ -17,6 +17,7 @@ int sl_bench_rings(int argc, char **argv);
 int sl_bench_noop(int argc, char **argv);
 int sl_bench_model(int argc, char **argv);
 int sl_bench_overload(int argc, char **argv);
+int sl_bench_turns(int argc, char **argv);
 
 /* True when SIGINT or SIGTERM has come since sl_bench_main() blocked them. It stays true. */
 bool sl_bench_interrupted(void);
