@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LAYERS   16
+#define LAYERS   32
 #define CHANNELS 64
 #define SIDE     16
 #define LONG     512u
@@ -22,9 +22,9 @@
 
 /*
  * What may be computed before somebody else's sample comes: a batch that runs, a slice that was given ahead, a turn that had begun,
- * and that sample; twice, as counters are read while workers go on. With slice_ms 1 each of them is one sample.
+ * and that sample; thrice, as counters are read while workers go on. With slice_ms 1 each of them is one sample.
  */
-#define BETWEEN 8u
+#define BETWEEN 12u
 
 /* float32 [N, 1, SIDE, SIDE] -> [N, CHANNELS]: convolutions, whose cost does not fall with the batch. */
 static void add_slow(const struct world *world, const char *name, const char *config)
