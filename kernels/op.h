@@ -87,7 +87,7 @@ enum {
         X(AVERAGE_POOL, "AveragePool", 1, 1, 1, pool, pool, SL_OP_SPATIAL | SL_OP_DEAR)                                            \
         X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool", 1, 1, 1, global_pool, passes, SL_OP_SPATIAL)                                   \
         X(GLOBAL_MAX_POOL, "GlobalMaxPool", 1, 1, 1, global_pool, passes, SL_OP_SPATIAL)                                           \
-        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, each, SL_OP_SPATIAL | SL_OP_INPLACE | SL_OP_EPILOGUE)             \
+        X(BATCH_NORM, "BatchNormalization", 5, 5, 1, batch_norm, passes, SL_OP_SPATIAL | SL_OP_INPLACE | SL_OP_EPILOGUE)           \
         X(LAYER_NORM, "LayerNormalization", 2, 3, 3, layer_norm, passes, SL_OP_INPLACE)                                            \
         X(INSTANCE_NORM, "InstanceNormalization", 3, 3, 1, instance_norm, passes, SL_OP_SPATIAL)                                   \
         X(LRN, "LRN", 1, 1, 1, lrn, lrn, SL_OP_SPATIAL | SL_OP_DEAR)                                                               \
@@ -255,7 +255,7 @@ enum {
         X(LOOP, "Loop", 2, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                     \
         X(SCAN, "Scan", 1, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                     \
         X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, channel_shuffle, SL_OP_SPATIAL)                  \
-        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, each, SL_OP_SPATIAL | SL_OP_EPILOGUE)       \
+        X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, passes, SL_OP_SPATIAL | SL_OP_EPILOGUE)     \
         X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, separable_conv,                                       \
                 SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
 

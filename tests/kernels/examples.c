@@ -5,6 +5,8 @@
 #define INPUTS_MAX 9
 #define ATTRS_MAX  5
 
+#define EXAMPLES_MAX 4 /* of an operator */
+
 struct example_attr {
         uint32_t type, id, count;
         int64_t ints[8];
@@ -62,15 +64,17 @@ static const struct example examples[] = {
 #include "examples.inc"
 };
 
-bool example_node(uint32_t op, struct sl_node_desc *ret_node)
+bool example_node(uint32_t op, uint32_t which, struct sl_node_desc *ret_node)
 {
-        const struct example *example = NULL;
+        const struct example *rows[EXAMPLES_MAX], *example;
+        uint32_t n = 0;
 
         for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++)
-                if (examples[i].op == op)
-                        example = &examples[i];
-        if (!example)
+                if (examples[i].op == op && n < EXAMPLES_MAX)
+                        rows[n++] = &examples[i];
+        if (!n)
                 return false;
+        example = rows[which % n];
         *ret_node = bench_node(op);
         ret_node->n_outputs = example->n_outputs;
         for (uint32_t i = 0; i < INPUTS_MAX; i++) {

@@ -6,5 +6,5 @@
 
 #include "op.h"
 
-/* The example of @op; false when it has none. */
-bool example_node(uint32_t op, struct sl_node_desc *ret_node);
+/* One of the examples of @op, whichever @which leads to; false when it has none. */
+bool example_node(uint32_t op, uint32_t which, struct sl_node_desc *ret_node);

@@ -29,6 +29,8 @@ static int64_t value(struct random *random)
 {
         static const int64_t rare[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -9, 9};
 
+        if (random->large && random_next(random, 4) == 0)
+                return random->large;
         return random_next(random, 12) ? (int64_t)random_next(random, 6) - 2 : pick(random, rare, 6);
 }
 
@@ -154,7 +156,7 @@ struct sl_node_desc random_node(struct random *random, uint32_t op)
         struct sl_node_desc node = bench_node(op);
         uint32_t dtype = dtypes[random_next(random, 7)], n_inputs = random_next(random, 6);
 
-        if (random_next(random, 8) && example_node(op, &node)) {
+        if (random_next(random, 8) && example_node(op, random_next(random, 4), &node)) {
                 if (random_next(random, 2))
                         change_floats(random, &node);
                 if (random->large && random_next(random, 2))

@@ -16,7 +16,7 @@ static int run_with(enum sl_op op, uint32_t input, int64_t value)
         struct sl_error error;
         int result;
 
-        cr_assert(example_node(op, &node));
+        cr_assert(example_node(op, 0, &node));
         inferred = node;
         cr_assert_eq(sl_op_infer(&inferred, &error), 0, "%s", error.text);
         for (uint32_t i = 0; i < node.n_inputs; i++)
@@ -106,22 +106,22 @@ Test(ref_data, shape_rules_name_what_does_not_fit)
 {
         struct sl_node_desc node;
 
-        example_node(SL_OP_LSTM, &node);
+        example_node(SL_OP_LSTM, 0, &node);
         node.inputs[2].shape.dims[1] = 12;
         bench_expect_error(&node, EINVAL, "input 2 is [1,12,4], wants [1,16,4]");
-        example_node(SL_OP_TOP_K, &node);
+        example_node(SL_OP_TOP_K, 0, &node);
         sl_attrs_set_int(&node.attrs, SL_ATTR_K, 6);
         bench_expect_error(&node, EINVAL, "attribute k is 6, dimension 1 has 5 elements");
-        example_node(SL_OP_RESIZE, &node);
+        example_node(SL_OP_RESIZE, 0, &node);
         sl_attrs_set_floats(&node.attrs, SL_ATTR_SCALES, (double[]){1, 1, -1, 1}, 4);
         bench_expect_error(&node, EINVAL, "the scale of dimension 2 is -1, outside (0,2^31)");
-        example_node(SL_OP_DEPTH_TO_SPACE, &node);
+        example_node(SL_OP_DEPTH_TO_SPACE, 0, &node);
         node.inputs[0].shape.dims[1] = 7;
         bench_expect_error(&node, EINVAL, "dimension 1 is 7, no multiple of 4");
-        example_node(SL_OP_GROUP_NORM, &node);
+        example_node(SL_OP_GROUP_NORM, 0, &node);
         sl_attrs_set_int(&node.attrs, SL_ATTR_NUM_GROUPS, 3);
         bench_expect_error(&node, EINVAL, "attribute num_groups is 3, input 0 has 4 channels");
-        example_node(SL_OP_SCATTER_ND, &node);
+        example_node(SL_OP_SCATTER_ND, 0, &node);
         node.inputs[2].shape.dims[1] = 3;
         bench_expect_error(&node, EINVAL, "input 2 is [2,3], wants [2,4]");
 }
@@ -133,13 +133,13 @@ Test(ref_data, the_batch_is_carried_by_what_keeps_samples_apart)
         bench_input(&node, SL_DTYPE_F32, SHAPE(N, 3, 4, 4));
         sl_attrs_set_floats(&node.attrs, SL_ATTR_SCALES, (double[]){1, 1, 2, 2}, 4);
         bench_expect_shape(&node, 0, SHAPE(N, 3, 8, 8));
-        example_node(SL_OP_CONV_TRANSPOSE, &node);
+        example_node(SL_OP_CONV_TRANSPOSE, 0, &node);
         node.inputs[0].shape.dims[0] = N;
         bench_expect_shape(&node, 0, SHAPE(N, 4, 6, 4));
-        example_node(SL_OP_GRU, &node);
+        example_node(SL_OP_GRU, 0, &node);
         node.inputs[0].shape.dims[1] = N;
         bench_expect_shape(&node, 0, SHAPE(2, 2, N, 4));
-        example_node(SL_OP_DEPTH_TO_SPACE, &node);
+        example_node(SL_OP_DEPTH_TO_SPACE, 0, &node);
         node.inputs[0].shape.dims[0] = N;
         bench_expect_shape(&node, 0, SHAPE(N, 2, 4, 6));
 }
