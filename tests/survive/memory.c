@@ -307,7 +307,7 @@ Test(memory, an_arena_that_nobody_touches_takes_no_memory, .timeout = 60)
 }
 
 /* Nobody has to let go of what was once granted to it: three times as much as there is, if it stayed the runtime's. */
-Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout = 120)
+Test(memory, arenas_of_clients_that_left_and_keep_them_open_make_room, .timeout = 60)
 {
         struct raw raws[3][16];
         uint32_t n[3];
