@@ -122,6 +122,21 @@ Test(places, who_has_more_than_its_share_is_refused_before_anybody_else)
         sl_places_free(s.places);
 }
 
+Test(places, it_is_taken_from_the_one_that_is_most_above_its_share)
+{
+        struct scene s;
+
+        begin(&s, 12);
+        for (uint32_t i = 0; i < 5; i++)
+                cr_assert_eq(ask(&s, 1), 0);
+        for (uint32_t i = 0; i < 7; i++)
+                cr_assert_eq(ask(&s, 0), 0);
+        cr_assert_eq(ask(&s, 2), 0);
+        cr_assert_eq(s.users[0].n, 6);
+        cr_assert_eq(s.users[1].n, 5);
+        sl_places_free(s.places);
+}
+
 Test(places, what_computes_is_not_taken_back_and_keeps_nobody_out)
 {
         struct scene s;
