@@ -67,6 +67,17 @@ const char *sl_stage_name(enum sl_stage stage)
         return stage < SL_STAGES ? names[stage] : "unknown";
 }
 
+const char *sl_batch_reason_text(enum sl_batch_reason reason)
+{
+        static const char *const texts[SL_BATCH_REASON_LIMIT] = {
+#define X(id, text) [SL_BATCH_##id] = text,
+                SL_BATCH_REASONS(X)
+#undef X
+        };
+
+        return reason < SL_BATCH_REASON_LIMIT ? texts[reason] : "unknown";
+}
+
 const char *sl_refusal_text(enum sl_refusal refusal)
 {
         static const char *const texts[SL_REFUSAL_LIMIT] = {

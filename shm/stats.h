@@ -110,7 +110,26 @@ enum sl_stage {
         X(batches, "batches done")                                                                                                 \
         X(samples, "samples in them")                                                                                              \
         X(busy_ns, "time from batch to prediction")                                                                                \
-        X(warmup_runs, "runs on zeros while it became warm")
+        X(warmup_runs, "runs on zeros while it became warm")                                                                       \
+        X(batch_reason, "why its batch_max is what it is: enum sl_batch_reason; writer of this and the next: the control thread")  \
+        X(plan_bytes, "its plan file, which all workers of the model share")                                                       \
+        X(workspace_bytes, "activations and scratch of its largest batch")                                                         \
+        X(pool_bytes, "inputs and outputs of its largest batch, where several requests are gathered")
+
+/* Where a worker's batch_max comes from. */
+#define SL_BATCH_REASONS(X)                                                                                                        \
+        /* id         text */                                                                                                      \
+        X(CONFIGURED, "configured")                                                                                                \
+        X(LADDER, "the plan has no larger one")                                                                                    \
+        X(BYTES, "a larger one would pass batch_bytes_max")                                                                        \
+        X(ONE_SIZE, "the model cannot be batched")
+
+enum sl_batch_reason {
+#define X(id, text) SL_BATCH_##id,
+        SL_BATCH_REASONS(X)
+#undef X
+                SL_BATCH_REASON_LIMIT
+};
 
 #define SL_STATS_FIELD(name, text) _Atomic uint64_t name;
 
@@ -323,3 +342,4 @@ const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *v
 
 const char *sl_stage_name(enum sl_stage stage);
 const char *sl_refusal_text(enum sl_refusal refusal);
+const char *sl_batch_reason_text(enum sl_batch_reason reason);

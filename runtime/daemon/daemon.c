@@ -89,6 +89,14 @@ static int join_repositories(struct daemon *daemon, const struct sl_config *conf
         return 0;
 }
 
+static bool gives_batch_max(const char *assignment)
+{
+        const char *name = sl_lower_option_name(SL_LOWER_OPTION_batch_max);
+        size_t bytes = strlen(name);
+
+        return !strncmp(assignment, name, bytes) && assignment[bytes] == '=';
+}
+
 /* The file, and over it what the command line says of all models. */
 static int read_config(const struct daemon *daemon, struct sl_config **ret_config, struct sl_error *error)
 {
@@ -97,8 +105,10 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
 
         if (result < 0)
                 return result;
-        for (uint32_t i = 0; i < daemon->options->n_lowering && result == 0; i++)
+        for (uint32_t i = 0; i < daemon->options->n_lowering && result == 0; i++) {
                 result = sl_lower_options_parse(&config->model_defaults.lowering, daemon->options->lowering[i], error);
+                config->model_defaults.batch_given |= gives_batch_max(daemon->options->lowering[i]);
+        }
         if (result < 0)
                 sl_config_free(config);
         else

@@ -11,6 +11,7 @@
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
 
 static const struct sl_setting settings[] = {
+        SETTING(batch_bytes_max, SL_SETTING_BYTES, .min = 1, .max = 1ull << 44),
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = 64),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
@@ -50,10 +51,11 @@ static const cyaml_schema_field_t ensemble_fields[] = {
 
 #define MODEL_FIELDS                                                                                                               \
         SL_LOWER_OPTIONS(LOWERING_FIELD)                                                                                           \
-        SL_TEXT_FIELD(struct sl_model_texts, instances), SL_TEXT_FIELD(struct sl_model_texts, segment_samples),                    \
-                SL_TEXT_FIELD(struct sl_model_texts, slice_ms), SL_TEXT_FIELD(struct sl_model_texts, samples_max),                 \
-                SL_TEXT_FIELD(struct sl_model_texts, queue_requests), SL_TEXT_FIELD(struct sl_model_texts, warmup_ms),             \
-                SL_TEXT_FIELD(struct sl_model_texts, shapes_max), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),           \
+        SL_TEXT_FIELD(struct sl_model_texts, batch_bytes_max), SL_TEXT_FIELD(struct sl_model_texts, instances),                    \
+                SL_TEXT_FIELD(struct sl_model_texts, segment_samples), SL_TEXT_FIELD(struct sl_model_texts, slice_ms),             \
+                SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
+                SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
+                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),                                                             \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -69,6 +71,7 @@ static const cyaml_schema_value_t model_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG
 void sl_model_config_init(struct sl_model_config *config)
 {
         *config = (struct sl_model_config){
+                .batch_bytes_max = 64ull << 20,
                 .instances = 1,
                 .segment_samples = 128,
                 .slice_ms = 10,
@@ -287,6 +290,7 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
 
         if (result == 0)
                 result = apply_lowering(&reading, texts, config);
+        config->batch_given = config->batch_given || texts->batch_max;
         if (result == 0)
                 result = apply_prepared(&reading, texts, config);
         if (result == 0)

@@ -3,6 +3,7 @@
  * config.yaml with members and a rule instead of version folders.
  *
  *     batch_max: 32                 # largest batch of a worker, and every other option of lower_options.h
+ *     batch_bytes_max: 64 MiB       # of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this
  *     instances: 1                  # workers of this model; requests are spread over them
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
  *     slice_ms: 10                  # a worker computes no longer before it looks for what is more urgent, but for a single sample
@@ -49,6 +50,8 @@ struct sl_version_policy {
 
 struct sl_model_config {
         struct sl_lower_options lowering;
+        bool batch_given; /* batch_max is somebody's wish, not the default */
+        uint64_t batch_bytes_max;
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
@@ -102,7 +105,7 @@ struct sl_model_texts {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TEXTS_##kind(name)
         SL_LOWER_OPTIONS(X)
 #undef X
-        char *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
+        char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

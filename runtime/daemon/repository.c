@@ -135,7 +135,10 @@ static uint64_t stamp_of(const struct served *served)
         const struct sl_model_config *config = &served->config;
         uint32_t numbers[] = {config->instances, config->segment_samples, config->slice_ms, config->samples_max,
                 config->queue_requests, config->warmup_ms, config->shapes_max, config->rule, config->n_members};
+        uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
         uint64_t stamp = mix_options(mix(0xcbf29ce484222325u, numbers, sizeof(numbers)), &config->lowering);
+
+        stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
 
         for (uint32_t i = 0; i < config->n_members; i++) {
                 stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
@@ -157,6 +160,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .path = served->path,
                 .stamp = stamp_of(served),
                 .lowering = config->lowering,
+                .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = config->instances,
                 .warmup_ms = config->warmup_ms,
                 .shapes_max = config->shapes_max,

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "batch_limit.h"
 #include "batcher.h"
 #include "compile.h"
 #include "cores.h"
@@ -33,8 +34,10 @@ struct sl_load {
         struct sl_compilation *compilation; /* while COMPILING */
         struct sl_model *model;
         struct sl_lower_options lowering;
-        char *path;    /* of the model file */
-        bool compiled; /* and not found in the cache */
+        uint64_t batch_bytes_max;
+        struct sl_batch_limit limit; /* from the plan on */
+        char *path;                  /* of the model file */
+        bool compiled;               /* and not found in the cache */
         uint32_t workers, warmup_ms;
         uint32_t answers;        /* workers that have said "ready" */
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -143,6 +146,14 @@ static void pick_core(const cpu_set_t *set, uint32_t n, cpu_set_t *ret_core)
                 }
 }
 
+static void note_memory(const struct sl_load *load, struct sl_worker_stats *stats)
+{
+        sl_counter_set(&stats->batch_reason, load->limit.reason);
+        sl_counter_set(&stats->plan_bytes, sl_plan_identity(load->model->plan).bytes);
+        sl_counter_set(&stats->workspace_bytes, load->limit.workspace_bytes);
+        sl_counter_set(&stats->pool_bytes, load->limit.pool_bytes);
+}
+
 static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *error)
 {
         const struct sl_runtime_options *runtime = load->options.runtime;
@@ -168,6 +179,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 options.spin_ns = 0;
         sl_stats_worker_add(
                 load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);
+        note_memory(load, options.stats);
         int r = sl_worker_new(&options, &load->model->workers[number], error);
         if (r < 0)
                 sl_stats_worker_remove(load->options.stats, options.stats);
@@ -234,6 +246,13 @@ static int take_memory(struct sl_load *load, struct sl_error *error)
         return 0;
 }
 
+/* From here on the lowering's batch is that of the workers. */
+static void limit_batch(struct sl_load *load)
+{
+        load->limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max);
+        load->lowering.batch_max = load->limit.batch_max;
+}
+
 /* The plan is there. */
 static int start(struct sl_load *load, struct sl_error *error)
 {
@@ -241,6 +260,8 @@ static int start(struct sl_load *load, struct sl_error *error)
         say_what_is_shared(load);
         if (load->model->info->n_symbols)
                 load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
+        else
+                limit_batch(load);
         load->state = SL_LOAD_STARTING;
         int r = take_memory(load, error);
         return r < 0 ? r : start_workers(load, error);
@@ -326,6 +347,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->options.base = sl_plan_hold(options->base);
         load->plan_fd = -1;
         load->lowering = spec->lowering;
+        load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;
         load->path = strdup(spec->path);

@@ -36,10 +36,11 @@ struct sl_model_spec {
         const char *path; /* .../lenet/1/model.onnx; NULL for an ensemble */
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
-        uint32_t workers;    /* data-parallel instances */
-        uint64_t slice_ns;   /* a job takes no longer, unless it is a single sample */
-        uint32_t warmup_ms;  /* how long an instance may run larger batches than one before its first request */
-        uint32_t n_prepared; /* combinations of sizes that are ready before anybody asks */
+        uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
+        uint32_t workers;         /* data-parallel instances */
+        uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
+        uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
+        uint32_t n_prepared;      /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
 

@@ -51,6 +51,8 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->model_defaults.lowering.batch_max, 32);
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
         cr_assert_eq(config->model_defaults.warmup_ms, 200);
+        cr_assert_eq(config->model_defaults.batch_bytes_max, 64ull << 20);
+        cr_assert_not(config->model_defaults.batch_given);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
         cr_assert_not(config->clients.everybody);
 }
@@ -94,6 +96,7 @@ Test(config, every_option_is_read)
                                                "  samples_max: 5000\n"
                                                "  queue_requests: 7\n"
                                                "  warmup_ms: 0\n"
+                                               "  batch_bytes_max: 1 MiB\n"
                                                "  without_passes: [fuse-bias]\n"
                                                "  version_policy: {specific: [3, 1]}\n"
                                                "limits:\n"
@@ -126,6 +129,9 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->n_models, 2);
         cr_assert_str_eq(sl_lower_options_backend(&config->model_defaults.lowering), "ref");
         cr_assert_eq(config->model_defaults.instances, 2);
+        cr_assert_eq(config->model_defaults.warmup_ms, 0);
+        cr_assert_eq(config->model_defaults.batch_bytes_max, 1u << 20);
+        cr_assert(config->model_defaults.batch_given);
         cr_assert_eq(config->model_defaults.segment_samples, 64);
         cr_assert_neq(config->model_defaults.lowering.without_passes, 0);
         cr_assert_eq(config->model_defaults.version_policy.kind, SL_VERSIONS_SPECIFIC);
@@ -327,6 +333,7 @@ Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
         const char *path = folder_write(&folder, "config.yaml", "batch_max: 8\nversion_policy: {latest: 3}\n");
         cr_assert_eq(sl_model_config_read(path, &base, &config, NULL), 0);
         cr_assert_eq(config.lowering.batch_max, 8);
+        cr_assert(config.batch_given);
         cr_assert_eq(config.instances, 5);
         cr_assert_eq(config.version_policy.latest, 3);
         cr_assert_not(config.is_ensemble);

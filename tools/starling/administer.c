@@ -10,7 +10,7 @@ static int administer(int argc, char **argv, deed_fn deed)
         struct session_arguments arguments;
         struct starling_client *client;
         struct starling_error error = {""};
-        int status = session_parse(argc, argv, false, 1, 1, &arguments);
+        int status = session_parse(argc, argv, 0, 1, 1, &arguments);
 
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_ADMIN, &client);

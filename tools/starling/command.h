@@ -18,7 +18,7 @@ enum status {
 /* name, function, arguments, summary; in the order of the help */
 #define COMMANDS(X)                                                                                                                \
         X("serve", command_serve, "[OPTIONS] [MODEL_REPOSITORY...]", "run a runtime that serves the models of the repositories")   \
-        X("models", command_models, "[--name NAME] [--json]", "list what a runtime serves")                                        \
+        X("models", command_models, "[--name NAME] [--json] [--verbose]", "list what a runtime serves")                            \
         X("load", command_load, "[--name NAME] MODEL", "load a model of the repository, or an unloaded one again")                 \
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \

@@ -1,4 +1,9 @@
+/*
+ * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
+ */
+#include "base/error.h"
 #include "command.h"
+#include "counts.h"
 #include "session.h"
 
 #include <inttypes.h>
@@ -47,7 +52,27 @@ static json_t *ports_json(const struct starling_port *ports, uint32_t n)
         return array;
 }
 
-static json_t *entry_json(struct starling_client *client, const struct starling_model_entry *entry)
+static json_t *worker_json(const struct sl_worker_stats *worker)
+{
+        return json_pack("{s:I, s:s, s:I, s:I, s:I}", "batch_max", (json_int_t)worker->batch_max, "batch_reason",
+                sl_batch_reason_text((enum sl_batch_reason)sl_counter_read(&worker->batch_reason)), "plan_bytes",
+                (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
+                (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
+                (json_int_t)sl_counter_read(&worker->pool_bytes));
+}
+
+static json_t *workers_json(const struct counts *counts, const char *model)
+{
+        json_t *array = json_array();
+
+        for (uint32_t i = 0; i < counts->n_workers; i++)
+                if (!strcmp(counts->workers[i].model, model))
+                        json_array_append_new(array, worker_json(&counts->workers[i]));
+        return array;
+}
+
+/* @counts NULL: nobody asked for the workers. */
+static json_t *entry_json(struct starling_client *client, const struct starling_model_entry *entry, const struct counts *counts)
 {
         json_t *object = json_pack("{s:s, s:I, s:s, s:b}", "name", entry->name, "version", (json_int_t)entry->version, "state",
                 state_name(entry->state), "ensemble", entry->ensemble);
@@ -62,15 +87,18 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
                 json_object_set_new(object, "segment_samples", json_integer(info->segment_samples));
                 starling_model_close(model);
         }
+        if (counts)
+                json_object_set_new(object, "workers", workers_json(counts, entry->name));
         return object;
 }
 
-static void print_json(struct starling_client *client, const struct starling_model_entry *entries, int n)
+static void print_json(
+        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct counts *counts)
 {
         json_t *array = json_array();
 
         for (int i = 0; i < n; i++)
-                json_array_append_new(array, entry_json(client, &entries[i]));
+                json_array_append_new(array, entry_json(client, &entries[i], counts));
         json_dumpf(array, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(array);
@@ -91,7 +119,27 @@ static void print_port(const struct starling_port *port)
         printf("]");
 }
 
-static void print_text(struct starling_client *client, const struct starling_model_entry *entries, int n)
+static double mebibytes(const _Atomic uint64_t *bytes)
+{
+        return (double)sl_counter_read(bytes) / (1 << 20);
+}
+
+static void print_workers(const struct counts *counts, const char *model)
+{
+        for (uint32_t i = 0; i < counts->n_workers; i++) {
+                const struct sl_worker_stats *worker = &counts->workers[i];
+
+                if (!strcmp(worker->model, model))
+                        printf("    worker: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
+                                worker->batch_max,
+                                sl_batch_reason_text((enum sl_batch_reason)sl_counter_read(&worker->batch_reason)),
+                                mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
+                                mebibytes(&worker->pool_bytes));
+        }
+}
+
+static void print_text(
+        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct counts *counts)
 {
         for (int i = 0; i < n; i++) {
                 struct starling_model *model;
@@ -112,30 +160,52 @@ static void print_text(struct starling_client *client, const struct starling_mod
                         starling_model_close(model);
                 }
                 putchar('\n');
+                if (counts)
+                        print_workers(counts, entries[i].name);
         }
+}
+
+static int print_models(
+        const char *command, struct starling_client *client, const struct session_arguments *arguments, const struct counts *counts)
+{
+        struct starling_model_entry *entries = calloc(MODELS_MAX, sizeof(*entries));
+        int n = entries ? starling_model_list(client, entries, MODELS_MAX) : -1;
+
+        if (n > MODELS_MAX)
+                n = MODELS_MAX;
+        if (n >= 0) {
+                qsort(entries, (size_t)n, sizeof(*entries), compare_names);
+                (arguments->json ? print_json : print_text)(client, entries, n, counts);
+        }
+        free(entries);
+        return n < 0 ? complain(STATUS_FAILED, command, "the catalogue cannot be read") : STATUS_OK;
+}
+
+static int print_with_workers(const char *command, struct starling_client *client, const struct session_arguments *arguments)
+{
+        struct sl_error error = {""};
+        struct counts counts;
+        int result = counts_read(arguments->name ? arguments->name : "starling", &counts, &error);
+
+        if (result < 0)
+                return complain(session_status(result), command, "%s", error.text[0] ? error.text : strerror(-result));
+        result = print_models(command, client, arguments, &counts);
+        counts_deinit(&counts);
+        return result;
 }
 
 int command_models(int argc, char **argv)
 {
         struct session_arguments arguments;
         struct starling_client *client;
-        int status = session_parse(argc, argv, true, 0, 0, &arguments);
+        int status = session_parse(argc, argv, SESSION_JSON | SESSION_VERBOSE, 0, 0, &arguments);
 
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_READER, &client);
         if (status != STATUS_OK)
                 return status;
-        struct starling_model_entry *entries = calloc(MODELS_MAX, sizeof(*entries));
-        int n = entries ? starling_model_list(client, entries, MODELS_MAX) : -1;
-        if (n > MODELS_MAX)
-                n = MODELS_MAX;
-        if (n < 0) {
-                status = complain(STATUS_FAILED, argv[0], "the catalogue cannot be read");
-        } else {
-                qsort(entries, (size_t)n, sizeof(*entries), compare_names);
-                (arguments.json ? print_json : print_text)(client, entries, n);
-        }
-        free(entries);
+        status = arguments.verbose ? print_with_workers(argv[0], client, &arguments)
+                                   : print_models(argv[0], client, &arguments, NULL);
         starling_close(client);
         return status;
 }

@@ -7,16 +7,19 @@
 
 #include <stdbool.h>
 
-/* What every command that talks to a runtime takes: --name NAME, --json where @json is not NULL; then the arguments. */
+/* Options that a command may take beside --name NAME. */
+enum { SESSION_JSON = 1 << 0, SESSION_VERBOSE = 1 << 1 };
+
+/* What every command that talks to a runtime takes: --name NAME, those of the options above that it names; then the arguments. */
 struct session_arguments {
         const char *name; /* of the runtime, or the path of its socket; NULL: the default */
-        bool json;
+        bool json, verbose;
         int n_arguments;
         char **arguments;
 };
 
 /* Return: STATUS_OK; STATUS_USAGE after the usage was printed. */
-int session_parse(int argc, char **argv, bool takes_json, int min, int max, struct session_arguments *ret_arguments);
+int session_parse(int argc, char **argv, unsigned takes, int min, int max, struct session_arguments *ret_arguments);
 
 /* Connects; complains and returns an enum status when that fails. */
 int session_open(const char *command, const struct session_arguments *arguments, enum starling_role role,
