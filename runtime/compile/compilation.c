@@ -10,6 +10,7 @@
  */
 #include "compile.h"
 
+#include "base/background.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_args.h"
@@ -380,6 +381,8 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
         r = spawn(compilation, program, arguments.argv, &ends);
         if (r)
                 return sl_error_set(error, r, "\"%s\" cannot be started: %s", program, strerror(r));
+        if (options->background)
+                sl_background_process(compilation->pid);
         r = watch_child(compilation, error);
         if (r < 0)
                 return r;

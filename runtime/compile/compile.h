@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,7 @@ struct sl_compile_options {
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
         int base_fd;           /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
+        bool background;       /* gives way to whoever serves (base/background.h) */
         uint64_t memory_bytes; /* limit of the child's address space, and of three times its plan file; 0: the default */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };

@@ -1,5 +1,6 @@
 #include "plan_cache.h"
 
+#include "base/background.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cache_folder.h"
@@ -427,6 +428,7 @@ static void *run_copier(void *context)
 {
         struct sl_plan_cache *cache = context;
 
+        sl_background_thread(true);
         pthread_mutex_lock(&cache->lock);
         while (!cache->stops) {
                 int r;

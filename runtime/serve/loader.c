@@ -167,6 +167,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 .spin_ns = runtime->spin_ns,
                 .wait = runtime->wait,
                 .name = name,
+                .background = load->options.background,
                 .starter = load->options.control,
                 .dispatcher = load->options.dispatcher,
         };
@@ -177,6 +178,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
         else
                 options.spin_ns = 0;
+        if (load->options.background && !CPU_COUNT(&load->options.own_cores))
+                options.warmup_ns = 0; /* its runs would delay those of others */
         sl_stats_worker_add(
                 load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);
         note_memory(load, options.stats);
@@ -306,6 +309,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .program = runtime->compile_program,
                 .model_path = load->path,
                 .lowering = &load->lowering,
+                .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
                 .memory_bytes = compiler_limit(load),
                 .seconds = runtime->compile_seconds,
@@ -327,6 +331,7 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl
                 .path = load->path,
                 .compile_program = load->options.runtime->compile_program,
                 .lowering = &load->lowering,
+                .background = load->options.background,
                 .sized = load->options.sized,
                 .base = load->options.base,
                 .plan_fd = load->plan_fd,

@@ -28,6 +28,7 @@ struct sl_load_options {
         struct sl_memory *memory;
         uint32_t segments; /* of the accumulator */
         struct sl_bell *control, *dispatcher;
+        bool background;      /* something is served meanwhile, which the load must not delay */
         cpu_set_t own_cores;  /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
         uint32_t first_core;  /* counts through own_cores */
         bool sized;           /* sizes of open dimensions: the plan is derived from that of others, where there is one */

@@ -102,6 +102,14 @@ static int watch(struct sl_registry *r, struct sl_served *entry, struct sl_error
         return result < 0 ? sl_error_set(error, -result, "its load cannot be watched: %s", strerror(-result)) : 0;
 }
 
+static bool something_serves(const struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->entries[i].ensemble)
+                        return true;
+        return false;
+}
+
 void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_load_options options = {
@@ -113,6 +121,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 .segments = r->options.segments,
                 .control = r->options.control,
                 .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
+                .background = something_serves(r),
                 .own_cores = r->own_cores,
                 .first_core = choose_first_core(r, entry),
                 .sized = entry->is_shape,

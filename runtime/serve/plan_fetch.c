@@ -1,5 +1,6 @@
 #include "plan_fetch.h"
 
+#include "base/background.h"
 #include "base/cleanup.h"
 #include "plan.h"
 
@@ -53,6 +54,7 @@ static void *run(void *context)
         struct sl_plan_fetch *fetch = context;
         struct sl_plan_found *found = &fetch->found;
 
+        sl_background_thread(fetch->options.background);
         if (fetch->options.plan_fd >= 0)
                 found->status = sl_plan_open_on(fetch->options.plan_fd, found->base, &found->plan, &found->error);
         else

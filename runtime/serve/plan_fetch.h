@@ -19,6 +19,7 @@ struct sl_plan_fetch_options {
         struct sl_plan_cache *cache;
         const char *path, *compile_program;
         const struct sl_lower_options *lowering;
+        bool background;      /* something is served meanwhile */
         bool sized;           /* the plan may be derived from one of other sizes: */
         struct sl_plan *base; /* that one, if it is loaded */
         int plan_fd; /* of what has been compiled, borrowed until the end: it is opened on the base; -1: the cache is searched */

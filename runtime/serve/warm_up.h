@@ -7,7 +7,7 @@
  *     a run    as long as the worker's warm-up time lasts; the first job ends it, and those of the sizes behind it
  *
  * Kernels of all sizes have been compiled before, so what has not been warmed is slower by cold caches, and by the pages that it is
- * the first to touch. Belongs to the worker's thread, before "ready" to its starter's.
+ * the first to touch. Belongs to the worker's thread.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include "accumulator.h"
+#include "base/background.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -192,19 +193,15 @@ static void run_job(struct sl_worker *worker, const struct sl_job *job)
         sl_bell_ring(worker->options.dispatcher, worker->wait);
 }
 
-static int start(struct sl_worker *worker)
+/* All that takes time: kernels, memory, and the first run. */
+static int prepare(struct sl_worker *worker)
 {
         const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
         uint64_t until_ns = sl_clock_ns() + worker->options.warmup_ns;
-        int r = sl_wait_new(worker->options.wait, &worker->wait, NULL);
+        int r = sl_instance_new(worker->options.plan, worker->batch_max, &worker->instance, NULL);
 
-        if (r < 0)
-                return r;
-        worker->bell.wait = worker->wait;
-        r = sl_instance_new(worker->options.plan, worker->batch_max, &worker->instance, NULL);
-        if (r < 0)
-                return r;
-        r = sl_batcher_new(info, worker->batch_max, &worker->batcher);
+        if (r == 0)
+                r = sl_batcher_new(info, worker->batch_max, &worker->batcher);
         if (r < 0)
                 return r;
         worker->warm_up = (struct sl_warm_up){
@@ -217,6 +214,29 @@ static int start(struct sl_worker *worker)
                 .until_ns = until_ns,
         };
         return sl_warm_up_first(&worker->warm_up);
+}
+
+/* Where the worker may run nothing to become warm, faulting its memory would disturb others as well: it is done before "ready". */
+static int prepare_in_background(struct sl_worker *worker)
+{
+        int r;
+
+        sl_background_thread(true);
+        r = prepare(worker);
+        while (r == 0 && !worker->options.warmup_ns && sl_warm_up_next(&worker->warm_up))
+                ;
+        sl_background_thread(false);
+        return r;
+}
+
+static int start(struct sl_worker *worker)
+{
+        int r = sl_wait_new(worker->options.wait, &worker->wait, NULL);
+
+        if (r < 0)
+                return r;
+        worker->bell.wait = worker->wait;
+        return worker->options.background ? prepare_in_background(worker) : prepare(worker);
 }
 
 static void *worker_main(void *argument)

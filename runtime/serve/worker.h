@@ -36,6 +36,7 @@ struct sl_worker_options {
         struct sl_accumulator *accumulator;
         uint32_t batch_max;
         uint64_t warmup_ns; /* how long it may run larger batches than one before its first job */
+        bool background;    /* something is served meanwhile: the start gives way to it */
         cpu_set_t cpus;     /* empty: not pinned */
         uint64_t spin_ns;
         enum sl_wait_kind wait;
