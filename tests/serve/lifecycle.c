@@ -274,14 +274,14 @@ Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 60)
                 guest.requests[i] = slow(&guest, i);
         guest.requests[0].deadline_ns = 1;                                /* at admission */
         guest.requests[1].deadline_ns = starling_clock_ns() + 2000000;    /* while it computes, or before it is combined */
-        guest.requests[2].deadline_ns = starling_clock_ns() + 2000000;    /* in the queue, behind the one before */
+        guest.requests[2].deadline_ns = starling_clock_ns() + 2000000;    /* in the queue behind the one before, or foreseen */
         guest.requests[3].deadline_ns = starling_clock_ns() + FOREVER_NS; /* not at all */
         submit(&guest, 4, ids);
         reap(&guest, 4);
         cr_expect_eq(guest.order[0], 0);
         cr_expect_eq(guest.status[0], -ETIME);
         cr_expect_eq(guest.status[1], -ETIME);
-        cr_expect_eq(guest.status[2], -ETIME);
+        cr_expect(guest.status[2] == -ETIME || guest.status[2] == -EBUSY, "%d", guest.status[2]);
         cr_expect_eq(guest.status[3], 0);
         starling_close(guest.client);
         service_stop(&service);
