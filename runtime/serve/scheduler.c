@@ -145,15 +145,25 @@ static bool job_waits(const struct round *round)
         return false;
 }
 
+static bool more_urgent_waits(const struct round *round)
+{
+        for (uint32_t i = 0; i < round->priority; i++)
+                if (round->model->scheduler.queues[i].head != round->model->scheduler.queues[i].tail)
+                        return true;
+        return false;
+}
+
 /*
  * An only worker gets its next job while it computes, so that it need not wait for the dispatcher. Of several workers each gets
- * work when it is idle: which of them will be idle first is not known before.
+ * work when it is idle: which of them will be idle first is not known before. Nothing is given ahead of what is more urgent and
+ * waits for the worker to be idle because it does not fill a job.
  */
 static uint32_t give_ahead(struct round *round)
 {
         struct sl_worker *worker = round->model->workers[0];
 
-        if (round->model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || !job_waits(round) || !may_start(round))
+        if (round->model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || more_urgent_waits(round) ||
+                !job_waits(round) || !may_start(round))
                 return 0;
         give(round, worker, UINT32_MAX);
         return 1;

@@ -172,6 +172,27 @@ Test(scheduler, what_is_more_urgent_overtakes_all_that_waits_and_shares_no_job_w
         crew_deinit(&crew);
 }
 
+/* It does not fill a job, and so is not given ahead itself. */
+Test(scheduler, nothing_is_given_ahead_of_what_is_more_urgent)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        wait_with_priority(&crew, 0, 8, 2);
+        give_all(&crew);
+        cr_assert_eq(next_tag(&crew), 0);
+        wait_with_priority(&crew, 1, 1, 0);
+        for (uint16_t tag = 2; tag < 5; tag++)
+                wait_with_priority(&crew, tag, 8, 2);
+        give_all(&crew);
+        cr_expect_eq(next_tag(&crew), -1);
+        end_job(&crew);
+        give_all(&crew);
+        cr_expect_eq(next_tag(&crew), 1);
+        cr_expect_eq(next_tag(&crew), 2);
+        crew_deinit(&crew);
+}
+
 Test(scheduler, a_job_gathers_no_more_than_fits_the_slice)
 {
         struct crew crew;
