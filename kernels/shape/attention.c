@@ -30,8 +30,8 @@ static int check_rows(const struct sl_node_desc *node, uint32_t input, struct sl
         if (node->inputs[input].dtype != node->inputs[0].dtype || shape->rank != 3)
                 return sl_error_set(error, EINVAL, "the %s have rank %u, want 3 and one type for all", names[input], shape->rank);
         if (a->first[input] < 0 || (sl_dim_known(shape->dims[2]) && a->first[input] > shape->dims[2] - columns))
-                return sl_error_set(error, EINVAL, "the %s are columns %" PRId64 " to %" PRId64 " of %" PRId64, names[input],
-                        a->first[input], a->first[input] + columns, shape->dims[2]);
+                return sl_error_set(error, EINVAL, "the %s are %" PRId64 " columns from %" PRId64 " on, of %" PRId64, names[input],
+                        columns, a->first[input], shape->dims[2]);
         if (sl_dim_merge(a->batch, shape->dims[0], &a->batch) ||
                 sl_dim_merge(*(input ? &a->keys : &a->rows), shape->dims[1], input ? &a->keys : &a->rows))
                 return sl_error_set(error, EINVAL, "the %s are [%" PRId64 ",%" PRId64 ",...], which contradicts the others",
