@@ -19,6 +19,7 @@
 #define OWNER_ONLY      0600
 #define PAGE_BYTES      4096u
 #define KEY_DIGITS      32u
+#define UID_DIGITS      10u
 #define PASSWD_BYTES    4096u
 #define ABANDONED_AFTER 3600 /* seconds: who wrote it is dead */
 
@@ -101,11 +102,35 @@ int sl_cache_folder_find(int folder, const char *name, int *ret_fd)
         return 0;
 }
 
+/* Takes ".UID" off @rest. Return: false when no such thing is there. */
+static bool read_uid(const char **rest, uint32_t *ret_uid)
+{
+        size_t digits = **rest == '.' ? strspn(*rest + 1, "0123456789") : 0;
+
+        if (!digits || digits > UID_DIGITS)
+                return false;
+        *ret_uid = (uint32_t)strtoull(*rest + 1, NULL, 10);
+        *rest += 1 + digits;
+        return true;
+}
+
+static bool read_kind(const char *suffix, enum sl_cache_file_kind *ret_kind)
+{
+        static const char *const suffixes[] = {
+                [SL_CACHE_PLAN] = ".plan", [SL_CACHE_RECORD] = ".intact", [SL_CACHE_BASE] = ".base", [SL_CACHE_MODEL] = ".model"};
+
+        for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
+                if (!strcmp(suffix, suffixes[i])) {
+                        *ret_kind = (enum sl_cache_file_kind)i;
+                        return true;
+                }
+        return false;
+}
+
 /* Return: true for a name that we give. */
 static bool read_name(const char *name, struct sl_cache_file *ret_file)
 {
         const char *rest = name + KEY_DIGITS;
-        int end = 0;
 
         *ret_file = (struct sl_cache_file){.kind = SL_CACHE_UNDER_WAY};
         if (strlen(name) >= sizeof(ret_file->name))
@@ -115,9 +140,9 @@ static bool read_name(const char *name, struct sl_cache_file *ret_file)
                 return name[4] && strspn(name + 4, "0123456789abcdef.") == strlen(name + 4);
         if (strspn(name, "0123456789abcdef") != KEY_DIGITS)
                 return false;
-        ret_file->kind = !strcmp(rest, ".base") ? SL_CACHE_BASE : !strcmp(rest, ".model") ? SL_CACHE_MODEL : SL_CACHE_PLAN;
-        ret_file->asked = sscanf(rest, ".%10u.plan%n", &ret_file->uid, &end) == 1 && end && !rest[end];
-        return ret_file->kind != SL_CACHE_PLAN || ret_file->asked || !strcmp(rest, ".plan");
+        ret_file->asked = read_uid(&rest, &ret_file->uid);
+        return read_kind(rest, &ret_file->kind) &&
+               (!ret_file->asked || ret_file->kind == SL_CACHE_PLAN || ret_file->kind == SL_CACHE_RECORD);
 }
 
 static DIR *read_folder(int folder)
@@ -163,13 +188,62 @@ int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *
         return *ret_fd < 0 ? -errno : 0;
 }
 
+void sl_cache_folder_record(const char *plan, char ret_name[SL_CACHE_NAME_BYTES])
+{
+        snprintf(ret_name, SL_CACHE_NAME_BYTES, "%.*s.intact", (int)(strlen(plan) - strlen(".plan")), plan);
+}
+
+static bool is_later(struct timespec a, struct timespec b)
+{
+        return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+static uint64_t whole_pages(off_t bytes)
+{
+        return ((uint64_t)bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static void add_record(int folder, struct sl_cache_file *plan)
+{
+        char record[SL_CACHE_NAME_BYTES];
+        struct stat status;
+
+        sl_cache_folder_record(plan->name, record);
+        if (fstatat(folder, record, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
+                return;
+        plan->bytes += whole_pages(status.st_size);
+        if (is_later(status.st_mtim, plan->used))
+                plan->used = status.st_mtim;
+}
+
+static bool has_plan(int folder, const struct sl_cache_file *record)
+{
+        char plan[SL_CACHE_NAME_BYTES];
+        struct stat status;
+
+        snprintf(plan, sizeof(plan), "%.*s.plan", (int)(strlen(record->name) - strlen(".intact")), record->name);
+        return fstatat(folder, plan, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Return: true for a file of ours that counts by itself. */
+static bool examine(int folder, const char *name, struct sl_cache_file *ret_file)
+{
+        struct stat status;
+
+        if (!read_name(name, ret_file) || fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
+                return false;
+        ret_file->bytes = whole_pages(status.st_size);
+        ret_file->used = status.st_mtim;
+        if (ret_file->kind == SL_CACHE_PLAN)
+                add_record(folder, ret_file);
+        return ret_file->kind != SL_CACHE_RECORD || !has_plan(folder, ret_file);
+}
+
 static int oldest_first(const void *a, const void *b)
 {
-        const struct timespec *left = &((const struct sl_cache_file *)a)->used, *right = &((const struct sl_cache_file *)b)->used;
+        const struct sl_cache_file *left = a, *right = b;
 
-        if (left->tv_sec != right->tv_sec)
-                return left->tv_sec < right->tv_sec ? -1 : 1;
-        return (left->tv_nsec > right->tv_nsec) - (left->tv_nsec < right->tv_nsec);
+        return is_later(left->used, right->used) - is_later(right->used, left->used);
 }
 
 int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t *ret_n)
@@ -182,10 +256,8 @@ int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t 
                 return -errno;
         for (const struct dirent *found; (found = readdir(stream)) && n < FILES_MAX;) {
                 struct sl_cache_file file;
-                struct stat status;
 
-                if (!read_name(found->d_name, &file) || fstatat(folder, file.name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-                        !S_ISREG(status.st_mode))
+                if (!examine(folder, found->d_name, &file))
                         continue;
                 if (n == room) {
                         struct sl_cache_file *grown = reallocarray(files, room = room * 2 + 64, sizeof(*grown));
@@ -197,8 +269,6 @@ int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t 
                         }
                         files = grown;
                 }
-                file.bytes = ((uint64_t)status.st_size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-                file.used = status.st_mtim;
                 files[n++] = file;
         }
         closedir(stream);
@@ -257,9 +327,16 @@ static bool may_go(const struct sl_cache_file *file)
 }
 
 /* Whoever shares the folder may have been faster. */
-static int remove_file(int folder, const struct sl_cache_file *file)
+int sl_cache_folder_remove(int folder, const char *name)
 {
-        return unlinkat(folder, file->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+        struct sl_cache_file file;
+        char record[SL_CACHE_NAME_BYTES];
+
+        if (read_name(name, &file) && file.kind == SL_CACHE_PLAN) {
+                sl_cache_folder_record(name, record);
+                unlinkat(folder, record, 0);
+        }
+        return unlinkat(folder, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 /* Removes what this owner used longest ago. Return: bytes that are free now; 0: it has nothing that may go. */
@@ -268,7 +345,7 @@ static uint64_t remove_oldest(int folder, struct sl_cache_file *files, uint32_t 
         for (uint32_t i = 0; i < *n; i++) {
                 uint64_t bytes = files[i].bytes;
 
-                if (!same_owner(&files[i], owner) || !may_go(&files[i]) || remove_file(folder, &files[i]) < 0)
+                if (!same_owner(&files[i], owner) || !may_go(&files[i]) || sl_cache_folder_remove(folder, files[i].name) < 0)
                         continue;
                 memmove(&files[i], &files[i + 1], (--*n - i) * sizeof(*files));
                 return bytes;
@@ -317,7 +394,7 @@ int sl_cache_folder_clear(int folder, uint32_t *ret_n, uint64_t *ret_bytes)
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 if (!may_go(&files[i]))
                         continue;
-                r = remove_file(folder, &files[i]);
+                r = sl_cache_folder_remove(folder, files[i].name);
                 *ret_n += r == 0;
                 *ret_bytes += r == 0 ? files[i].bytes : 0;
         }

@@ -3,11 +3,13 @@
  *
  *     KEY.plan         a plan of a model that the configuration names
  *     KEY.UID.plan     a plan of sizes of an open model that a request of this user asked for
+ *     KEY.intact, KEY.UID.intact    the record of such a plan, see plan_cache.h
  *     FAMILY.base, IDENTITY.model    see plan_cache.h
  *     new.RANDOM       under way
  *
  * Nothing else in the folder is counted, listed or removed. Several processes may share it: files appear whole, by a rename, and
- * whoever finds one gone that it wanted to remove has what it wanted. A use is noted in the file's time of modification.
+ * whoever finds one gone that it wanted to remove has what it wanted. A use is noted in the file's time of modification, that of a
+ * plan in its record's. A record is counted and removed with its plan; it is listed by itself only when it has none any more.
  *
  * Bound: what is beyond goes, used longest ago first, from whoever is most above its share (base/share.h): the models of the
  * configuration together have one, and each user whose sizes are here has one. A user that is alone may so have all that those
@@ -26,14 +28,14 @@ struct sl_error;
 
 #define SL_CACHE_NAME_BYTES 64
 
-enum sl_cache_file_kind { SL_CACHE_PLAN, SL_CACHE_BASE, SL_CACHE_MODEL, SL_CACHE_UNDER_WAY };
+enum sl_cache_file_kind { SL_CACHE_PLAN, SL_CACHE_RECORD, SL_CACHE_BASE, SL_CACHE_MODEL, SL_CACHE_UNDER_WAY };
 
 struct sl_cache_file {
         char name[SL_CACHE_NAME_BYTES];
         enum sl_cache_file_kind kind;
         bool asked; /* for a request of this user: */
         uint32_t uid;
-        uint64_t bytes; /* whole pages */
+        uint64_t bytes; /* whole pages; a plan's with its record's */
         struct timespec used;
 };
 
@@ -55,11 +57,17 @@ int sl_cache_folder_find(int folder, const char *name, int *ret_fd);
 /* The name of the plan "KEY.plan" for whomever it is kept. Return: 0, -ENOENT, -errno. */
 int sl_cache_folder_plan(int folder, const char *name, char ret_name[SL_CACHE_NAME_BYTES]);
 
+/* The name of the record of the plan @plan, "KEY.plan" or "KEY.UID.plan". Pure. */
+void sl_cache_folder_record(const char *plan, char ret_name[SL_CACHE_NAME_BYTES]);
+
 /* A new file that nobody else writes, for reading nobody yet. Return: 0 and its name, -errno. */
 int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *ret_fd);
 
 /* All files, used longest ago first. On the heap. Return: 0, -ENOMEM, -errno. */
 int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t *ret_n);
+
+/* Removes this file of ours, a plan with its record. Return: 0, also when it was gone; -errno. */
+int sl_cache_folder_remove(int folder, const char *name);
 
 /* Removes until no more than @bytes_max are left, but nothing that is under way. A plan that somebody has mapped lives on without
  * its name. */

@@ -39,7 +39,7 @@ static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
                 return sl_error_set(error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)end, errno);
         plan->bytes = bytes;
         plan->n_bytes = (uint64_t)end;
-        plan->sealed = is_sealed(fd);
+        plan->intact = plan->intact || is_sealed(fd);
         plan->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         return plan->fd < 0 ? sl_error_set(error, ENOMEM, "plan file: no descriptor for it, error %d", errno) : 0;
 }
@@ -54,7 +54,7 @@ static bool stands_alone(const struct sl_plan *plan)
         return !plan->header->base.checksum && !plan->header->base.bytes;
 }
 
-int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
+static int open_plan(int fd, struct sl_plan *base, bool intact, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = calloc(1, sizeof(*plan));
         int r;
@@ -65,6 +65,7 @@ int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, str
                 return sl_error_set(error, EINVAL, "plan: a derived plan is nobody's base");
         atomic_init(&plan->holders, 1);
         plan->fd = -1;
+        plan->intact = intact;
         plan->base = sl_plan_hold(base);
         r = map_file(plan, fd, error);
         if (r == 0)
@@ -75,6 +76,16 @@ int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, str
                 plan->base = sl_plan_free(plan->base);
         *ret_plan = sl_take(plan);
         return 0;
+}
+
+int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return open_plan(fd, base, false, ret_plan, error);
+}
+
+int sl_plan_open_intact(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        return open_plan(fd, base, true, ret_plan, error);
 }
 
 struct sl_plan *sl_plan_hold(struct sl_plan *plan)

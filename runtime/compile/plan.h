@@ -79,6 +79,9 @@ int sl_plan_open(int fd, struct sl_plan **ret_plan, struct sl_error *error);
  */
 int sl_plan_open_on(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error);
 
+/* The same for a file that has not changed since its checksum was found right: it is walked, but not read for damage. */
+int sl_plan_open_intact(int fd, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error);
+
 /* One more holder; returns @plan. Each of them frees it; the last ends it. NULL is fine. Returns NULL. */
 struct sl_plan *sl_plan_hold(struct sl_plan *plan);
 struct sl_plan *sl_plan_free(struct sl_plan *plan);

@@ -25,12 +25,15 @@
 #define CPUINFO_BYTES   16384
 #define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
 #define BASE_MAGIC      0x31305341424c5301u
+#define INTACT_MAGIC    0x3130544e494c5301u
+#define BOOT_ID_BYTES   36
 #define COPY_BYTES      (8u << 20) /* between two looks at whether to stop */
 
 struct sl_plan_cache {
         int fd; /* of the folder */
         uint64_t bytes_max;
         struct sl_digest host; /* processor, libraries, format */
+        struct sl_digest boot; /* this start of the host; zero when it is not known */
 
         pthread_t copier;
         bool has_copier;
@@ -61,6 +64,13 @@ struct known_base {
         char name[SL_PLAN_CACHE_NAME_BYTES];
         struct sl_plan_identity identity;
         uint64_t checksum; /* of the fields above */
+};
+
+/* KEY.intact, KEY.UID.intact */
+struct known_intact {
+        uint64_t magic;
+        struct sl_digest identity; /* of the plan file */
+        uint64_t checksum;         /* of the fields above */
 };
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
@@ -104,6 +114,17 @@ static struct sl_digest digest_host(void)
         return mix_processor(mix(digest, &key, sizeof(key)));
 }
 
+/* What a crash of the host left half-written must be read again, whatever the file system says of it. */
+static struct sl_digest digest_boot(void)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+        char id[BOOT_ID_BYTES];
+
+        if (fd < 0 || read(fd, id, sizeof(id)) != sizeof(id))
+                return (struct sl_digest){0};
+        return mix((struct sl_digest){0}, id, sizeof(id));
+}
+
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = calloc(1, sizeof(*cache));
@@ -118,6 +139,7 @@ int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_
         cache->last = &cache->first;
         cache->bytes_max = bytes_max;
         cache->host = digest_host();
+        cache->boot = digest_boot();
         r = directory ? 0 : sl_cache_folder_default(path, error);
         if (r == 0)
                 r = sl_cache_folder_open(directory ? directory : path, true, &cache->fd, error);
@@ -167,8 +189,9 @@ static void name_of(struct sl_digest digest, const char *suffix, char ret_name[S
                 (unsigned long long)digest.low, suffix);
 }
 
-/* @write fills the file; it gets its name when it is complete. */
-static int put_entry(struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context)
+/* @write_to fills the file, which gets its name when it is complete. Return: 0 and the file, -errno. */
+static int put_entry_open(
+        const struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context, int *ret_fd)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         char under_way[SL_CACHE_NAME_BYTES];
@@ -181,7 +204,16 @@ static int put_entry(struct sl_plan_cache *cache, const char *name, int (*write_
                 r = -errno;
         if (r < 0)
                 unlinkat(cache->fd, under_way, 0);
+        else
+                *ret_fd = sl_take_fd(&fd);
         return r;
+}
+
+static int put_entry(const struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+
+        return put_entry_open(cache, name, write_to, context, &fd);
 }
 
 static uint64_t checksum_of(const struct known_model *known)
@@ -303,6 +335,85 @@ void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *b
         name_of(key->digest, "plan", key->name);
 }
 
+/*
+ * Whoever writes the file, cuts it, replaces it or gives it another name changes one of these numbers, and only its owner can set
+ * any of them back. The digest of a file that cannot be examined is nobody's.
+ */
+static struct sl_digest identify_plan(const struct sl_plan_cache *cache, int fd)
+{
+        struct stat status = {0};
+
+        if (fstat(fd, &status) < 0)
+                return (struct sl_digest){0};
+        const uint64_t numbers[] = {status.st_dev, status.st_ino, (uint64_t)status.st_size, (uint64_t)status.st_mtim.tv_sec,
+                (uint64_t)status.st_mtim.tv_nsec, (uint64_t)status.st_ctim.tv_sec, (uint64_t)status.st_ctim.tv_nsec};
+
+        return mix(cache->boot, numbers, sizeof(numbers));
+}
+
+static bool is_known(struct sl_digest digest)
+{
+        return digest.low | digest.high;
+}
+
+static uint64_t intact_checksum(const struct known_intact *known)
+{
+        return XXH3_64bits(known, offsetof(struct known_intact, checksum));
+}
+
+static bool read_intact(int fd, struct sl_digest identity)
+{
+        struct known_intact known;
+
+        return read(fd, &known, sizeof(known)) == sizeof(known) && known.magic == INTACT_MAGIC &&
+               known.checksum == intact_checksum(&known) && known.identity.low == identity.low &&
+               known.identity.high == identity.high;
+}
+
+/* The record notes the use of the plan too, since a change of the plan's own times would be one of its identity. */
+static bool recall_intact(const struct sl_plan_cache *cache, const char *plan, struct sl_digest identity)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char name[SL_CACHE_NAME_BYTES];
+
+        sl_cache_folder_record(plan, name);
+        if (!is_known(cache->boot) || !is_known(identity) || sl_cache_folder_find(cache->fd, name, &fd) < 0 ||
+                !read_intact(fd, identity))
+                return false;
+        return futimens(fd, NULL) == 0;
+}
+
+static int write_intact(int fd, void *context)
+{
+        return write(fd, context, sizeof(struct known_intact)) == sizeof(struct known_intact) ? 0 : -EIO;
+}
+
+/* @identity: from before the plan was read, so that it is not that of a later change. Without the record it is read again, no more.
+ */
+static void remember_intact(const struct sl_plan_cache *cache, const char *plan, struct sl_digest identity)
+{
+        struct known_intact known = {.magic = INTACT_MAGIC, .identity = identity};
+        char name[SL_CACHE_NAME_BYTES];
+
+        known.checksum = intact_checksum(&known);
+        sl_cache_folder_record(plan, name);
+        put_entry(cache, name, write_intact, &known);
+}
+
+static int open_plan(const struct sl_plan_cache *cache, const char *name, int fd, struct sl_plan *base, struct sl_plan **ret_plan,
+        struct sl_error *error)
+{
+        struct sl_digest identity = identify_plan(cache, fd);
+        int r;
+
+        if (recall_intact(cache, name, identity))
+                return sl_plan_open_intact(fd, base, ret_plan, error);
+        r = sl_plan_open_on(fd, base, ret_plan, error);
+        if (r == 0)
+                remember_intact(cache, name, identity);
+        return r;
+}
+
 static int find(
         const struct sl_plan_cache *cache, const char *key, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
@@ -317,13 +428,10 @@ static int find(
         if (r < 0)
                 return sl_error_set(
                         error, -r, "cached plan %s: %s", name, r == -EPERM ? "no file of this user's alone" : strerror(-r));
-        r = sl_plan_open_on(fd, base, ret_plan, error);
+        r = open_plan(cache, name, fd, base, ret_plan, error);
         if (r == -EBADMSG || r == -EPROTONOSUPPORT || r == -ESTALE)
-                unlinkat(cache->fd, name, 0);
-        if (r < 0)
-                return sl_error_prefix(error, r, "cached plan %s", name);
-        futimens(fd, NULL);
-        return 0;
+                sl_cache_folder_remove(cache->fd, name);
+        return r < 0 ? sl_error_prefix(error, r, "cached plan %s", name) : 0;
 }
 
 int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
@@ -414,14 +522,18 @@ static int write_plan(int fd, void *context)
         return 0;
 }
 
+/* The plan that is copied has been opened, so the copy is as intact as if it had been read. */
 static int copy_plan(struct sl_plan_cache *cache, const struct copy *copy)
 {
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct copying copying = {cache, copy->plan_fd};
-        int r = put_entry(cache, copy->name, write_plan, &copying);
+        int r = put_entry_open(cache, copy->name, write_plan, &copying, &fd);
 
-        if (r == 0)
-                sl_cache_folder_make_room(cache->fd, cache->bytes_max);
-        return r;
+        if (r < 0)
+                return r;
+        remember_intact(cache, copy->name, identify_plan(cache, fd));
+        sl_cache_folder_make_room(cache->fd, cache->bytes_max);
+        return 0;
 }
 
 static void *run_copier(void *context)

@@ -2,6 +2,7 @@
  * Plan files kept on disk from one start to the next, in a folder that only its owner can write (cache_folder.h).
  *
  *     KEY.plan         a plan file; KEY.UID.plan: of sizes of an open model that this user asked for
+ *     KEY.intact       what the file system said of the plan when its content was last known to be right; KEY.UID.intact likewise
  *     FAMILY.base      which plan is the base of all sizes of a model's open dimensions
  *     IDENTITY.model   the content's digest when the file system last said IDENTITY of the model: unchanged, it is not read again
  *
@@ -9,10 +10,16 @@
  * version of the format, the program that compiles, and the base that it is derived from. FAMILY is a KEY without those sizes.
  *
  * Written under another name and renamed; opened without following links; used only when the owner is this user, nobody else can
- * write and it has no other name; checked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When
+ * write and it has no other name; walked whole by sl_plan_open() before use. What is damaged is removed and compiled again. When
  * the folder is over its bound, the files that were used longest ago go, from those who are above their share. Several processes
- * may share a folder. Keys are made, and plans found, on any thread; the rest has one owner thread. A thread of the cache's own
- * copies what is to be kept, since that is as slow as the disk.
+ * may share a folder.
+ *
+ * A plan is read for damage unless its record holds the file's device, inode, size, times of modification and of change, and this
+ * start of the host: not, then, when it was written since (but for one tick of the file system's clock), replaced, or left behind
+ * by a crash. No trust hangs on that: the walk takes the checksum for forged in any case.
+ *
+ * Keys are made, and plans found, on any thread; the rest has one owner thread. A thread of the cache's own copies what is to be
+ * kept, since that is as slow as the disk.
  */
 #pragma once
 
@@ -72,9 +79,9 @@ int sl_plan_cache_keep_base(
         struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const struct sl_plan *base, struct sl_error *error);
 
 /*
- * Begins to keep a copy of the plan file, which nobody may change any more. @key: made before the compilation began.
- * Return: 0; -ESTALE the model has changed since, nothing is kept; -EFBIG larger than the cache; -errno; with text. What a copy
- * before this one met is told here too, once.
+ * Begins to keep a copy of the plan file, which has been opened and which nobody may change any more. @key: made before the
+ * compilation began. Return: 0; -ESTALE the model has changed since, nothing is kept; -EFBIG larger than the cache; -errno; with
+ * text. What a copy before this one met is told here too, once.
  */
 int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
         struct sl_error *error);

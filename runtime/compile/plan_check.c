@@ -40,7 +40,7 @@ static int check_checksum(const struct sl_plan *plan, struct sl_error *error)
 {
         uint64_t checksum;
 
-        if (plan->sealed)
+        if (plan->intact)
                 return 0;
         checksum = XXH3_64bits(plan->bytes + SL_PLAN_CHECKED_FROM, plan->n_bytes - SL_PLAN_CHECKED_FROM);
         if (checksum == plan->header->checksum)

@@ -22,7 +22,8 @@ struct sl_plan {
         void *ended_context;
         const uint8_t *bytes; /* the whole file, mapped read-only; NULL before that */
         uint64_t n_bytes;
-        bool sealed; /* in memory where nobody can write any more: nothing can have damaged it on the way */
+        bool intact; /* nothing can have damaged it since it was written, or since its checksum was found right: it is not read for
+                        that */
         const struct sl_plan_header *header;
         const struct sl_plan_info *info;
         const struct sl_plan_program *programs;
@@ -35,8 +36,8 @@ struct sl_plan {
 };
 
 /*
- * Checks magic, sizes, version, checksum (unless sealed), key and sections of the mapped bytes, points the sections, then checks
- * every index, offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
+ * Checks magic, sizes, version, checksum (unless it is intact), key and sections of the mapped bytes, points the sections, then
+ * checks every index, offset, type and name in them. Return: 0, -EBADMSG, -EPROTONOSUPPORT; the text says what is wrong.
  */
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
 

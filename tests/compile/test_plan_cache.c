@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base_plan.h"
 #include "cache_folder.h"
+#include "format.h"
 #include "lower.h"
 #include "lower_options.h"
 #include "network.h"
@@ -112,13 +113,13 @@ static int find(const struct sl_plan_cache_key *key, struct sl_error *error)
         return r;
 }
 
-/* Of one plan in the cache. */
+/* Of one plan in the cache, with its record. */
 static uint64_t plan_bytes(void)
 {
         struct stat status;
 
         cr_assert_eq(fstat(plan_fd, &status), 0);
-        return ((uint64_t)status.st_size + 4095) / 4096 * 4096;
+        return ((uint64_t)status.st_size + 4095) / 4096 * 4096 + 4096;
 }
 
 static const char *entry(const struct sl_plan_cache_key *key)
@@ -126,6 +127,20 @@ static const char *entry(const struct sl_plan_cache_key *key)
         static char path[PATH_MAX];
 
         snprintf(path, sizeof(path), "%s/cache/%s", folder, key->name);
+        return path;
+}
+
+/* Two changes within one tick of the file system's clock look like one. */
+static void let_the_clock_tick(void)
+{
+        usleep(20000);
+}
+
+static const char *record_of(const struct sl_plan_cache_key *key)
+{
+        static char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/cache/%.32s.intact", folder, key->name);
         return path;
 }
 
@@ -203,6 +218,7 @@ Test(plan_cache, a_damaged_plan_is_removed_with_one_line)
         struct sl_error error = {""};
         int fd = open(entry(&key), O_WRONLY);
 
+        let_the_clock_tick();
         cr_assert_eq(pwrite(fd, "damage", 6, 600), 6);
         close(fd);
         cr_assert_eq(find(&key, &error), -EBADMSG);
@@ -211,6 +227,107 @@ Test(plan_cache, a_damaged_plan_is_removed_with_one_line)
         cr_assert_eq(find(&key, NULL), -ENOENT);
         keep();
         cr_assert_eq(find(&key, NULL), 0);
+}
+
+/* A field of no consequence: only the checksum can tell that it is another. */
+static off_t harmless_offset(int fd)
+{
+        struct sl_plan_header header;
+
+        cr_assert_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+        return (off_t)(header.sections[SL_PLAN_SECTION_INFO].offset + offsetof(struct sl_plan_info, multiply_adds));
+}
+
+static void flip(int fd)
+{
+        off_t at = harmless_offset(fd);
+        uint8_t byte;
+
+        cr_assert_eq(pread(fd, &byte, 1, at), 1);
+        byte ^= 1;
+        cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
+}
+
+/* What the file system says of a page that is dirty already does not change with it. */
+static void flip_unseen(const struct sl_plan_cache_key *key, int (*between)(const struct sl_plan_cache_key *key))
+{
+        int fd = open(entry(key), O_RDWR);
+        struct stat status;
+
+        cr_assert_eq(fstat(fd, &status), 0);
+        volatile uint8_t *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        cr_assert_neq((void *)bytes, MAP_FAILED);
+        for (int i = 0; i < 2; i++)
+                bytes[harmless_offset(fd)] ^= 1;
+        cr_assert_eq(between(key), 0);
+        bytes[harmless_offset(fd)] ^= 1;
+        munmap((void *)bytes, (size_t)status.st_size);
+        close(fd);
+}
+
+static int find_quietly(const struct sl_plan_cache_key *key)
+{
+        return find(key, NULL);
+}
+
+static int remove_record(const struct sl_plan_cache_key *key)
+{
+        return find(key, NULL) || unlink(record_of(key));
+}
+
+static int spoil_record(const struct sl_plan_cache_key *key)
+{
+        return find(key, NULL) || truncate(record_of(key), 30);
+}
+
+Test(plan_cache, what_is_known_to_be_right_is_not_read_for_damage_again)
+{
+        struct sl_plan_cache_key key = keep();
+
+        flip_unseen(&key, find_quietly);
+        cr_assert_eq(find(&key, NULL), 0);
+}
+
+Test(plan_cache, without_a_whole_record_a_plan_is_read_for_damage)
+{
+        struct sl_plan_cache_key key = keep();
+
+        flip_unseen(&key, remove_record);
+        cr_assert_eq(find(&key, NULL), -EBADMSG);
+        key = keep();
+        flip_unseen(&key, spoil_record);
+        cr_assert_eq(find(&key, NULL), -EBADMSG);
+}
+
+Test(plan_cache, what_changed_is_read_for_damage_whatever_was_found_before)
+{
+        struct sl_plan_cache_key key = keep();
+        int fd = open(entry(&key), O_RDWR);
+
+        cr_assert_eq(find(&key, NULL), 0);
+        let_the_clock_tick();
+        flip(fd);
+        close(fd);
+        cr_assert_eq(find(&key, NULL), -EBADMSG);
+        cr_assert_eq(access(record_of(&key), F_OK), -1, "the record goes with its plan");
+        cr_assert_eq(find(&key, NULL), -ENOENT);
+}
+
+Test(plan_cache, a_copy_of_a_plan_is_read_for_damage_although_its_times_are_those_of_the_plan)
+{
+        struct sl_plan_cache_key key = keep();
+        char command[3 * PATH_MAX];
+        int fd;
+
+        cr_assert_eq(find(&key, NULL), 0);
+        snprintf(command, sizeof(command), "cp -p %s %s/copy", entry(&key), folder);
+        cr_assert_eq(system(command), 0);
+        fd = open(inside("copy"), O_RDWR);
+        flip(fd);
+        close(fd);
+        snprintf(command, sizeof(command), "touch -r %s %s/copy && mv %s/copy %s", entry(&key), folder, folder, entry(&key));
+        cr_assert_eq(system(command), 0);
+        cr_assert_eq(find(&key, NULL), -EBADMSG);
 }
 
 Test(plan_cache, a_plan_that_others_can_write_is_not_used)
@@ -261,6 +378,7 @@ Test(plan_cache, over_its_bound_what_was_used_longest_ago_goes)
                 options.batch_max = i + 1;
                 keys[i] = keep();
                 cr_assert_eq(utimensat(AT_FDCWD, entry(&keys[i]), times, 0), 0);
+                cr_assert_eq(utimensat(AT_FDCWD, record_of(&keys[i]), times, 0), 0);
                 if (i == 1)
                         cr_assert_eq(find(&keys[0], NULL), 0, "which makes the first the last used");
         }
@@ -665,6 +783,8 @@ Test(plan_cache, what_is_not_ours_in_the_folder_is_neither_counted_nor_removed)
 
         write_file(inside("cache/letter.txt"), "dear");
         write_file(inside("cache/0123456789abcdef0123456789abcdef.planet"), "mars");
+        write_file(inside("cache/0123456789abcdef0123456789abcdef.7.base"), "bass");
+        write_file(inside("cache/0123456789abcdef0123456789abcdef. 7.intact"), "lost");
         write_file(inside("cache/new.00ff00ff00ff00ff"), "under way, of another process");
         cr_assert_eq(sl_cache_folder_open(inside("cache"), false, &fd, NULL), 0);
         sl_cache_folder_make_room(fd, 0);
@@ -675,6 +795,33 @@ Test(plan_cache, what_is_not_ours_in_the_folder_is_neither_counted_nor_removed)
         cr_assert_eq(bytes, plan_bytes());
         cr_assert_eq(access(inside("cache/letter.txt"), F_OK), 0);
         cr_assert_eq(access(inside("cache/0123456789abcdef0123456789abcdef.planet"), F_OK), 0);
+        cr_assert_eq(access(inside("cache/0123456789abcdef0123456789abcdef.7.base"), F_OK), 0);
+        cr_assert_eq(access(inside("cache/0123456789abcdef0123456789abcdef. 7.intact"), F_OK), 0);
         cr_assert_eq(access(inside("cache/new.00ff00ff00ff00ff"), F_OK), 0);
+        close(fd);
+}
+
+Test(plan_cache, a_record_goes_with_its_plan_and_counts_alone_when_it_has_none)
+{
+        struct sl_plan_cache_key key = keep();
+        struct sl_cache_file *files;
+        uint64_t bytes;
+        uint32_t n;
+        int fd;
+
+        cr_assert_eq(sl_cache_folder_open(inside("cache"), false, &fd, NULL), 0);
+        cr_assert_eq(access(record_of(&key), F_OK), 0);
+        sl_cache_folder_make_room(fd, 0);
+        cr_assert_eq(access(record_of(&key), F_OK), -1);
+        keep();
+        cr_assert_eq(unlink(entry(&key)), 0);
+        cr_assert_eq(sl_cache_folder_list(fd, &files, &n), 0);
+        cr_assert_eq(n, 1);
+        cr_assert_eq(files[0].kind, SL_CACHE_RECORD);
+        cr_assert_eq(sl_cache_folder_clear(fd, &n, &bytes), 0);
+        cr_assert_eq(n, 1);
+        cr_assert_eq(bytes, 4096);
+        cr_assert_eq(access(record_of(&key), F_OK), -1);
+        free(files);
         close(fd);
 }

@@ -68,6 +68,7 @@ static int open_content(const struct sl_config *config, struct content *content,
 static const char *kind_name(enum sl_cache_file_kind kind)
 {
         static const char *const names[] = {[SL_CACHE_PLAN] = "plan",
+                [SL_CACHE_RECORD] = "record",
                 [SL_CACHE_BASE] = "base",
                 [SL_CACHE_MODEL] = "model",
                 [SL_CACHE_UNDER_WAY] = "unfinished"};
