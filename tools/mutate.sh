@@ -2,27 +2,27 @@
 # Do the tests fail when the code is wrong? Applies one mutation at a time to a copy of the tree in build/mutate, builds what
 # changed and runs the suites that concern the file; then prints the score and the survivors by folder. Not part of test.sh.
 #
-#     tools/mutate.sh [--sample N] [--seed S] [--folder F]... [--hand] [--fresh] [--list | --report]
+#     tools/mutate.sh [--sample N] [--seed S] [--folder F]... [--jobs N] [--hand] [--fresh] [--list | --report]
 #
 #     --sample N   draws N of the generated mutants, evenly over the folders (default 40)
 #     --seed S     which ones (default 1); the same seed draws the same ones from the same code
 #     --folder F   from this folder alone; may be repeated (default: client shm runtime kernels)
+#     --jobs N     tries N at a time, each in a copy of its own (default: one per two processors)
 #     --hand       tries those of mutate/by_hand.tsv instead: memory orders, quotas, legality conditions of passes
 #     --list       prints what would be tried, and tries nothing
 #     --report     prints the score of what has been tried so far
 #     --fresh      copies the working tree anew and forgets what has been tried; otherwise a run goes on where it was stopped
 #
-# A mutant is killed when a test fails, or hangs for 60 s. Late is one whose suites took 90 s together: it says nothing, but that the
-# machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
+# A mutant is killed when a test fails, or hangs for 60 s. Late is one of whose three stages of suites one took 90 s: it says nothing,
+# but that the machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 work=$PWD/build/mutate
-tree=$work/tree
-build=$tree/build/release
 results=$work/results.tsv # FILE, verdict, mutant, the test that failed
 here=$PWD/tools/mutate
 stage_seconds=90
+jobs=$((($(nproc) + 1) / 2))
 sample=40
 seed=1
 folders=()
@@ -40,6 +40,7 @@ while [ $# -gt 0 ]; do
         --sample) sample=$2 && shift ;;
         --seed) seed=$2 && shift ;;
         --folder) folders+=("${2%/}") && shift ;;
+        --jobs) jobs=$2 && shift ;;
         --hand) hand=1 ;;
         --fresh) fresh=1 ;;
         --list) action=list ;;
@@ -50,18 +51,33 @@ while [ $# -gt 0 ]; do
 done
 [ ${#folders[@]} -gt 0 ] || folders=(client shm runtime kernels)
 
-# suites FILE: two regular expressions of tests, the nearer ones first, so that most mutants end early.
+# enter COPY: where this process breaks, builds and tests from now on.
+enter() {
+        copy=$work/$1
+        tree=$copy/tree
+        build=$tree/build/release
+}
+enter 0
+
+# suites FILE: three regular expressions of tests, the nearer and faster ones first, so that most mutants end early.
 suites() {
         case $1 in
-        client/*) echo '^client(-threads|-python)?$' '^(serve-(end|change|lifecycle|shapes|open)|daemon-serve|survive-isolation)' ;;
-        shm/*) echo '^(base|shm)-' '^(client(-threads)?$|serve-|daemon-|compile-(lower|plan-cache|signature)|survive-isolation)' ;;
-        kernels/*) echo '^kernels-' '^(graph|compile|conformance|quantize|profile|serve-(open|shapes))' ;;
-        runtime/graph/*) echo '^graph-' '^(compile|conformance|quantize|profile|serve-(open|shapes|end))' ;;
-        runtime/compile/*) echo '^compile-' '^(profile|conformance|quantize|serve-(open|shapes|end|lifecycle|change)|daemon-serve)' ;;
-        runtime/serve/*) echo '^serve-' '^(client-python|daemon-serve|survive-(isolation|surroundings|hostile))' ;;
-        runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|surroundings))' ;;
-        runtime/profile/*) echo '^profile' '^(perf-engine|daemon-serve)' ;;
-        *) echo '^(quantize|graph-quantize)' '^(profile|daemon-serve)' ;;
+        client/*) echo '^client(-threads)?$' '^(client-python|serve-(end|change|shapes|open)|daemon-serve|survive-isolation)' \
+                '^(serve-lifecycle|survive-(kill|hostile$|names|overload|memory|shares))' ;;
+        shm/*) echo '^(base-|shm-(layout|ring|segment|attach|doorbell|arena|catalogue|histogram|stats)$)' \
+                '^(shm-|client(-threads)?$|daemon-|compile-(lower|plan-cache|signature)|serve-(end|wait|intake|admission|shapes))' \
+                '^(client-python|serve-(open|change|sleepers)|survive-(isolation|names|shares|memory|rules|overload|kill))' ;;
+        kernels/*) echo '^kernels-(tables|shapes|ref|cpu)' '^(kernels-work|graph-(passes|import|quantize|digits))' \
+                '^(compile-|graph|conformance$|quantize|profile|serve-(open|shapes))' ;;
+        runtime/graph/*) echo '^graph-' '^(compile-|quantize|conformance$|profile)' '^(serve-(open|shapes|end)|survive-work|kernels-work)' ;;
+        runtime/compile/*) echo '^compile-' '^(profile|conformance$|quantize|serve-(open|shapes|end|starts|change)|daemon-serve)' \
+                '^(serve-lifecycle|survive-(surroundings|work|shares|batch-limit))' ;;
+        runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|mailbox|sch|b|ensemble|peer|intake|end)' \
+                '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
+                '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch))' ;;
+        runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|surroundings))' '^survive-(names|memory|rules|turns)' ;;
+        runtime/profile/*) echo '^profile' '^(perf-engine|daemon-serve)' '^client-python' ;;
+        *) echo '^(quantize|graph-quantize)' '^(profile|daemon-serve)' '^conformance$' ;;
         esac
 }
 
@@ -71,7 +87,6 @@ copy_tree() {
         git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - 2>/dev/null | tar -xf - -C "$tree"
         mkdir -p "$tree/build"
         [ ! -d build/onnx-1.18 ] || ln -sfn "$PWD/build/onnx-1.18" "$tree/build/onnx-1.18"
-        : >"$results"
 }
 
 install_generator() {
@@ -117,26 +132,37 @@ object_of() {
         sed -n "s|.*\"command\": .* -o \([^ ]*\) -c $tree/$1\".*|\1|p" "$build/compile_commands.json" | head -n 1
 }
 
+# target_of TEST: its executable; the suites of one share it and begin with its name.
+target_of() {
+        local name=$1
+        until grep -qx "test-$name" "$copy/targets"; do
+                [[ $name == *-* ]] || return
+                name=${name%-*}
+        done
+        echo "test-$name"
+}
+
 # targets REGEX: what ninja has to build for these tests.
 targets() {
         local name
         ctest --test-dir "$build" -N -R "$1" | sed -n 's/^ *Test *#[0-9]*: //p' | while read -r name; do
-                grep -qx "test-$name" "$work/targets" && echo "test-$name"
+                target_of "$name"
                 case $name in
                 client-python) printf '%s\n' starling fake-runtime starling-tool ;;
                 shm-ring-stress) echo ring-stress ;;
                 esac
-        done
+        done | sort -u
 }
 
 # stage REGEX: builds and runs these tests. Prints the first that fails, or "late"; true when all pass.
 stage() {
-        local log=$work/stage.log
+        local log=$copy/stage.log
         # shellcheck disable=SC2046 # names without blanks
         ninja -C "$build" $(targets "$1") >"$log" 2>&1 || {
                 echo "build"
                 return 1
         }
+        rm -f "$build/Testing/Temporary/CTestCostData.txt" # it would put the slowest first
         timeout "$stage_seconds" ctest --test-dir "$build" -j2 --stop-on-failure --timeout 60 -R "$1" -FA '.*' >"$log" 2>&1
         case $? in
         0) return 0 ;;
@@ -150,21 +176,21 @@ stage() {
 reference() {
         local object
         object=$(object_of "$1")
-        [ -n "$object" ] && ninja -C "$build" "$object" >/dev/null 2>&1 && strip -s -o "$work/reference.o" "$build/$object"
+        [ -n "$object" ] && ninja -C "$build" "$object" >/dev/null 2>&1 && strip -s -o "$copy/reference.o" "$build/$object"
 }
 
 # same_code FILE: 0 the mutant's object is the same; 1 another; 2 it does not compile.
 same_code() {
         local object
         object=$(object_of "$1")
-        ninja -C "$build" "$object" >"$work/compile.log" 2>&1 || return 2
-        strip -s -o "$work/mutant.o" "$build/$object" && cmp -s "$work/reference.o" "$work/mutant.o"
+        ninja -C "$build" "$object" >"$copy/compile.log" 2>&1 || return 2
+        strip -s -o "$copy/mutant.o" "$build/$object" && cmp -s "$copy/reference.o" "$copy/mutant.o"
 }
 
 judge() {
-        local near far failed
-        read -r near far <<<"$(suites "$1")"
-        if failed=$(stage "$near") && failed=$(stage "$far"); then
+        local near middle far failed
+        read -r near middle far <<<"$(suites "$1")"
+        if failed=$(stage "$near") && failed=$(stage "$middle") && failed=$(stage "$far"); then
                 printf 'survived\t'
         elif [ "$failed" = late ]; then
                 printf 'late\t'
@@ -177,9 +203,9 @@ judge() {
 try() {
         local file=$1 script=$2 words=$3 verdict test=
         case $file in *.c) reference "$file" || return ;; esac
-        cp "$tree/$file" "$work/original"
+        cp "$tree/$file" "$copy/original"
         sed -E -i "$script" "$tree/$file"
-        if cmp -s "$work/original" "$tree/$file"; then
+        if cmp -s "$copy/original" "$tree/$file"; then
                 verdict=stale
         else
                 case $file in *.c) same_code "$file" ;; *) (exit 1) ;; esac
@@ -189,7 +215,7 @@ try() {
                 *) IFS=$'\t' read -r verdict test <<<"$(judge "$file")" ;;
                 esac
         fi
-        cp "$work/original" "$tree/$file" # with a new time, so that the next build sees it
+        cp "$copy/original" "$tree/$file" # with a new time, so that the next build sees it
         printf '%s\t%s\t%s\t%s\n' "$file" "$verdict" "$words" "$test" | tee -a "$results"
 }
 
@@ -211,7 +237,26 @@ report() {
                 END { for (name in seen) print_row(name) }' "$results"
 }
 
+build_copy() {
+        (cd "$tree" && cmake --preset release -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" && cmake --build --preset release) >"$copy/build.log" 2>&1 ||
+                { tail -n 20 "$copy/build.log" && return 1; }
+        ninja -C "$build" -t targets all | sed -n 's/^\(test-[^:/]*\): phony$/\1/p' >"$copy/targets"
+}
+
+is_tried() {
+        awk -F '\t' -v file="$1" -v words="$2" '$1 == file && $3 == words { found = 1 } END { exit !found }' "$results"
+}
+
+# work_off COPY: every one of the drawn mutants that is this copy's turn.
+work_off() {
+        local file script words
+        while IFS=$'\t' read -r file script words; do
+                is_tried "$file" "$words" || try "$file" "$script" "$words" </dev/null
+        done < <(awk -v jobs="$jobs" -v turn="$1" 'NR % jobs == turn' "$work/drawn.tsv")
+}
+
 main() {
+        local i
         mkdir -p "$work"
         if [ "$action" = report ]; then
                 report
@@ -220,21 +265,24 @@ main() {
         exec 9>"$work/lock"
         flock -n 9 || { echo "mutate: another run is under way" >&2 && exit 1; }
         install_generator || exit 1
-        if [ -n "$fresh" ] || [ ! -f "$results" ]; then
-                copy_tree
-        fi
+        [ -z "$fresh" ] || rm -f "$results"
+        for ((i = 0; i < jobs; i++)); do
+                enter "$i"
+                if [ ! -f "$results" ] || [ ! -d "$tree" ]; then copy_tree; fi
+        done
+        touch "$results"
+        enter 0
         draw >"$work/drawn.tsv"
         if [ "$action" = list ]; then
                 cut -f 1,3 "$work/drawn.tsv"
                 exit
         fi
-        (cd "$tree" && cmake --preset release -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O2 -DNDEBUG" && cmake --build --preset release) >"$work/build.log" 2>&1 ||
-                { tail -n 20 "$work/build.log" && exit 1; }
-        ninja -C "$build" -t targets all | sed -n 's/^\(test-[^:/]*\): phony$/\1/p' >"$work/targets"
-        while IFS=$'\t' read -r file script words; do
-                awk -F '\t' -v file="$file" -v words="$words" '$1 == file && $3 == words { found = 1 } END { exit !found }' "$results" ||
-                        try "$file" "$script" "$words" </dev/null
-        done <"$work/drawn.tsv"
+        for ((i = 0; i < jobs; i++)); do
+                enter "$i"
+                build_copy || break
+                work_off "$i" &
+        done
+        wait
         report
 }
 
