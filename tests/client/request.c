@@ -288,6 +288,10 @@ Test(request, mistakes_are_refused_with_model_tensor_value_and_limit)
         expect_refused(&w, &bad, EINVAL, "got float32 [0,4]");
         tensor.dims[0] = UINT32_MAX;
         expect_refused(&w, &bad, EINVAL, "wants float32 [N,4]");
+        tensor.dims[0] = 1u + INT32_MAX;
+        expect_refused(&w, &bad, EINVAL, "wants float32 [N,4]");
+        tensor.dims[0] = INT32_MAX;
+        expect_refused(&w, &bad, EINVAL, "its shape takes 34359738352 bytes, its buffer has 160");
         tensor.dims[0] = 1025;
         tensor.bytes = 1 << 20;
         expect_refused(&w, &bad, EINVAL, "1025 samples exceed the 1024 of one request");
