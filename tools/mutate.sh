@@ -199,11 +199,16 @@ judge() {
         fi
 }
 
+# mend: the copy as it was, with a new time, so that the next build sees it; also after a run that was stopped.
+mend() {
+        [ ! -f "$copy/broken" ] || cp "$copy/original" "$tree/$(cat "$copy/broken")" && rm -f "$copy/broken"
+}
+
 # A header has no object of its own: its mutants are all judged by tests.
 try() {
         local file=$1 script=$2 words=$3 verdict test=
         case $file in *.c) reference "$file" || return ;; esac
-        cp "$tree/$file" "$copy/original"
+        cp "$tree/$file" "$copy/original" && echo "$file" >"$copy/broken"
         sed -E -i "$script" "$tree/$file"
         if cmp -s "$copy/original" "$tree/$file"; then
                 verdict=stale
@@ -215,7 +220,7 @@ try() {
                 *) IFS=$'\t' read -r verdict test <<<"$(judge "$file")" ;;
                 esac
         fi
-        cp "$copy/original" "$tree/$file" # with a new time, so that the next build sees it
+        mend
         printf '%s\t%s\t%s\t%s\n' "$file" "$verdict" "$words" "$test" | tee -a "$results"
 }
 
@@ -279,6 +284,7 @@ main() {
         fi
         for ((i = 0; i < jobs; i++)); do
                 enter "$i"
+                mend
                 build_copy || break
                 work_off "$i" &
         done

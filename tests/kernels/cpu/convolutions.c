@@ -233,6 +233,27 @@ Test(cpu_convolutions, each_algorithm_that_is_named_is_supported_and_auto_is_exa
         }
 }
 
+Test(cpu_convolutions, what_should_be_fastest_is_named_first_with_its_estimate)
+{
+        static const char *const lines[] = {"Conv 1x64x56x56 64x64x3x3 64 pads=1,1,1,1", "Conv 8x512x7x7 512x512x3x3 pads=1,1,1,1",
+                "Conv 1x128x28x28 128x128x3x3 128 pads=1,1,1,1", "Conv 4x256x14x14 256x256x3x3 pads=1,1,1,1"};
+
+        for (size_t i = 0; i < COUNT(lines); i++) {
+                uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+                double seconds[SL_ALGORITHM_COUNT];
+                struct sl_node_desc node;
+
+                parse_for(lines[i], 0, &node);
+                n = sl_backend_cpu.algorithms(&node, algorithms, seconds);
+                cr_expect(!n || seconds[0] > 0, "%s", lines[i]);
+                for (uint32_t a = 1; a < n; a++) { /* estimates: no machine's load changes them */
+                        double ratio = seconds[a] / seconds[a - 1];
+
+                        cr_expect(ratio >= 1 && ratio < 1e3, "%s: %g s behind %g s", lines[i], seconds[a], seconds[a - 1]);
+                }
+        }
+}
+
 static int compile_packed(const struct sl_node_desc *node, const struct sl_packed *weights, struct sl_kernel **ret_kernel)
 {
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
