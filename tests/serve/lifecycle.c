@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLOW_SAMPLES 1024u
+#define SLOW_SAMPLES 384u
 #define CANCELS      40u
 #else
 #define SLOW_SAMPLES 8192u
