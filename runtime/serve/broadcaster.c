@@ -13,7 +13,7 @@ static uint32_t client_of(const struct sl_request *request)
         return request->queue->channel->slot;
 }
 
-/* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as no pace is known. */
+/* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as nothing is known of their service times. */
 static uint32_t slice_samples(const struct sl_ensemble *ensemble)
 {
         uint32_t samples = SL_SLICE_SAMPLES_MAX;

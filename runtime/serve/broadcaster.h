@@ -1,9 +1,9 @@
 /*
  * The broadcaster (ensemble paper, section II.C.1): splits requests into segments of at most N samples and pushes each segment's id
  * to the scheduler of every member of the ensemble: 300 samples with N = 128 are segments of 128, 128 and 44, and with
- * two members six messages. A segment is shorter where N samples would take a member longer than its slice of time (pace.h).
- * Requests take turns (fair.h) of one segment; what is in flight is bounded by time, so that a turn comes soon, and by the
- * accumulator's staging, so that memory does not grow with the size of a request. Dispatcher only.
+ * two members six messages. A segment is shorter where N samples would take a member longer than its slice of time
+ * (service_time.h). Requests take turns (fair.h) of one segment; what is in flight is bounded by time, so that a turn comes soon,
+ * and by the accumulator's staging, so that memory does not grow with the size of a request. Dispatcher only.
  */
 #pragma once
 

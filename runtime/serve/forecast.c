@@ -20,7 +20,7 @@ static uint64_t member_ns(const struct sl_model *model, uint64_t samples)
                 return 0;
         uint32_t job = job_samples(model, samples);
 
-        return (uint64_t)((double)sl_pace_ns(&model->pace, job) / job * (double)samples / model->n_workers);
+        return (uint64_t)((double)sl_service_time_ns(&model->service_time, job) / job * (double)samples / model->n_workers);
 }
 
 uint64_t sl_forecast_ns(const struct sl_ensemble *ensemble, uint64_t samples)

@@ -1,6 +1,6 @@
 /*
- * The forecast of a request that comes: how long what goes before it will take, at the pace that its members have shown. Whoever
- * would be late is better told at once: work for it would be in vain, and would make others late. Dispatcher only.
+ * The forecast of a request that comes: how long what goes before it will take, at the service times that its members have shown.
+ * Whoever would be late is better told at once: work for it would be in vain, and would make others late. Dispatcher only.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ uint64_t sl_forecast_ns(const struct sl_ensemble *ensemble, uint64_t samples);
 /*
  * Is a request of @samples, of which @ahead go before it, expected to end later than in @left_ns? The time of what goes before
  * counts twice, as it is a mean, and so that what is accepted is done well before its deadline and not just about then. Whoever
- * finds nothing before it is never late: an answer is tried, and the pace learned. Return: 0, or what goes before takes, in
+ * finds nothing before it is never late: an answer is tried, and the service time learned. Return: 0, or what goes before takes, in
  * nanoseconds.
  */
 uint64_t sl_forecast_late(const struct sl_ensemble *ensemble, uint64_t ahead, uint32_t samples, uint64_t left_ns);

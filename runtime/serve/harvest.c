@@ -31,12 +31,11 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
 }
 
 /* Jobs that ended early say nothing about how long they would have taken. */
-static void learn_pace(struct sl_model *model, const struct sl_prediction *message)
+static void learn_service_time(struct sl_model *model, const struct sl_prediction *message)
 {
         if (message->status < 0 || !message->job_samples)
                 return;
-        sl_pace_learn(&model->pace, message->job_samples, message->busy_ns);
-        model->slice_samples = sl_pace_samples(&model->pace, model->slice_ns, SL_SLICE_SAMPLES_MAX);
+        sl_model_learn(model, message->job_samples, message->busy_ns);
 }
 
 static void end_job(struct sl_dispatcher *d, const struct sl_model *model, uint32_t priority)
@@ -55,7 +54,7 @@ static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_w
 
         if (sl_worker_answered(worker))
                 end_job(d, model, priority);
-        learn_pace(model, message);
+        learn_service_time(model, message);
         sl_meter_prediction(request, message);
         request->started_ns = earlier(request->started_ns, message->started_ns);
         request->staged_ns = later(request->staged_ns, message->staged_ns);

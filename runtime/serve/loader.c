@@ -461,12 +461,11 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
 }
 
 /* The first requests are cut by what a worker's first sample took, which was cold: later jobs correct it. */
-static void learn_warm_pace(struct sl_model *model, const struct sl_prediction *message)
+static void learn_first_sample(struct sl_model *model, const struct sl_prediction *message)
 {
         if (!message->computing_ns)
                 return;
-        sl_pace_learn(&model->pace, message->job_samples, message->computing_ns);
-        model->slice_samples = sl_pace_samples(&model->pace, model->slice_ns, SL_SLICE_SAMPLES_MAX);
+        sl_model_learn(model, message->job_samples, message->computing_ns);
 }
 
 /* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
@@ -482,7 +481,7 @@ static int hear_workers(struct sl_load *load, struct sl_error *error)
                                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
                                 strerror(-message.status), load->lowering.batch_max,
                                 (unsigned long long)sl_instance_bytes(load->model->plan, load->lowering.batch_max));
-                learn_warm_pace(load->model, &message);
+                learn_first_sample(load->model, &message);
                 load->answers++;
         }
         return 0;

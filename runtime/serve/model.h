@@ -4,15 +4,15 @@
  */
 #pragma once
 
-#include "pace.h"
 #include "plan.h"
 #include "scheduler.h"
+#include "service_time.h"
 
 struct sl_memory;
 struct sl_stats;
 struct sl_worker;
 
-/* Samples of the largest job, whatever the pace. */
+/* Samples of the largest job, however short they are. */
 #define SL_SLICE_SAMPLES_MAX 65536u
 
 struct sl_model {
@@ -34,7 +34,14 @@ struct sl_model {
 
         /* dispatcher */
         struct sl_scheduler scheduler;
-        struct sl_pace pace;
-        uint32_t slice_samples; /* that fit slice_ns at this pace */
+        struct sl_service_time service_time;
+        uint32_t slice_samples; /* that fit slice_ns */
         struct sl_model *next;
 };
+
+/* A job of @samples took @ns. Dispatcher; the loader, before the dispatcher has it. */
+static inline void sl_model_learn(struct sl_model *model, uint32_t samples, uint64_t ns)
+{
+        sl_service_time_learn(&model->service_time, samples, ns);
+        model->slice_samples = sl_service_time_samples(&model->service_time, model->slice_ns, SL_SLICE_SAMPLES_MAX);
+}

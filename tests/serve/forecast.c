@@ -25,12 +25,12 @@ static void line_up(struct line_up *to, uint32_t n_workers, uint64_t sample_ns)
         to->model.workers = to->workers;
         to->model.n_workers = n_workers;
         if (sample_ns)
-                sl_pace_learn(&to->model.pace, 32, 32 * sample_ns);
+                sl_service_time_learn(&to->model.service_time, 32, 32 * sample_ns);
         to->ensemble.members[0] = &to->model;
         to->ensemble.n_members = 1;
 }
 
-Test(forecast, is_what_goes_before_at_the_pace_of_all_workers)
+Test(forecast, is_what_goes_before_at_the_speed_of_all_workers)
 {
         struct line_up line;
 
@@ -62,7 +62,7 @@ Test(forecast, refuses_who_would_be_late_and_says_how_long_it_would_wait)
         cr_expect_eq(sl_forecast_late(&line.ensemble, 10, 100, 120 * SAMPLE_NS), 0, "its own samples count once");
 }
 
-/* Else a pace that was learned in a bad moment would refuse everybody for ever. */
+/* Else a service time that was learned in a bad moment would refuse everybody for ever. */
 Test(forecast, never_refuses_who_finds_nothing_before_it)
 {
         struct line_up line;
@@ -72,7 +72,7 @@ Test(forecast, never_refuses_who_finds_nothing_before_it)
         cr_expect_gt(sl_forecast_late(&line.ensemble, 1, 1, 1), 0);
 }
 
-Test(forecast, refuses_nobody_as_long_as_no_pace_is_known)
+Test(forecast, refuses_nobody_as_long_as_no_service_time_is_known)
 {
         struct line_up line;
 

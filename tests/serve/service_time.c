@@ -1,0 +1,56 @@
+#include "service_time.h"
+
+#include <criterion/criterion.h>
+
+#define SLICE_NS 10000000u
+
+Test(times, bounds_nothing_before_anything_is_known)
+{
+        struct sl_service_time times = {0};
+
+        cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), 128);
+        cr_expect_eq(sl_service_time_ns(&times, 128), 0);
+}
+
+Test(times, as_many_samples_fit_a_slice_as_their_jobs_take_and_one_always_does)
+{
+        static const struct {
+                uint64_t sample_ns;
+                uint32_t fits;
+        } rows[] = {{1000, 128}, {78125, 128}, {79000, 126}, {1000000, 10}, {3300000, 3}, {10000000, 1}, {69000000, 1}};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sl_service_time times = {0};
+
+                sl_service_time_learn(&times, 1, rows[i].sample_ns);
+                cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), rows[i].fits, "%llu ns a sample: %u",
+                        (unsigned long long)rows[i].sample_ns, sl_service_time_samples(&times, SLICE_NS, 128));
+        }
+}
+
+/* A batch of 32 that is cheaper a sample than single ones lets larger jobs be tried, one that is dearer holds them back. */
+Test(times, what_larger_jobs_take_counts_for_larger_jobs)
+{
+        struct sl_service_time cheap = {0}, dear = {0};
+
+        sl_service_time_learn(&cheap, 1, 1000000);
+        sl_service_time_learn(&cheap, 32, 3200000);
+        cr_expect_eq(sl_service_time_samples(&cheap, SLICE_NS, 128), 100);
+        sl_service_time_learn(&dear, 1, 100000);
+        sl_service_time_learn(&dear, 32, 32000000);
+        cr_expect_eq(sl_service_time_samples(&dear, SLICE_NS, 128), 16);
+}
+
+Test(times, follows_a_model_that_has_become_slower_or_faster)
+{
+        struct sl_service_time times = {0};
+
+        for (int i = 0; i < 30; i++)
+                sl_service_time_learn(&times, 1, 1000000);
+        for (int i = 0; i < 30; i++)
+                sl_service_time_learn(&times, 1, 5000000);
+        cr_expect_eq(sl_service_time_samples(&times, SLICE_NS, 128), 2);
+        for (int i = 0; i < 30; i++)
+                sl_service_time_learn(&times, 1, 100000);
+        cr_expect_geq(sl_service_time_samples(&times, SLICE_NS, 128), 99);
+}
