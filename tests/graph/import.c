@@ -344,6 +344,42 @@ Test(import, a_size_binds_every_dimension_of_its_name)
         builder_free(b);
 }
 
+/* The rows that a Loop of @count rounds puts one behind the other; @starts: its condition at first. */
+static int64_t rows_of_loop(int64_t count, bool starts)
+{
+        struct builder *body = builder_new(16), *b = builder_new(16);
+        struct sl_graph *graph;
+        Onnx__NodeProto *node;
+        int64_t rows;
+
+        builder_input(body, "i", SL_DTYPE_I64, DIMS());
+        builder_input(body, "go", SL_DTYPE_BOOL, DIMS());
+        builder_node(body, "Identity", "go", "goes_on");
+        builder_node(body, "Relu", "x", "row");
+        builder_output(body, "goes_on");
+        builder_output(body, "row");
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(2));
+        builder_ints(b, "n", DIMS(), &count);
+        builder_raw(b, "starts", SL_DTYPE_BOOL, DIMS(), (uint8_t[]){starts});
+        node = builder_node(b, "Loop", "n,starts", "y");
+        builder_attr_graph(b, node, "body", body);
+        builder_output(b, "y");
+        graph = builder_import(b);
+        rows = graph->values[graph->outputs[0]].tensor.shape.dims[0];
+        sl_graph_free(graph);
+        builder_free(body);
+        builder_free(b);
+        return rows;
+}
+
+Test(import, a_loop_of_constant_rounds_makes_as_many_rows)
+{
+        cr_expect_eq(rows_of_loop(3, true), 3);
+        cr_expect_eq(rows_of_loop(3, false), 0);
+        cr_expect_eq(rows_of_loop(0, true), 0);
+        cr_expect_eq(rows_of_loop(-4, true), 0);
+}
+
 Test(import, a_signature_numbers_open_dimensions_by_name)
 {
         struct builder *b = builder_new(13);
