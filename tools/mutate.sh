@@ -13,15 +13,15 @@
 #     --report     prints the score of what has been tried so far
 #     --fresh      copies the working tree anew and forgets what has been tried; otherwise a run goes on where it was stopped
 #
-# A mutant is killed when a test fails, or hangs for 60 s. Late is one of whose three stages of suites one took 90 s: it says nothing,
-# but that the machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
+# A mutant is killed when a test fails, or hangs for 60 s. Late is one whose suites took 90 s together: it says nothing, but that the
+# machine is busy. Left out: what does not compile, what compiles to the same code, and what mutate/left_out.tsv explains.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 work=$PWD/build/mutate
 results=$work/results.tsv # FILE, verdict, mutant, the test that failed
 here=$PWD/tools/mutate
-stage_seconds=90
+mutant_seconds=90
 jobs=$((($(nproc) + 1) / 2))
 sample=40
 seed=1
@@ -163,7 +163,7 @@ stage() {
                 return 1
         }
         rm -f "$build/Testing/Temporary/CTestCostData.txt" # it would put the slowest first
-        timeout "$stage_seconds" ctest --test-dir "$build" -j2 --stop-on-failure --timeout 60 -R "$1" -FA '.*' >"$log" 2>&1
+        timeout $((until > SECONDS ? until - SECONDS : 1)) ctest --test-dir "$build" -j2 --stop-on-failure --timeout 60 -R "$1" -FA '.*' >"$log" 2>&1
         case $? in
         0) return 0 ;;
         124) echo "late" ;;
@@ -188,7 +188,7 @@ same_code() {
 }
 
 judge() {
-        local near middle far failed
+        local near middle far failed until=$((SECONDS + mutant_seconds)) # stage() sees it too
         read -r near middle far <<<"$(suites "$1")"
         if failed=$(stage "$near") && failed=$(stage "$middle") && failed=$(stage "$far"); then
                 printf 'survived\t'

@@ -561,6 +561,7 @@ Test(grace, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .tim
 Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60)
 {
         struct service service;
+        struct starling_client *idle;
         struct guest guest;
         char page[128];
 
@@ -570,6 +571,7 @@ Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60
         enter(&guest, &service, "digits");
         submit_slow(&guest, 32, NULL);
         cr_assert_eq(starling_infer(guest.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0);
+        idle = service_connect(&service, STARLING_ROLE_CLIENT); /* its queue pairs have nothing to cancel */
         snprintf(page, sizeof(page), "/dev/shm/starling.%s", service.options.name);
         cr_expect_eq(access(page, F_OK), 0);
         service_stop(&service);
@@ -578,6 +580,7 @@ Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60
         cr_expect_eq(count(&guest, 32, 0) + count(&guest, 32, -ECANCELED), 32);
         cr_expect_geq(count(&guest, 32, -ECANCELED), 1);
         starling_close(guest.client);
+        starling_close(idle);
 }
 
 Test(closing, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
