@@ -3,30 +3,30 @@
 /* One job in four's weight: ten jobs forget a cold start, one job that was preempted changes little. */
 #define LEARNING_RATE 0.25
 
-static uint32_t samples_class(uint32_t samples)
+static uint32_t samples_bucket(uint32_t samples)
 {
-        uint32_t class = 0;
+        uint32_t bucket = 0;
 
-        while (class + 1 < SL_SERVICE_TIME_CLASSES && (1u << class) < samples)
-                class ++;
-        return class;
+        while (bucket + 1 < SL_SERVICE_TIME_CLASSES && (1u << bucket) < samples)
+                bucket++;
+        return bucket;
 }
 
 void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint64_t ns)
 {
-        double *known = &times->sample_ns[samples_class(samples)];
+        double *known = &times->sample_ns[samples_bucket(samples)];
         double sample_ns = (double)ns / (samples ? samples : 1);
 
         *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
 }
 
-/* What a sample costs in jobs of this class: as known, or as dear as in the next smaller class, or in the next larger. */
-static double class_sample_ns(const struct sl_service_time *times, uint32_t class)
+/* What a sample costs in jobs of this size: as known, or as dear as in the next smaller size that is known, or in the next larger. */
+static double bucket_sample_ns(const struct sl_service_time *times, uint32_t bucket)
 {
-        for (uint32_t i = class + 1; i-- > 0;)
+        for (uint32_t i = bucket + 1; i-- > 0;)
                 if (times->sample_ns[i] > 0)
                         return times->sample_ns[i];
-        for (uint32_t i = class + 1; i < SL_SERVICE_TIME_CLASSES; i++)
+        for (uint32_t i = bucket + 1; i < SL_SERVICE_TIME_CLASSES; i++)
                 if (times->sample_ns[i] > 0)
                         return times->sample_ns[i];
         return 0;
@@ -34,16 +34,16 @@ static double class_sample_ns(const struct sl_service_time *times, uint32_t clas
 
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples)
 {
-        return (uint64_t)(class_sample_ns(times, samples_class(samples)) * samples);
+        return (uint64_t)(bucket_sample_ns(times, samples_bucket(samples)) * samples);
 }
 
 uint32_t sl_service_time_samples(const struct sl_service_time *times, uint64_t slice_ns, uint32_t most)
 {
-        for (uint32_t class = samples_class(most) + 1; class -- > 0;) {
-                double sample_ns = class_sample_ns(times, class);
+        for (uint32_t bucket = samples_bucket(most) + 1; bucket-- > 0;) {
+                double sample_ns = bucket_sample_ns(times, bucket);
                 double fits = sample_ns > 0 ? (double)slice_ns / sample_ns : most;
-                uint32_t least = class ? (1u << (class - 1)) + 1 : 1,
-                         top = class + 1 < SL_SERVICE_TIME_CLASSES ? 1u << class : most;
+                uint32_t least = bucket ? (1u << (bucket - 1)) + 1 : 1,
+                         top = bucket + 1 < SL_SERVICE_TIME_CLASSES ? 1u << bucket : most;
 
                 if (top > most)
                         top = most;
