@@ -85,6 +85,40 @@ Test(conv, checks_bias_and_residual)
         bench_expect_error(&node, EINVAL, "the residual is float32 [N,4,6,1], output 0 is float32 [N,4,6,6]");
 }
 
+Test(conv_integer, has_one_zero_point_or_one_for_each_filter)
+{
+        struct sl_node_desc node = bench_node(SL_OP_CONV_INTEGER);
+
+        bench_input(&node, SL_DTYPE_U8, SHAPE(N, 3, 8, 8));
+        bench_input(&node, SL_DTYPE_I8, SHAPE(4, 3, 3, 3));
+        bench_input(&node, SL_DTYPE_U8, SHAPE(1));
+        bench_input(&node, SL_DTYPE_I8, SHAPE(4));
+        bench_expect_shape(&node, 0, SHAPE(N, 4, 6, 6));
+        node.inputs[3].shape = SHAPE(1);
+        bench_expect_shape(&node, 0, SHAPE(N, 4, 6, 6));
+        node.inputs[3].shape = SHAPE(3);
+        bench_expect_error(&node, EINVAL, "input 3 is [3], wants [4]");
+        node.inputs[3].shape = SHAPE(4);
+        node.inputs[2].shape = SHAPE(3);
+        bench_expect_error(&node, EINVAL, "input 2 is [3], wants [1]");
+}
+
+Test(matmul_integer, has_one_zero_point_or_one_for_each_row_or_column)
+{
+        struct sl_node_desc node = bench_node(SL_OP_MATMUL_INTEGER);
+
+        bench_input(&node, SL_DTYPE_U8, SHAPE(5, 3));
+        bench_input(&node, SL_DTYPE_I8, SHAPE(3, 4));
+        bench_input(&node, SL_DTYPE_U8, SHAPE(5));
+        bench_input(&node, SL_DTYPE_I8, SHAPE(4));
+        bench_expect_shape(&node, 0, SHAPE(5, 4));
+        node.inputs[2].shape = SHAPE(3);
+        bench_expect_error(&node, EINVAL, "input 2 is [3], wants [5]");
+        node.inputs[2].shape = SHAPE(1);
+        node.inputs[3].shape = SHAPE(3);
+        bench_expect_error(&node, EINVAL, "input 3 is [3], wants [4]");
+}
+
 static struct sl_node_desc separable_conv(void)
 {
         struct sl_node_desc node = bench_node(SL_OP_SEPARABLE_CONV);
