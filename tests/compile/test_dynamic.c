@@ -234,6 +234,33 @@ Test(dynamic, an_output_that_does_not_fit_is_not_written)
         end(&m);
 }
 
+Test(dynamic, a_scan_puts_its_rows_along_any_axis_and_backwards)
+{
+        static const float x[6] = {1, 2, 3, 4, 5, 6}, wanted[6] = {5, 3, 1, 6, 4, 2};
+        struct builder *body = builder_new(16), *b = builder_new(16);
+        struct model m = {.b = b, .bodies = {body}};
+        Onnx__NodeProto *node;
+        const void *inputs[] = {x};
+        struct sl_open_output open;
+        float y[ROOM / 4];
+
+        builder_input(body, "row", SL_DTYPE_F32, DIMS(2));
+        builder_node(body, "Relu", "row", "kept");
+        builder_output(body, "kept");
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(3, 2));
+        node = builder_node(b, "Scan", "x", "y");
+        builder_attr_graph(b, node, "body", body);
+        builder_attr_int(b, node, "num_scan_inputs", 1);
+        builder_attr_ints(b, node, "scan_output_axes", 1, (int64_t[]){1});
+        builder_attr_ints(b, node, "scan_output_directions", 1, (int64_t[]){1});
+        builder_output(b, "y");
+        import(&m);
+        compile(&m);
+        cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
+        cr_assert_arr_eq(y, wanted, sizeof(wanted));
+        end(&m);
+}
+
 /* The branch that is taken is known while the file is read: its nodes are the graph's own. */
 Test(dynamic, an_if_of_a_constant_is_no_node)
 {
