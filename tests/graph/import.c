@@ -148,6 +148,24 @@ Test(import, a_split_into_many_parts_and_a_concat_of_many_inputs_become_several_
         builder_free(b);
 }
 
+/* int32 would be read as half as many int64. */
+Test(import, sizes_of_many_parts_are_a_constant_of_int64)
+{
+        static const int32_t sizes[20] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+        struct builder *b = builder_new(13);
+        char names[20 * 4] = "";
+
+        for (int i = 0; i < 20; i++)
+                snprintf(names + strlen(names), sizeof(names) - strlen(names), "%sp%d", i ? "," : "", i);
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(40));
+        builder_raw(b, "sizes", SL_DTYPE_I32, DIMS(20), sizes);
+        builder_node(b, "Split", "x,sizes", names);
+        builder_node(b, "Concat", names, "y");
+        builder_output(b, "y");
+        builder_expect(b, -ENOTSUP, "whose sizes are no constant");
+        builder_free(b);
+}
+
 Test(import, old_softmax_is_over_everything_behind_its_axis)
 {
         struct builder *b = input_4(11, -1, 2, 3, 1);
