@@ -3,6 +3,8 @@
  */
 #include "node_bench.h"
 
+#include <stdio.h>
+
 static struct sl_node_desc conv(struct sl_shape x, struct sl_shape w)
 {
         struct sl_node_desc node = bench_node(SL_OP_CONV);
@@ -117,6 +119,26 @@ Test(matmul_integer, has_one_zero_point_or_one_for_each_row_or_column)
         node.inputs[2].shape = SHAPE(1);
         node.inputs[3].shape = SHAPE(3);
         bench_expect_error(&node, EINVAL, "input 3 is [3], wants [4]");
+}
+
+Test(mel_weights, wants_a_rate_and_two_edges_of_one_element)
+{
+        struct sl_node_desc node = bench_node(SL_OP_MEL_WEIGHTS);
+
+        bench_input(&node, SL_DTYPE_I64, SHAPE(1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1));
+        bench_input(&node, SL_DTYPE_F32, SHAPE(1));
+        sl_attrs_set_int(&node.attrs, SL_ATTR_BINS, 4);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LENGTH, 16);
+        bench_expect_shape(&node, 0, SHAPE(9, 4));
+        for (uint32_t i = 0; i < 3; i++) {
+                char text[64];
+
+                snprintf(text, sizeof(text), "input %u wants one element", i);
+                node.inputs[i].shape = SHAPE(0);
+                bench_expect_error(&node, EINVAL, text);
+                node.inputs[i].shape = SHAPE(1);
+        }
 }
 
 static struct sl_node_desc separable_conv(void)
