@@ -359,3 +359,14 @@ Test(softmax, may_lie_on_its_input)
         cr_assert_float_eq(data[0], 0.25f, 1e-6);
         cr_assert_float_eq(data[1], 0.75f, 1e-6);
 }
+
+Test(taper, a_symmetric_window_ends_as_it_begins_a_periodic_one_a_step_before)
+{
+        struct sl_node_desc node = bench_node(SL_OP_HANN_WINDOW);
+
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LENGTH, 4);
+        EXPECT_FLOATS(&node, INPUTS(NULL), 0, 0.5f, 1, 0.5f);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_LENGTH, 5);
+        sl_attrs_set_int(&node.attrs, SL_ATTR_PERIODIC, 0);
+        EXPECT_FLOATS(&node, INPUTS(NULL), 0, 0.5f, 1, 0.5f, 0);
+}
