@@ -16,7 +16,7 @@ static uint32_t job_samples(const struct sl_model *model, uint64_t samples)
 
 static uint64_t member_ns(const struct sl_model *model, uint64_t samples)
 {
-        if (!model->n_workers || !samples)
+        if (!model->n_workers || !samples || model->jobs < SL_JOBS_KNOWN)
                 return 0;
         uint32_t job = job_samples(model, samples);
 

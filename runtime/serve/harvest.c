@@ -36,6 +36,7 @@ static void learn_service_time(struct sl_model *model, const struct sl_predictio
         if (message->status < 0 || !message->job_samples)
                 return;
         sl_model_learn(model, message->job_samples, message->busy_ns);
+        model->jobs += model->jobs < SL_JOBS_KNOWN;
 }
 
 static void end_job(struct sl_dispatcher *d, const struct sl_model *model, uint32_t priority)

@@ -12,6 +12,9 @@ struct sl_memory;
 struct sl_stats;
 struct sl_worker;
 
+/* So many jobs have forgotten the worker's first sample, which was cold: then the service time says what others will wait. */
+#define SL_JOBS_KNOWN 8u
+
 /* Samples of the largest job, however short they are. */
 #define SL_SLICE_SAMPLES_MAX 65536u
 
@@ -35,6 +38,7 @@ struct sl_model {
         /* dispatcher */
         struct sl_scheduler scheduler;
         struct sl_service_time service_time;
+        uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
         struct sl_model *next;
 };

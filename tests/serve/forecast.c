@@ -26,6 +26,7 @@ static void line_up(struct line_up *to, uint32_t n_workers, uint64_t sample_ns)
         to->model.n_workers = n_workers;
         if (sample_ns)
                 sl_service_time_learn(&to->model.service_time, 32, 32 * sample_ns);
+        to->model.jobs = SL_JOBS_KNOWN;
         to->ensemble.members[0] = &to->model;
         to->ensemble.n_members = 1;
 }
@@ -78,6 +79,11 @@ Test(forecast, refuses_nobody_as_long_as_no_service_time_is_known)
 
         line_up(&line, 1, 0);
         cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0);
+        line_up(&line, 1, SAMPLE_NS);
+        line.model.jobs = SL_JOBS_KNOWN - 1;
+        cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0, "a first sample is cold");
+        line.model.jobs = SL_JOBS_KNOWN;
+        cr_expect_gt(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0);
         line.model.n_workers = 0;
         cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0, "an open model has none");
 }
