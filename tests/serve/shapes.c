@@ -254,6 +254,33 @@ Test(shapes, requests_that_wait_for_theirs_hold_up_nobody_and_can_be_cancelled, 
         end(&s);
 }
 
+Test(shapes, requests_that_wait_for_theirs_take_places_of_the_models_queue, .timeout = 60)
+{
+        struct starling_request waits[8];
+        struct starling_completion done;
+        uint64_t ids[8];
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        s.service.specs[1].queue_requests = 3;
+        hang_for_nine(&s);
+        start(&s);
+        for (int i = 0; i < 8; i++)
+                waits[i] = request(&s, 1, 9);
+        cr_assert_eq(starling_submit_many(s.queue, waits, 8, ids), 8);
+        for (int i = 0; i < 5; i++) {
+                cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+                cr_expect_eq(done.status, -EBUSY);
+        }
+        for (int i = 0; i < 3; i++)
+                cr_assert_eq(starling_cancel(s.queue, ids[i]), 0, "the first three wait");
+        for (int i = 0; i < 3; i++) {
+                cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
+                cr_expect_eq(done.status, -ECANCELED);
+        }
+        end(&s);
+}
+
 Test(shapes, requests_that_wait_end_with_the_model, .timeout = 60)
 {
         struct starling_completion done;
