@@ -201,7 +201,7 @@ def main():
     models = options.models.split(",") if options.models else []
     report = {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(sys.argv),
+        "command": " ".join(["perf/starts/starts.py", *sys.argv[1:]]),
         "processor": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), ""),
         "cpus": len(options.cpus),
         "kernel": platform.release(),
