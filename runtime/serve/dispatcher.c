@@ -21,7 +21,7 @@
 /* A pass over one queue pair takes some 25 ns. */
 #define REST_PASSES        4u
 #define REST_PREPARE       2u
-/* How exact deadlines of waiting requests are. */
+/* How exact deadlines of waiting requests are, and wake-ups that were put off. */
 #define DEADLINE_STEP_NS   (500 * SL_NS_PER_US)
 /* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
 #define SLEEP_LIMIT_NS     (1000 * SL_NS_PER_MS)
@@ -67,8 +67,8 @@ static bool rests(struct sl_dispatcher *d, struct sl_queue *queue)
 }
 
 /*
- * A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. Each pass begins with another one: where
- * there is room for few more requests, who is looked at first gets it.
+ * A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. Each pass begins with another one:
+ * where there is room for few more requests, who is looked at first gets it.
  */
 static uint32_t poll_hot(struct sl_dispatcher *d)
 {
@@ -243,6 +243,12 @@ static bool doze(struct sl_dispatcher *d)
         return true;
 }
 
+/* Nobody rings for what is due at a time: a deadline, or the wake-up of a client that sleeps on for a moment (completion.c). */
+static uint64_t sleep_limit_ns(const struct sl_dispatcher *d)
+{
+        return d->with_deadline || d->told ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS;
+}
+
 static void sleep_until_rung(struct sl_dispatcher *d)
 {
         struct sl_wait_event events[16];
@@ -251,7 +257,7 @@ static void sleep_until_rung(struct sl_dispatcher *d)
         sl_bell_sleep(&d->bell);
         if (!anything_waiting(d)) { /* W2 */
                 sl_counter_add(&d->stats->sleeps, 1);
-                int n = sl_wait_for(d->wait, events, 16, d->with_deadline ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS);
+                int n = sl_wait_for(d->wait, events, 16, sleep_limit_ns(d));
                 sl_counter_add(&d->stats->doorbells, n > 0);
         }
         sl_bell_awake(&d->bell);

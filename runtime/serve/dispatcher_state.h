@@ -1,7 +1,7 @@
 /*
  * The dispatcher's own state, shared by the files that are its stages: intake.c (entries -> requests), harvest.c (predictions
- * -> finished segments), completion.c (requests -> completions), command.c (control), settle.c (the end of things). All run on
- * the dispatcher's thread.
+ * -> finished segments), completion.c (requests -> completions), command.c (control), event.c (to control), settle.c
+ * (the end of things). All run on the dispatcher's thread.
  */
 #pragma once
 
@@ -110,11 +110,11 @@ void sl_spin_advice_give(struct sl_dispatcher *dispatcher, uint64_t now_ns);
 /* command.c: does what control asks. Return: commands done. */
 uint32_t sl_commands(struct sl_dispatcher *dispatcher);
 
-/* settle.c: an event for control. */
+/* event.c: an event for control. */
 void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, void *pointer, int32_t status, const char *text);
 
 /*
- * settle.c: an event about sizes of an open ensemble. Return: 0; -EBUSY as many sizes are being loaded as there is room for.
+ * event.c: an event about sizes of an open ensemble. Return: 0; -EBUSY as many sizes are being loaded as there is room for.
  */
 int sl_event_shape(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, struct sl_ensemble *ensemble,
         const int64_t sizes[SL_SYMBOLS_MAX], uint32_t uid);

@@ -1,36 +1,6 @@
 #include "dispatcher_state.h"
 
 #include "route.h"
-#include "shapes.h"
-
-#include <errno.h>
-#include <string.h>
-
-void sl_event_send(struct sl_dispatcher *d, enum sl_event_kind kind, void *pointer, int32_t status, const char *text)
-{
-        struct sl_event event = {.kind = kind, .status = status, .pointer = pointer};
-
-        if (text)
-                strncpy(event.text, text, sizeof(event.text) - 1);
-        /* There is room: control gives every channel, ensemble and model at most two events, and made the mailbox for all. */
-        sl_mailbox_put(d->events, &event);
-        sl_bell_ring(d->options.control, d->wait);
-}
-
-int sl_event_shape(struct sl_dispatcher *d, enum sl_event_kind kind, struct sl_ensemble *ensemble,
-        const int64_t sizes[SL_SYMBOLS_MAX], uint32_t uid)
-{
-        struct sl_event event = {.kind = kind, .pointer = ensemble, .uid = uid};
-
-        /* Beside those that are loading there can be no other events of this kind: that is what the mailbox has room for. */
-        if (d->shapes_loading >= SL_SHAPES_MAX)
-                return -EBUSY;
-        memcpy(event.sizes, sizes, sizeof(event.sizes));
-        if (sl_mailbox_put(d->events, &event) < 0)
-                return -EBUSY;
-        sl_bell_ring(d->options.control, d->wait);
-        return 0;
-}
 
 static void settle_ensembles(struct sl_dispatcher *d)
 {
