@@ -119,25 +119,6 @@ static int own_load(void *memory, void *argument)
         return 0;
 }
 
-static int load_model(const struct sl_server *server, struct starling_error *error)
-{
-        const struct starling_options options = {
-                .runtime = server->socket, .role = STARLING_ROLE_ADMIN, .label = "bench-admin", .timeout_ns = SL_NS_PER_SECOND};
-        struct starling_client *client;
-        int r = sl_conv_model_write(&SL_CONV_MODEL_HEAVY, server->repository, MODEL);
-
-        if (r < 0) {
-                snprintf(error->text, sizeof(error->text), "cannot write it: %s", strerror(-r));
-                return r;
-        }
-        r = starling_connect(&options, &client, error);
-        if (r < 0)
-                return r;
-        r = starling_admin_load(client, MODEL, error);
-        starling_close(client);
-        return r;
-}
-
 static int await_first(struct sl_heavy_load *load)
 {
         uint64_t until_ns = sl_clock_ns() + FIRST_NS;
@@ -157,7 +138,7 @@ static int await_first(struct sl_heavy_load *load)
 static int start_served(struct sl_heavy_load *load, const struct sl_server *server, const int cpus[2], int worker_cpu)
 {
         struct starling_error error = {0};
-        int r = load_model(server, &error);
+        int r = sl_server_load(server, &SL_CONV_MODEL_HEAVY, MODEL, &error);
 
         if (r < 0) {
                 fprintf(stderr, "starling bench noop: the heavy model is not served: %s\n", error.text);

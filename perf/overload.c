@@ -144,25 +144,6 @@ static int run_loads(struct overload *overload)
         return r;
 }
 
-static int load_model(const struct sl_server *server, struct starling_error *error)
-{
-        const struct starling_options options = {
-                .runtime = server->socket, .role = STARLING_ROLE_ADMIN, .label = "bench-admin", .timeout_ns = SL_NS_PER_SECOND};
-        struct starling_client *client;
-        int r = sl_conv_model_write(&SL_CONV_MODEL_SMALL, server->repository, MODEL);
-
-        if (r < 0) {
-                snprintf(error->text, sizeof(error->text), "cannot write the model: %s", strerror(-r));
-                return r;
-        }
-        r = starling_connect(&options, &client, error);
-        if (r < 0)
-                return r;
-        r = starling_admin_load(client, MODEL, error);
-        starling_close(client);
-        return r;
-}
-
 static int run_crowd(struct overload *overload, const cpu_set_t *cpus)
 {
         const struct sl_crowd_options options = {
@@ -173,7 +154,7 @@ static int run_crowd(struct overload *overload, const cpu_set_t *cpus)
                 .cpus = *cpus,
         };
         struct starling_error error = {0};
-        int r = load_model(&overload->server, &error);
+        int r = sl_server_load(&overload->server, &SL_CONV_MODEL_SMALL, MODEL, &error);
 
         if (r < 0) {
                 fprintf(stderr, "starling bench overload: model \"%s\": %s\n", MODEL, error.text);

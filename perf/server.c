@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "bench.h"
+#include "conv_model.h"
 #include "starling.h"
 
 #include <errno.h>
@@ -203,5 +204,25 @@ int sl_server_stop(struct sl_server *server)
         if (server->folder[0])
                 nftw(server->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         *server = (struct sl_server){.pid = -1};
+        return r;
+}
+
+int sl_server_load(
+        const struct sl_server *server, const struct sl_conv_model *model, const char *name, struct starling_error *error)
+{
+        const struct starling_options options = {
+                .runtime = server->socket, .role = STARLING_ROLE_ADMIN, .label = "bench-admin", .timeout_ns = SL_NS_PER_SECOND};
+        struct starling_client *client;
+        int r = sl_conv_model_write(model, server->repository, name);
+
+        if (r < 0) {
+                snprintf(error->text, sizeof(error->text), "cannot write it: %s", strerror(-r));
+                return r;
+        }
+        r = starling_connect(&options, &client, error);
+        if (r < 0)
+                return r;
+        r = starling_admin_load(client, name, error);
+        starling_close(client);
         return r;
 }

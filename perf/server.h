@@ -10,8 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sl_conv_model;
+struct starling_error;
+
 struct sl_server_options {
-        int dispatcher_cpu;   /* -1: this and the worker's are chosen as every runtime chooses them */
+        int dispatcher_cpu; /* -1: this and the worker's are chosen as every runtime chooses them */
         int worker_cpu;
         bool ordinary;        /* without the privilege to go before others (CAP_SYS_NICE), as most users run it */
         cpu_set_t cpus;       /* that the runtime may use */
@@ -32,6 +35,10 @@ struct sl_server {
  * is left. Return: 0, -errno.
  */
 int sl_server_start(struct sl_server *server, const struct sl_server_options *options);
+
+/* Writes a model into its repository and has it loaded under @name. Return: 0; -errno with a text. */
+int sl_server_load(
+        const struct sl_server *server, const struct sl_conv_model *model, const char *name, struct starling_error *error);
 
 /* Prints the last lines of its log to stderr. */
 void sl_server_show_log(const struct sl_server *server);

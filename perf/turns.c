@@ -24,6 +24,7 @@
 #define DEADLINE_NS (200 * SL_NS_PER_MS)
 #define ARENA_BYTES (2048ull << 20)
 #define GRACE_S     5.0 /* the default */
+#define SLICE_NS    1e7 /* the default */
 
 struct guest {
         struct starling_client *client;
@@ -168,19 +169,8 @@ static int run_rounds(struct turns *turns)
 
 static int load_and_enter(struct turns *turns, struct starling_error *error)
 {
-        const struct starling_options options = {.runtime = turns->server.socket,
-                .role = STARLING_ROLE_ADMIN,
-                .label = "bench-admin",
-                .timeout_ns = SL_NS_PER_SECOND};
-        struct starling_client *admin;
-        int r = sl_conv_model_write(&SL_CONV_MODEL_HEAVY, turns->server.repository, MODEL);
+        int r = sl_server_load(&turns->server, &SL_CONV_MODEL_HEAVY, MODEL, error);
 
-        if (r == 0)
-                r = starling_connect(&options, &admin, error);
-        if (r < 0)
-                return r;
-        r = starling_admin_load(admin, MODEL, error);
-        starling_close(admin);
         if (r == 0)
                 r = guest_enter(&turns->first, &turns->server, error);
         return r < 0 ? r : guest_enter(&turns->second, &turns->server, error);
@@ -229,26 +219,26 @@ static double median(struct sl_samples *samples)
         return sl_samples_at(samples, 0.5);
 }
 
-static void report_wait(struct sl_report *to, const char *key, const char *times_key, struct sl_samples *samples, double sample_ns,
+static void report_wait(struct sl_report *to, const char *key, const char *times_key, struct sl_samples *samples, double grain_ns,
         const char *target, double most)
 {
         double ns = median(samples);
 
         sl_report_number(to, key, SL_UNIT_NS, ns, NULL, 0);
-        sl_report_number(to, times_key, SL_UNIT_TIMES, ns / sample_ns, target, ns <= most * sample_ns);
+        sl_report_number(to, times_key, SL_UNIT_TIMES, ns / grain_ns, target, ns <= most * grain_ns);
 }
 
-/* A batch and a slice are one sample each; one more is the sample that is asked for. */
 static void report_all(struct turns *turns, struct sl_report *to)
 {
-        double sample_ns = median(&turns->sample);
+        double sample_ns = median(&turns->sample), grain_ns = sample_ns > SLICE_NS ? sample_ns : SLICE_NS;
 
         sl_report_number(to, "rounds", SL_UNIT_COUNT, turns->rounds, NULL, 0);
         sl_report_number(to, "sample_ns", SL_UNIT_NS, sample_ns, NULL, 0);
-        report_wait(to, "late_ns", "late_over_sample", &turns->deadline, sample_ns, "<= 2: a batch and a slice", 2);
-        report_wait(to, "cancel_ns", "cancel_over_sample", &turns->cancel, sample_ns, "<= 2: a batch and a slice", 2);
-        report_wait(to, "urgent_ns", "urgent_over_sample", &turns->urgent, sample_ns, "<= 3: a batch, a slice and its own", 3);
-        report_wait(to, "turn_ns", "turn_over_sample", &turns->turn, sample_ns, "<= 4: one turn more", 4);
+        sl_report_number(to, "grain_ns", SL_UNIT_NS, grain_ns, NULL, 0);
+        report_wait(to, "late_ns", "late_over_grain", &turns->deadline, grain_ns, "<= 2: a batch and a slice", 2);
+        report_wait(to, "cancel_ns", "cancel_over_grain", &turns->cancel, grain_ns, "<= 2: a batch and a slice", 2);
+        report_wait(to, "urgent_ns", "urgent_over_grain", &turns->urgent, grain_ns, "<= 3: a batch, a slice and its own", 3);
+        report_wait(to, "turn_ns", "turn_over_grain", &turns->turn, grain_ns, "<= 4: one turn more", 4);
         sl_report_number(to, "stop_beyond_grace_ns", SL_UNIT_NS, (turns->stop_s - GRACE_S) * 1e9, NULL, 0);
 }
 
