@@ -1,8 +1,7 @@
 /*
  * The largest batch of a worker, and what it takes: a model's configuration says it, or it follows from bytes. Larger batches take
- * memory in proportion, in the workspace and in the pool, and what does not fit the caches gains nothing by them: where nobody has
- * asked for a size, it is the largest of the plan's ladder of which workspace and pool stay within `batch_bytes_max`. Pure; any
- * thread.
+ * memory in proportion, in the workspace and in the pool: where nobody has asked for a size, it is the largest of the plan's ladder of
+ * which workspace and pool stay within `batch_bytes_max`. Pure; any thread.
  */
 #pragma once
 

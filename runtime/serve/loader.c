@@ -76,6 +76,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->stamp = spec->stamp;
         model->stats = options->stats;
         model->memory = options->memory;
+        model->takes_turns = CPU_COUNT(&options->own_cores) == 0;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->workers = calloc(spec->workers, sizeof(*model->workers));
@@ -173,12 +174,11 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
         };
 
         snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
-        load->model->takes_turns = CPU_COUNT(&load->options.own_cores) == 0;
         if (!load->model->takes_turns)
                 pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
         else
                 options.spin_ns = 0;
-        if (load->options.background && !CPU_COUNT(&load->options.own_cores))
+        if (load->options.background && load->model->takes_turns)
                 options.warmup_ns = 0; /* its runs would delay those of others */
         sl_stats_worker_add(
                 load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);

@@ -197,24 +197,42 @@ static uint32_t run_model(struct round *round)
         return jobs;
 }
 
-uint32_t sl_scheduler_run(
-        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+static uint32_t run_class(const struct round *class, struct sl_model *models)
 {
         uint32_t jobs = 0;
 
-        for (uint32_t priority = 0; priority < SL_PRIORITIES; priority++) {
-                turns->waiting[priority] = false;
-                for (struct sl_model *model = models; model; model = model->next) {
-                        struct round round = {.model = model,
-                                .queue = &model->scheduler.queues[priority],
-                                .priority = priority,
-                                .turns = turns,
-                                .accumulator = accumulator,
-                                .from = from,
-                                .now_ns = now_ns};
+        for (struct sl_model *model = models; model; model = model->next) {
+                struct round round = *class;
 
-                        jobs += run_model(&round);
-                }
+                round.model = model;
+                round.queue = &model->scheduler.queues[class->priority];
+                jobs += run_model(&round);
+        }
+        return jobs;
+}
+
+/* Most requests are of one class: what nobody waits in costs no walk over the models. */
+static void find_classes(const struct sl_model *models, bool ret_waits[SL_PRIORITIES])
+{
+        for (; models; models = models->next)
+                for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                        ret_waits[i] |= models->scheduler.queues[i].head != models->scheduler.queues[i].tail;
+}
+
+uint32_t sl_scheduler_run(
+        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+{
+        bool waits[SL_PRIORITIES] = {false};
+        uint32_t jobs = 0;
+
+        find_classes(models, waits);
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+                turns->waiting[i] = false;
+                if (waits[i])
+                        jobs += run_class(
+                                &(struct round){
+                                        .priority = i, .turns = turns, .accumulator = accumulator, .from = from, .now_ns = now_ns},
+                                models);
         }
         return jobs;
 }
