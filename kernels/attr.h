@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes of a node: a small map from name to integer, float, integer list or float list. Owned by the node that holds
  * it; no pointers, so that a node can be copied by value and written into a plan file as it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A backend runs nodes on one kind of device. There are two at the start: `ref` (plain C, the oracle: any operator, any type
  * that ONNX allows, PLAIN layout only) and `cpu` (oneDNN and own loops, PLAIN or CHANNELS_LAST).

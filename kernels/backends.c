@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The backends of this build; the build file says which (SL_BACKENDS_BUILT). Immutable; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One operator with everything that decides what it computes: id, attributes, the tensors that go in and come out, and the
  * epilogue that a fusion pass attached to it. A node holds no data and no pointers; values are numbered by the graph.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operator table: one row per operator makes its enum, its names, its shape rule and the formula of its work. Adding an
  * operator is a row here, a shape rule in shape/, a formula in shape/work.c, a `ref` kernel in ref/ and, where it pays, a `cpu`

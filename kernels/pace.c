@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pace.h"
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a computation that may take long is ended from outside, and how much it may take: kernels count their elementary steps (op.h)
  * as they go, and after so many of them look whether they shall go on. One thread, that which computes; a pace belongs to a run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which inputs are parameters: integers that decide the shape or the meaning, not data.
  */

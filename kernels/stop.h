@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What ends a computation before it is done: a verdict that another thread speaks, or a deadline that passes by itself. Nobody
  * interrupts the thread that computes: it looks, between the steps of a plan and inside of those that may be long.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a tensor is, apart from its data: element type, logical shape, physical layout. Plain values; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench ...`: the one entry into the benchmarks. It prints; it is the only caller of the rest of this folder.
  */

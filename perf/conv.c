@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions of well-known networks, one node at a time, by every algorithm that the `cpu` backend has for them: the library's
  * and the own ones in turns, best of many short runs, beside the peak of one core measured in the same run. Before each launch the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An ONNX file is a protobuf message, and a message is fields one after another: a tag (number << 3 | kind) and a value; kind 0 is
  * a varint, kind 2 is a length and so many bytes, which may be a message again. Inner messages are built first, in buffers of

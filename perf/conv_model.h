@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A network of one's own size, written where a model repository expects it: so many 3x3 convolutions over so many channels of a
  * square image, each with a ReLU. All share one weight, so that the file stays small. Input "image" and output "features" are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the two sides of a benchmark run. No state; any thread.
  */

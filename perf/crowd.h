@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A crowd: many processes, each a client of one runtime with one queue pair, that put the same load on one model at the same time.
  *

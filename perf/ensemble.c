@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench model`: load on a model or an ensemble of a runtime that is already running, seen from a client; and from the
  * runtime's stats page, what the runtime itself took beside the networks meanwhile.

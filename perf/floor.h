@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The floor: what one cache line costs from one core to another and back. No message between two processes can be answered
  * faster, so every latency here is also given as a multiple of it. It depends on which physical cores the machine happens to give

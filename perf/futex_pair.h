@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bare cost of two sleeping processes waking each other: what a sleeping client and a sleeping runtime are measured against.
  */

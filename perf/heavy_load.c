@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "heavy_load.h"
 
 #include "base/clock.h"

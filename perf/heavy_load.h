@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Something that computes while round trips are measured: a child process that keeps a heavy model of the runtime busy, or, where
  * that cannot be had, one that computes by itself. One thread.

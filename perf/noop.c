@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench noop`: what a request costs that asks for nothing, from one process to another and back.
  *

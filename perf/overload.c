@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench overload`: what clients get of a runtime that is asked for more than it can do.
  *

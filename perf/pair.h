@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two processes that share memory and run on two CPUs: this one and a child that runs one function.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What another process costs, as /proc tells it. No state; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The figures of one run, printed as a table for people or as one JSON object for machines, with date, command and machine.
  * Keys and texts are kept by reference. One thread.

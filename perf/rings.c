@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Four ways to build a ring of 64-byte entries between two processes, timed side by side so that the choice made in shm/layout.h
  * stays reproducible:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No-op requests through the client library: what the path itself costs. The calling thread owns the queue pair, which has nothing
  * in flight before and after.

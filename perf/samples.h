@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A bounded collection of measured values, and its percentiles: exact, by sorting. One thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cheap time stamps for round trips of a few hundred cycles, where clock_gettime() would be a good part of what it measures.
  */

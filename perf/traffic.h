@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A load of requests to one model: slots with tensors of their own, filled once, sent again and again.
  *

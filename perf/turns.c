@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench turns`: how long others wait for a request that is long. A runtime of our own, as it is by default, serves one
  * model that takes tens of milliseconds a sample, longer than a slice, so that no batch is larger than one sample; two clients of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two layers, both lock-free, both with their words in a private table of 24 bytes per 4 KiB page (1/170 of the arena, backed by
  * memory only where it was touched):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tensor arena: allocation of 64-byte aligned blocks in memory that lies elsewhere (an arena region, the runtime's staging). The
  * bookkeeping lives in private memory of the owner, never in the shared bytes: what the other side scribbles cannot break it.

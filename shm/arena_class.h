@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Size classes with four steps per doubling, over any unit: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... units. At most a
  * quarter of a block is lost to rounding. Pure; any thread.

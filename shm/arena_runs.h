@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lower half of an arena: runs of whole pages. See arena.c for the picture and for how fragmentation is met.
  *

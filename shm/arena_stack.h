@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lock-free stacks of pages, linked through a table of page words in private memory. The upper half of a top is a tag that every
  * change increases, so that a page that went and came back in between is noticed; a thread would have to stall for 2^32 changes of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The attach socket: SOCK_SEQPACKET under $XDG_RUNTIME_DIR or /run/starling. One packet is one message; fds travel beside it
  * (SCM_RIGHTS). The connection is the client's lease: its end of file is the end of everything that the runtime holds for it, and

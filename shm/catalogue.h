@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and writing the catalogue of models (struct sl_catalogue in layout.h). One writer, the runtime's control thread; readers
  * are clients with a read-only mapping, any thread. Nothing here blocks. See seqlock.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How one side sleeps and the other wakes it, without a lost wake-up and without a system call while both are awake.
  *

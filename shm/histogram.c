@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "histogram.h"
 
 static void raise_to(_Atomic uint64_t *max, uint64_t value)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log-linear histogram of latencies: 32 buckets per doubling, so that the middle of a bucket is at most 1/64 = 1.57 % away from any
  * value in it. From 0 to 63 ns exact; above 100 s everything counts in the last bucket and in `clamped`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every byte that a client and the runtime share. Offsets, sizes and meanings are the wire: a change of any of them is a new
  * SL_WIRE_VERSION. Shared memory holds offsets and indices, never pointers.

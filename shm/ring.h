@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two rings of a queue pair, as inline functions over a sl_queue_map. Layout and memory order: layout.h.
  * Each struct below is private memory of its one thread; the shared words are touched nowhere else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared memory segments: sealed memfds. "Segment" here is memory; the segments of a request are elsewhere always called by
  * their number. Functions without state; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sequence lock: one writer, any number of readers that try again when they met a change. Used by the catalogue and the stats
  * page. (Q1) writer: seq odd, then every word with store-release, then seq even with store-release. (Q2) reader: load-acquire seq,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer's side of the stats page. The file is sparse: the sections of slots are reserved at the start, a set of histograms
  * when a model gets it, so that a store into the mapping never meets a full file system (which would be a SIGBUS) and an idle

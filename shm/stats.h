@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stats page /dev/shm/starling.NAME: what the runtime counts, readable while it changes by whom the runtime lets
  * (stats_guard.h), and left behind by a crash as the flight recorder. Created by the runtime, who holds a write lock on it (fcntl

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may write a file of a given name: taking it over from the dead, never from the living. Control thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may read a file: its mode when that is everybody or nobody, else a POSIX access list, which names users and groups alike and
  * needs no membership of the owner. Pure but for the file; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reader's side of the stats page. The header is copied and checked once; afterwards only the checked copy is believed, so that
  * a damaged page shows wrong numbers and never a wrong address.

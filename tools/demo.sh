@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The main job on real input: serves the digits ensemble and sends it the test split from a separate client process.
 # Leaves nothing behind: the runtime is stopped by its own pid, its socket lies in a folder of this run.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Do the tests fail when the code is wrong? Applies one mutation at a time to a copy of the tree in build/mutate, builds what
 # changed and runs the suites that concern the file; then prints the score and the survivors by folder. Not part of test.sh.
 #

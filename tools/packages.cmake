@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The libraries that Starling takes from the distribution. Each missing one ends the configuration with one line that names
 # the package to install.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the packages of Debian 12 (or a current Ubuntu) that Starling is built and tested with; does nothing when all are there.
 # Runs without a terminal; uses sudo when it is not root.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Every check, from a fresh clone: packages, release build and all tests; then the tests again under AddressSanitizer and UBSan
 # (all but those labelled "long") and ThreadSanitizer (those labelled "tsan"); then a short run of each fuzzer.
 # The last line is the sum of all tests, as ctest writes it. Exit status: 0 when everything passed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The smallest whole program: one request to one model, with ones for input.
  *

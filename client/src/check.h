@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The boundary: a request is checked against the model that it names before a byte of it reaches the wire. The runtime checks
  * again; here it is for the text, and for never paying a round trip for a mistake.

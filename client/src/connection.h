@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One attachment to one runtime: the socket, and the memory that came over it. A reconnect makes a new one beside the old one and
  * then takes its place, so a failed attempt changes nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The private table of what is in flight, by tag. It is what makes "exactly one completion per accepted request" true
  * whatever the other side does: only a tag that flies can complete, and what still flies when the runtime has gone is

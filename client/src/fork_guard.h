@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells a forked child from the process that connected. One page of a client's own is wiped by the kernel in every child
  * (MADV_WIPEONFORK), so that the check on the request path is one load. Where the kernel lacks that, the process id is compared.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Models as a client opened them. A handle's ports never change, so the request path reads it without a lock; @index, @generation
  * and @state are rewritten by a reconnect only, while nobody else is in a call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A queue pair on the client's side. Everything here belongs to its owner thread; what is shared with the runtime lies behind @map.
  *

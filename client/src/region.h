@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arena of a client: up to SL_REGIONS_MAX regions of shared memory. Memory is named by a pointer here and by region and offset
  * on the wire; sl_region_locate() is the one place where the first becomes the second.

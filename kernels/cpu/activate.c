@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Activations over a block that was just summed. Four vectors, of two rows, go through every step together: a vector's own steps
  * wait for each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operators that have several ways here: the library's, and own loops by algorithm. Pure; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators on two elements: arithmetic, comparisons, logic; and those that fold many inputs by one of them. Operands broadcast
  * and may lie in any layout: all of that is in the strides of a walk. The loops promise the compiler that a row of the result

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.RowAttention: planning, the walk over samples and heads, and plain loops for processors without AVX-512.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.RowAttention on float32: the flat state of its loop, and the part for AVX-512. Private to attention*.c. Pure; any
  * thread.

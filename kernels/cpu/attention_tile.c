@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A block of at most 14 rows times a panel of two vectors of columns is summed in registers (gemm.h has the packed form). What is
  * done to a sum before it is stored comes with it: scores are scaled, masked and looked over for the largest; the sums of values

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The `cpu` backend: which operator is written how, and the life of a kernel around that.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bfloat16 in loops that a compiler vectorises: it is the upper half of a float32. Arithmetic is in float32. Pure; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Concat of tensors of one layout: a row of the output is a row of each input, one behind the other. Rows are written in order, so
  * that the output is one stream, however many inputs there are. Mixtures of layouts are sl_cpu_copy's.

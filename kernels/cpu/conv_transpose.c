@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConvTranspose of float32, CHANNELS_LAST: for each tap of the window, a row of input pixels times the tap's weights is added to
  * the row of output pixels that it reaches, which lie a stride apart. Weights are packed tap by tap, in scratch, at each launch.

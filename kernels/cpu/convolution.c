@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conv of rank 3 to 5: groups, dilation and uneven pads in either layout, through oneDNN.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything that only moves elements: views bound to other memory, Concat, Slice, Split, Transpose, Pad, Expand, Tile and the
  * reorder between layouts. Each is a list of moves, and a move is a walk over the elements of one input and their places in one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kernel should take, for the order in which algorithms are tried and for choosing where nothing is timed. The figures are
  * those of a core of a server with AVX-512; only their ratios count. Weights are taken to come from memory beyond the second-level

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/describe.h"
 
 static const uint8_t functions[] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts that the specs of several operators share. Pure; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of an own kernel: what happens to an element between the sum and the store. Bias, residual and whatever is a clip happen
  * in registers; the other activations are a second pass over a block that still lies in the first-level cache.

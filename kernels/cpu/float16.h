@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * float16 in loops that a compiler vectorises, whatever the processor: its exponent is moved by a multiplication, which makes
  * subnormal numbers come out right by themselves. Pure; any thread.

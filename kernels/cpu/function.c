@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of one element that the library computes by polynomials: those that a compiler does not vectorise. And LRN, which is a
  * function of an element and its neighbours among the channels.

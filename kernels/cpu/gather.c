@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gather: rows of input 0 by the indices of input 1. Each index is checked where it is used: it may come from a client.
  */

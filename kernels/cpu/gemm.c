@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows are cut into blocks of at most 14, the columns into panels; a block times a panel (or two, or four, when there are few
  * rows) is summed in registers, and what is written and added at the end is fetched meanwhile. Where the packed matrix is large,

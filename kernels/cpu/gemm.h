@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A product of matrices on one core with AVX-512: c = finish(a * b + bias), where b lies packed.
  *

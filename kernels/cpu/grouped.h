@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions whose groups have as many filters as channels, and few: depthwise ones (3x3 and 5x5) and groups of 2, 4 or 8
  * (3x3), with stride 1 or 2, channels last. A tile of a few pixels of the output is summed in registers, sixteen channels at a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tiles of a convolution with groups. For AVX-512.
  */

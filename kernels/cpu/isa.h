@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which of the own kernels this processor runs. Files that are compiled for AVX-512 are named in the build file; whoever calls
  * into one of them has asked here first.

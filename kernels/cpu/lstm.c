@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LSTM of float32 with its ordinary functions. The inputs of all steps are multiplied at once; then each step adds the product of
  * the state before it. Both matrices are packed (gemm.h) where they are constant and the processor has AVX-512; plain ones are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Five quotients for each cell: as products with reciprocals they take half the time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of an LSTM on processors that sl_cpu_has_avx512() says yes of. Pure; any thread. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gemm and MatMul through oneDNN's matrix product. Whatever can be seen as one product of two matrices is, because weights in a
  * form of the library's choice and a bias inside the product exist there; a bias of a batched product is an addend instead, since

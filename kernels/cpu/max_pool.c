@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MaxPool over images in channels-last. The rows under a window are joined first, as long rows of all pixels and channels; then
  * the pixels of the joined row. A window of 3 x 3 so takes six comparisons and not nine.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Normalisations of float32. BatchNormalization has its statistics given, per channel, and may join several tensors on its way;
  * LayerNormalization and InstanceNormalization take them from each row. (x - mean) comes first and is scaled then, so that a large

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Four vectors of partial sums, so that the sums of one row wait for each other no longer than they must; the processor has several
  * rows under way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the operators of this backend are written. There are two ways, and an operator may have both:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first convolution of a network: it reads the planes of an image as they come (PLAIN) and writes channels last. Few channels
  * in, any window, stride of 1, 2 or 4 along a row, no groups, no residual.

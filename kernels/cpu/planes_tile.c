@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pixels of one row of the output in registers, a panel of filters at a time. For AVX-512.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Max and average pooling, global or by windows, through oneDNN.
  */

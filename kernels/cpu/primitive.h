@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One oneDNN primitive over memory of the caller. This pair of files holds every call of the library's C API (version 2), so
  * that another version of it means another primitive.c.

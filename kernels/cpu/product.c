@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MatMul and Gemm of float32 by a constant matrix, over gemm.h: rows by a packed matrix, with bias, residual and activation at the
  * end. The matrix is packed once, whatever the number of rows, and a row has the same bits among any others.

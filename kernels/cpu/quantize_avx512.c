@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A division costs as much as all the rest, so sixteen numbers are multiplied by the reciprocal first. Where that could round to
  * another number than the quotient does (one lies within a few units of a tie), they are divided after all.

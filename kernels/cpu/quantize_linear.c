@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QuantizeLinear and DequantizeLinear of float32 with one scale for the whole tensor, in any layout. The scale and the zero point
  * are read at launch. A quotient is a true division, so that ties fall as they do elsewhere.

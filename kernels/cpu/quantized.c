@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions and matrix products of bytes through oneDNN. Its factors turn a sum into a real number; everything after that
  * costs an instruction for each element, so the real numbers are counted in a unit that spares most of it:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes to bytes (or floats), element by element: another scale, the sum of two, and their activation; to and from float32. One
  * factor for each operand and one constant for all of them, in float32, rounded once.

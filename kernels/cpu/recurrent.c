@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GRU, RNN, and LSTM with lengths, peepholes and other extras, in float32: the products with the inputs of all steps at once, then
  * step by step the product with the state and the functions of the gates. Weights are packed at each launch, in scratch, which

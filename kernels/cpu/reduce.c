@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
  * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resize of images, PLAIN or CHANNELS_LAST, by the tables of shape/resize.h, which each launch fills in scratch. An image is rows
  * of pixels of @lanes elements: all channels, or one. Interpolation is in float32: the rows first, then along the row. The nearest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums over one row of floats. Sixteen partial sums in a fixed order: as fast as the processor adds, the same bits on any
  * processor and in every run, and a smaller rounding error than one long sum. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.SeparableConv, strip by strip. The rows of the expanded image that a strip of the output needs are made once, panel of
  * channels by panel, in a ring in scratch, where the depthwise convolution reads them while they are in the first-level cache; what

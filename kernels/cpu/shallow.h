@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A product of rows by a packed panel (gemm.h) of so little depth that a vector of the panel's columns stays in registers while all
  * rows pass by. Where there are 16 or 24 terms to a sum, a block of gemm.h takes as long to begin and end as to add. The bits are

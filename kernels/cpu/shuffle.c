@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.ChannelShuffle of two groups in CHANNELS_LAST: each pixel of an output takes its channels in turns from a run of the
  * left group and a run of the right one. Outputs that begin or end in the middle of a pair, and everything else, is sl_cpu_copy's.

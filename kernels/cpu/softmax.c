@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Softmax and LogSoftmax. The tensor is [outer, count, inner], over count. With inner 1 this is oneDNN's; else, for which the
  * library has only reference code, rows of inner elements are treated side by side here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/threads.h"
 
 /* Declared here, as <omp.h> comes with a compiler's OpenMP package, while the function is there whenever oneDNN is. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One thread per worker: oneDNN here runs its loops through OpenMP, and a pinned worker must not wake a team of others.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TopK of floats: a heap of the best so far, the worst on top, so that nearly every element costs one comparison. Among equals the
  * lower index is the better one; a NaN is larger than every number.

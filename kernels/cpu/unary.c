@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of one element that a compiler vectorises by itself, and two rare ones that call the C library. Input and output have
  * one shape and layout, so both are seen flat; the output may lie exactly on the input.

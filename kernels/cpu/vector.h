@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vectors of sixteen floats, for files that are compiled for AVX-512 only. Functions of them are in vector_math.h.
  */

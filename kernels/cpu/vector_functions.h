@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of vector_math.h, included by it once for each width. V is the type; V_MIN and V_MAX give their second operand when one
  * is NaN; V_SCALE(x, m) is x * 2^n for the integer n that m - 1.5 * 2^23 is. The rational functions were fitted for the least

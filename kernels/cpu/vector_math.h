@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transcendental functions of float32, without branches, so that a loop over them becomes vector code. Each exists twice from one
  * text (vector_functions.h): sl_exp() and its kin on one float, for loops that the compiler vectorises (SL_CPU_CLONES), and

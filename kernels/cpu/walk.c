@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/walk.h"
 
 static void move_dimension(struct sl_walk *walk, uint32_t to, uint32_t from)

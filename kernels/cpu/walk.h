@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A walk over several tensors of one logical shape, each with strides of its own, in the order in which the first of them lies in
  * memory. Dimensions that all tensors step through alike are merged, so that the innermost one is as long as can be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/window_product.h"
 
 #include "cpu/cost.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A convolution as a product of matrices: a row for each pixel of the output, which holds all that its window covers, times the
  * filters. Where the window is one pixel and the stride 1, the rows are the input itself; else they are copied into scratch, a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of a convolution's product, and their way through it. For AVX-512.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions by Winograd's minimal filtering: an image is cut into tiles that overlap by a pixel less than the
  * window has, tiles and filters are transformed, multiplied position by position (for F(4x4, 3x3) 36 products of matrices instead

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The path of a block of tiles: transformed, multiplied panel by panel, transformed back. For AVX-512; sixteen channels at a time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parameters become attributes once their values are known: while a model is compiled, or node by node while it runs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parameters of a node become its attributes once their values are known. Pure; any thread.
  */

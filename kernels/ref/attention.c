@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* starling.RowAttention, a query at a time. Its scores lie in scratch, as doubles. */
 #include "shape/attention.h"
 #include "element.h"

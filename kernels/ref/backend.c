@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle: every operator of the table in plain C, one thread, no packing. A kernel is a copy of the node and
  * a function; immutable once compiled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators of several tensors, element by element with numpy's broadcast.
  */

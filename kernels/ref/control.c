@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What If, Loop and Scan do with their bodies. Values that are carried, and what each round adds to a growing output, are holders
  * of blocks: nothing is copied but the slices of a Scan and what grows.

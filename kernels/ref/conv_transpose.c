@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConvTranspose, seen from the output: each of its pixels collects the pixels of the input whose window reaches it.
  */

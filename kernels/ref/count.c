@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that find out how much they make. They write as if the counted dimension had the size that they say in `made`; where
  * nobody asks, they fill what there is with zeros behind it.

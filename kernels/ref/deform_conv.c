@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DeformConv: a convolution of images whose taps are displaced by offsets that come as data. A tap between pixels is interpolated
  * from the four around it; what lies outside the image is 0.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running nodes whose shapes, or whose paths, hang on data: one node at a time, shapes worked out from the actual inputs, memory
  * from a bounded pool, kernels of `ref`. One thread; nobody else touches the pool meanwhile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Einsum in general: for each element of the output, the sum over all labels that it does not have of the product of one element of
  * each operand. An operand steps along a label by the sum of its strides in the dimensions with that label.

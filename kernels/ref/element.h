@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements of any type, read and written one at a time. Floats of all widths compute in double, signed integers in int64_t,
  * unsigned ones and booleans in uint64_t. With a constant @dtype the switches fold away. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a fusion pass put behind Conv, Gemm or MatMul: + residual, then the activation, in double before the one rounding.
  */

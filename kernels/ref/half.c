@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Both 16-bit formats are handled as one: a significand of `precision` bits (the hidden one included) and exponents from
  * `least` (of the smallest normal number) on. Doubles hold every value of both exactly, so that one rounding is enough.

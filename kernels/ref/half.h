@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * float16 and bfloat16 to and from double. Rounding is to nearest, ties to even, in one step; NaN stays a NaN, what is too
  * large becomes an infinity. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention and RotaryEmbedding. The scores of one query lie in scratch, as doubles. A query without any key that it may look at
  * gets zeros.

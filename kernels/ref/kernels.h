@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels of the ref backend: one row per operator of SL_OPS. A kernel is a function of the node and the pointers; it
  * keeps nothing between launches and may trust the node, which sl_op_infer() has agreed with at compile time.

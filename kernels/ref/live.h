@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tensors whose shapes are known only while a model runs, and the bounded memory in which they lie. A block is shared by counting
  * who holds it. One thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss which takes the logarithm of a softmax first. REDUCTION is 0 mean, 1 sum,
  * 2 none. Labels are indices: a wrong one is -ERANGE, unless it is the one that is to be ignored.

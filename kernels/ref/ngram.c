@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts the n-grams of a row that are in a pool. The pool holds all unigrams, then all bigrams, and so on; input 2 says where each
  * length starts. What the lists say is checked at use: they come from the model.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Normalisations beside those of norm.c: over one axis, over groups of channels, and over what the axes say. */
 #include "element.h"
 #include "kernels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers in few bits. What ONNX says in single precision (a division by the scale, a product of scales) is done in single
  * precision, so that ties round as they do elsewhere; sums of products are exact.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators on bytes that stand for real numbers: exact sums of products in 64 bits, the rest in double, one rounding at the end
  * (to the nearest, ties to even).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements in other places, and what is made of places alone. */
 #include "shape/rearrange.h"
 

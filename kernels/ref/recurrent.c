@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LSTM, GRU and RNN, sample by sample and step by step. The state of one sample lies in scratch, as doubles: h, c, and the gates
  * of the step.

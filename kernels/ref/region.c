@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regions of images: RoiAlign, MaxRoiPool. The regions are data: image numbers and sizes are checked where they are used.
  */

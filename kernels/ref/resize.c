@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resize by the tables of shape/resize.h, which lie in scratch: for each place of each axis the first tap, their number and their
  * weights. What is only nearest is copied, so that integers of any width stay what they are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GridSample and AffineGrid. A place outside the image (or no number at all) is handled by the padding mode: nothing is read there.
  */

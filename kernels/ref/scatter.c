@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gather and scatter of elements and rows. Every index is checked where it is used.
  */

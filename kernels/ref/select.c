@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TopK and NonMaxSuppression. Both keep a heap of indices in scratch, the worst on top, so that a choice of k out of n costs
  * n log k; among equals the lower index is the better one.

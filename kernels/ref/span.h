@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Windows of convolutions and pools along their spatial dimensions, always written with SL_SPATIAL_MAX of them: missing ones
  * lead with size 1. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fourier transforms by their definition: a sum for each bin, with sines and cosines from a table in scratch (cosines first). Exact
  * to rounding at any length, and quadratic in it.

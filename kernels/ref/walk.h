@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A walk over all indices of a shape in row-major order, which keeps one offset (in elements) per operand. Lives on the
  * stack; one thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.RowAttention: what its attributes say, one reading for the shape rule and the kernels. Pure; any thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the operators whose output is as large as the data say: the dimension that is counted is unknown, and sl_op_bound()
  * says what it can be at most.

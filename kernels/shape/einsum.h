@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An Einsum: one reading of its equation for the shape rule and the kernel. EQUATION has an integer for each operand and one for
  * the output behind them; each packs the labels of the dimensions in order, one to a byte, the first in the lowest, 0 for none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the operators that make a tensor from parameters instead of data.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention as in opset 23: one reading of shapes and attributes for the shape rule and the kernels. Tensors of rank 3 are
  * [batch, sequence, heads * size], of rank 4 [batch, heads, sequence, size]. Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Losses: scores [samples, classes, ...] against labels [samples, ...]. */
 #include "rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the scale and the zero point of an element lie: one reading of the attributes for shape rules and kernels. Pure; any
  * thread.

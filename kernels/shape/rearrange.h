@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that move elements to other places: one reading of the attributes for shape rules and kernels. Pure; any thread.
  */

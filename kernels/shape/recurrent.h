@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recurrent layer (LSTM, GRU, RNN): one reading of its attributes and shapes for shape rules and kernels. Pure; any thread.
  * Tensors are as ONNX has them: X [steps, batch, inputs] (LAYOUT 1: [batch, steps, inputs]), W [directions, gates * hidden,

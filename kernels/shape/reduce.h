@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The axes over which a Reduce* runs: one reading of the attributes for shape rules and kernels. Pure; any thread.
  */

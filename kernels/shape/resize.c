@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Coordinates are computed in single precision, as other runtimes do: which of two pixels is the nearest may hang on it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resize: one reading of the attributes for the shape rule and the kernels, and the arithmetic of one axis. An interpolation is a
  * product of one filter per axis, so each axis has a table: for each place of the output, the places of the input that it is made

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shape rules: one function per rule name of SL_OPS, called by sl_op_infer() alone. A rule may rely on this: the number of
  * inputs and outputs fits the row (a residual is already taken off node->n_inputs), the first `least` inputs are present,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images sampled at places that are data. */
 #include "rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements taken from and put to places that other tensors name. */
 #include "rules.h"
 

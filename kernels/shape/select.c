@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is chosen by value: the largest elements, the best boxes. */
 #include "rules.h"
 

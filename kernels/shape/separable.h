@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.SeparableConv: up to three convolutions in a row. A pointwise one expands the channels (or there is none), a depthwise
  * one follows, and a pointwise one projects them (or there is none). One reading for the shape rule and the kernels. Pure; any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bounds of a Slice and the pads of a Pad, per dimension of input 0: one reading of the attributes for shape rules and
  * kernels. Pure; any thread.

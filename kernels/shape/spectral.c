@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fourier transforms and what belongs to them. */
 #include "rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sliding window of a convolution or pooling: one reading of the attributes for shape rules and kernels.
  * Entry i belongs to spatial dimension i. Pure; any thread.

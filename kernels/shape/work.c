@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much work a node is: one formula per name in the column of SL_OPS, called by sl_op_work() alone, for nodes whose shapes are
  * inferred and static. A formula is a bound from above for any data (but see roi_align) and loose by no more than a factor that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The formulas of SL_OPS: how many elementary steps a node is (op.h). Called by sl_op_work() alone.
  */

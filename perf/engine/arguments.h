@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the driver says when it starts the engine. Texts are those of argv. One thread.
  */

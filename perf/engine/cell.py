@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cell of the table: a model, a batch size, a number of cores. All engines are loaded, then run in turns."""
 
 import contextlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What several workers of one model take in memory: one plan that all share, or one plan each. One thread.
  */

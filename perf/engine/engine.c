@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One compiled plan under the orders of a driver: the program that engine.py starts for Starling, as it starts peer.py for the
  * other engines. Orders are lines on stdin, each is answered by one line of JSON on stdout:

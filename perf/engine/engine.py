@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starling against ONNX Runtime and OpenVINO: the same file, the same cores, in turns.
 
     engine.py --zoo DIR --out FILE.json [--models ...] [--batches 1,8] [--cores 1] [--seconds 5]

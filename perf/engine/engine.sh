@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs engine.py with the packages of requirements.txt, in a virtual environment of its own under the build folder.
 #     perf/engine/engine.sh --zoo build/zoo --batches 1,8 --out build/engine.json
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Instances of one plan that share the samples of a batch: lane i computes its part on CPU i. Lane 0 is the thread of the caller,
  * each other has a thread, which spins while a burst of runs is under way and sleeps between bursts. With fewer samples than lanes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX Runtime or OpenVINO under the orders of a driver: the same orders and answers as engine.c, one line each.
 
     peer.py onnxruntime|openvino --model FILE --cpus 0[,1] --input NAME=FILE.npy ...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tensors that a run reads and writes: for each port the samples of a batch, one after another, in memory of this process. What
  * is not an output keeps its value from run to run. One owner thread; lanes read and write disjoint samples.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An engine as a process that takes orders: one line out, one line of JSON back, with a time limit."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows as one JSON object and as a Markdown table, with what they say together."""
 
 import json

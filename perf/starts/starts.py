@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a model takes to be served, beside ONNX Runtime; and what a served model hears of others that are loaded.
 
     starts.py --zoo DIR --out FILE [--models A,B] [--rounds N] [--loads N] [--program FILE] [--library FILE]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs starts.py with the packages of ../engine/requirements.txt, in the same virtual environment under the build folder.
 #     perf/starts/starts.sh --zoo build/zoo --out build/starts.json
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of a written model, and the inputs that every comparison uses."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Light nets: MobileNet V2 and V3, EfficientNet, ShuffleNet V2, and SSD on MobileNet V1."""
 
 import numpy as np

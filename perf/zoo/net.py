@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network under construction: nodes, weights, and how large the activations are.
 
 Names follow what PyTorch's exporter writes: a node is called after its scope ("/layer1/layer1.0/conv1/Conv"), its output after the

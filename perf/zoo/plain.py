@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nets without shortcuts: LeNet, VGG, SqueezeNet, GoogLeNet, Inception, and Xception, which has a few."""
 
 

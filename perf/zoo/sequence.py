@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transformers in the forms that exporters write them, and a recurrent net."""
 
 import math

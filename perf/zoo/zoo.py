@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the zoo: the models that the papers serve, as ONNX files with seeded weights, the same bytes on each run.
 
     zoo.py --out DIR [--only NAME,NAME]    writes DIR/NAME.onnx

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Writes and checks the zoo with the packages of requirements.txt, in a virtual environment of its own under the build folder.
 #     perf/zoo/zoo.sh --out build/zoo
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The base plan as the compiler of other sizes sees it: which of its constants are equal to one at hand, and which algorithms it
  * has taken, so that the weights of both get the same form. Checked whole when it is opened. Immutable; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder of the cache of plans (plan_cache.h): which one it is, which of its files are ours, and what goes when it is full.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "call_filter.h"
 
 #include "child_args.h"

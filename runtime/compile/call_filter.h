@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The system calls that the compiler makes, and with which arguments; every other one is answered as by a kernel that lacks it
  * (ENOSYS), because that is what libraries have fallbacks for. The list was made by tracing compilations;

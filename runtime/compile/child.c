@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The compiler's process: opens the model, gives up what it does not need, then reads it. It says one line when it fails, one when
  * it could not give up all, and nothing else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the two sides of a compilation agree on: the arguments of the child, of which the first is the name of the command; the
  * lines that it reports; and how it asks for external data. Private to runtime/compile.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which algorithm a node got and why: written by the compiler, kept in the plan for people. Nothing runs by it: what a kernel obeys
  * is the node's ALGORITHM attribute. Plain values.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parent's side of a compilation: starts the child, waits for it or for its time to end, reads what it reported.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compiling a model in a child process with limits (nothing that parses a model runs in the serving process).
  *

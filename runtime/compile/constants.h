@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The constants that go into a plan file, each content once: batch sizes, and nodes, that want the same bytes in the same form get
  * the same index; what the base plan has is referred to. Data is borrowed until the file is written. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far an approximate algorithm is from the exact result, as max |a - b| / max |b|. Compiler's process only.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Opens external data for a child that cannot. The names come out of a hostile model, and an open may wait for long (a network file
  * system, FUSE), so a detached thread does it: nobody waits for it, nothing is shared with it. It ends when the child has ended, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The child's side of asking for external data: as sl_model_file's open_external() wants it. Waits for the answer.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a compiled model costs in memory, for `starling inspect` and for tests: nothing is written.
  */

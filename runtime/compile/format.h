@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan file: one header, then the bytes of the constants, then sections of plain structs. Everything is found by index or by
  * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The samples are followed through the graph. In each value they lie along one axis: the only dimension that doubles from one
  * sample to two. Reshapes may have merged other dimensions into that axis, so a number says how many whole copies of all samples

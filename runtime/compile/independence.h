@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether each sample of a batch gets the result that it would get alone. A batcher may only put strangers together when it does.
  * Pure; any thread.

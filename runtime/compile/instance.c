@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan made executable for one worker. Everything that a launch needs is prepared by sl_instance_new(); sl_instance_run() puts
  * the caller's buffers into the pointer table and walks the steps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs the dynamic steps of a plan: those whose shapes, or whose path, hang on the data of the request. Slots hold what they make;
  * what has a static shape goes to its place in the workspace or in the caller's buffers. One thread, that of the instance.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a model can be batched is found out, not read from names: it is specialised for several sizes, and all ports must
  * lead with exactly that size and agree in everything else, and no node may mix the samples. Exporters write shapes that promise a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The batch sizes of a model and what its ports look like at each. Pure functions of the graph.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel says which version it has; each bit is asked for from the version on that knows it. Headers of older systems lack the
  * newer ones, so the layout of version 6 is written down here.

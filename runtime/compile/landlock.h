@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Landlock domain in which nothing can be opened, connected to or signalled. What is open stays so.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handler holds no state: the limit is the kernel's, the pipe has a fixed number. It calls only what a handler may call.
  */

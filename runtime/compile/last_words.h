@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Libraries that find no memory do not always say so: some use what they did not get. A process that dies by a signal while its
  * address space is nearly used up says on its report pipe that memory was the cause; any other death by signal stays what it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In which layouts the nodes of a graph should run, when every way of running them and every reorder has its price: the cheapest
  * chain, by dynamic programming over the nodes in order. All that counts of the past is in which layouts the values lie that

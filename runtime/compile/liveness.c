@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Three walks. The first joins each view with its source and finds the last step that reads each such group. The second gives
  * every group its storage, in the order in which nodes make them, so that an in-place node can take over a block whose last reader

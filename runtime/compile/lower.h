@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph lowered for every batch size of its ladder: what write.c puts into a plan file, and what figures are read from.
  * In memory only, of the compiler's process and of tools. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The options that decide what a plan looks like, and what a model may ask of the compiler: one table, from which come the fields
  * of the struct, the keys of config.yaml, KEY=VALUE of the command line and the arguments of the compiler's process. A new option

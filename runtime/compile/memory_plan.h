@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Static memory plan: blocks of bytes, each alive from one step to another, get offsets in one workspace so that blocks which are
  * alive at the same time never share a byte. Pure arithmetic; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * XXH3-128 for both: it is no shield against somebody who makes collisions, and need not be: whoever can write model files can have
  * any model served anyway, and nobody else can write into the cache (plan_cache.c looks at its owner).

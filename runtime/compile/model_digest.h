@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tells one model file from another: its content, and, cheaper, what the file system says of it. Where the file may have
  * external data, every regular file of its folder counts too: which of them it reads is known only to whoever parses it, and nobody

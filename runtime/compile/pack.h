@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forms in which backends want constant inputs. A form is chosen once per node and input, at the largest batch size, and kept
  * for all others, so that one copy of the weights serves them all; an input that some size cannot take in that form stays plain

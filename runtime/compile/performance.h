@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A placement run again and again, node by node in order, on seeded inputs: what each node takes in its place, behind its real
  * neighbours, with their results in the caches and with its weights wherever a run ago left them. Where a node has several

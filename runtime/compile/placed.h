@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Large packed constants, which go straight to where they will stay: to the DATA of the plan file. Each takes whole pages, one
  * behind the other from DATA's start. They are made in a draft that is used again and again, so that it stays in the caches, and

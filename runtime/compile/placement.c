@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over the nodes in order. For each node the ways of running it are listed, each with a cost in bytes moved: what must be
  * reordered first, and what a slow kernel is worth. The cheapest supported way is taken; no decision is revised.

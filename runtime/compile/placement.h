@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where each node of a graph runs and how its tensors lie in memory: the graph written anew, with starling.Reorder nodes where a
  * consumer cannot take what its producer makes. One owner thread.

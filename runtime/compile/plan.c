@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the mapping and a descriptor of the file. A plan that exists has been checked whole.
  */

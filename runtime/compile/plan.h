@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan: the compiled form of one model, for a ladder of batch sizes that share one copy of the packed weights. A plan lives
  * in a plan file (format.h): versioned, checksummed, position-independent, mapped read-only by every executor.

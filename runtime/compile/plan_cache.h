@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plan files kept on disk from one start to the next, in a folder that only its owner can write (cache_folder.h).
  *

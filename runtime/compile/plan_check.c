@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nothing in a plan file is believed before this walk: it may have been damaged on disk, or written by a compiler process that a
  * hostile model took over. What is checked here is everything that can be checked without a kernel; sl_instance_new() asks the

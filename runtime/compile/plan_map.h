@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plan file in memory: where its sections lie. Private to sl_plan. Immutable after sl_plan_open(), but for the count of its
  * holders; any thread.

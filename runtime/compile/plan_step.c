@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the steps of a plan are, for people. Pure reading of a plan that has been checked.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much work one run of a program is, and whether `work_max` allows it (lower_options.h). Pure; any thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A placement run once, node by node, on seeded inputs and with the backends' own choice of algorithm, so that each node is seen
  * with the activations that really reach it. Buffers live from the node that makes them to the last that reads them. Compiler's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a process gives up before it looks at a model file. It can only be given up, never taken back.
  *

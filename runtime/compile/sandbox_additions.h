@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a build needs in the sandbox beside the compiler: nothing, or what its sanitizer does. The build picks one of two files.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The leak check at the end stops all threads from a process that it clones, and finds them in /proc; reports go to stderr; shadow
  * memory is given back with madvise().

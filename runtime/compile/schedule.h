@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What runs when, and where each value lies: the nodes of a placement as steps, and a storage for every value. Liveness decides the
  * storages and from when to when each block of the workspace is alive; the memory plan then gives the blocks their offsets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plan of a model whose open dimensions have no sizes yet: what its ports are, and nothing to run. Compiler's process.
  */

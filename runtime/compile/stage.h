@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the nodes of a placement are run one after the other outside of a plan: seeded inputs, and a buffer for each value from the
  * node that makes it to the last that reads it. Buffers that are given back are taken again, the smallest that fits, so that a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chooses the algorithm of every node that has several, the same for all batch sizes, so that one form of its weights serves them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides with a clock in which layouts the nodes run (tune: full). The greedy walk of placement.h moves the fewest bytes; here the
  * model is run in turns as that walk has placed it and with as much PLAIN as its backends can do, at the smallest and the largest

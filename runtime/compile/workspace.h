@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of one instance: anonymous, 64-byte aligned, mapped whole and faulted as far as its owner asks. One owner.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puts a lowered model into a plan file. Large packed constants lie at the front of DATA already; the others and the tables, which
  * are built in memory, are written to their places. What nobody writes is zeros. The header comes last, with the checksum of the

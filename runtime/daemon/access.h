@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of users and groups, as the configuration writes them, resolved to numbers. Threads: one at a time (getpwnam).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration of a runtime: `starling serve --config FILE`. Every option has a default, so that no file is needed at all.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which runtimes of a host use which cores: a locked file for each core and what it is used for, in the folder of the sockets
  * (core-3.dispatcher, core-3.workers), with name and pid of its holder. A lock ends with its process (stats_claim.h), so a file

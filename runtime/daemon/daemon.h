@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling serve`: one process that reads its configuration, serves what the repositories hold, and ends when it is told to.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much memory this process may take before the kernel would kill somebody for it: the tightest of the control groups that it is
  * in, version 1 or 2, each up to the root, and of the host's MemAvailable. What others in a group have taken already is gone from

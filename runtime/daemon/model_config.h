@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How one model is served: the options of NAME/config.yaml, and under "model_defaults" in the runtime's own file. An ensemble is a
  * config.yaml with members and a rule instead of version folders.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The readiness protocol of service managers (sd_notify): datagrams to the socket that $NOTIFY_SOCKET names, a path or, with "@"
  * in front, an abstract name. Written by hand; libsystemd is not needed. Any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Model repositories: folders in the layout that Triton's users know, turned into what the runtime serves.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fields of the schemas: every scalar is an optional string that setting.h and value.h give its meaning.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "setting.h"
 #include "base/value.h"
 #include "yaml_file.h"

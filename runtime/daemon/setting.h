@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings: a table that says which string of a schema's struct becomes which value, and within which limits. The tables are the
  * one place that knows the ranges; they are immutable, any thread may use them.

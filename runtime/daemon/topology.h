@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which cores the threads get. The rule is a pure function over a described machine; reading the machine is another.
  *

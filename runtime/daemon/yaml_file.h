@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A YAML file read by a schema, whose every error says "FILE:LINE: key: what is wrong".
  *

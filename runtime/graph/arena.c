@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces up to PIECE_BYTES_MAX are cut from blocks of BLOCK_BYTES; larger ones have a block of their own. Blocks and adopted
  * things hang on two singly linked lists whose links lie in the blocks themselves. One owner thread.

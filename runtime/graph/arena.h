@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a graph: many small pieces and a few large ones, freed at once; and things made elsewhere (mapped files,
  * buffers of the parser) that live as long. One owner thread, the graph's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The invariants of a graph, walked node by node. Pure; the walk keeps one byte per value: has it been made yet?
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes with bodies: If (then, else), Loop and Scan (one each). A body is a graph of its own, owned by its node; what it reads of
  * the outer graph comes in through further inputs at the end, the same for both bodies of an If. Constants are in the body itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every value gets a buffer of its own, inputs and constants are read where they lie. Nothing is reused: an oracle has no
  * memory plan that could be wrong.

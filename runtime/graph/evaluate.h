@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a graph on the `ref` backend: slow, plain, the oracle of passes and compiler. Also what folds constants.
  * One owner thread; allocates as it goes.

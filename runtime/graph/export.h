@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph back into an ONNX file (opset 20, domain ai.onnx), for tools that rewrite models. One owner thread, the graph's.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Folding runs the reference kernels. Operators with windows and their like are left alone: they never are shape arithmetic, and
  * their cost is not bounded by the size of their tensors.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Computing nodes while compiling: those whose inputs are all constant, and Shape of a static tensor. One owner thread.
  */

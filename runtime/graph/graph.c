@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building and querying a graph. Values and nodes are two growing arrays: the capacity of n entries is n rounded up to a power
  * of two, at least ENTRIES_MIN, so that it need not be stored. Index arrays and constants lie in the arena. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph of one model: values and nodes in topological order. Built by import, rewritten by passes, read by the compiler.
  * One owner thread; lives in the compiler's child process and in tools, never in the serving process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ONNX file -> graph, opsets 1 to 23, in canonical form (kernels/op.h). Hostile input is expected: every length is checked
  * against the file and the limits before memory is taken. Runs in the compiler's child process and in tools.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who makes and who uses a value, without a walk over the nodes. What the index says is a hint that graph.c checks against the
  * nodes: a maker may have changed, a user may be dead or use the value no more. But no user is missing, for all that gives a node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shapes of a graph, node by node in order, by the shape rules of kernels/. Changes the tensors of the values and nothing else.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The facts are gathered once into a JSON tree; the text is a walk over the same tree, so that the two cannot differ. */
 #include "inspect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `starling inspect` says about a model, as text or as JSON. Pure but for the stream; any thread that owns the graphs.
  */

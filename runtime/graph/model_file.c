@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The path of external data is walked one component at a time with O_NOFOLLOW: the same guarantee as openat2() with RESOLVE_BENEATH
  * and RESOLVE_NO_SYMLINKS, also under filters that deny openat2(). O_NONBLOCK, so that a FIFO cannot make us wait.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model file that is open, and where its external data come from. Who parses the file need not be able to open anything: it may
  * ask somebody else for each file that the model names. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph of float32 on bfloat16: products, and what carries their results on, read and write bfloat16 and add up in float32;
  * everything else (softmax, normalisations, functions that no kernel narrows, inputs and outputs of the model) stays float32, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which inputs are parameters, and which attribute each becomes, is the operator table's to say (sl_op_parameter()). The node's
  * data stays input 0.

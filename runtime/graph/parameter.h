@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shape parameters: small inputs (axes, pads, a shape) that become attributes once they are constant. Import, the fold pass and
  * sl_graph_specialise() all end them the same way. One owner thread, the graph's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes rewrite a graph in place; one file each. sl_passes_run() runs them in order and checks the graph after each.
  * All passes keep the results within rounding; none depends on the batch size.

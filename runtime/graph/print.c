@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph as text, one line per live node: for people, and for tests that compare before and after. Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a file says of its inputs and outputs, without a look at its nodes: how a model presents itself before its open dimensions
  * have sizes. Plain values; any thread.

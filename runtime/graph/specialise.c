@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A copy of a graph for one batch size. One walk in order does everything: by the time a node is reached its inputs have their
  * final shapes, so its parameters can be settled, its shape inferred, and itself folded if it is shape arithmetic.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph of float16 on float32: the processor multiplies no float16 that a library would use, and the reference kernels are slow.
  * Inputs and outputs of the model keep their type, with a Cast at each; everything between is float32, so that results are at

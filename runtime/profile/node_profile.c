@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs with and without clocks take turns, so that both see the same machine. Each step's time is the median over the runs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time of every step of a plan at one batch size. One thread, the calling one, which is where everything runs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The most multiply-adds per second that this core has been seen to do: a matrix product in fp32 that fits into its second cache.
  * One thread, the calling one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QuantizeLinear and DequantizeLinear into a graph of float32: around products with constant weights, and through the sums, limits,
  * pools and Concats between them. Activations are uint8 with one scale, weights int8 with one for each output channel and no zero

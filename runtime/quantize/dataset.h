@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Input data in files, sample by sample: for a model with one input a file, else a folder with a file for each input, named after
  * it. NAME.npy is NumPy's format (version 1 and 2, C order, little-endian); NAME.f32 is bare float32. Axis 0 counts the samples; a

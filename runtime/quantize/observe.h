@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph of static shapes run on `cpu` one node at a time, every value in memory of its own, so that a calibration can look at all
  * of them. For tools: it allocates as it likes. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model of float32 becomes a variant of it: int8, calibrated on samples, or bfloat16; with its accuracy, measured on samples that
  * the calibration has not seen. For tools: it compiles and runs models in the calling process. One thread.

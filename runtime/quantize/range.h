@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a calibration has seen of one value: its limits, and how often which numbers occurred. From that come the limits that bytes
  * should span. Plain memory of the caller, zero at first; one thread at a time.

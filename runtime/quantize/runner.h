@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph compiled in memory and run sample by sample: what a tool measures is what is served. One thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One record per user (uid) with what it holds of the runtime, whose shares share.h says. A user has one as long as it has a
  * connection, and after that until another user needs the record: how much it has asked for lately is not forgotten when it leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The accumulator: stages the members' predictions of a segment and combines them once, when the last one is there
  * (ensemble paper, section II.C.2; there a process, here the thread of whichever sender comes last, so that no hop is added).

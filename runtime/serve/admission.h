@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission: is a copied entry a request that this ensemble can serve? Pure arithmetic on private copies, so that a client
  * that changes its memory meanwhile changes nothing, and so that it can be fuzzed. Any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The largest batch of a worker, and what it takes: a model's configuration says it, or it follows from bytes. Larger batches take
  * memory in proportion, in the workspace and in the pool: where nobody has asked for a size, it is the largest of the plan's ladder of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first stage of a worker: from the segments of a job to batches that the predictor can run.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a thread of the runtime sleeps and another one wakes it: the protocol of shm/doorbell.h (W1 to W3, K1, K2) between
  * threads. The sleeper owns the bell; K1 is the seq_cst store of sl_mailbox_put().

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broadcaster (ensemble paper, section II.C.1): splits requests into segments of at most N samples and pushes each segment's id
  * to the scheduler of every member of the ensemble: 300 samples with N = 128 are segments of 128, 128 and 44, and with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runtime's end of one client: mappings, queue pairs, arena regions, requests in flight.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Combination rules: the arithmetic of the accumulator (ensemble paper, section II.C.2), applied to one segment when the
  * predictions of all members are there. Always in model order, so that the result is the same to the bit whatever the order

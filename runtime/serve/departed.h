@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arenas whose clients have left. A client may hand its regions back to this runtime, so their contents are kept as long as it
  * lives; but whoever keeps a region open keeps its pages, of which some are charged to the runtime. So they stay mapped and in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dispatcher: the one thread that reads submission rings, admits, broadcasts, schedules, and completes. It owns channels'
  * queue pairs, ensembles' queues, schedulers and requests; other threads reach it through mailboxes only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dispatcher's own state, shared by the files that are its stages: intake.c (entries -> requests), harvest.c (predictions
  * -> finished segments), completion.c (requests -> completions), command.c (control), event.c (to control), settle.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is served under one name of the catalogue: one or more models and the rule that combines their predictions. A single
  * model is an ensemble of one. Immutable once the dispatcher has it, but for the part that is the dispatcher's own; a reload

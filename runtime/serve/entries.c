@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table itself: who is found in it, who gets a place, and what the world hears of an entry.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fair turns among clients: deficit round robin (Shreedhar and Varghese, 1995) over the requests that wait for one ensemble,
  * in SL_PRIORITIES classes of which a lower number goes first. The cost of a turn is the number of samples, the quantum the largest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forecast of a request that comes: how long what goes before it will take, at the service times that its members have shown.
  * Whoever would be late is better told at once: work for it would be in vain, and would make others late. Dispatcher only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How late a thread is: how long it waits for a core when it is woken or was taken off one, as the kernel counts it
  * (/proc/thread-self/schedstat). One thread, the one that it is about.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The attach socket's place in the file system. Whoever finds it can connect at once: it is bound beside its place (PATH~), gets
  * its mode, listens, and is then moved there in one step, over what a dead runtime left behind. Functions without state; control

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading one model: the plan looked for in the cache, else compiled in a child and opened (plan_fetch.h), workers started, each of
  * them "ready". Nothing here waits; the control thread calls sl_load_advance() when the fd at hand or its own bell says that

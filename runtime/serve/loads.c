@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loads under way. Each is watched by its fd, under a token of its own for each stage, so that an event of an earlier one that
  * comes late is known; behind that it is the bell of the control thread that tells of its workers.

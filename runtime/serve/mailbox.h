@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A single-producer single-consumer ring of fixed-size messages between two threads of the runtime. Holds no pointers into
  * itself, so that it can lie in shared memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ledger of memory: all that the runtime may take (memory_max), and what it has promised so far. Whatever grows at the word of
  * a client or of a model file is taken here before it is mapped, compiled or started, and given back when it has ended. What was

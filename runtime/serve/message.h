@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What travels through the mailboxes between the runtime's threads.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the dispatcher counts, and where: its own counters, those of clients, of ensembles. Dispatcher only; relaxed stores into
  * the stats page (shm/stats.h), no system call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loaded model: its plan, its workers, and the one scheduler that feeds them. Made by the loader (control thread), used by
  * the dispatcher from ADD_MODEL to MODEL_GONE, then freed by the loader.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is on the other end of an attach socket, and what that user may do. Pure but for the two questions to the kernel; any
  * thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places in the queue of one ensemble: its requests that are accepted and not completed, by user. A user that is alone may have
  * them all. Of a full queue each user has its share (sl_share_each()): who is below it gets in, and the newest request that still

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gets the plan of one model ready on a thread of its own: looks for it in the cache, or opens the one that has been compiled. A
  * model file that is new is read whole for its digest, a plan for its checksum, and the control thread must not wait for either.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tensors that a served model takes and gives, as admission and accumulator want them: a plan's port with its size.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Closes what other processes had a hand in: fds that they passed, and sockets on which such fds may lie unread. Whoever drops the
  * last reference to an fd waits as long as its maker likes: a TCP socket with unsent data lingers, a large deleted file is given

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is served, by name: a table whose index is the catalogue's. Brings models and ensembles up and down, replaces them while
  * they serve, and answers whoever asked for it. Control thread only; it talks to the dispatcher by commands and hears of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the registry, for the files that it consists of. Control thread only; none of these functions waits.
  *

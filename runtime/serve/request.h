@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A request in flight: the dispatcher's record of one accepted entry. Records are allocated with the channel, one per tag,
  * and found by tag; the request path allocates nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From an open ensemble to the ensemble of a request's sizes (shapes.h): the dispatcher's side of it. The other side is the
  * registry, which is told what is wanted by events and says what became of it by commands. Dispatcher only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runtime: everything that serves, behind one handle. The daemon describes what to serve and how; nothing here knows of
  * YAML, repositories or signals.

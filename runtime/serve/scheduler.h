@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler of one model: owns the model's queue of segments and pushes work to the mailboxes of idle workers; workers
  * never compete for a queue. Elastic only in what it gathers: whatever waits when a worker is idle goes into one

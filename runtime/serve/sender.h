@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The last stage of a worker: delivers each segment's prediction to the accumulator (which combines when it is the last) and
  * puts the message {segment, model, prediction} into the outbox. Worker thread only.

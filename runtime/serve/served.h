@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One name that is served, or is to be: what the repository says of it, how far it is, and what clients see of it in the
  * catalogue. Control thread only; see registry.h for the states.

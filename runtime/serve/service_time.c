@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "service_time.h"
 
 /* One job in four's weight: ten jobs forget a cold start, one job that was preempted changes little. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The service time of a model: how long its jobs take by their number of samples, learned while it serves. What comes of it is how
  * many samples fit a slice of time, which bounds jobs and what is given out ahead. Owner: the dispatcher; pure but for the

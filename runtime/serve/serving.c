@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What serves: a model by itself, and the ensembles that it is a member of. Ensembles are handed to the dispatcher and come back
  * when nothing of them is in flight; a model goes when the last ensemble that uses it has gone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection on the attach socket, from accept to end of file: HELLO, then what the role allows. Control thread only.
  *

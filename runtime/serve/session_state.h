@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sessions' own state, shared by session.c (from accept to the end), hello.c (from HELLO to WELCOME), region.c (arena
  * memory) and departed.c (arena memory that is left behind). Control thread only.

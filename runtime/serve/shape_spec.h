@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The specification of a model for sizes of its open dimensions, from that of the open model. Pure; any thread.
  */

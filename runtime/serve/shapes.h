@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sizes for which an open ensemble has been asked: one whose model has open dimensions beside the batch ("sequence"). It
  * computes nothing itself. Each combination of sizes is a model of its own ("bert[128]"), compiled when it is asked for the first

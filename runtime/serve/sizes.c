@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sizes of open dimensions that are served, each combination an entry of its own. The first plan that is loaded is the base of the
  * others: they are derived from it and share its weights. Those that come while it is being compiled wait for it, but not for long.

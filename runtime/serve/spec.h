@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is to be served under one name: a model or an ensemble of models. Plain values; strings and arrays belong to whoever
  * made the spec.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the dispatcher tells its clients about spinning (shm/doorbell.h): how many cores there are, how many threads would want one
  * if every client that waits spun, and how late it is itself. Counted about a hundred times a second, published when it changes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runtime's stats page: where it lies, who may read it, and what the log hears of that. Control thread.
  */

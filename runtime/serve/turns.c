@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "turns.h"
 
 bool sl_turns_allow(const struct sl_turns *turns, uint32_t priority)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns of models whose workers share cores: as long as something more urgent computes or waits, no more jobs run than there are
  * cores, so that it shares a core with nobody for longer than the jobs last that run already. Among equals the operating system

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "warm_up.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a worker becomes warm. Before "ready" one sample is run once, for a second at most: that touches the weights, the kernels of
  * that size and its memory, and nothing else has to be there for the first answer. The rest is done after "ready" while no job

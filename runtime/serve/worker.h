@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A worker: one instance of one model, of one largest batch, on its cores (ensemble paper, section II.D). Its three stages
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work that gives way to the threads that serve. A process gets what they leave, and a tenth of a core that they never leave. A
  * thread shares locks with them (the heap's, the address space's), and must not be kept from its core while it holds one: it has

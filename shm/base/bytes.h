@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sizes and alignments that cannot overflow unnoticed. Pure; any thread.
  */

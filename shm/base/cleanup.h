@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cleanup attributes: a local that owns a thing frees it when it goes out of scope; sl_take() hands it on.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CLOCK_MONOTONIC in nanoseconds: the one clock of the wire, of deadlines and of statistics. Any thread.
  */

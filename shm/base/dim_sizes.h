@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sizes for the open dimensions of a model's inputs, by the names that its file gives them. The batch needs none: it stays open in
  * the graph. Plain values; any thread.

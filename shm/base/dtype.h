@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Element types of tensors. The numbers are those of ONNX's TensorProto.DataType, and are part of the wire.
  * Pure; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text that goes with a -errno: one line that names the thing, the value and the limit.
  * The caller owns the struct; whoever fails first fills it. A NULL pointer means that the caller wants no text.

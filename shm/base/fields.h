@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fields of one line of the log: key=value pairs. Every value is quoted where it goes in (quote.h), so that none can pass for
  * another field. What does not fit is cut inside of its value; further fields are left out. Threads: the owner's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a thread does between two looks at a word that another core will change, and how it gets ready to write one.
  *

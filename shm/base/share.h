@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much of something finite one user may have, given what everybody has. Pure; whoever owns the finite thing keeps the numbers.
  *

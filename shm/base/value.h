@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a string of a configuration, or of a command line, means. Each function returns 0, or -EINVAL after writing what it wanted
  * into @ret_wish (at least SL_WISH_BYTES), for the second half of a message: `"many" is not a number from 1 to 64`. Pure; any

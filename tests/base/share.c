@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of shares: nobody takes everything, and who has nothing gets something.
  */

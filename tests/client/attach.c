@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connecting: what is granted, what is refused and in which words, who may do what.
  */

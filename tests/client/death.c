@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of the runtime: every accepted request gets exactly one completion, nothing hangs, and a reconnect finds the tensors
  * where they were.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A runtime made of one thread, for tests of the client: it accepts clients, serves their rings with the functions of shm/, and can
  * be told to misbehave. It computes nothing: "echo" copies its input.

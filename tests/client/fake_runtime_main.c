@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake-runtime SOCKET: the fake runtime as a process, until it is killed. Prints "ready" when it listens.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The public header alone, compiled once for each C standard that it promises. */
 #include "starling.h"
 

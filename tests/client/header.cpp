@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The public header in C++: it compiles, links, and structs can be filled the C++ way.
 #include "starling.h"
 

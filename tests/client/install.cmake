@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs the client into an empty folder and builds its example against it, found by CMake and by pkg-config.
 set(root ${WORK}/installed)
 file(REMOVE_RECURSE ${root} ${WORK}/consumer)

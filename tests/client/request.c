@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests: there and back, in every form, and every mistake with its text.
  */

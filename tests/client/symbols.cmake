@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The symbols that the library shows are those of its version map, those that the header declares, and those that have a man page.
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${MAP} map)

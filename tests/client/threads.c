@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that share one client: each with its queue pair, all with the arena, which must grow while they work. No Criterion, so
  * that it runs under ThreadSanitizer, which then is the judge.

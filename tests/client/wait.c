@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waiting: spinning, sleeping, time-outs, event loops, and several queue pairs at once.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a test of the client stands in: a fake runtime on a socket in a folder of its own, and a client that is connected to it.
  */

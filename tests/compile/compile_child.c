@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `starling compile` is to the runtime, for the tests. Some names of models make it misbehave instead; those of the sandbox
  * are in escape.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A compiler's process that a hostile model has taken over: it enters the sandbox as the compiler does, and tries to get out. What
  * it finds it reports as the compiler reports its failures.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small graphs for tests, built node by node, with random weights that depend on nothing but the order of calls. One thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans that are derived from a plan of other sizes: what they share, and what becomes of them without it.
  */

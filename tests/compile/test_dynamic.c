@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plans whose shapes, or whose paths, hang on the data of a request: what they make is what the reference evaluation makes, and
  * what they take has limits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search for the cheapest chain of layouts against all chains there are.
  */

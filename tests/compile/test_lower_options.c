@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the compiler's options: one table, whose rows survive every way in which they travel.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the cache of plans: what a plan depends on is in its key, and nothing is used that could be somebody else's.
  */

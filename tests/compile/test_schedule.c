@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "backend.h"
 #include "figures.h"
 #include "lower_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model with open dimensions: its signature, and its plan once they have sizes.
  */

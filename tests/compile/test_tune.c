@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the choice of algorithms, with a backend whose approximate algorithm is as wrong and as slow as a test wants.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the choice of layouts, with a clock by which every launch takes equally long: the placement with fewer nodes wins.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much work a plan may be, and how a step that is long ends: what is refused is refused before anything runs, and what is ended
  * is ended inside of a step. These steps would take hours; nothing here looks at how long they take.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ONNX's own cases, as far as they are in scope (out_of_scope.inc), on `ref` and on `cpu`. What fails must be in
  * known_failures.inc, what is there must fail, and the share that passes must not fall. Two processes share the cases, so that one

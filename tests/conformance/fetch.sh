@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # fetch.sh FOLDER: unpacks ONNX's own test cases of opsets up to 23 into FOLDER/node, once. They come out of the wheel of the
 # release whose newest opset is 23 (later wheels leave them out). Exit status 77, with the reason, when that cannot be done.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which cases do not count, and which are known to fail. A pattern is one of fnmatch(3) over the name of a case, or over
  * FOLDER/NAME when it has a slash.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tensor of a case as it lies on disk: a TensorProto, decoded. Any thread; the data are the owner's.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One case of ONNX's, tried: the model is imported and evaluated on `ref`, as it is and after all passes, then compiled for
  * `cpu` and run as a plan; and once more with an open leading dimension, which may be refused but must not give another result. One

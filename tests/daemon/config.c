@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration: every option has a default, and every error names file, line and key. */
 #include "config.h"
 #include "base/error.h"

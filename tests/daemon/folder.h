@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A folder of one test: files are written below it and all of it is removed again.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log: one line per event, whatever the values hold. */
 #include "log.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The room in memory that control groups and the host leave, from trees of files as both versions have them. */
 #include "memory_room.h"
 #include "folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Readiness as service managers want it. */
 #include "notify.h"
 #include "folder.h"

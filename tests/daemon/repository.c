@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Model repositories: which names are served, and that what is broken is reported and hides nothing else. */
 #include "repository.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process: ready when it says so, ended by signals in order, and one clear line when it cannot start. */
 #include "folder.h"
 

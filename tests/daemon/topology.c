@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which cores the threads get, on machines that are only described. */
 #include "topology.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission against any entry and any descriptors: what is admitted lies, whole, in the regions that it names, and is what the
  * ensemble serves. Nothing of the tensors is touched, so the regions are bare addresses, as large as they come.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer: bytes -> import -> passes -> specialise -> placement, memory plan, plan file -> checked, made executable, and run when
  * it is small. An error is fine, a crash, a leak or a hang is not; nor is a plan file of ours that the checker refuses. The limits

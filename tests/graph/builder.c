@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of the messages grow by one; tests are small. */
 #include "builder.h"
 

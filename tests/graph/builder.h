@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small ONNX models for tests, built in C and packed with protobuf-c. Everything lives until builder_free(). One thread.
  */

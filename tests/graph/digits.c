@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The networks of the digits example, as they are: the whole path from file to predictions, with and without passes, against
  * the predictions that were computed when they were trained.

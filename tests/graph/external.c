@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * External data lies in the model's folder and nowhere else.
  */

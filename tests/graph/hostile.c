@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that nobody wrote in good faith. Each must give an error or a graph, never a crash, and no memory that the file does not
  * account for. Meant to run under AddressSanitizer and UndefinedBehaviorSanitizer.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What import makes of the forms that operators had in different opsets, of the batch, and of what it refuses.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention as exporters take it apart, with one projection or three, scaled in any place, masked or not.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of passes share: a small model before and after a pass, which must compute the same.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chains of nodes that exporters write for one operator: Gelu and LayerNormalization, with operands in every order, and
  * shuffles of channels.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks of a pointwise, a depthwise and a pointwise Conv, and what keeps them apart.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each pass on a small graph: what it looks like before and after, and that both compute the same.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The passes over QuantizeLinear and DequantizeLinear: which graph comes out of which, and that it computes the same, to a step of
  * the bytes that it ends in.

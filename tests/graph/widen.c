@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph of float16 on float32: its ports stay, nothing between them does, and it computes the same within what float16 rounds.
  */

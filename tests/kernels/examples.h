@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Valid nodes of the operators that chance alone hardly ever meets: the tests at random start from them. A new operator of that
  * kind is a row here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of shape rules and kernels share: a node is built from literals, inferred, and run on a backend.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes at random, most of them nonsense: from the examples with something else in some places, and from nothing. The same seed gives
  * the same nodes.

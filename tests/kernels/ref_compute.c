@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ref kernels of convolutions, pools, products and norms, against values worked out by hand or by a plainer formula.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators whose data are places, lengths or numbers of images: what lies outside is refused at launch; and shape rules that name
  * what they refuse. That they compute what ONNX says is tests/conformance's to prove.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes at random, most of them nonsense: shape rules and ref kernels must refuse or compute, and never reach outside their
  * tensors. Worth most under the sanitizers. The seed is fixed: a failure repeats.

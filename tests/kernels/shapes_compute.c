@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shape rules of operators that compute: convolutions, pools, products, norms, elementwise, reductions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shape rules of operators that move elements or make them from parameters.
  */

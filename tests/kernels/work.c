@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a node is said to cost against what it does. The kernels and shape rules of this program are built so that each basic block
  * that runs is counted (-fsanitize-coverage=trace-pc): no clock, so nothing depends on the machine, and no loop can be forgotten.

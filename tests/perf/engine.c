@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the program that perf/engine drives: an order is one line, so is its answer; samples are divided among lanes without a
  * trace in the result; a kept plan answers as the model did.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench noop` measures all that it promises, and leaves nothing behind: no folder, no stats page, no process. How long
  * anything takes is not asserted.

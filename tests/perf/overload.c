@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling bench overload` accounts for every request that was due, and leaves nothing behind. How much is answered is not
  * asserted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Percentiles are exact: the smallest value that at least the given share of the samples do not exceed.
  */

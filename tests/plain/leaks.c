@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where leaks are searched. Criterion runs every test in a process of its own, which it tells by this variable; its runner loses
  * some memory of its own now and then, which is no fault of a test. A suppression by the library's name would cover the tests

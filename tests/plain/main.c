@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every registered test in a child process of its own, see criterion/criterion.h. */
 #include <criterion/criterion.h>
 #include <stdarg.h>

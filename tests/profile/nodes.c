@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the profile of nodes: every step once, in order, named, with what it computes and moves.
  */

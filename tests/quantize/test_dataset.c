@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of samples: the formats, and what does not fit the model. */
 #include "base/error.h"
 #include "dataset.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A digits network becomes an int8 and a bfloat16 variant: bounded loss, a file that comes back as it went out, products that stay
  * float32 when the bound wants it.

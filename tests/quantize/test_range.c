@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranges: what each method makes of numbers with a known spread. */
 #include "range.h"
 

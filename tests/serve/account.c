@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of accounts: what a user has asked for is remembered, and its lines in the log are bounded.
  */

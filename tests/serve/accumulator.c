@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "accumulator.h"
 #include "base/clock.h"
 #include "fixture.h"

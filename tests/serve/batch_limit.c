@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The largest batch of a worker where nobody has asked for one, and what a worker takes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is served changes while it is served: members that come back, askers who meet, hangups one after the other. A runtime in
  * this process with the digits networks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ensembles and channels without a runtime around them: what the dispatcher's stages need to be tested one by one.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happens to requests that do not simply run: refused, late, cancelled, overtaken, and caught by a change of what is served or
  * by the end of the runtime. A runtime in this process with the digits networks. "Slow" requests are long ones: nothing here

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The accumulator whose last sender does not acquire what the others staged: ThreadSanitizer must report it. Tests only. */
 #include "accumulator.h"
 #include "request.h"

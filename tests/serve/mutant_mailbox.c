@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mailbox with its stores weakened: ThreadSanitizer must report what the order is there for. Tests only. */
 #include "mailbox.h"
 

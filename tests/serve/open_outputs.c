@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Models whose outputs are as large as the data of a request say: the completion tells. A runtime in this process.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of places in a queue: whoever is alone has them all, and nobody who has less than its share is refused.
  */

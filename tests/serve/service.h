@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A whole runtime in this process, with the digits networks, and clients of it: for tests of the path from submit to completion.
  */

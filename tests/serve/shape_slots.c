@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules of the slots of an open model's sizes: the one used longest ago makes room, but never a size that another user keeps.
  */

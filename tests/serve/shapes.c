@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model whose inputs have open dimensions beside the batch: each request brings its sizes, which are compiled when they are asked
  * for. A runtime in this process.

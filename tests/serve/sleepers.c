@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dispatcher, worker and client that sleep after every request, with their insurance taken away: whoever is not woken while there
  * is work sleeps until the limit, and is counted. A runtime in this process.

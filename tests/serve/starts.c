@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker has done when its model is ready, and what it does until the first request comes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sleep and wake between one client and its dispatcher, after shm/doorbell.h, with time limits left out: a lost wake-up is then a
  * deadlock, which spin reports as an invalid end state. Stores go through a store buffer per thread (as on x86, and as release and

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks every interleaving of doorbell.pml: the protocol has no lost wake-up, and each mutant has one. Exit code 77: no spin here.
 set -eu
 

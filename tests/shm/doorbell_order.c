@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What doorbell.pml proves holds for steps in an order. This is the order of the C: doorbell.c itself is compiled here with atomic
  * operations and system calls that write down what they do.

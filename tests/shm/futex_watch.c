@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "futex_watch.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes the insurance of sleepers away. Whoever sleeps on a futex looks again after a while even if nobody wakes it, which would
  * hide a wake-up that is lost. A test that is linked with futex_watch.c has its waits of 10 ms and more last up to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One side is killed at any moment; what the other one sees stays whole. The memory is one memfd that both processes have mapped.
  */

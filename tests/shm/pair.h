@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One queue pair in one mapping for both of its threads: ThreadSanitizer misses races between two mappings of one memfd.
  */

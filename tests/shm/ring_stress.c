@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rings between two threads over one mapping, for ThreadSanitizer: it must find nothing here, and must find a race in the
  * mutants, in which the order of one kind of access is weakened: -DSL_MUTANT_RELEASE   S1, F1, C1 and D1 publish without release

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `starling models --verbose` says of a worker, for models as they are and for one whose configuration names a batch.
  */

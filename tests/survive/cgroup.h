@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A memory control group of a test's own, below the one that the test runs in, version 1 or 2: a runtime that joins it is killed by
  * the kernel when it takes more than the limit. Where none can be made (no root, no such controller) the test says so and bounds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whoever passes descriptors to the runtime decides how long their release takes. Nobody must wait for that: neither who attaches,
  * nor a model that is loaded, nor the end of the process. The runtime and the attackers are users that are nobody's.

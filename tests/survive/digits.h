@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests for the digits networks, and whether their answers are right: for tests and for the client programs that they start, so
  * nothing here knows of a test framework. Errors are results.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client that is going to be killed: it does everything that a client can do, as fast as it can, until the end.
  *

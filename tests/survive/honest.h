@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An honest client that works all the time in a thread of its own, and checks everything: each request is accepted, completes once,
  * with status 0, and its predictions are right to 1e-5. What others suffer must not show here.

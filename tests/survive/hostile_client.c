@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client that lies. It attaches byte by byte, and then breaks every rule of the wire for some milliseconds; when the runtime ends
  * the connection it comes again. What it does can be had again by its seed, but for the races, which are the point.

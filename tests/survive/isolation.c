@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The boundary is the user. A runtime and two clients run as three users that are nobody's; each test tries one way across. What is
  * tried happens in a forked child that has become the user, and that says by its exit status how it went.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptors whose makers say how long their release takes. Errors are results; one thread.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that clients claim: whatever they say and however they touch what they got, the runtime takes no more than its bound, and
  * whoever behaves is served on. The runtime lives in a control group that kills what takes more; where none can be made, it is told

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names that a runtime has in the file system, its socket and its stats page: nobody else keeps it from a start by them, those
  * who are let in find them open, and what a dead runtime left behind is taken over.

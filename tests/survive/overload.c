@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A crowd of clients with short deadlines on two cores, in the default configuration. What the runtime advises, and what
  * libstarling makes of it, is read from the library's own record of a queue pair (client/src/queue.h). No figure here depends on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A client without the library: the wire, byte by byte, for those who do not keep to it. Errors are results; one thread.
  */

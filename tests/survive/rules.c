@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every rule of combination, as a client of `starling serve` sees it: the ensemble's answer is what the rule makes of the answers
  * that its members give when they are asked alone.

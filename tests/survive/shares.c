@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One user takes all it can get of what is finite; another one, who is honest, must not notice. The runtime and the greedy are
  * users that are nobody's, the honest one is root.

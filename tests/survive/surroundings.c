@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A runtime in bad surroundings: files that are broken, a system that is full or denies things. Each time there is one clear error
  * or the stated fallback, the exit status says it, and nothing is left.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who computes next, seen by clients of `starling serve`: a model that takes milliseconds a sample, and requests that are longer or
  * shorter than what is given out at a time. The rules count samples that were computed in between, so that they hold on any

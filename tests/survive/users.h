@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Users that are nobody's: what is tried as one of them happens in a forked child that has become the user, and that says by its
  * exit status how it went.

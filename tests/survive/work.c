@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Models that would compute for minutes, hours or for ever: one that is too much is refused when it is loaded; one that is allowed
  * ends with its request, or with the runtime, in the middle of what it does. Nothing here asserts how long anything takes: a test

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of survival stand in: a runtime as a process of its own (`starling serve` with the digits networks), in a folder
  * and with a name of its own, that can be stopped, killed, and looked at from outside.

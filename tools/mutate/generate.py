@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the mutants of C files, one a line: FILE <tab> sed script <tab> the changed line. Usage: generate.py RULES FILE..."""
 import contextlib
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling cache list|clear`: the compiled plans that runtimes of this user keep. Works beside them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commands of `starling`. Each file runs one command (or a family of them); main.c finds it by its name.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling compile`: the same child, with the same limits, as the runtime starts; its plan file goes into a folder of the user.
  */

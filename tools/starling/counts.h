@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of everything in a stats page, ready to be printed. Slots of one model (one per counting thread) are added up. One thread.
  */

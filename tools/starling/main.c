@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling COMMAND ...`: finds the command. No state.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling models`: the catalogue. With --verbose also what each worker of a model takes, from the statistics of the same runtime.
  */

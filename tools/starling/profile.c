@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling profile`: compiles a model in this process, runs it on the calling thread and says where the time goes.
  */

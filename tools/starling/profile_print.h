@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A profile of nodes as text, as JSON and as a Chrome trace. One thread.
  */

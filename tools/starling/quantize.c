@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `starling quantize`: reads samples, makes a variant of a model in this process, writes it as ONNX with its accuracy beside it.
  */

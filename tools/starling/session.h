@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection of a command to a runtime, and what its errors are as an exit status. One thread.
  */

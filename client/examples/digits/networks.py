@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five networks of the digits ensemble, each described once.
 
 A Graph is a list of ONNX nodes with their tensors. The same list is run by JAX while training and written to the ONNX

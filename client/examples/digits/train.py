@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains the five networks of the digits ensemble and writes every file of this folder that is not source.
 
 How to run, in a virtual environment of its own (about 900 MB; six minutes on one core):

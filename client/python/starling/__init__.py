@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inference through shared memory: the Python client of the Starling runtime.
 
     import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays that are the arena.
 
 Every array that Client.empty() makes has a Block at the end of its chain of bases. The block gives its memory back when the last

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One request on the Python side: its arrays, its C structs, and what its completion means.
 
 A call keeps its arrays alive until its completion has come, whatever becomes of the caller: until then their memory is the runtime's.

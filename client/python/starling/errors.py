@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong, one class for each cause; `status` is the negative errno value of starling.h."""
 
 import errno

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Futures: requests that are submitted from any thread and reaped by one in the background.
 
 The reaper owns a line of its own, started with the first submit(). The lock is held for submitting, polling and arming only; the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets calls pass side by side, and a reconnect alone: the C library asks for that."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libstarling through ctypes: where it is found, its structs and its calls. Mirrors starling.h; nothing here has a will of its own.
 
 ctypes.CDLL gives up the interpreter lock for the length of every call, so waits disturb no other thread.

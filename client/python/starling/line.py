@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue pair in use, and the pool that they come from.
 
 The C library wants one thread at a time per queue pair. A line is lent to one caller at a time: a thread that waits in infer(),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """asyncio: one line per event loop while it has requests in flight, watched through the line's descriptor.
 
 All of it runs in the loop's thread. The line goes back to the pool when nothing is in flight, so a loop that ends leaves nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If, Loop and Scan. A body is imported by an importer of its own into a graph of its own; a name that it does not make is looked
  * up in the outer graphs, and becomes a constant of the body or a further input of the node. An If whose condition is constant is

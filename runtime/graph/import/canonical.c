@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One row per operator. An attribute that neither the row nor its function knows is refused: it could change what is computed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the operators of ONNX become those of kernels/op.h. An operator without a row has no attributes and the same form in
  * every opset. Private to this folder.

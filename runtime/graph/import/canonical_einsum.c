@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Einsum. The equation becomes numbers (shape/einsum.h). Two operands that are a matrix product in other words become one: both
  * are turned so that the dimensions that are summed over meet, and the result is turned into the order that was asked for. Two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators on images. */
 #include "import/canonical.h"
 #include "shape/resize.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that compute, and the ways in which their opsets differ. */
 #include "import/canonical.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TfIdfVectorizer over numbers: its lists, which may be long, become constants beside the data. */
 #include "import/canonical.h"
 

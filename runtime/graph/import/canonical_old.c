@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forms of opsets 1 to 6: broadcasting by attributes, running statistics that are switched off, types by name. */
 #include "import/canonical.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Recurrent layers. ONNX names the functions of the gates and lists the parameters of those that have any one behind the other;
  * here each function has a number and both of its parameters, defaults filled in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that move elements about. Where an opset has a parameter as attribute and a later one as input, the attribute is
  * the form that stays; sl_parameters_absorb() brings constant inputs there.

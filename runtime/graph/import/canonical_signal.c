@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators on signals, and those whose attributes only have other names here. */
 #include "import/canonical.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * auto_pad becomes PADS. SAME_* divides its padding so that there are ceil(size / stride) windows; the odd element goes behind
  * (UPPER) or before (LOWER). The spatial sizes matter only where the stride is not 1.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drafts become nodes of the graph. After each, its shape parameters that are constant are attributes, its outputs have shapes,
  * and shape arithmetic on constants is a constant.

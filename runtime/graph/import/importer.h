@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one import, private to this folder. The file is parsed, its names are collected and ordered, then each node is
  * brought into canonical form and emitted into the graph, whose shapes are known up to there. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TensorProto -> constant. The size that the shape claims is compared with the bytes that are there before any memory is taken.
  * Raw bytes are taken out of the parsed file instead of being copied; external data is mapped.

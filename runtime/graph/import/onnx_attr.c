@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of a node of the file: found by name, checked for their type. */
 #include "import/importer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A depth-first walk from each node of the file to what it needs, with a stack of its own: hostile chains are long. A node in
  * progress that is met again closes a cycle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inputs and outputs of the graph. A leading dimension that has no size is the batch, and one for all inputs; every other open
  * dimension needs one.

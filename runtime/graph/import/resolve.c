@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exporters write "the batch, and the rest" as arithmetic on Shape. The graph is specialised for two batch sizes: a parameter that
  * is the same in both is constant; a Reshape of which one dimension grows with the batch is a Reshape with -1 there. What cannot be

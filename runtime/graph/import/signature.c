@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inputs and outputs that a file declares. Open dimensions beside the batch are numbered by name, so that one name is one size
  * wherever it stands.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A sorted array: add all, sort once, then search. */
 #include "import/symbols.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of an ONNX graph and what they stand for. Built once, sorted, searched; sorting instead of hashing, so that
  * no choice of names makes it slow. One owner thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes with more inputs or outputs than a node of the graph has room for. A sum, a concatenation, a maximum or a minimum of many
  * is one of some, and so on; a Split into many is a Slice for each part.

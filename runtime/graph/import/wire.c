@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk keeps one frame for each level of nesting. A frame's `seen` has a bit for each singular message field that was met;
  * members of a oneof share the last bit.

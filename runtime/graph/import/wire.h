@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look at protobuf bytes before the parser may have them: nesting, counts, and fields that only a hostile file gives twice.
  * And the parser itself, on a budget of memory. Pure but for memory; any thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The words that string attributes may have, in the order of their numbers: rows of canonical.c name them. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Input 2 is the bias of all three; the channel is axis 1 of a Conv and the last axis of the others. */
 #include "pass/bias.h"
 

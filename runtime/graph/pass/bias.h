@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bias of Conv, Gemm and MatMul as a plain vector of float32, for the passes that add to it. Private to this folder.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BatchNormalization at inference is a scale and a shift for each channel, which the weights and the bias of the Conv or Gemm
  * before it can have in them. The arithmetic is in double precision, so that the weights are rounded once.

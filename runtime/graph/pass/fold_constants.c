@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes whose inputs are all constant become constants; parameters that are constant by then become attributes. Dequantized weights
  * wait until the passes that look for them are through.

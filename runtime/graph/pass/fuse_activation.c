@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An activation that alone uses what a Conv, Gemm or MatMul makes goes into the node's epilogue. x * Sigmoid(x) is Swish and
  * x * HardSigmoid(x) of slope 1/6 is HardSwish, also where a file spells them out.

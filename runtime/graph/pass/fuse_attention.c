@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention as exporters take it apart becomes one starling.RowAttention, which reads queries, keys and values where a projection
  * left them and writes rows of all heads:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Add of a constant vector after Conv, Gemm or MatMul becomes part of their bias. */
 #include "pass.h"
 

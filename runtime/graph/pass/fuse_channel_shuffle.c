@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reshape to [N, G, C / G, ...], Transpose of the two in the middle, Reshape back: the channels are shuffled, which becomes one
  * node that runs in any layout. A Concat before it and a Split behind it, both along the channels and used by nobody else, go into

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gelu spelled out, as exporters do before opset 20, becomes Gelu:
  *

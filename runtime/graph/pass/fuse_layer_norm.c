@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LayerNormalization spelled out, as exporters do before opset 17, becomes one node:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A BatchNormalization that alone uses what a Concat along the channels makes: its kernel reads the parts where they are, so
  * nothing is joined first. Late, when those that fold into products have gone there and the others have their activation.

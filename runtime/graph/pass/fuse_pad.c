@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A Pad of zeros along the spatial axes goes into the pads of the Conv behind it. */
 #include "pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sum of bytes of which one part is made by a QuantizedConv or QuantizedMatMul for it alone becomes the residual of that: the
  * part is never rounded to bytes of its own. The other part must be made before the product.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Add of what a Conv, Gemm or MatMul makes and another computed tensor of that shape becomes the node's epilogue. The other
  * tensor must be made before the node, and nobody else may want the sum's first part.

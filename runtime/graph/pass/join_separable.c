@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A depthwise Conv with the pointwise ones around it becomes one node, whose kernel keeps what lies between them in the
  * second-level cache. Only where nobody else reads what lies between them, where that is too much to stay there anyway, and where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the passes that recognise several nodes as one have in common: looking backwards from a value, whatever the order in which
  * an exporter wrote the operands of a sum or a product. Private to this folder. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MatMuls of one input by constant matrices, whose results one attention alone reads, become one wider MatMul: the matrices and
  * the biases stand side by side, and the attention reads its columns. The first of the nodes computes for all.

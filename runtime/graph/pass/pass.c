@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The passes in their order, and the checker after each. */
 #include "pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a byte stands for: scale * (byte - zero), as QuantizeLinear and DequantizeLinear say it. For the passes that make integer
  * arithmetic of what lies between those two. Private to this folder; pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What lies between DequantizeLinear and QuantizeLinear beside products: sums of two, limits, a mere change of scale become sums of
  * bytes; what only moves elements (or takes the greatest) moves bytes, which are rescaled behind it if they stand for something

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conv, Gemm and MatMul over dequantized bytes and constant int8 weights become products of bytes; so do QLinearConv and
  * QLinearMatMul. The bias is counted in units of the sums. What follows as QuantizeLinear goes in as well; without one the result

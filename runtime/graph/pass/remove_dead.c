@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One walk backwards from the outputs: in topological order, whoever uses a value has been seen before its producer. */
 #include "pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An Expand that repeats a tensor for every sample, where what comes behind it broadcasts anyway. Whoever used the output uses the
  * input, so that what is between is computed once, or is a constant: position encodings before a product, say.

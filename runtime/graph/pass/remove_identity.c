@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Identity, Cast to the same type, a Transpose that leaves all axes where they are, and one that undoes the one before it. Whoever
  * used the output uses the input. An output of the graph keeps its name: then the producer of the input makes the output itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Posts through an eventfd: the way to wake a waiting thread from any other. An eventfd carries a count and no tokens, so the
  * tokens that wait to be seen lie beside it, each once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an implementation of the wait provides. struct sl_wait is the first member of the implementation's own struct.
  * Contracts and threads are those of wait.h.

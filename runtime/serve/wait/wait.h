@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runtime's only wait: what a thread does when it has nothing to do. One sl_wait per thread, used by that thread alone, except
  * sl_wait_post(). Two implementations behind one table: io_uring (wait_uring.c) and epoll (wait_epoll.c, for hosts that deny

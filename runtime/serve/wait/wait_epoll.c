@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wait on epoll, for hosts that deny io_uring. Polls are edge-triggered; accepts are level-triggered, because a caller's array
  * may be full before the backlog is empty.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wait on io_uring: multishot polls and accepts, and MSG_RING between the rings of two threads.
  *

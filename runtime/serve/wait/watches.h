@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The watches of one wait: a table whose keys travel through the kernel and come back with its events. A key holds the slot's
  * generation, so that a late event of a watch that is gone finds nothing, even when its slot serves another by then.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python client against a fake runtime whose model "echo" returns what it gets."""
 
 import asyncio

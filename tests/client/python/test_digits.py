@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python client against the real runtime and the models of client/examples/digits. Skipped where `starling` is not built."""
 
 import asyncio

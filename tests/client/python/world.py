@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A runtime for each test: the fake one of tests/client as a process of its own, or the real one where a test needs its models."""
 
 import os

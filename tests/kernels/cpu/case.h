@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One test of the `cpu` backend against `ref`, written as a line of words:
  *

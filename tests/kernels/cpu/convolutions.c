@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The own convolution kernels against `ref`, each asked for by its algorithm (2 own, 3 and 4 Winograd's): channels and filters
  * around the width of a vector, borders, batches, epilogues; and what a kernel promises beside the values.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The own matrix product: every count of rows and columns around its blocks, strides, bias, residual, activations. Each row of c is
  * followed by a guard, each matrix ends where its memory ends, so that a sanitizer sees a read beyond it.

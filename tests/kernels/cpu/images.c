@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images resized and rearranged, and the best elements chosen, against the reference. */
 #include "case.h"
 

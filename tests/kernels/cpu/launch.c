@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a launch costs besides time: memory and threads. Every allocation of the process passes through the counters below, so this
  * is a program of its own, and sanitizers (which count for themselves) do without it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that move elements without computing any: exact, in every type, and an index outside its bounds is refused.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conv, Gemm and MatMul against `ref`: shapes, layouts, packed and plain weights, epilogues.
  */

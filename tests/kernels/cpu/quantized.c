@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products and sums of bytes against `ref`: types, zero points, layouts, residuals, activations. A line that stores bytes says
  * y_scale; its results may differ by one where a factor in float32 moves a tie.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent layers against the reference: directions, layouts, states, peepholes, lengths. */
 #include "case.h"
 

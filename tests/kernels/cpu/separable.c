@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * starling.SeparableConv on `cpu`: against `ref`, against the convolutions that it is made of, and what it says to weights that a
  * plan file should not have.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vector functions against the C library in double precision, over all magnitudes, and the two widths against each other.
  */

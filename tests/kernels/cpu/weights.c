@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weights in oneDNN's form: one copy for all batch sizes, and no belief in a form that is not one of these weights.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of the comparison's table: what counts, what is said of a row that does not, and when two answers agree."""
 
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of reading trained weights: tensors come out as they went in, and a pickle that names more than tensors is refused."""
 
 import collections

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of Criterion's interface that the tests here use, for builds under ThreadSanitizer, in whose address space Debian's
  * Criterion cannot start. Each test runs in a child process of its own, one after the other. Not included where Criterion works.

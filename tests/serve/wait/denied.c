@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts that deny io_uring: the wait falls back, and says by what it was denied when io_uring is asked for. */
 #include "base/error.h"
 #include "wait.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of the wait, through both of its implementations. */
 #include "wait.h"
 #include "base/clock.h"
