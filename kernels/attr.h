@@ -125,7 +125,9 @@
         X(SCAN_INPUT_AXES, "scan_input_axes")                                                                                      \
         X(SCAN_INPUT_DIRECTIONS, "scan_input_directions")                                                                          \
         X(SCAN_OUTPUT_AXES, "scan_output_axes")                                                                                    \
-        X(SCAN_OUTPUT_DIRECTIONS, "scan_output_directions")
+        X(SCAN_OUTPUT_DIRECTIONS, "scan_output_directions")                                                                        \
+        X(COLUMN_BITS, "starling.column_bits")                                                                                     \
+        X(VISITS, "starling.visits")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

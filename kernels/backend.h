@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "core_figures.h"
 #include "node.h"
 
 #include <stdbool.h>
@@ -56,12 +57,19 @@ struct sl_backend {
 
         /*
          * The algorithms (enum sl_algorithm, never AUTO) that supports() would accept as the node's ALGORITHM attribute, the one
-         * that should be fastest by the backend's own model first, and the seconds that each should take by it (only their ratios
-         * count; NULL: nobody asks): this is what counts when nothing is timed. 0: the node has no choice. Its form of packed
-         * weights may depend on it. Pure; any thread.
+         * that should be fastest by the backend's own model of such a core first, and the seconds that each should take by it (only
+         * their ratios count; NULL: nobody asks): this is what counts when nothing is timed. 0: the node has no choice. Its form of
+         * packed weights may depend on it. Pure; any thread.
          */
-        uint32_t (*algorithms)(const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
-                double ret_seconds[SL_ALGORITHM_COUNT]);
+        uint32_t (*algorithms)(const struct sl_node_desc *node, const struct sl_core_figures *core,
+                uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT]);
+
+        /*
+         * What a core of this machine reaches: what algorithms() should be told. May block (some tens of milliseconds) and
+         * allocate; any thread, but one at a time in the whole machine if the figures shall be worth something. NULL: the backend
+         * has no use for them. Return: 0; -ENOTSUP nothing to measure on this processor; -ENOMEM.
+         */
+        int (*measure)(struct sl_core_figures *ret_figures);
 
         /*
          * Compiler's process, may block and allocate. Says in which form constant input @index should be stored for this node

@@ -27,8 +27,15 @@
  *                        last four inputs; fusion makes it, no file has it
  *   starling.SeparableConv   a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of the second
  *                        (shape/separable.h); fusion makes it, no file has it
- *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
- *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
+ *   starling.Trees       MODE is 0 SUM, 1 AVERAGE, 2 MIN, 3 MAX, LENGTH the number of targets, TO the type of the output; the trees
+ *                        are inputs 1 to 8 (shape/trees.h); import makes it of the tree ensembles of ai.onnx.ml
+ *   starling.ClassScores rows of scores by the post_transform of ai.onnx.ml, which is MODE, and the label of each row, from input 1
+ *                        (shape/classes.h); GROUP says whether one score stands for two classes
+ *   starling.PairClasses decisions between each two classes, which vote or, with inputs 2 and 3, have probabilities
+ * (shape/classes.h) starling.Lookup      the element of input 2 that stands where input 0 is found in input 1, which is sorted; the
+ * last one of input 2 where it is not found, or -ERANGE without such starling.SquaredDistance   between each row of input 0 and
+ * each of input 1 LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers
+ * (shape/recurrent.h), with ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
  *   BitShift             MODE is 0 for left, 1 for right
  *   CenterCropPad        SHAPE is the input of that name
@@ -258,7 +265,12 @@ enum {
         X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, channel_shuffle, SL_OP_SPATIAL)                  \
         X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, passes, SL_OP_SPATIAL | SL_OP_EPILOGUE)     \
         X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, separable_conv,                                       \
-                SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
+                SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                                                       \
+        X(TREES, "starling.Trees", 6, 9, 1, trees, trees, SL_OP_INDEXES | SL_OP_LEADING | SL_OP_DEAR)                                              \
+        X(CLASS_SCORES, "starling.ClassScores", 1, 2, 2, class_scores, passes, SL_OP_LEADING)                                      \
+        X(PAIR_CLASSES, "starling.PairClasses", 2, 4, 2, pair_classes, pair_classes, SL_OP_LEADING | SL_OP_DEAR)                   \
+        X(LOOKUP, "starling.Lookup", 3, 3, 1, lookup, lookup, SL_OP_INDEXES)                                                                   \
+        X(SQUARED_DISTANCE, "starling.SquaredDistance", 2, 2, 1, squared_distance, squared_distance, SL_OP_LEADING | SL_OP_DEAR)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, work, traits) SL_OP_##id,

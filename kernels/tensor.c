@@ -82,6 +82,6 @@ void sl_tensor_strides(const struct sl_tensor *tensor, int64_t ret_strides[SL_RA
                 if (channels_last && i == 1)
                         continue;
                 ret_strides[i] = stride;
-                stride *= shape->dims[i];
+                __builtin_mul_overflow(stride, shape->dims[i], &stride); /* wraps: nobody walks such a tensor */
         }
 }

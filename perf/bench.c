@@ -18,13 +18,23 @@ static const struct {
         {"rings", sl_bench_rings, "[--cpus A,B] [--json]"},
         {"noop", sl_bench_noop, "[--cpus A,B] [--rounds N] [--quick] [--json]"},
         {"model", sl_bench_model,
-                "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--json]"},
+                "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--shape INPUT=2x3x4] [--json]"},
         {"overload", sl_bench_overload,
                 "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--capacity R] [--tick-us T] [--seconds S] [--turns N] "
                 "[--cpus A,B] "
                 "[--json]"},
         {"turns", sl_bench_turns, "[--json]"},
 };
+
+const char *sl_bench_name(size_t i)
+{
+        return i < sizeof(benchmarks) / sizeof(benchmarks[0]) ? benchmarks[i].name : NULL;
+}
+
+const char *sl_bench_usage(size_t i)
+{
+        return i < sizeof(benchmarks) / sizeof(benchmarks[0]) ? benchmarks[i].usage : NULL;
+}
 
 static int usage(FILE *to)
 {

@@ -5,12 +5,17 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * @argv[0] is "bench", @argv[1] the benchmark. Blocks SIGINT and SIGTERM for its duration, so that what a benchmark has started
  * is always stopped. Return: an exit code: 0; 1 it failed or was interrupted; 2 wrong usage.
  */
 int sl_bench_main(int argc, char **argv);
+
+/* Name and usage of benchmark @i, in words; NULL after the last. */
+const char *sl_bench_name(size_t i);
+const char *sl_bench_usage(size_t i);
 
 /* The benchmarks themselves, each with argv[0] its own name. */
 int sl_bench_floor(int argc, char **argv);

@@ -25,48 +25,57 @@
 struct shape {
         const char *network;
         int64_t channels, filters, size, kernel, stride, groups;
+        bool line; /* size and kernel are those of a height of 1 */
 };
 
 static const struct shape shapes[] = {
-        {"resnet, vgg", 64, 64, 56, 3, 1, 1},
-        {"resnet", 128, 128, 28, 3, 1, 1},
-        {"resnet", 256, 256, 14, 3, 1, 1},
-        {"resnet", 512, 512, 7, 3, 1, 1},
-        {"vgg", 64, 64, 224, 3, 1, 1},
-        {"vgg", 256, 256, 56, 3, 1, 1},
-        {"vgg", 512, 512, 28, 3, 1, 1},
-        {"squeezenet", 16, 64, 55, 3, 1, 1},
-        {"densenet", 128, 32, 28, 3, 1, 1},
-        {"yolo", 32, 64, 104, 3, 1, 1},
-        {"resnet", 3, 64, 224, 7, 2, 1},
-        {"mobilenet", 3, 32, 224, 3, 2, 1},
-        {"resnet", 128, 128, 56, 3, 2, 1},
-        {"resnet", 256, 256, 28, 3, 2, 1},
-        {"resnet", 64, 256, 56, 1, 1, 1},
-        {"resnet", 256, 64, 56, 1, 1, 1},
-        {"resnet", 1024, 256, 14, 1, 1, 1},
-        {"resnet", 512, 2048, 7, 1, 1, 1},
-        {"resnet", 512, 1024, 28, 1, 2, 1},
-        {"mobilenet", 16, 96, 112, 1, 1, 1},
-        {"mobilenet", 24, 144, 56, 1, 1, 1},
-        {"mobilenet", 144, 24, 56, 1, 1, 1},
-        {"mobilenet", 960, 160, 7, 1, 1, 1},
-        {"shufflenet", 58, 58, 28, 1, 1, 1},
-        {"lenet", 1, 6, 28, 5, 1, 1},
-        {"lenet", 6, 16, 14, 5, 1, 1},
-        {"resnext", 128, 128, 56, 3, 1, 32},
-        {"resnext", 256, 256, 28, 3, 1, 32},
-        {"resnext", 512, 512, 14, 3, 1, 32},
-        {"resnext", 256, 256, 56, 3, 2, 32},
-        {"regnet", 192, 192, 28, 3, 1, 8},
-        {"mobilenet", 32, 32, 112, 3, 1, 32},
-        {"mobilenet", 96, 96, 112, 3, 2, 96},
-        {"mobilenet", 144, 144, 56, 3, 1, 144},
-        {"mobilenet", 384, 384, 14, 3, 1, 384},
-        {"mobilenet", 960, 960, 7, 3, 1, 960},
-        {"shufflenet", 58, 58, 28, 3, 1, 58},
-        {"efficientnet", 240, 240, 28, 5, 1, 240},
-        {"efficientnet", 672, 672, 14, 5, 2, 672},
+        {"resnet, vgg", 64, 64, 56, 3, 1, 1, false},
+        {"resnet", 128, 128, 28, 3, 1, 1, false},
+        {"resnet", 256, 256, 14, 3, 1, 1, false},
+        {"resnet", 512, 512, 7, 3, 1, 1, false},
+        {"vgg", 64, 64, 224, 3, 1, 1, false},
+        {"vgg", 256, 256, 56, 3, 1, 1, false},
+        {"vgg", 512, 512, 28, 3, 1, 1, false},
+        {"squeezenet", 16, 64, 55, 3, 1, 1, false},
+        {"densenet", 128, 32, 28, 3, 1, 1, false},
+        {"yolo", 32, 64, 104, 3, 1, 1, false},
+        {"resnet", 3, 64, 224, 7, 2, 1, false},
+        {"mobilenet", 3, 32, 224, 3, 2, 1, false},
+        {"resnet", 128, 128, 56, 3, 2, 1, false},
+        {"resnet", 256, 256, 28, 3, 2, 1, false},
+        {"resnet", 64, 256, 56, 1, 1, 1, false},
+        {"resnet", 256, 64, 56, 1, 1, 1, false},
+        {"resnet", 1024, 256, 14, 1, 1, 1, false},
+        {"resnet", 512, 2048, 7, 1, 1, 1, false},
+        {"resnet", 512, 1024, 28, 1, 2, 1, false},
+        {"mobilenet", 16, 96, 112, 1, 1, 1, false},
+        {"mobilenet", 24, 144, 56, 1, 1, 1, false},
+        {"mobilenet", 144, 24, 56, 1, 1, 1, false},
+        {"mobilenet", 960, 160, 7, 1, 1, 1, false},
+        {"shufflenet", 58, 58, 28, 1, 1, 1, false},
+        {"lenet", 1, 6, 28, 5, 1, 1, false},
+        {"lenet", 6, 16, 14, 5, 1, 1, false},
+        {"resnext", 128, 128, 56, 3, 1, 32, false},
+        {"resnext", 256, 256, 28, 3, 1, 32, false},
+        {"resnext", 512, 512, 14, 3, 1, 32, false},
+        {"resnext", 256, 256, 56, 3, 2, 32, false},
+        {"regnet", 192, 192, 28, 3, 1, 8, false},
+        {"mobilenet", 32, 32, 112, 3, 1, 32, false},
+        {"mobilenet", 96, 96, 112, 3, 2, 96, false},
+        {"mobilenet", 144, 144, 56, 3, 1, 144, false},
+        {"mobilenet", 384, 384, 14, 3, 1, 384, false},
+        {"mobilenet", 960, 960, 7, 3, 1, 960, false},
+        {"shufflenet", 58, 58, 28, 3, 1, 58, false},
+        {"efficientnet", 240, 240, 28, 5, 1, 240, false},
+        {"efficientnet", 672, 672, 14, 5, 2, 672, false},
+        {"wav2vec2", 1, 512, 16000, 10, 5, 1, true},
+        {"wav2vec2", 512, 512, 3199, 3, 2, 1, true},
+        {"wav2vec2", 512, 512, 99, 2, 2, 1, true},
+        {"wav2vec2", 768, 768, 249, 128, 1, 16, true},
+        {"whisper", 384, 384, 1500, 3, 2, 1, true},
+        {"magika", 256, 512, 512, 5, 1, 1, true},
+        {"quartznet", 256, 256, 400, 33, 1, 1, true},
+        {"regnet", 448, 448, 14, 3, 1, 8, false},
 };
 
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
@@ -119,15 +128,16 @@ static struct sl_tensor tensor(uint32_t layout, int64_t a, int64_t b, int64_t c,
 
 static void make_node(const struct shape *s, int64_t batch, uint32_t activation, struct sl_node_desc *ret_node)
 {
-        int64_t pad = s->kernel / 2, pads[] = {pad, pad, pad, pad}, strides[] = {s->stride, s->stride};
+        int64_t pad = s->kernel / 2, down = s->line ? 0 : pad, pads[] = {down, pad, down, pad};
+        int64_t strides[] = {s->line ? 1 : s->stride, s->stride};
         struct sl_node_desc node = {
                 .op = SL_OP_CONV, .n_inputs = 3, .n_outputs = 1, .epilogue = {.activation = activation, .act_a = 1}};
         /* Images of three channels come as the client has them. */
         uint32_t first = s->channels == 3 ? SL_LAYOUT_PLAIN : SL_LAYOUT_CHANNELS_LAST;
         struct sl_error error;
 
-        node.inputs[0] = tensor(first, batch, s->channels, s->size, s->size);
-        node.inputs[1] = tensor(SL_LAYOUT_PLAIN, s->filters, s->channels / s->groups, s->kernel, s->kernel);
+        node.inputs[0] = tensor(first, batch, s->channels, s->line ? 1 : s->size, s->size);
+        node.inputs[1] = tensor(SL_LAYOUT_PLAIN, s->filters, s->channels / s->groups, s->line ? 1 : s->kernel, s->kernel);
         node.inputs[2] = (struct sl_tensor){SL_DTYPE_F32, SL_LAYOUT_PLAIN, {1, {s->filters}}};
         sl_attrs_set_ints(&node.attrs, SL_ATTR_PADS, pads, 4);
         sl_attrs_set_ints(&node.attrs, SL_ATTR_STRIDES, strides, 2);
@@ -248,7 +258,7 @@ static void bench(const struct shape *s, int64_t batch, uint32_t activation, boo
         struct run runs[SL_ALGORITHM_COUNT] = {0};
 
         make_node(s, batch, activation, &node);
-        n = sl_backend_cpu.algorithms(&node, algorithms, NULL);
+        n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, NULL);
         if (!n)
                 algorithms[n++] = SL_ALGORITHM_DIRECT;
         for (uint32_t i = 0; i < n; i++) {
@@ -257,8 +267,8 @@ static void bench(const struct shape *s, int64_t batch, uint32_t activation, boo
                         exit(1);
         }
         measure(runs, algorithms, n, hot);
-        printf("%-13s %4d -> %4d  %3dx%-3d k%d s%d g%-3d b%d ", s->network, (int)s->channels, (int)s->filters, (int)s->size,
-                (int)s->size, (int)s->kernel, (int)s->stride, (int)s->groups, (int)batch);
+        printf("%-13s %4d -> %4d  %3dx%-3d k%d s%d g%-3d b%d ", s->network, (int)s->channels, (int)s->filters,
+                s->line ? 1 : (int)s->size, (int)s->size, (int)s->kernel, (int)s->stride, (int)s->groups, (int)batch);
         for (uint32_t i = 0; i < n; i++) {
                 double gflops = 2.0 * (double)sl_op_multiply_adds(&node) / runs[algorithms[i]].best_ns;
 

@@ -114,7 +114,16 @@ static void report_own_time(const struct account *before, const struct account *
         sl_report_number(to, "own_cpu_over_compute", SL_UNIT_SHARE, whole, NULL, 0);
 }
 
-enum { OPTION_RUNTIME = 1, OPTION_BATCH, OPTION_CONCURRENCY, OPTION_RATE, OPTION_SECONDS, OPTION_WARM_UP, OPTION_JSON };
+enum {
+        OPTION_RUNTIME = 1,
+        OPTION_BATCH,
+        OPTION_CONCURRENCY,
+        OPTION_RATE,
+        OPTION_SECONDS,
+        OPTION_WARM_UP,
+        OPTION_SHAPE,
+        OPTION_JSON
+};
 
 static int number(const char *name, const char *text, double least, double most, double *ret_value)
 {
@@ -124,6 +133,32 @@ static int number(const char *name, const char *text, double least, double most,
         if (end != text && !*end && *ret_value >= least && *ret_value <= most)
                 return 0;
         fprintf(stderr, "starling bench model: --%s wants %.10g to %.10g, got \"%s\"\n", name, least, most, text);
+        return -EINVAL;
+}
+
+/* "INPUT=2x3x4"; a name may have "=" in it, sizes have none. */
+static int add_shape(const char *text, struct sl_traffic_options *to)
+{
+        const char *sizes = strrchr(text, '='), *next = sizes ? sizes + 1 : text;
+        struct sl_traffic_shape shape = {.input = text, .name_bytes = sizes ? (size_t)(sizes - text) : 0};
+
+        while (sizes && shape.rank < sizeof(shape.dims) / sizeof(shape.dims[0]) && to->n_shapes < SL_TRAFFIC_SHAPES_MAX) {
+                char *end;
+                unsigned long size = strtoul(next, &end, 10);
+
+                if (end == next || size < 1 || size > INT32_MAX)
+                        break;
+                shape.dims[shape.rank++] = (uint32_t)size;
+                if (!*end) {
+                        to->shapes[to->n_shapes++] = shape;
+                        return 0;
+                }
+                if (*end != 'x')
+                        break;
+                next = end + 1;
+        }
+        fprintf(stderr, "starling bench model: --shape wants INPUT=2x3x4, for at most %d inputs, got \"%s\"\n",
+                SL_TRAFFIC_SHAPES_MAX, text);
         return -EINVAL;
 }
 
@@ -155,6 +190,9 @@ static int take_option(int option, struct sl_traffic_options *to, bool *ret_json
                 r = number("warmup", optarg, 0, 3600, &value);
                 to->warm_up_ns = r ? 0 : (uint64_t)(value * (double)SL_NS_PER_SECOND);
                 break;
+        case OPTION_SHAPE:
+                r = add_shape(optarg, to);
+                break;
         case OPTION_JSON:
                 *ret_json = true;
                 break;
@@ -174,6 +212,7 @@ static int parse(int argc, char **argv, struct sl_traffic_options *to, bool *ret
                 {"rate", required_argument, NULL, OPTION_RATE},
                 {"seconds", required_argument, NULL, OPTION_SECONDS},
                 {"warmup", required_argument, NULL, OPTION_WARM_UP},
+                {"shape", required_argument, NULL, OPTION_SHAPE},
                 {"json", no_argument, NULL, OPTION_JSON},
                 {0},
         };
@@ -207,7 +246,8 @@ static int run(
         r = sl_traffic_run(traffic, result);
         *after = take_account(options->runtime);
         if (r < 0)
-                fprintf(stderr, "starling bench model: %s\n", starling_strerror(r));
+                fprintf(stderr, "starling bench model: %s\n",
+                        *sl_traffic_error(traffic) ? sl_traffic_error(traffic) : starling_strerror(r));
         else if (result->failed)
                 fprintf(stderr, "starling bench model: %llu requests failed, the first with: %s\n",
                         (unsigned long long)result->failed, starling_strerror(result->first_failure));

@@ -34,6 +34,7 @@ struct sl_traffic {
         uint64_t random;
         struct sl_traffic_result *result;
         uint64_t measured_from_ns;
+        struct starling_error error;
 };
 
 static uint64_t next_random(struct sl_traffic *traffic)
@@ -65,14 +66,28 @@ static bool has_free_size(const struct starling_port *port)
         for (uint32_t i = 0; i < port->rank; i++)
                 if (port->dims[i] < 0 && (int32_t)i != port->batch_axis)
                         return true;
-        return false;
+        return !port->rank && port->dims[0] < 0;
+}
+
+static const struct sl_traffic_shape *shape_of(const struct sl_traffic *traffic, const struct starling_port *port)
+{
+        for (uint32_t i = 0; i < traffic->options.n_shapes; i++) {
+                const struct sl_traffic_shape *shape = &traffic->options.shapes[i];
+
+                if (strlen(port->name) == shape->name_bytes && !memcmp(port->name, shape->input, shape->name_bytes))
+                        return shape;
+        }
+        return NULL;
 }
 
 static int make_tensor(
         struct sl_traffic *traffic, const struct starling_port *port, bool output, struct starling_tensor *ret_tensor)
 {
+        const struct sl_traffic_shape *shape = output ? NULL : shape_of(traffic, port);
         uint32_t dims[STARLING_RANK_MAX];
 
+        if (shape)
+                return starling_tensor_alloc(traffic->client, port->dtype, shape->rank, shape->dims, ret_tensor);
         if (output && has_free_size(port)) {
                 uint64_t bytes = FREE_SIZE * (uint64_t)traffic->options.samples;
 
@@ -157,6 +172,19 @@ static uint32_t ring_depth(uint32_t concurrency)
         return depth;
 }
 
+static int check_shapes(const struct sl_traffic *traffic, struct starling_error *error)
+{
+        uint32_t found = 0;
+
+        for (uint32_t i = 0; i < traffic->info->n_inputs; i++)
+                found += shape_of(traffic, &traffic->info->inputs[i]) != NULL;
+        if (found == traffic->options.n_shapes)
+                return 0;
+        snprintf(error->text, sizeof(error->text), "model \"%s\": %u shapes for inputs, of which it has %u", traffic->info->name,
+                traffic->options.n_shapes, found);
+        return -EINVAL;
+}
+
 static int attach(struct sl_traffic *traffic, uint32_t tensors, struct starling_error *error)
 {
         const struct starling_options options = {
@@ -174,6 +202,9 @@ static int attach(struct sl_traffic *traffic, uint32_t tensors, struct starling_
                 r = starling_queue_open(traffic->client, &traffic->queue, error);
         if (r == 0) {
                 traffic->info = starling_model_describe(traffic->model);
+                r = check_shapes(traffic, error);
+        }
+        if (r == 0) {
                 r = make_slots(traffic);
                 if (r < 0)
                         snprintf(error->text, sizeof(error->text), "no arena for %u requests: %s", traffic->options.concurrency,
@@ -227,8 +258,10 @@ static int send(struct sl_traffic *traffic, uint64_t due_ns)
         };
         int r = starling_submit(traffic->queue, &request, NULL);
 
-        if (r < 0)
+        if (r < 0) {
+                snprintf(traffic->error.text, sizeof(traffic->error.text), "%s", starling_queue_error(traffic->queue));
                 return r;
+        }
         slot->due_ns = due_ns;
         traffic->free_head = slot->next_free;
         traffic->in_flight++;
@@ -381,4 +414,9 @@ int sl_traffic_run(struct sl_traffic *traffic, struct sl_traffic_result *result)
         result->elapsed_ns = sl_clock_ns() - traffic->measured_from_ns;
         sl_samples_sort(&result->latencies);
         return r;
+}
+
+const char *sl_traffic_error(const struct sl_traffic *traffic)
+{
+        return traffic->error.text;
 }

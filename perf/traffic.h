@@ -13,10 +13,20 @@
 #include "samples.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct starling_error;
 struct sl_traffic;
+
+/* What an input's tensors are, where the model leaves more than the batch open. */
+struct sl_traffic_shape {
+        const char *input;
+        size_t name_bytes;
+        uint32_t rank, dims[8];
+};
+
+#define SL_TRAFFIC_SHAPES_MAX 16
 
 struct sl_traffic_options {
         const char *runtime, *model;
@@ -24,6 +34,8 @@ struct sl_traffic_options {
         uint32_t concurrency; /* slots, 1 to 1024 */
         double rate;          /* requests due per second; 0: closed loop */
         uint64_t warm_up_ns, duration_ns;
+        uint32_t n_shapes;
+        struct sl_traffic_shape shapes[SL_TRAFFIC_SHAPES_MAX]; /* what is open and is not here is 1 */
 };
 
 struct sl_traffic_result {
@@ -42,5 +54,8 @@ int sl_traffic_new(const struct sl_traffic_options *options, struct sl_traffic *
 /* Runs for warm-up and duration, then waits for what is in flight. @result is zeroed by the caller, who frees its latencies.
  * Return: 0, -errno. */
 int sl_traffic_run(struct sl_traffic *traffic, struct sl_traffic_result *result);
+
+/* What the last request was refused with; "". */
+const char *sl_traffic_error(const struct sl_traffic *traffic);
 
 struct sl_traffic *sl_traffic_free(struct sl_traffic *traffic);

@@ -35,6 +35,8 @@ static const char *directory_from(const char *variable)
         return value && value[0] == '/' ? value : NULL;
 }
 
+#define SYSTEM_DIRECTORY "/run/starling"
+
 int sl_socket_path(const char *name, char *ret_path, size_t path_bytes)
 {
         struct sockaddr_un address;
@@ -48,13 +50,26 @@ int sl_socket_path(const char *name, char *ret_path, size_t path_bytes)
                 suffix = directory ? "/starling" : "";
         }
         if (!directory)
-                directory = "/run/starling";
+                directory = SYSTEM_DIRECTORY;
 
         int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s%s/%s.sock", directory, suffix, name);
 
         if (n < 0 || (size_t)n >= sizeof(address.sun_path) || (size_t)n >= path_bytes)
                 return -ENAMETOOLONG;
         memcpy(ret_path, address.sun_path, (size_t)n + 1);
+        return 0;
+}
+
+int sl_socket_find(const char *name, char *ret_path, size_t path_bytes)
+{
+        char system[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+        int r = sl_socket_path(name, ret_path, path_bytes);
+
+        if (r < 0 || directory_from("STARLING_SOCKET_DIR") || access(ret_path, F_OK) == 0)
+                return r;
+        int n = snprintf(system, sizeof(system), SYSTEM_DIRECTORY "/%s.sock", name);
+        if (n >= 0 && (size_t)n < sizeof(system) && (size_t)n < path_bytes && access(system, F_OK) == 0)
+                memcpy(ret_path, system, (size_t)n + 1);
         return 0;
 }
 

@@ -97,6 +97,12 @@ enum { SL_FD_CATALOGUE, SL_FD_REQUEST, SL_FD_RESPONSE, SL_FD_DOORBELL, SL_FD_COM
  */
 int sl_socket_path(const char *name, char *ret_path, size_t path_bytes);
 
+/*
+ * Where a client looks for runtime @name: as sl_socket_path(); but when that comes of $XDG_RUNTIME_DIR and nothing lies there, and
+ * the system's runtime of that name is in /run/starling, there. Return: as sl_socket_path().
+ */
+int sl_socket_find(const char *name, char *ret_path, size_t path_bytes);
+
 /* Sends one message with @n_fds fds (which stay the caller's). Return: 0, -EPIPE, -EAGAIN, -errno. */
 int sl_message_send(int socket, const struct sl_message *message, const int *fds, uint32_t n_fds);
 

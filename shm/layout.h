@@ -48,12 +48,12 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      2
+#define SL_WIRE_VERSION      4
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
 #define SL_QUEUE_DEPTH_MAX   1024u /* a power of two */
-#define SL_TENSORS_MAX       48u   /* inputs and outputs of one request together */
+#define SL_TENSORS_MAX       128u  /* inputs and outputs of one request together */
 #define SL_REGIONS_MAX       64u   /* arena regions of a client */
 #define SL_DISPATCHERS_MAX   16u
 #define SL_WIRE_RANK_MAX     8u
@@ -137,7 +137,8 @@ static_assert(sizeof(struct sl_queue_request) == 384, "three line pairs");
 /* ---- responses: written by the dispatcher, only ever read by the client -------------------------------------------- */
 
 enum {
-        SL_COMPLETION_MORE = 1 << 0, /* reserved for streams: another completion of the same tag follows */
+        SL_COMPLETION_MORE = 1 << 0,   /* reserved for streams: another completion of the same tag follows */
+        SL_COMPLETION_REASON = 1 << 1, /* why it was refused or failed lies at outputs[tag], see reason.h */
 };
 
 struct sl_completion {
@@ -164,7 +165,7 @@ static_assert(offsetof(struct sl_completion, bytes_needed) == 48, "");
 static_assert(offsetof(struct sl_completion, index) == 56, "");
 static_assert(offsetof(struct sl_completion, n_outputs) == 60, "");
 
-/* Actual shape of one output. */
+/* Actual shape of one output; of a request without outputs, why, see reason.h. */
 struct sl_output {
         alignas(64) uint64_t bytes;
         uint32_t dims[SL_WIRE_RANK_MAX];
@@ -233,17 +234,18 @@ void sl_queue_map(struct sl_queue_map *ret_map, const struct sl_channel_shape *s
 
 /* ---- catalogue: written by the runtime's control thread, read by all clients ----------------------------------------- */
 
-#define SL_CATALOGUE_MODELS  256u
-#define SL_MODEL_NAME_BYTES  64u
-#define SL_MODEL_INPUTS_MAX  16u
-#define SL_MODEL_OUTPUTS_MAX 32u
+#define SL_CATALOGUE_MODELS       256u
+#define SL_MODEL_NAME_BYTES       64u
+#define SL_MODEL_INPUTS_MAX       64u
+#define SL_MODEL_OUTPUTS_MAX      64u
+#define SL_CATALOGUE_REASON_BYTES 384u
 
 enum sl_model_state { SL_MODEL_ABSENT, SL_MODEL_LOADING, SL_MODEL_READY, SL_MODEL_DRAINING, SL_MODEL_FAILED };
 
 struct sl_catalogue_port {
         char name[64]; /* NUL-terminated */
         uint8_t dtype, rank, batch_axis, reserved[5];
-        int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis */
+        int32_t dims[SL_WIRE_RANK_MAX]; /* -1 at the batch axis, and what is not known; of rank 0, in the first: nor is the rank */
         uint8_t reserved1[24];
 };
 static_assert(sizeof(struct sl_catalogue_port) == 128, "");
@@ -261,7 +263,10 @@ struct sl_catalogue_model {
         uint32_t samples_max;     /* of one request */
         uint32_t n_inputs, n_outputs;
         char name[SL_MODEL_NAME_BYTES];
-        alignas(128) struct sl_catalogue_port inputs[SL_MODEL_INPUTS_MAX];
+        union {
+                alignas(128) struct sl_catalogue_port inputs[SL_MODEL_INPUTS_MAX];
+                char reason[SL_CATALOGUE_REASON_BYTES]; /* of FAILED, terminated */
+        };
         struct sl_catalogue_port outputs[SL_MODEL_OUTPUTS_MAX];
 };
 static_assert(offsetof(struct sl_catalogue_model, name) == 40, "");
@@ -269,8 +274,9 @@ static_assert(offsetof(struct sl_catalogue_model, inputs) == 128, "");
 enum { SL_MODEL_ENSEMBLE = 1 << 0, SL_MODEL_BATCHABLE = 1 << 1 };
 
 /*
- * What a dispatcher says to all of its clients at once: whether it sleeps, and whether it helps to spin for an answer. Written by the
- * dispatcher alone and only when it changes, so that a client which reads it at every submit has the line in its cache. See doorbell.h.
+ * What a dispatcher says to all of its clients at once: whether it sleeps, and whether it helps to spin for an answer. Written by
+ * the dispatcher alone and only when it changes, so that a client which reads it at every submit has the line in its cache. See
+ * doorbell.h.
  */
 struct sl_dispatcher_line {
         alignas(128) _Atomic uint32_t sleeping; /* 0 or 1 */

@@ -126,7 +126,7 @@ static bool find_socket(const char *name, char ret_folder[SOCKET_PATH_BYTES], ui
         bool found;
 
         ret_folder[0] = 0;
-        if (sl_socket_path(name, ret_folder, SOCKET_PATH_BYTES) < 0)
+        if (sl_socket_find(name, ret_folder, SOCKET_PATH_BYTES) < 0)
                 return false;
         found = lstat(ret_folder, &status) == 0 && S_ISSOCK(status.st_mode);
         if (found)

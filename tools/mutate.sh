@@ -65,18 +65,18 @@ suites() {
         case $1 in
         client/*) echo '^client(-threads)?$' '^(client-python|serve-(end|change|shapes|open)|daemon-serve|survive-isolation)' \
                 '^(serve-lifecycle|survive-(kill|hostile$|names|overload|memory|shares))' ;;
-        shm/*) echo '^(base-|shm-(layout|ring|segment|attach|doorbell|arena|catalogue|histogram|stats)$)' \
-                '^(shm-|client(-threads)?$|daemon-|compile-(lower|plan-cache|signature)|serve-(end|wait|intake|admission|shapes))' \
+        shm/*) echo '^(base-|shm-(layout|ring|segment|attach|doorbell|arena|catalogue|histogram|stats(-file)?)$)' \
+                '^(shm-|client(-threads)?$|daemon-|compile-(lower|plan-cache|cache-folder|signature)|serve-(end|wait|intake|admission|shapes))' \
                 '^(client-python|serve-(open|change|sleepers)|survive-(isolation|names|shares|memory|rules|overload|kill))' ;;
         kernels/*) echo '^kernels-(tables|shapes|ref|cpu)' '^(kernels-work|graph-(passes|import|quantize|digits))' \
                 '^(compile-|graph|conformance$|quantize|profile|serve-(open|shapes))' ;;
         runtime/graph/*) echo '^graph-' '^(compile-|quantize|conformance$|profile)' '^(serve-(open|shapes|end)|survive-work|kernels-work)' ;;
         runtime/compile/*) echo '^compile-' '^(profile|conformance$|quantize|serve-(open|shapes|end|starts|change)|daemon-serve)' \
-                '^(serve-lifecycle|survive-(surroundings|work|shares|batch-limit))' ;;
+                '^(serve-lifecycle|survive-(compilers|surroundings|work|shares|batch-limit))' ;;
         runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|mailbox|sch|b|ensemble|peer|intake|end)' \
                 '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
                 '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch))' ;;
-        runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|surroundings))' '^survive-(names|memory|rules|turns)' ;;
+        runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|compilers|surroundings))' '^survive-(names|memory|rules|turns)' ;;
         runtime/profile/*) echo '^profile' '^(perf-engine|daemon-serve)' '^client-python' ;;
         *) echo '^(quantize|graph-quantize)' '^(profile|daemon-serve)' '^conformance$' ;;
         esac

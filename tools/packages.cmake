@@ -22,7 +22,9 @@ starling_require_pkg(yaml yaml-0.1 libyaml-dev)
 starling_require_pkg(jansson jansson libjansson-dev)
 starling_require_pkg(xxhash libxxhash libxxhash-dev)
 starling_require_pkg(seccomp libseccomp libseccomp-dev)
-starling_require_pkg(criterion criterion libcriterion-dev)
+if(STARLING_TESTS)
+    starling_require_pkg(criterion criterion libcriterion-dev)
+endif()
 
 # The distribution's oneDNN links OpenCL's loader, and only recommends the package that it is linked with.
 starling_require_pkg(ocl-icd OpenCL ocl-icd-opencl-dev)

@@ -57,23 +57,37 @@ run_tests() {
         return "$status"
 }
 
-# Each folder NAME of seeds in tests/fuzz/corpus has an executable fuzz-NAME of the build "fuzz".
+# fuzz NAME: what it finds beside the seeds goes with it.
+fuzz() {
+        local found status
+        found=$(mktemp -d)
+        "build/fuzz/bin/fuzz-$1" -max_total_time="$fuzz_seconds" -rss_limit_mb=4096 -timeout=25 -print_final_stats=1 \
+                -artifact_prefix="build/fuzz/" "$found" "tests/fuzz/corpus/$1" >"build/fuzz-$1.log" 2>&1
+        status=$?
+        rm -rf "$found"
+        return "$status"
+}
+
+# Each folder NAME of seeds in tests/fuzz/corpus has an executable fuzz-NAME of the build "fuzz". All run at once.
 run_fuzzers() {
-        local seeds name found status=0
+        local seeds name status=0
+        declare -A running
         for seeds in tests/fuzz/corpus/*; do
                 name=${seeds##*/}
-                found=$(mktemp -d)
-                printf 'fuzzing %s for %d s\n' "$name" "$fuzz_seconds"
+                fuzz "$name" &
+                running[$name]=$!
+        done
+        printf 'fuzzing %s for %d s\n' "${!running[*]}" "$fuzz_seconds"
+        for name in "${!running[@]}"; do
                 total=$((total + 1))
-                if "build/fuzz/bin/fuzz-$name" -max_total_time="$fuzz_seconds" -rss_limit_mb=4096 -timeout=25 -print_final_stats=1 \
-                        -artifact_prefix="build/fuzz/" "$found" "$seeds" >"build/fuzz-$name.log" 2>&1; then
+                if wait "${running[$name]}"; then
                         passed=$((passed + 1))
+                        printf '%s:\n' "$name"
                         grep -E 'stat::(number_of_executed_units|new_units_added)' "build/fuzz-$name.log"
                 else
                         tail -n 40 "build/fuzz-$name.log"
                         status=1
                 fi
-                rm -rf "$found"
         done
         return "$status"
 }
@@ -96,7 +110,7 @@ else
 fi
 
 step "tsan: build"
-if build tsan; then
+if build tsan tsan-tests; then
         step "tsan: tests"
         TSAN_OPTIONS=halt_on_error=1 run_tests tsan -L tsan || fail "tsan tests"
 else

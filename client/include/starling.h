@@ -14,12 +14,14 @@
  *     starling_model_open(client, "digits", &model, NULL);
  *     starling_queue_open(client, &queue, NULL);
  *
+ *     const uint32_t input_dims[] = {300, 1, 8, 8}, output_dims[] = {300, 10};
  *     struct starling_tensor input, output;
- *     starling_tensor_alloc(client, STARLING_F32, 4, (uint32_t[]){300, 1, 8, 8}, &input);
- *     starling_tensor_alloc(client, STARLING_F32, 2, (uint32_t[]){300, 10}, &output);
+ *     starling_tensor_alloc(client, STARLING_F32, 4, input_dims, &input);
+ *     starling_tensor_alloc(client, STARLING_F32, 2, output_dims, &output);
  *     ... write the samples to input.data ...
- *     starling_infer(queue, &(struct starling_request){.model = model, .inputs = &input, .n_inputs = 1,
- *                                                      .outputs = &output, .n_outputs = 1}, NULL);
+ *     struct starling_request request = {
+ *             .model = model, .inputs = &input, .outputs = &output, .n_inputs = 1, .n_outputs = 1};
+ *     starling_infer(queue, &request, NULL);
  *     ... read the predictions from output.data ...
  *     starling_close(client);
  *
@@ -38,8 +40,8 @@
  *
  *     -EINVAL     an argument is wrong, or a shape or type differs from the model's
  *     -EAGAIN     no room in the queue pair: reap completions and try again
- *     -EBUSY      the model's queue in the runtime is full, or what goes before takes too long for the deadline, which queued_ns then
- *                 says: try again later, with a later deadline, or elsewhere
+ *     -EBUSY      the model's queue in the runtime is full, or what goes before takes longer than the deadline is away, which
+ *                 queued_ns then says: try again later, with a later deadline, or elsewhere
  *     -ETIME      the deadline passed before the result was there
  *     -ECANCELED  cancelled by starling_cancel() or because the runtime ends
  *     -EMSGSIZE   an output's buffer is too small: see bytes_needed
@@ -143,7 +145,7 @@ struct starling_options {
         enum starling_role role;      /* [STARLING_ROLE_CLIENT] */
         uint32_t queue_pairs;         /* that may be open at once, 1 to 64 [4] */
         uint32_t queue_depth;         /* requests in flight per queue pair, a power of two, 2 to 1024 [64] */
-        uint32_t tensors_per_request; /* inputs and outputs of one request together, 1 to 48 [8] */
+        uint32_t tensors_per_request; /* inputs and outputs of one request together, 1 to 128 [8] */
         uint64_t arena_bytes;         /* of the arena's first region and the least that it grows by [16 MiB] */
         uint64_t timeout_ns;          /* how long to wait for a runtime that is starting; 0 tries once */
         uint64_t reserved[8];         /* 0 */
@@ -224,7 +226,7 @@ enum starling_model_state {
         STARLING_MODEL_LOADING = 1,
         STARLING_MODEL_READY = 2,
         STARLING_MODEL_DRAINING = 3, /* takes no new requests */
-        STARLING_MODEL_FAILED = 4    /* could not be loaded; the runtime's log says why */
+        STARLING_MODEL_FAILED = 4    /* cannot be served: starling_model_open() says why */
 };
 
 /* One line of a listing. */
@@ -235,7 +237,7 @@ struct starling_model_entry {
         int ensemble; /* 1: several models whose predictions the runtime combines */
 };
 
-/* An input or an output of a model. */
+/* An input or an output of a model. Of rank 0 with -1 in dims[0]: how many dimensions it has is known when a request has sizes. */
 struct starling_port {
         char name[STARLING_NAME_BYTES];
         enum starling_dtype dtype;
@@ -347,19 +349,41 @@ struct starling_shape {
         enum starling_dtype dtype;
 };
 
+/* What was refused or failed: the thing, the value and the limit. */
+struct starling_reason {
+        uint16_t code;  /* what it is about; 0: the status says it all, and the other fields mean nothing */
+        uint8_t tensor; /* the number of an input; of an output with the highest bit set */
+        uint8_t axis;
+        uint64_t got, limit;
+        const char *text; /* what the model says of its failure, else NULL; valid as long as the completion's outputs */
+};
+
 struct starling_completion {
         uint64_t id; /* as starling_submit() returned it */
         uint64_t user_data;
         int32_t status;                       /* 0 or a negative errno value, see the top */
         uint32_t n_outputs;                   /* 0 unless status is 0 */
         const struct starling_shape *outputs; /* valid until the next poll, wait, infer or reconnect of this queue pair */
-        uint64_t queued_ns;    /* from the runtime's taking the request to a worker's being given its first samples. With -EBUSY: how
-                                  long that is expected to take now, which is too long for the deadline; 0: the queue is full */
-        uint64_t batched_ns;   /* from there until a batch with it starts to compute */
-        uint64_t computing_ns; /* from there until the last model's last prediction is there */
-        uint64_t combining_ns; /* from there until the combined result is stored */
-        uint64_t bytes_needed; /* with -EMSGSIZE: what the first output that is too small wants; else 0 */
+        uint64_t queued_ns;  /* from the runtime's taking the request to a worker's being given its first samples. With -EBUSY: how
+                                long that is expected to take now, which is too long for the deadline; 0: the queue is full */
+        uint64_t batched_ns; /* from there until a batch with it starts to compute */
+        uint64_t computing_ns;         /* from there until the last model's last prediction is there */
+        uint64_t combining_ns;         /* from there until the combined result is stored */
+        uint64_t bytes_needed;         /* with -EMSGSIZE: what the first output that is too small wants; else 0 */
+        struct starling_reason reason; /* why status is not 0, in numbers: starling_reason_text() has the words */
 };
+
+/**
+ * starling_reason_text() - why a request was refused or failed
+ * @completion: as it was reaped, before the next poll, wait, infer or reconnect of its queue pair
+ * @bytes: of @ret_text; STARLING_TEXT_BYTES hold any
+ *
+ * One line that names the thing, the value and the limit; where the runtime said no more than the status, starling_strerror() of
+ * that. Words are made here and not when completions are reaped: who only counts refusals does not pay for them.
+ *
+ * Return: @ret_text, terminated. Any thread.
+ */
+STARLING_API const char *starling_reason_text(const struct starling_completion *completion, char *ret_text, size_t bytes);
 
 /**
  * starling_queue_open() - take a queue pair
@@ -383,7 +407,8 @@ STARLING_API struct starling_queue *starling_queue_close(struct starling_queue *
  * @ret_id: for starling_cancel(), never 0; unique among the requests in flight of the queue pair. NULL is fine
  *
  * Makes no system call, unless the runtime sleeps and must be woken. At most queue_depth requests of a queue pair are accepted and
- * not yet reaped. What the runtime refuses later (-EBUSY, -ETIME, -ESTALE, -EDQUOT ...) comes as the status of the completion.
+ * not yet reaped. What the runtime refuses later (-EBUSY, -ETIME, -ESTALE, -EDQUOT ...) comes as status and reason of the
+ * completion.
  *
  * Return: 0, or (starling_queue_error() has the text)
  *   -EINVAL  a tensor does not suit the model, or does not lie in the arena; a flag or priority out of range
@@ -421,10 +446,10 @@ STARLING_API int starling_poll(struct starling_queue *queue, struct starling_com
  * starling_wait() - reap what has completed, and wait for the first
  * @timeout_ns: relative; 0 polls, STARLING_FOREVER waits until something completes
  *
- * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, and as long as the runtime says
- * that spinning does not help: there are more clients that wait and workers that compute than cores, or the runtime itself waits for a
- * core for longer than that. While there are more than cores, time-outs below a millisecond count as one: short sleeps one after the
- * other take the cores that the answers need. The death of the runtime ends it.
+ * Spins for a few microseconds, then sleeps. It sleeps at once when this thread may run on one CPU only, and as long as the runtime
+ * says that spinning does not help: there are more clients that wait and workers that compute than cores, or the runtime itself
+ * waits for a core for longer than that. While there are more than cores, time-outs below a millisecond count as one: short sleeps
+ * one after the other take the cores that the answers need. The death of the runtime ends it.
  *
  * Return: how many, at least 1; or
  *   -ETIMEDOUT  nothing completed in time
@@ -461,7 +486,8 @@ STARLING_API int starling_cancel(struct starling_queue *queue, uint64_t id);
 /* Requests of this queue pair that are accepted and not yet reaped. */
 STARLING_API uint32_t starling_queue_in_flight(const struct starling_queue *queue);
 
-/* Why the last submit, submit_many or infer of this queue pair was refused; "" when none was. Valid until its next call. */
+/* Why the last submit, submit_many or infer of this queue pair was refused or failed; "" when none was. Valid until its next call.
+ */
 STARLING_API const char *starling_queue_error(const struct starling_queue *queue);
 
 /* ---- event loops --------------------------------------------------------------------------------------------------------- */
@@ -497,8 +523,8 @@ STARLING_API int starling_queue_arm(struct starling_queue *queue);
  * For clients of STARLING_ROLE_ADMIN; each waits until the runtime has done it. Any thread; they run one after the other.
  *
  * Return: 0, or the runtime's refusal with its text: -EPERM another role; -ENOENT no such model in the repository, or it is not
- * loaded; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded, or is a member of an ensemble that is loaded;
- * -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
+ * loaded; -EINVAL its configuration or what it needs is wrong; -EEXIST it is loaded already; -EBUSY it is being loaded or unloaded,
+ * or is a member of an ensemble that is loaded; -EIO it does not load; -ENOSPC the catalogue is full; -EPIPE; -ECHILD
  */
 STARLING_API int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error);
 STARLING_API int starling_admin_unload(struct starling_client *client, const char *model, struct starling_error *error);

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/relax.h"
+#include "model.h"
+#include "reason.h"
 
 #include <errno.h>
 #include <string.h>
@@ -62,6 +64,21 @@ static uint32_t take_shapes(struct starling_queue *queue, const struct sl_comple
         return n;
 }
 
+/* As the shapes, into private memory. Its numbers only: who overloads a runtime reaps refusals by the hundred thousand a second. */
+static struct starling_reason take_reason(struct starling_queue *queue, const struct sl_completion *wire)
+{
+        struct sl_reason from;
+        char text[SL_FLIGHT_TEXT_BYTES], *kept = NULL;
+
+        sl_reason_get(&queue->map, wire->tag, &from, text, sizeof(text));
+        if (from.text_bytes > 0)
+                kept = sl_flights_text(&queue->flights, wire->tag);
+        if (kept)
+                memcpy(kept, text, from.text_bytes + 1);
+        return (struct starling_reason){
+                .code = from.code, .tensor = from.tensor, .axis = from.axis, .got = from.got, .limit = from.limit, .text = kept};
+}
+
 static inline void translate(struct starling_queue *queue, const struct sl_completion *wire, struct starling_completion *ret)
 {
         const struct sl_flight *flight = &queue->flights.by_tag[wire->tag];
@@ -76,6 +93,9 @@ static inline void translate(struct starling_queue *queue, const struct sl_compl
         ret->computing_ns = wire->computing_ns;
         ret->combining_ns = wire->combining_ns;
         ret->bytes_needed = wire->bytes_needed;
+        ret->reason.code = SL_REASON_NONE;
+        if (__builtin_expect(wire->flags & SL_COMPLETION_REASON, 0))
+                ret->reason = take_reason(queue, wire);
         if (wire->n_outputs > 0) {
                 ret->n_outputs = take_shapes(queue, wire);
                 ret->outputs = &queue->flights.shapes[(size_t)wire->tag * queue->flights.tensors];
@@ -290,6 +310,14 @@ static bool reap_own(struct starling_queue *queue, uint64_t id, struct starling_
         return sl_flights_unstash_one(&queue->flights, id, ret_completion);
 }
 
+static void explain(struct starling_queue *queue, const struct starling_request *request, const struct starling_completion *failed)
+{
+        char text[STARLING_TEXT_BYTES];
+
+        sl_error_set(&queue->error, -failed->status, "model \"%s\": %s", request->model->info.name,
+                starling_reason_text(failed, text, sizeof(text)));
+}
+
 int starling_infer(struct starling_queue *queue, const struct starling_request *request, struct starling_completion *ret_completion)
 {
         struct starling_completion completion;
@@ -306,6 +334,8 @@ int starling_infer(struct starling_queue *queue, const struct starling_request *
                 if (reap_own(queue, id, &completion))
                         break;
         }
+        if (completion.status < 0)
+                explain(queue, request, &completion);
         if (ret_completion)
                 *ret_completion = completion;
         return completion.status;

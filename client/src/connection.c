@@ -74,7 +74,7 @@ static int address_of(const char *runtime, struct sockaddr_un *ret_address, stru
         memset(ret_address, 0, sizeof(*ret_address));
         ret_address->sun_family = AF_UNIX;
         if (!strchr(runtime, '/'))
-                r = sl_socket_path(runtime, ret_address->sun_path, sizeof(ret_address->sun_path));
+                r = sl_socket_find(runtime, ret_address->sun_path, sizeof(ret_address->sun_path));
         else if (strlen(runtime) < sizeof(ret_address->sun_path))
                 memcpy(ret_address->sun_path, runtime, strlen(runtime) + 1);
         else

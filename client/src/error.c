@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "reason.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static_assert(STARLING_TEXT_BYTES == SL_ERROR_TEXT_BYTES, "one struct stands for the other");
@@ -62,6 +64,20 @@ const char *starling_strerror(int status)
         if (!text)
                 text = strerrordesc_np(code);
         return text ? text : "unknown error";
+}
+
+const char *starling_reason_text(const struct starling_completion *completion, char *ret_text, size_t bytes)
+{
+        const struct starling_reason *from = &completion->reason;
+        struct sl_reason reason = {
+                .code = from->code, .tensor = from->tensor, .axis = from->axis, .got = from->got, .limit = from->limit};
+
+        if (bytes == 0)
+                return "";
+        sl_reason_words(&reason, completion->reason.text ? completion->reason.text : "", ret_text, bytes);
+        if (!ret_text[0])
+                snprintf(ret_text, bytes, "%s", starling_strerror(completion->status));
+        return ret_text;
 }
 
 const char *starling_version(void)

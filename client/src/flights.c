@@ -33,7 +33,15 @@ void sl_flights_deinit(struct sl_flights *flights)
         free(flights->by_tag);
         free(flights->stashed);
         free(flights->shapes);
+        free(flights->texts);
         memset(flights, 0, sizeof(*flights));
+}
+
+char *sl_flights_text(struct sl_flights *flights, uint16_t tag)
+{
+        if (!flights->texts)
+                flights->texts = calloc(flights->depth, sizeof(*flights->texts));
+        return flights->texts ? flights->texts[tag] : NULL;
 }
 
 void sl_flights_stash(struct sl_flights *flights, uint16_t tag, const struct starling_completion *completion)

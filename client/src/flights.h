@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SL_FLIGHT_TEXT_BYTES 256u
+
 enum sl_flight_state { SL_FLIGHT_FREE, SL_FLIGHT_FLYING, SL_FLIGHT_STASHED };
 
 struct sl_flight {
@@ -35,11 +37,15 @@ struct sl_flights {
         struct sl_flight *by_tag;
         struct starling_completion *stashed; /* by tag */
         struct starling_shape *shapes;       /* [depth][tensors], by tag: what the completions point to */
+        char (*texts)[SL_FLIGHT_TEXT_BYTES]; /* [depth], by tag: what models said of their failures; NULL until one has */
 };
 
 /* Return: 0, -ENOMEM. */
 int sl_flights_init(struct sl_flights *flights, uint32_t depth, uint32_t tensors);
 void sl_flights_deinit(struct sl_flights *flights);
+
+/* Room for the text of a tag, from the first that is asked for on; NULL: there is no memory. */
+char *sl_flights_text(struct sl_flights *flights, uint16_t tag);
 
 /* Keeps the completion of a flying tag for later. */
 void sl_flights_stash(struct sl_flights *flights, uint16_t tag, const struct starling_completion *completion);

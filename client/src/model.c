@@ -60,6 +60,8 @@ static struct starling_port port_of(const struct sl_catalogue_port *from)
         };
 
         memcpy(port.name, from->name, sizeof(port.name) - 1);
+        if (!port.rank && from->dims[0] < 0)
+                port.dims[0] = -1;
         for (uint32_t i = 0; i < port.rank; i++)
                 port.dims[i] = from->dims[i] >= 0 ? from->dims[i] : -1;
         if (from->batch_axis < port.rank)
@@ -122,8 +124,10 @@ static int find_ready(const struct starling_client *client, const char *name, ui
                 return 0;
         if (ret_model->state == SL_MODEL_LOADING)
                 return sl_error_set(error, EAGAIN, "model \"%s\" is still loading", name);
-        return sl_error_set(error, EIO, "model \"%s\" %s", name,
-                ret_model->state == SL_MODEL_FAILED ? "failed to load; the runtime's log says why" : "is being unloaded");
+        if (ret_model->state != SL_MODEL_FAILED)
+                return sl_error_set(error, EIO, "model \"%s\" is being unloaded", name);
+        return sl_error_set(
+                error, EIO, "model \"%s\" cannot be served: %.*s", name, (int)sizeof(ret_model->reason) - 1, ret_model->reason);
 }
 
 static void link_model(struct starling_model *model)

@@ -19,6 +19,8 @@ static const struct {
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_GEMM, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
+        {SL_OP_QUANTIZED_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_byte_product},
+        {SL_OP_QUANTIZED_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_byte_product},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_winograd_2},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_4, &sl_cpu_winograd_4},
 };
@@ -49,14 +51,16 @@ bool sl_algorithm_is_own_form(const struct sl_packed *packed)
         return packed->data_bytes && packed->form_bytes == sizeof(struct form) && !memcmp(packed->form, mark, sizeof(mark));
 }
 
-static bool fits(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, double *ret_seconds)
+/* @ret_seconds: on that core; NULL: nobody asks. */
+static bool fits(
+        const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_core_figures *core, double *ret_seconds)
 {
         struct sl_cpu_sizes sizes = {.state_bytes = loop->state_bytes};
         void *state = calloc(1, loop->state_bytes);
         bool fit = state && loop->plan(node, state, &sizes);
 
         if (fit && ret_seconds)
-                *ret_seconds = loop->seconds(state);
+                *ret_seconds = loop->seconds(core, state);
         free(state);
         return fit;
 }
@@ -72,7 +76,8 @@ bool sl_algorithm_is_chosen(uint32_t op)
 bool sl_algorithm_takes_exactly(const struct sl_node_desc *node)
 {
         for (size_t i = 0; i < N_ROWS; i++)
-                if (rows[i].op == node->op && !sl_algorithm_is_approximate(rows[i].algorithm) && fits(rows[i].loop, node, NULL))
+                if (rows[i].op == node->op && !sl_algorithm_is_approximate(rows[i].algorithm) &&
+                        fits(rows[i].loop, node, NULL, NULL))
                         return true;
         return false;
 }
@@ -80,7 +85,7 @@ bool sl_algorithm_takes_exactly(const struct sl_node_desc *node)
 const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm)
 {
         for (size_t i = 0; i < N_ROWS; i++)
-                if (rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, NULL))
+                if (rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, NULL, NULL))
                         return rows[i].loop;
         return NULL;
 }
@@ -102,7 +107,7 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
                 const struct sl_cpu_loop *loop = rows[i].loop;
 
                 if (rows[i].op != node->op || !loop->form || (wanted != SL_ALGORITHM_AUTO && wanted != rows[i].algorithm) ||
-                        !fits(loop, node, NULL))
+                        !fits(loop, node, NULL, NULL))
                         continue;
                 if (sl_algorithm_form_fits(loop, node, index, packed))
                         return loop;
@@ -110,8 +115,8 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
         return NULL;
 }
 
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
-        double ret_seconds[SL_ALGORITHM_COUNT])
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool library,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         double seconds[SL_ALGORITHM_COUNT], own;
         uint32_t count = 0;
@@ -121,9 +126,9 @@ uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32
                 uint32_t place = count;
 
                 if (there)
-                        own = sl_cost_library(node);
+                        own = sl_cost_library(core, node);
                 for (size_t i = 0; i < N_ROWS && !there; i++)
-                        there = rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, &own);
+                        there = rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, core, &own);
                 if (!there)
                         continue;
                 for (; place > 0 && seconds[place - 1] > own; place--) {

@@ -20,8 +20,8 @@ bool sl_algorithm_form_fits(
 bool sl_algorithm_is_own_form(const struct sl_packed *packed);
 
 /* As sl_backend.algorithms; @library: can the library run it? */
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, bool library, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
-        double ret_seconds[SL_ALGORITHM_COUNT]);
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool library,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT]);
 
 /* Has the operator own loops to choose from? */
 bool sl_algorithm_is_chosen(uint32_t op);

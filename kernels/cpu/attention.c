@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * starling.RowAttention: planning, the walk over samples and heads, and plain loops for processors without AVX-512.
+ * starling.RowAttention: planning, the walk over samples and heads, and plain loops for processors without AVX2.
  */
 #include "cpu/attention.h"
 
@@ -94,7 +94,7 @@ static int attention_run(const void *state, const struct sl_binding *binding)
 {
         const struct sl_cpu_attention *s = state;
         const float *const *in = (const float *const *)binding->inputs;
-        bool wide = sl_cpu_has_avx512();
+        bool wide = sl_cpu_has_avx2();
 
         for (int64_t i = 0; i < s->a.batch * s->a.heads; i++) {
                 int64_t batch = i / s->a.heads, h = i % s->a.heads;
@@ -108,7 +108,7 @@ static int attention_run(const void *state, const struct sl_binding *binding)
                 };
 
                 if (wide)
-                        sl_cpu_attend_512(s, &head);
+                        sl_cpu_attend(s, &head);
                 else
                         attend_plainly(s, &head);
         }

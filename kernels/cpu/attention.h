@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * starling.RowAttention on float32: the flat state of its loop, and the part for AVX-512. Private to attention*.c. Pure; any
+ * starling.RowAttention on float32: the flat state of its loop, and its tiles. Private to attention*.c. Pure; any
  * thread.
  *
  * For each head the keys and the values are packed once (gemm.h), then blocks of queries pass by them; scores of a block lie in
@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "cpu/isa.h"
 #include "shape/attention.h"
 
 #include <stdbool.h>
@@ -32,4 +33,5 @@ struct sl_cpu_head {
         float *scratch;
 };
 
-void sl_cpu_attend_512(const struct sl_cpu_attention *state, const struct sl_cpu_head *head);
+/* For processors with AVX2. */
+SL_TILES(void, sl_cpu_attend, (const struct sl_cpu_attention *state, const struct sl_cpu_head *head), (state, head))

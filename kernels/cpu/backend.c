@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "cpu/algorithm.h"
 #include "cpu/describe.h"
+#include "cpu/measure.h"
+#include "shape/image_node.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -55,6 +57,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_NORMALIZED_CONCAT] = &sl_cpu_scale,
         [SL_OP_LAYER_NORM] = &sl_cpu_normalise,
         [SL_OP_INSTANCE_NORM] = &sl_cpu_normalise,
+        [SL_OP_RMS_NORM] = &sl_cpu_normalise,
         [SL_OP_SOFTMAX] = &sl_cpu_softmax,
         [SL_OP_LOG_SOFTMAX] = &sl_cpu_softmax,
         [SL_OP_RELU] = &sl_cpu_unary,
@@ -85,6 +88,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_NOT] = &sl_cpu_unary,
         [SL_OP_CLIP] = &sl_cpu_unary,
         [SL_OP_CAST] = &sl_cpu_cast,
+        [SL_OP_IS_NAN] = &sl_cpu_is_nan,
         [SL_OP_ADD] = &sl_cpu_binary,
         [SL_OP_SUB] = &sl_cpu_binary,
         [SL_OP_MUL] = &sl_cpu_binary,
@@ -114,10 +118,12 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_CHANNEL_SHUFFLE] = &sl_cpu_shuffle,
         [SL_OP_SPLIT] = &sl_cpu_copy,
         [SL_OP_TRANSPOSE] = &sl_cpu_copy,
-        [SL_OP_PAD] = &sl_cpu_copy,
+        [SL_OP_PAD] = &sl_cpu_pad,
         [SL_OP_EXPAND] = &sl_cpu_copy,
         [SL_OP_TILE] = &sl_cpu_copy,
         [SL_OP_REORDER] = &sl_cpu_copy,
+        [SL_OP_AVERAGE_POOL] = &sl_cpu_average,
+        [SL_OP_GLOBAL_AVERAGE_POOL] = &sl_cpu_reduce,
         [SL_OP_REDUCE_MEAN] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM] = &sl_cpu_reduce,
         [SL_OP_REDUCE_MAX] = &sl_cpu_reduce,
@@ -126,6 +132,7 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_REDUCE_L2] = &sl_cpu_reduce,
         [SL_OP_REDUCE_SUM_SQUARE] = &sl_cpu_reduce,
         [SL_OP_GATHER] = &sl_cpu_gather,
+        [SL_OP_GATHER_ELEMENTS] = &sl_cpu_gather_elements,
         [SL_OP_GRU] = &sl_cpu_recurrent,
         [SL_OP_RNN] = &sl_cpu_recurrent,
         [SL_OP_RESIZE] = &sl_cpu_resize,
@@ -135,7 +142,11 @@ static const struct sl_cpu_loop *const loops[SL_OP_COUNT] = {
         [SL_OP_SPACE_TO_DEPTH] = &sl_cpu_copy,
         [SL_OP_QUANTIZE_LINEAR] = &sl_cpu_quantize,
         [SL_OP_DEQUANTIZE_LINEAR] = &sl_cpu_dequantize,
+        [SL_OP_DYNAMIC_QUANTIZE_LINEAR] = &sl_cpu_dynamic_quantize,
         [SL_OP_QUANTIZED_ADD] = &sl_cpu_quantized_add,
+        [SL_OP_TREES] = &sl_cpu_trees,
+        [SL_OP_CLASS_SCORES] = &sl_cpu_class_scores,
+        [SL_OP_SQUARED_DISTANCE] = &sl_cpu_distance,
 };
 
 static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
@@ -259,12 +270,63 @@ static bool library_can(const struct sl_node_desc *node)
         return find_library_way(node, &call, NULL) != WAY_NONE;
 }
 
-static uint32_t cpu_algorithms(
-        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+static void set_samples(struct sl_node_desc *node, int64_t samples)
 {
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (i == 0 || (node->epilogue.has_residual && i == node->n_inputs - 1))
+                        node->inputs[i].shape.dims[0] = samples;
+        node->outputs[0].shape.dims[0] = samples;
+}
+
+/* @ret_form: what it likes the weights to be. False when it has nothing but its plain reference code, a hundred times as slow. */
+static bool library_is_fast(const struct sl_node_desc *node, struct sl_packed *ret_form)
+{
+        struct sl_cpu_call call;
+        bool slow = true;
+
+        return describe_call(node, &call) && sl_primitive_possible(&call.spec, &slow, ret_form) && !slow;
+}
+
+static bool same_form(const struct sl_packed *a, const struct sl_packed *b)
+{
+        return a->data_bytes == b->data_bytes && a->form_bytes == b->form_bytes && !memcmp(a->form, b->form, a->form_bytes);
+}
+
+/*
+ * A model has one form of the weights for all batch sizes. Of some windows over channels that lie last, the library wants another
+ * one at another size, refuses this one there, and has only its reference code for plain weights.
+ */
+static bool library_is_fickle(const struct sl_node_desc *node)
+{
+        struct sl_node_desc fewer = *node;
+        struct sl_packed form, other;
+
+        if (!library_is_fast(node, &form))
+                return true;
+        for (int64_t samples = node->inputs[0].shape.dims[0] / 2; samples > 0; samples /= 2) {
+                set_samples(&fewer, samples);
+                if (!library_is_fast(&fewer, &other) || !same_form(&form, &other))
+                        return true;
+        }
+        return false;
+}
+
+static bool is_first_of_exact(const struct sl_node_desc *node, const uint32_t *algorithms, uint32_t count)
+{
+        return count > 1 && algorithms[0] == SL_ALGORITHM_DIRECT && is_f32_convolution(node) && sl_algorithm_takes_exactly(node);
+}
+
+static uint32_t list_algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+{
+        uint32_t count;
+
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        return sl_algorithm_list(node, library_can(node), ret_algorithms, ret_seconds);
+        count = sl_algorithm_list(node, core, library_can(node), ret_algorithms, ret_seconds);
+        if (is_first_of_exact(node, ret_algorithms, count) && library_is_fickle(node))
+                return sl_algorithm_list(node, core, false, ret_algorithms, ret_seconds);
+        return count;
 }
 
 /* AUTO is the best guess that is not approximate. */
@@ -275,7 +337,7 @@ static uint32_t choose_algorithm(const struct sl_node_desc *node)
         asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
         if (asked != SL_ALGORITHM_AUTO || !node_is_final(node))
                 return asked;
-        for (uint32_t i = 0, n = cpu_algorithms(node, algorithms, NULL); i < n; i++)
+        for (uint32_t i = 0, n = list_algorithms(node, &sl_core_figures_typical, algorithms, NULL); i < n; i++)
                 if (!sl_algorithm_is_approximate(algorithms[i]))
                         return algorithms[i];
         return SL_ALGORITHM_DIRECT;
@@ -295,7 +357,7 @@ static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *ca
 }
 
 /* The library is asked last: its answer takes longest. */
-static bool cpu_supports(const struct sl_node_desc *node)
+static bool supports(const struct sl_node_desc *node)
 {
         uint32_t asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
         const struct sl_cpu_loop *own;
@@ -317,7 +379,7 @@ static int pack_own(const struct sl_node_desc *node, uint32_t index, uint32_t al
         return 0;
 }
 
-static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static int pack_input(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         uint32_t algorithm = choose_algorithm(node);
         struct sl_packed packed = {0};
@@ -337,7 +399,7 @@ static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_p
         return 0;
 }
 
-static int cpu_repack(
+static int repack_input(
         const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
 {
         const struct sl_cpu_loop *own = sl_algorithm_is_own_form(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
@@ -414,7 +476,7 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
         if (has_weights)
                 return asked <= SL_ALGORITHM_DIRECT && describe_call(node, call) ? WAY_CALL : WAY_NONE;
         way = find_way(node, call, ret_own);
-        if (!*ret_own || !(*ret_own)->form)
+        if (!*ret_own || !(*ret_own)->form || (*ret_own)->weights)
                 return way;
         *ret_own = NULL;
         return find_library_way(node, call, NULL);
@@ -437,16 +499,23 @@ static bool forms_fit(const struct sl_cpu_loop *loop, const struct sl_node_desc 
 }
 
 static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_packed *packed,
-        struct sl_kernel **ret_kernel)
+        const void *const *constants, struct sl_kernel **ret_kernel)
 {
-        int result = forms_fit(loop, node, packed) ? plan_loop(loop, node, ret_kernel) : -ENOTSUP;
+        struct sl_kernel *kernel = NULL;
+        int result = forms_fit(loop, node, packed) ? plan_loop(loop, node, &kernel) : -ENOTSUP;
 
         if (!result && loop->weights)
-                loop->weights((*ret_kernel)->state, packed);
+                loop->weights(kernel->state, packed);
+        if (!result && loop->check)
+                result = constants ? loop->check(kernel->state, constants) : -ENOTSUP;
+        if (result)
+                cpu_kernel_free(kernel);
+        else
+                *ret_kernel = kernel;
         return result;
 }
 
-static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+static int compile_node(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
         struct sl_kernel **ret_kernel, struct sl_error *error)
 {
         const struct sl_cpu_loop *own;
@@ -461,12 +530,53 @@ static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *
                         result = compile_call(&call, node, packed, constants, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
-                result = compile_loop(own ? own : only_loop(node), node, packed, ret_kernel);
+                result = compile_loop(own ? own : only_loop(node), node, packed, constants, ret_kernel);
                 break;
         case WAY_NONE:
                 break;
         }
+        if (result == -ERANGE)
+                return sl_error_set(error, ERANGE, "%s: a table leads outside of what it leads to", sl_op_name(node->op));
         return result ? sl_error_set(error, -result, "backend \"cpu\" has no kernel for this %s", sl_op_name(node->op)) : 0;
+}
+
+/* Behind these doors a convolution over a line is one over an image. */
+static bool cpu_supports(const struct sl_node_desc *node)
+{
+        struct sl_node_desc room;
+
+        return supports(sl_image_node(node, &room));
+}
+
+static uint32_t cpu_algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+{
+        struct sl_node_desc room;
+
+        return list_algorithms(sl_image_node(node, &room), core, ret_algorithms, ret_seconds);
+}
+
+static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        struct sl_node_desc room;
+
+        return pack_input(sl_image_node(node, &room), index, ret_packed);
+}
+
+static int cpu_repack(
+        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+{
+        struct sl_node_desc room;
+
+        return repack_input(sl_image_node(node, &room), index, packed, plain, ret_data);
+}
+
+static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
+        struct sl_kernel **ret_kernel, struct sl_error *error)
+{
+        struct sl_node_desc room;
+
+        return compile_node(sl_image_node(node, &room), packed, constants, ret_kernel, error);
 }
 
 static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
@@ -505,6 +615,7 @@ const struct sl_backend sl_backend_cpu = {
         .step_weight = 1,
         .supports = cpu_supports,
         .algorithms = cpu_algorithms,
+        .measure = sl_cpu_measure,
         .pack = cpu_pack,
         .repack = cpu_repack,
         .compile = cpu_compile,

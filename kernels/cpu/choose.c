@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where and Cast: element by element, in any layout.
+ * Where, Cast and IsNaN: element by element, in any layout.
  */
 #include "cpu/bfloat16.h"
 #include "cpu/float16.h"
@@ -220,3 +220,31 @@ static int cast_run(const void *state, const struct sl_binding *binding)
 }
 
 const struct sl_cpu_loop sl_cpu_cast = {.state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run};
+
+#define DEFINE_IS_NAN(name, type)                                                                                                  \
+        SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument)                                              \
+        {                                                                                                                          \
+                const type *x = argument;                                                                                          \
+                uint8_t *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] != x[i];                                                                                       \
+        }
+
+DEFINE_IS_NAN(is_nan_f32, float)
+DEFINE_IS_NAN(is_nan_f64, double)
+
+static bool is_nan_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0];
+        struct cast *cast = state;
+
+        (void)sizes;
+        if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || !sl_cpu_same_place(x, &node->outputs[0]))
+                return false;
+        cast->function = x->dtype == SL_DTYPE_F32 ? is_nan_f32 : is_nan_f64;
+        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        return true;
+}
+
+const struct sl_cpu_loop sl_cpu_is_nan = {.state_bytes = sizeof(struct cast), .plan = is_nan_plan, .run = cast_run};

@@ -2,7 +2,7 @@
 /*
  * ConvTranspose of float32, CHANNELS_LAST: for each tap of the window, a row of input pixels times the tap's weights is added to
  * the row of output pixels that it reaches, which lie a stride apart. Weights are packed tap by tap, in scratch, at each launch.
- * Only with AVX-512.
+ * Only with AVX2.
  */
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
@@ -44,7 +44,7 @@ static bool conv_transpose_plan(const struct sl_node_desc *node, void *state, st
         struct conv_transpose *s = state;
         struct sl_window window;
 
-        if (!sl_cpu_has_avx512() || node->n_inputs < 2 || !sl_cpu_is_f32(x) || !sl_cpu_is_f32(w) || !sl_cpu_is_f32(y))
+        if (!sl_cpu_has_avx2() || node->n_inputs < 2 || !sl_cpu_is_f32(x) || !sl_cpu_is_f32(w) || !sl_cpu_is_f32(y))
                 return false;
         if (x->layout != SL_LAYOUT_CHANNELS_LAST || y->layout != SL_LAYOUT_CHANNELS_LAST || w->layout != SL_LAYOUT_PLAIN)
                 return false;

@@ -4,9 +4,9 @@
 #include "cpu/isa.h"
 #include "op.h"
 
-double sl_cost_traffic(double bytes)
+double sl_cost_traffic(const struct sl_core_figures *core, double bytes)
 {
-        return bytes / (bytes > (double)sl_cpu_cache_bytes() ? SL_COST_FAR : SL_COST_NEAR);
+        return bytes / (bytes > (double)sl_cpu_cache_bytes() ? core->far : core->near);
 }
 
 /* What of whole vectors so many filters fill. */
@@ -38,20 +38,20 @@ static bool is_one_row(const struct sl_node_desc *node)
 }
 
 /* It fetches nothing ahead, so that the time of the weights comes on top; one row times a matrix it reads as a stream. */
-static double library_weights(const struct sl_node_desc *node)
+static double library_weights(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
-        return (double)sl_tensor_bytes(&node->inputs[1]) / SL_COST_BYTES / (is_one_row(node) ? 1.25 : 1);
+        return (double)sl_tensor_bytes(&node->inputs[1]) / (is_one_row(node) ? core->stream : core->weights);
 }
 
 /* Products hide what they read; windows of single channels do not. */
-static double library_traffic(const struct sl_node_desc *node)
+static double library_traffic(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         if (node->op != SL_OP_CONV || node->inputs[1].shape.rank < 2 || node->inputs[1].shape.dims[1] != 1)
                 return 0;
-        return sl_cost_traffic((double)sl_tensor_bytes(&node->inputs[0]) + (double)sl_tensor_bytes(&node->outputs[0]));
+        return sl_cost_traffic(core, (double)sl_tensor_bytes(&node->inputs[0]) + (double)sl_tensor_bytes(&node->outputs[0]));
 }
 
-double sl_cost_activation(uint32_t activation, double elements, bool library)
+double sl_cost_activation(const struct sl_core_figures *core, uint32_t activation, double elements, bool library)
 {
         switch (activation) {
         case SL_ACT_NONE:
@@ -60,50 +60,50 @@ double sl_cost_activation(uint32_t activation, double elements, bool library)
                 return 0;
         case SL_ACT_LEAKY_RELU:
         case SL_ACT_HARD_SWISH:
-                return elements * (library ? 0.2e-9 : 0.08e-9);
+                return elements * (library ? 38 : 15) / core->flops;
         default:
-                return elements * (library ? 0.38e-9 : 0.2e-9);
+                return elements * (library ? 72 : 38) / core->flops;
         }
 }
 
-double sl_cost_residual(double elements)
+double sl_cost_residual(const struct sl_core_figures *core, double elements)
 {
-        return 4 * elements / (8 * elements > (double)sl_cpu_cache_bytes() ? SL_COST_FAR : SL_COST_NEAR);
+        return 4 * elements / (8 * elements > (double)sl_cpu_cache_bytes() ? core->far : core->near);
 }
 
 /* Where the channels do not fill the last vector, it adds a residual lane by lane. */
-static double library_residual(const struct sl_node_desc *node)
+static double library_residual(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         double elements = (double)sl_shape_elements(&node->outputs[0].shape);
 
         if (node->op != SL_OP_CONV || !node->epilogue.has_residual)
                 return 0;
-        return node->outputs[0].shape.dims[1] % 16 ? elements * 1.5e-9 : 2 * sl_cost_residual(elements);
+        return node->outputs[0].shape.dims[1] % 16 ? elements * 285 / core->flops : 2 * sl_cost_residual(core, elements);
 }
 
-static double library_store(const struct sl_node_desc *node)
+static double library_store(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         bool grouped = node->op == SL_OP_CONV && sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) > 1;
 
-        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.8;
+        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.8 / core->flops;
 }
 
 /* It has no code from one layout to the other: the input is turned in scratch before. */
-static double library_turn(const struct sl_node_desc *node)
+static double library_turn(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         const struct sl_tensor *x = &node->inputs[0];
 
-        return x->shape.rank > 2 && x->layout != node->outputs[0].layout ? 2 * (double)sl_tensor_bytes(x) / SL_COST_FAR : 0;
+        return x->shape.rank > 2 && x->layout != node->outputs[0].layout ? 2 * (double)sl_tensor_bytes(x) / core->far : 0;
 }
 
-double sl_cost_library(const struct sl_node_desc *node)
+double sl_cost_library(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
 
         if (node->n_inputs < 2)
-                return SL_COST_LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / SL_COST_NEAR;
+                return SL_COST_LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / core->near;
         return SL_COST_LAUNCH +
-               sl_cost_activation(node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
-               library_residual(node) + library_store(node) + library_turn(node) + library_traffic(node) + library_weights(node) +
-               flops / SL_COST_FLOPS / library_share(node);
+               sl_cost_activation(core, node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
+               library_residual(core, node) + library_store(core, node) + library_turn(core, node) + library_traffic(core, node) +
+               library_weights(core, node) + flops / core->flops / library_share(node);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "cpu/isa.h"
 #include "node.h"
 
 #include <stdbool.h>
@@ -22,5 +23,6 @@ struct sl_finish {
 /* False: no own code for this activation, or a residual that does not lie as the output does. */
 bool sl_finish_plan(const struct sl_node_desc *node, struct sl_finish *ret_finish);
 
-/* finish->activation over a block of @rows x @columns. For processors with AVX-512. */
-void sl_finish_activate(const struct sl_finish *finish, float *data, int64_t stride, int64_t rows, int64_t columns);
+/* finish->activation over a block of @rows x @columns. For processors with AVX2. */
+SL_TILES(void, sl_finish_activate, (const struct sl_finish *finish, float *data, int64_t stride, int64_t rows, int64_t columns),
+        (finish, data, stride, rows, columns))

@@ -7,7 +7,7 @@
 #include "cpu/isa.h"
 #include "shape/window.h"
 
-#define LANES      16
+#define LANES      SL_GROUPED_LANES
 #define GROUP_MAX  8 /* from 16 on the library fills its vectors */
 #define CHUNK_MAX  256
 #define NEAR_BYTES (28 << 10)
@@ -56,7 +56,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_grouped *d = state;
 
-        if (!sl_cpu_has_avx512() || !is_grouped(node, d) || !read_window(node, d) || !sl_finish_plan(node, &d->finish))
+        if (!sl_cpu_has_avx2() || !is_grouped(node, d) || !read_window(node, d) || !sl_finish_plan(node, &d->finish))
                 return false;
         if (y[3] < SL_GROUPED_COLUMNS || y[2] < sl_grouped_rows(d))
                 return false;
@@ -103,7 +103,7 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
  * Half of what the registers could do; tiles that stand over the edge count whole. Depthwise, the input comes in stripes of a
  * chunk, which takes longer than a stream; with groups the products hide it.
  */
-static double seconds(const void *state)
+static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_grouped *d = state;
         double inputs = (double)d->batch * (double)d->height * (double)d->width * (double)d->channels;
@@ -111,10 +111,10 @@ static double seconds(const void *state)
         double tiled = (double)d->batch * (double)d->channels *
                        (double)sl_align_up((uint64_t)d->out_height, (uint64_t)sl_grouped_rows(d)) *
                        (double)sl_align_up((uint64_t)d->out_width, SL_GROUPED_COLUMNS);
-        double products = 2 * tiled * (double)(d->side * d->side * d->group) / SL_COST_FLOPS;
-        double traffic = sl_cost_traffic(4 * (outputs + inputs));
+        double products = 2 * tiled * (double)(d->side * d->side * d->group) / core->flops;
+        double traffic = sl_cost_traffic(core, 4 * (outputs + inputs));
 
-        return sl_cost_activation(d->finish.activation, outputs, false) +
+        return sl_cost_activation(core, d->finish.activation, outputs, false) +
                (d->group == 1 ? products / 0.5 + traffic / 0.75 : sl_cost_longer(products / 0.64, traffic));
 }
 

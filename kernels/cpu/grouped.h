@@ -27,6 +27,9 @@ struct sl_grouped {
         struct sl_finish finish;
 };
 
+/* Weights lie in panels of so many channels, [panel][channel of the group][tap][lane]. */
+#define SL_GROUPED_LANES 16
+
 /* Of a tile of the output. */
 #define SL_GROUPED_ROWS_MAX 4
 #define SL_GROUPED_COLUMNS  4
@@ -54,6 +57,6 @@ struct sl_grouped_strip {
         float *y;              /* row @first of the output, at the panel's first channel */
 };
 
-/* For processors with AVX-512. */
-void sl_grouped_run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *strip);
-int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding);
+/* For processors with AVX2. */
+SL_TILES(void, sl_grouped_run_strip, (const struct sl_grouped *d, const struct sl_grouped_strip *strip), (d, strip))
+SL_TILES(int, sl_grouped_run, (const struct sl_grouped *d, const struct sl_binding *binding), (d, binding))

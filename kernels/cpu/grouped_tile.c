@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tiles of a convolution with groups. For AVX-512.
+ * The tiles of a convolution with groups.
  */
 #include "cpu/grouped.h"
 #include "cpu/vector.h"
 
 #include <string.h>
 
-#define INLINE     static inline __attribute__((always_inline))
-#define ROWS_MAX   SL_GROUPED_ROWS_MAX
-#define COLUMNS    SL_GROUPED_COLUMNS
-#define PIXELS_MAX (9 * 9) /* of the input under a tile: 5x5 with stride 2 */
+#define INLINE       static inline __attribute__((always_inline))
+#define ROWS_MAX     SL_GROUPED_ROWS_MAX
+#define COLUMNS      SL_GROUPED_COLUMNS
+/* Sums of a tile with groups: as many as there are registers for. */
+#define GROUPED_ROWS (SL_VECTOR_FLOATS == 16 ? 4 : 2)
+#define PIXELS_MAX   (9 * 9) /* of the input under a tile: 5x5 with stride 2 */
 
 /* One tile: where its pixels lie, at the first channel of the chunk. */
 struct tile {
@@ -21,25 +23,26 @@ struct tile {
         int64_t channels;   /* of the chunk */
 };
 
-INLINE void store_tile(const struct sl_grouped *d, const struct tile *t, int rows, const __m512 *sums, int64_t c, __mmask16 mask)
+INLINE void store_tile(const struct sl_grouped *d, const struct tile *t, int rows, const sl_vector *sums, int64_t c, sl_lanes mask)
 {
-        const __m512 least = sl_vector_set(d->finish.least), most = sl_vector_set(d->finish.most);
+        const sl_vector least = sl_vector_set(d->finish.least), most = sl_vector_set(d->finish.most);
 
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
                 for (int column = 0; column < COLUMNS; column++) {
                         int64_t at = row * t->row_floats + column * d->channels + c;
-                        __m512 sum = sums[row * COLUMNS + column];
+                        sl_vector sum = sums[row * COLUMNS + column];
 
                         if (t->residual)
-                                sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->residual + at));
-                        _mm512_mask_storeu_ps(t->y + at, mask, sl_vector_clip(sum, least, most));
+                                sum = sl_vector_add(sum, sl_vector_load_lanes(mask, t->residual + at));
+                        sl_vector_store_lanes(t->y + at, mask, sl_vector_clip(sum, least, most));
                 }
 }
 
 /* Adds one pixel of the input to every output of the tile that it touches. */
-INLINE void add_pixel(int side, int stride, int rows, __m512 *sums, const __m512 *weights, __m512 x, int in_row, int in_column)
+INLINE void add_pixel(
+        int side, int stride, int rows, sl_vector *sums, const sl_vector *weights, sl_vector x, int in_row, int in_column)
 {
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
@@ -49,7 +52,7 @@ INLINE void add_pixel(int side, int stride, int rows, __m512 *sums, const __m512
 
                         if (y >= 0 && y < side && z >= 0 && z < side)
                                 sums[row * COLUMNS + column] =
-                                        _mm512_fmadd_ps(x, weights[y * side + z], sums[row * COLUMNS + column]);
+                                        sl_vector_fma(x, weights[y * side + z], sums[row * COLUMNS + column]);
                 }
 }
 
@@ -62,58 +65,62 @@ INLINE const float *pixel_at(const struct tile *t, enum source source, int in_co
 }
 
 /* One channel of each group: every pixel under the tile, and all that it touches. */
-INLINE void add_channel(const struct tile *t, int side, int stride, int rows, enum source source, __m512i lanes, __m512 *sums,
-        const float *packed, int64_t c, __mmask16 mask)
+INLINE void add_channel(const struct tile *t, int side, int stride, int rows, enum source source, sl_order order, sl_vector *sums,
+        const float *packed, int64_t c, sl_lanes mask)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
-        __m512 weights[25];
+        sl_vector weights[25];
 
 #pragma GCC unroll 25
         for (int tap = 0; tap < side * side; tap++)
-                weights[tap] = _mm512_loadu_ps(packed + tap * SL_VECTOR_FLOATS);
+                weights[tap] = sl_vector_load(packed + tap * SL_GROUPED_LANES);
 #pragma GCC unroll 9
         for (int row = 0; row < in_rows; row++)
 #pragma GCC unroll 11
                 for (int column = 0; column < in_columns; column++) {
-                        __m512 x = _mm512_maskz_loadu_ps(mask, pixel_at(t, source, in_columns, row, column) + c);
+                        sl_vector x = sl_vector_load_lanes(mask, pixel_at(t, source, in_columns, row, column) + c);
 
-                        add_pixel(side, stride, rows, sums, weights, source == GROUPS ? _mm512_permutexvar_ps(lanes, x) : x, row,
-                                column);
+                        add_pixel(side, stride, rows, sums, weights, source == GROUPS ? sl_vector_order(x, order) : x, row, column);
                 }
 }
 
 INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, enum source source,
-        const float *packed, int64_t c, __mmask16 mask)
+        const float *packed, int64_t c, sl_lanes mask)
 {
-        __m512 bias = t->bias ? _mm512_maskz_loadu_ps(mask, t->bias + c) : _mm512_setzero_ps(), sums[ROWS_MAX * COLUMNS];
+        sl_vector bias = t->bias ? sl_vector_load_lanes(mask, t->bias + c) : sl_vector_zero(), sums[ROWS_MAX * COLUMNS];
 
 #pragma GCC unroll 16
         for (int i = 0; i < rows * COLUMNS; i++)
                 sums[i] = bias;
         if (source == GROUPS) {
                 /* Lane n takes channel k of its own group. */
-                __m512i lanes = _mm512_andnot_si512(_mm512_set1_epi32((int)d->group - 1),
-                        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
+                sl_order order = sl_order_groups((int)d->group);
 
-                for (int64_t k = 0; k < d->group; k++, packed += side * side * SL_VECTOR_FLOATS) {
-                        add_channel(t, side, stride, rows, source, lanes, sums, packed, c, mask);
-                        lanes = _mm512_add_epi32(lanes, _mm512_set1_epi32(1));
+                for (int64_t k = 0; k < d->group; k++, packed += side * side * SL_GROUPED_LANES) {
+                        add_channel(t, side, stride, rows, source, order, sums, packed, c, mask);
+                        order = sl_order_next(order);
                 }
         } else {
-                add_channel(t, side, stride, rows, source, _mm512_setzero_si512(), sums, packed, c, mask);
+                add_channel(t, side, stride, rows, source, sl_order_groups(1), sums, packed, c, mask);
         }
         store_tile(d, t, rows, sums, c, mask);
 }
 
+/* Of the vector of channels from @c on; @panel: floats of a panel. */
+INLINE const float *weights_at(const struct tile *t, int64_t panel, int64_t c)
+{
+        return t->weights + c / SL_GROUPED_LANES * panel + c % SL_GROUPED_LANES;
+}
+
 INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, enum source source)
 {
-        const float *packed = t->weights;
+        const int64_t panel = d->group * side * side * SL_GROUPED_LANES;
         int64_t c = 0;
 
-        for (; c + SL_VECTOR_FLOATS <= t->channels; c += SL_VECTOR_FLOATS, packed += d->group * side * side * SL_VECTOR_FLOATS)
-                sum_vector(d, t, side, stride, rows, source, packed, c, (__mmask16)0xffffu);
+        for (; c + SL_VECTOR_FLOATS <= t->channels; c += SL_VECTOR_FLOATS)
+                sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_all());
         if (c < t->channels)
-                sum_vector(d, t, side, stride, rows, source, packed, c, sl_vector_mask(t->channels - c));
+                sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_first(t->channels - c));
         for (int row = 0; row < rows && d->finish.activation; row++)
                 sl_finish_activate(&d->finish, t->y + row * t->row_floats, d->channels, COLUMNS, t->channels);
 }
@@ -186,10 +193,10 @@ DEFINE(depthwise_3_1, 3, 1, 2, IMAGE)
 DEFINE(depthwise_3_2, 3, 2, 2, IMAGE)
 DEFINE(depthwise_5_1, 5, 1, 2, IMAGE)
 DEFINE(depthwise_5_2, 5, 2, 2, IMAGE)
-DEFINE(grouped_3_1, 3, 1, 4, GROUPS)
+DEFINE(grouped_3_1, 3, 1, GROUPED_ROWS, GROUPS)
 DEFINE(grouped_3_2, 3, 2, 2, GROUPS)
 
-int sl_grouped_run(const struct sl_grouped *d, const struct sl_binding *binding)
+int SL_TILE(sl_grouped_run)(const struct sl_grouped *d, const struct sl_binding *binding)
 {
         memset(binding->scratch, 0, (size_t)d->channels * sizeof(float));
         if (d->group > 1)
@@ -246,7 +253,7 @@ DEFINE_STRIP(strip_3_2, 3, 2)
 DEFINE_STRIP(strip_5_1, 5, 1)
 DEFINE_STRIP(strip_5_2, 5, 2)
 
-void sl_grouped_run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *strip)
+void SL_TILE(sl_grouped_run_strip)(const struct sl_grouped *d, const struct sl_grouped_strip *strip)
 {
         if (d->side == 3)
                 (d->stride == 1 ? strip_3_1 : strip_3_2)(d, strip);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LSTM of float32 with its ordinary functions. The inputs of all steps are multiplied at once; then each step adds the product of
- * the state before it. Both matrices are packed (gemm.h) where they are constant and the processor has AVX-512; plain ones are
+ * the state before it. Both matrices are packed (gemm.h) where they are constant and the processor has AVX2; plain ones are
  * taken row by row. A sample never depends on the others, and has the same bits in any batch.
  */
 #include "cpu/gemm.h"
 #include "cpu/isa.h"
-#include "cpu/lstm_avx512.h"
+#include "cpu/lstm_tile.h"
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 #include "cpu/vector_math.h"
@@ -167,7 +167,7 @@ static void run_direction(const struct lstm *l, const struct sl_binding *binding
         struct factor w = factor_of(l, binding, SL_RNN_W, direction), r = factor_of(l, binding, SL_RNN_R, direction);
         int64_t state_floats = l->batch * l->hidden;
         bool backward = direction || l->backward;
-        cells_function *step_cells = sl_cpu_has_avx512() ? sl_lstm_cells_avx512 : step_plainly;
+        cells_function *step_cells = sl_cpu_has_avx2() ? sl_lstm_cells : step_plainly;
 
         add_biases(l, l->has_bias ? in[SL_RNN_B] + direction * 2 * GATES * l->hidden : NULL, bias);
         multiply(l, &w, in[SL_RNN_X], l->steps * l->batch, bias, gates);
@@ -210,7 +210,7 @@ static bool lstm_form(const struct sl_node_desc *node, uint32_t index, struct sl
 {
         const int64_t *dims = node->inputs[index].shape.dims;
 
-        if (!is_matrix(index) || !sl_cpu_has_avx512())
+        if (!is_matrix(index) || !sl_cpu_has_avx2())
                 return false;
         sl_cpu_form(ret_packed, "recurrent", (int64_t[]){dims[0], dims[1], dims[2], 0},
                 dims[0] * sl_gemm_packed_floats(dims[2], dims[1]));
@@ -228,8 +228,9 @@ static int lstm_repack(const struct sl_node_desc *node, uint32_t index, const vo
 }
 
 /* The only other way is the same loop over plain matrices, which is always slower. */
-static double lstm_seconds(const void *state)
+static double lstm_seconds(const struct sl_core_figures *core, const void *state)
 {
+        (void)core;
         (void)state;
         return 0;
 }

@@ -168,8 +168,9 @@ static int max_pool_run(const void *state, const struct sl_binding *binding)
 }
 
 /* The library compares each pixel of each window, and is never faster. */
-static double max_pool_seconds(const void *state)
+static double max_pool_seconds(const struct sl_core_figures *core, const void *state)
 {
+        (void)core;
         (void)state;
         return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Normalisations of float32. BatchNormalization has its statistics given, per channel, and may join several tensors on its way;
- * LayerNormalization and InstanceNormalization take them from each row. (x - mean) comes first and is scaled then, so that a large
+ * LayerNormalization and InstanceNormalization take them from each row, RMSNormalization only the mean square. (x - mean) comes first and is scaled then, so that a large
  * mean costs no digits. The output may lie on the input.
  */
 #include "cpu/isa.h"
-#include "cpu/normalise_avx512.h"
+#include "cpu/normalise_tile.h"
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 #include "shape/rules.h"
@@ -147,7 +147,7 @@ const struct sl_cpu_loop sl_cpu_scale = {
 struct normalise {
         float epsilon;
         int64_t rows, n;
-        uint32_t has_shift;
+        uint32_t has_shift, stays; /* stays: the mean counts as 0 */
         int64_t channels; /* row r takes scale and shift r % channels; 0: element i of a row takes scale and shift i */
 };
 
@@ -195,7 +195,8 @@ static bool normalise_plan(const struct sl_node_desc *node, void *state, struct 
                 return false;
         s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
         s->has_shift = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
-        return node->op == SL_OP_LAYER_NORM ? plan_layer(node, s) : plan_instance(node, s);
+        s->stays = node->op == SL_OP_RMS_NORM;
+        return node->op == SL_OP_INSTANCE_NORM ? plan_instance(node, s) : plan_layer(node, s);
 }
 
 struct moments {
@@ -204,7 +205,7 @@ struct moments {
 
 static struct moments moments_of(const struct normalise *s, const float *x)
 {
-        float mean = sl_row_sum(x, s->n) / (float)s->n;
+        float mean = s->stays ? 0 : sl_row_sum(x, s->n) / (float)s->n;
 
         return (struct moments){mean, 1.0f / sqrtf(sl_row_sum_square(x, mean, s->n) / (float)s->n + s->epsilon)};
 }
@@ -221,13 +222,13 @@ SL_CPU_CLONES static void normalise_row(
 
 static int layer_run(const struct normalise *s, const float *x, const float *gamma, const float *beta, float *y)
 {
-        bool wide = sl_cpu_has_avx512();
+        bool wide = sl_cpu_has_avx2() && !s->stays;
 
         for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
                 struct moments m;
 
                 if (wide) {
-                        sl_normalise_row_avx512(s->n, y, x, s->epsilon, gamma, beta);
+                        sl_normalise_row(s->n, y, x, s->epsilon, gamma, beta);
                         continue;
                 }
                 m = moments_of(s, x);

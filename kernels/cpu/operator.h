@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backend.h"
+#include "core_figures.h"
 #include "cpu/primitive.h"
 #include "node.h"
 #include "op.h"
@@ -41,7 +42,14 @@ struct sl_cpu_loop {
         /* compile() says which inputs lie packed, all of them in the loop's own form; NULL: input 1 does, or nothing is packed. */
         void (*weights)(void *state, const struct sl_packed *packed);
 
-        double (*seconds)(const void *state); /* about, on the scale of cost.h; only of loops that stand in algorithm.c */
+        /*
+         * A loop over constant tables that say where to read: looks at all of them once, when the kernel is made; @constants holds
+         * NULL for an input that is none. NULL: nothing to check. -ENOTSUP; -ERANGE: a table leads outside; -ENOMEM.
+         */
+        int (*check)(const void *state, const void *const *constants);
+
+        /* About, on such a core; only of loops that stand in algorithm.c. */
+        double (*seconds)(const struct sl_core_figures *core, const void *state);
 
         const struct sl_cpu_loop *instead; /* tried where plan() declines; packs nothing. NULL: none */
 
@@ -76,27 +84,37 @@ extern const struct sl_cpu_loop sl_cpu_binary; /* broadcasting arithmetic, compa
 extern const struct sl_cpu_loop sl_cpu_fold;   /* Sum, Mean, Min, Max of many inputs */
 extern const struct sl_cpu_loop sl_cpu_unary;  /* functions that need no table of polynomials */
 extern const struct sl_cpu_loop sl_cpu_cast;
+extern const struct sl_cpu_loop sl_cpu_is_nan;
 extern const struct sl_cpu_loop sl_cpu_where;
 extern const struct sl_cpu_loop sl_cpu_copy; /* whatever only moves elements */
+extern const struct sl_cpu_loop sl_cpu_pad;  /* but with constants, which is sl_cpu_copy */
 extern const struct sl_cpu_loop sl_cpu_concat;
 extern const struct sl_cpu_loop sl_cpu_shuffle; /* starling.ChannelShuffle */
 extern const struct sl_cpu_loop sl_cpu_gather;
-extern const struct sl_cpu_loop sl_cpu_recurrent; /* GRU, RNN, and the LSTM that sl_cpu_lstm declines */
+extern const struct sl_cpu_loop sl_cpu_gather_elements;
+extern const struct sl_cpu_loop sl_cpu_recurrent;    /* GRU, RNN, and the LSTM that sl_cpu_lstm declines */
+extern const struct sl_cpu_loop sl_cpu_trees;        /* starling.Trees */
+extern const struct sl_cpu_loop sl_cpu_class_scores; /* starling.ClassScores */
+extern const struct sl_cpu_loop sl_cpu_distance;     /* starling.SquaredDistance */
 extern const struct sl_cpu_loop sl_cpu_resize;
 extern const struct sl_cpu_loop sl_cpu_conv_transpose;
 extern const struct sl_cpu_loop sl_cpu_top_k;
-extern const struct sl_cpu_loop sl_cpu_reduce;
+extern const struct sl_cpu_loop sl_cpu_reduce;  /* GlobalAveragePool too */
+extern const struct sl_cpu_loop sl_cpu_average; /* AveragePool, of windows for which this holds: */
+bool sl_cpu_averages_many(const struct sl_node_desc *node);
 extern const struct sl_cpu_loop sl_cpu_softmax;   /* over an axis that is not the innermost */
 extern const struct sl_cpu_loop sl_cpu_scale;     /* BatchNormalization, of a Concat too: per channel */
 extern const struct sl_cpu_loop sl_cpu_attention; /* starling.RowAttention */
 extern const struct sl_cpu_loop sl_cpu_normalise; /* LayerNormalization, InstanceNormalization: per row */
 extern const struct sl_cpu_loop sl_cpu_quantize;  /* one scale for the tensor */
 extern const struct sl_cpu_loop sl_cpu_dequantize;
+extern const struct sl_cpu_loop sl_cpu_dynamic_quantize;
 extern const struct sl_cpu_loop sl_cpu_quantized_add;
 
 extern const struct sl_cpu_loop sl_cpu_lstm;
 extern const struct sl_cpu_loop sl_cpu_max_pool;       /* channels-last */
 extern const struct sl_cpu_loop sl_cpu_product;        /* MatMul and Gemm by a constant matrix */
+extern const struct sl_cpu_loop sl_cpu_byte_product;   /* starling.QuantizedMatMul, and QuantizedConv over images */
 extern const struct sl_cpu_loop sl_cpu_grouped;        /* Conv with few channels a group, one above all */
 extern const struct sl_cpu_loop sl_cpu_planes;         /* Conv of few channels, from PLAIN to CHANNELS_LAST */
 extern const struct sl_cpu_loop sl_cpu_window_product; /* Conv without groups */

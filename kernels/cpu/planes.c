@@ -65,7 +65,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_planes *p = state;
 
-        if (!sl_cpu_has_avx512() || !is_convolution(node) || sl_window_read(node, &p->window, NULL) ||
+        if (!sl_cpu_has_avx2() || !is_convolution(node) || sl_window_read(node, &p->window, NULL) ||
                 !sl_finish_plan(node, &p->finish))
                 return false;
         if (p->window.stride[1] != 1 && p->window.stride[1] != 2 && p->window.stride[1] != 4)
@@ -105,16 +105,16 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
         return 0;
 }
 
-static double seconds(const void *state)
+static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_planes *p = state;
         int64_t depth = p->channels * p->window.kernel[0] * p->window.kernel[1];
         double weights = (double)sl_gemm_packed_floats(depth, p->filters), rows = (double)(p->batch * p->out_height);
         double lines = 2 * 4 * rows * (double)(p->channels * p->window.stride[0] * p->line_floats);
 
-        return sl_cost_activation(p->finish.activation, rows * (double)(p->out_width * p->filters), false) +
-               SL_COST_STORE * rows * (double)(p->out_width * p->filters) +
-               2 * weights * rows * (double)p->out_width / SL_COST_FLOPS / 0.95 + lines / SL_COST_NEAR;
+        return sl_cost_activation(core, p->finish.activation, rows * (double)(p->out_width * p->filters), false) +
+               SL_COST_STORE * rows * (double)(p->out_width * p->filters) / core->flops +
+               2 * weights * rows * (double)p->out_width / core->flops / 0.95 + lines / core->near;
 }
 
 static int run(const void *state, const struct sl_binding *binding)

@@ -29,5 +29,5 @@ struct sl_planes {
         struct sl_finish finish;
 };
 
-/* For processors with AVX-512. */
-int sl_planes_run(const struct sl_planes *p, const struct sl_binding *binding);
+/* For processors with AVX2. */
+SL_TILES(int, sl_planes_run, (const struct sl_planes *p, const struct sl_binding *binding), (p, binding))

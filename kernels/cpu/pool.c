@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Max and average pooling, global or by windows, through oneDNN.
+ * Max and average pooling, global or by windows, through oneDNN. It adds up the pixels under a window one after the other: means of
+ * many float32 are left to own loops.
  */
 #include "cpu/describe.h"
 #include "shape/window.h"
@@ -55,6 +56,11 @@ static bool is_pooled(const struct sl_node_desc *node)
         return x->dtype == node->outputs[0].dtype && (sl_cpu_is_real(x) || (takes_greatest && sl_cpu_is_byte(x)));
 }
 
+static bool is_mean_of_many(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_GLOBAL_AVERAGE_POOL ? sl_cpu_is_f32(&node->inputs[0]) : sl_cpu_averages_many(node);
+}
+
 bool sl_cpu_describe_pool(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         bool counted = node->op == SL_OP_AVERAGE_POOL && sl_attrs_int(&node->attrs, SL_ATTR_COUNT_INCLUDE_PAD, 0) != 0;
@@ -62,7 +68,7 @@ bool sl_cpu_describe_pool(const struct sl_node_desc *node, struct sl_cpu_call *c
         struct sl_primitive_spec *spec = &call->spec;
         struct sl_window window;
 
-        if (!is_pooled(node) || sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || node->n_outputs != 1)
+        if (!is_pooled(node) || is_mean_of_many(node) || sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || node->n_outputs != 1)
                 return false;
         if (is_global(node) ? !read_global(node, &window) : sl_window_read(node, &window, NULL) != 0)
                 return false;

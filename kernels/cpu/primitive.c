@@ -327,6 +327,18 @@ static dnnl_status_t describe(const struct sl_primitive_spec *spec, const struct
         return status;
 }
 
+static bool has_features(dnnl_cpu_isa_t isa, dnnl_cpu_isa_t wanted)
+{
+        return ((unsigned)isa & (unsigned)wanted) == (unsigned)wanted;
+}
+
+bool sl_primitive_multiplies_bytes(void)
+{
+        dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+
+        return has_features(isa, dnnl_cpu_isa_avx512_core_vnni) || has_features(isa, dnnl_cpu_isa_avx2_vnni);
+}
+
 static const char *name_of(dnnl_primitive_desc_t chosen)
 {
         const char *name = "";
@@ -339,13 +351,29 @@ static const char *name_of(dnnl_primitive_desc_t chosen)
  * The library's convolution by matrix products mixes up the channels of an addend when channels lie last (2.6.3): seen with
  * groups, and below AVX2 whenever the last block of channels is not full. Sums onto the result are right.
  */
-static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+static bool mixes_up_addend(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
 {
         bool adds = false;
 
         for (uint32_t i = 0; i < spec->n_steps; i++)
                 adds = adds || spec->steps[i].kind == SL_STEP_ADD;
         return adds && spec->kind == SL_PRIMITIVE_CONVOLUTION && spec->result.strides[1] == 1 && strstr(name_of(chosen), "gemm");
+}
+
+/*
+ * On a processor that has VNNI for AVX-512 alone the library's code for AVX2 saturates; kernels of bytes have VNNI in their names.
+ * Its reference code does not, and is what there is for plain filters.
+ */
+static bool saturates(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+{
+        const char *name = name_of(chosen);
+
+        return spec->weights.dtype == SL_DTYPE_I8 && strstr(name, "int8") && !strstr(name, "ref") && !strstr(name, "vnni") && !strstr(name, "amx");
+}
+
+static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
+{
+        return mixes_up_addend(spec, chosen) || saturates(spec, chosen);
 }
 
 /* The library's first choice for the spec. The caller destroys it. */

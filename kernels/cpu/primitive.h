@@ -101,6 +101,12 @@ struct sl_primitive_spec {
 };
 
 /*
+ * Are the library's products of bytes exact on this processor? Without VNNI they are not: it adds up two products of bytes in 16
+ * bits, which saturate. As it sees the processor, environment included, which the key of a plan file holds too. Any thread.
+ */
+bool sl_primitive_multiplies_bytes(void);
+
+/*
  * Can the library build it, with weights in a form of its own choice? *ret_slow is true when it only has its plain reference code
  * for it. *ret_packed (if not NULL) is the form that it likes best; data_bytes 0 when that is spec->weights itself. Any thread.
  */

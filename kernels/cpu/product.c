@@ -59,7 +59,7 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
         struct product *p = state;
 
         (void)sizes;
-        if (!sl_cpu_has_avx512() || !sl_describe_input(node, 1) || sl_cpu_is_empty(&node->outputs[0]) ||
+        if (!sl_cpu_has_avx2() || !sl_describe_input(node, 1) || sl_cpu_is_empty(&node->outputs[0]) ||
                 sl_cpu_is_empty(&node->inputs[0]))
                 return false;
         for (uint32_t i = 0; i < node->n_inputs; i++)
@@ -122,13 +122,15 @@ static int product_repack(const struct sl_node_desc *node, uint32_t index, const
         return 0;
 }
 
-static double product_seconds(const void *state)
+static double product_seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct product *p = state;
         double products = (double)p->rows * (double)p->depth * (double)p->columns;
 
-        return (double)p->rows * (double)p->columns * SL_COST_STORE +
-               sl_cost_longer(2 * products / SL_COST_FLOPS, 4 * (double)p->depth * (double)p->columns / SL_COST_BYTES);
+        return (double)p->rows * (double)p->columns * SL_COST_STORE / core->flops +
+               sl_cost_longer(2 * products / core->flops,
+                       4 * (double)p->depth * (double)p->columns /
+                               (sl_gemm_passes(p->rows, p->depth, p->columns) ? core->stream : core->weights));
 }
 
 const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),

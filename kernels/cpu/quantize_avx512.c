@@ -37,3 +37,37 @@ void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x,
                 _mm512_mask_cvtepi32_storeu_epi8(y + i, there, _mm512_min_epi32(bytes, highest));
         }
 }
+
+#define CHAINS 8 /* of minima that do not wait for each other */
+
+void sl_range_avx512(int64_t n, const float *x, float *ret_least, float *ret_most)
+{
+        __m512 least[CHAINS], most[CHAINS];
+        int64_t i = 0;
+
+#pragma GCC unroll 8
+        for (int k = 0; k < CHAINS; k++)
+                least[k] = most[k] = _mm512_setzero_ps();
+        for (; i + 16 * CHAINS <= n; i += 16 * CHAINS)
+#pragma GCC unroll 8
+                for (int k = 0; k < CHAINS; k++) {
+                        __m512 value = _mm512_loadu_ps(x + i + 16 * k);
+
+                        /* The second operand is what comes out when the first is NaN. */
+                        least[k] = _mm512_min_ps(value, least[k]);
+                        most[k] = _mm512_max_ps(value, most[k]);
+                }
+        for (; i < n; i += 16) {
+                __m512 value = _mm512_maskz_loadu_ps((__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu), x + i);
+
+                least[0] = _mm512_min_ps(value, least[0]);
+                most[0] = _mm512_max_ps(value, most[0]);
+        }
+#pragma GCC unroll 8
+        for (int k = 1; k < CHAINS; k++) {
+                least[0] = _mm512_min_ps(least[k], least[0]);
+                most[0] = _mm512_max_ps(most[k], most[0]);
+        }
+        *ret_least = _mm512_reduce_min_ps(least[0]);
+        *ret_most = _mm512_reduce_max_ps(most[0]);
+}

@@ -7,3 +7,6 @@
 /* The nearest of x / scale, ties to even, plus @zero, within [@low, @low + 255]; a NaN becomes 0. The low byte of each is stored.
  */
 void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x, float scale, int32_t zero, int32_t low);
+
+/* The least and the greatest of them and of 0; a NaN is not among them. */
+void sl_range_avx512(int64_t n, const float *x, float *ret_least, float *ret_most);

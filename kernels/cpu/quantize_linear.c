@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QuantizeLinear and DequantizeLinear of float32 with one scale for the whole tensor, in any layout. The scale and the zero point
- * are read at launch. A quotient is a true division, so that ties fall as they do elsewhere.
+ * are read at launch; DynamicQuantizeLinear makes them of the least and the greatest element. A quotient is a true division, so
+ * that ties fall as they do elsewhere.
  */
 #include "cpu/isa.h"
 #include "cpu/operator.h"
 #include "cpu/quantize_avx512.h"
 
 #include <math.h>
+#include <string.h>
+
+#define LANES 16
 
 struct scaling {
         int64_t elements;
         uint32_t has_zero, byte_dtype;
+        uint32_t n_outputs; /* of DynamicQuantizeLinear: the scale and the zero point may be left out */
 };
 
 static bool is_single(const struct sl_tensor *tensor)
@@ -88,6 +93,66 @@ static int quantize_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
+static bool dynamic_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct scaling *scaling = state;
+
+        (void)sizes;
+        if (!sl_cpu_is_f32(x) || y->dtype != SL_DTYPE_U8 || !sl_cpu_same_place(x, y))
+                return false;
+        scaling->elements = (int64_t)sl_shape_elements(&x->shape);
+        scaling->n_outputs = node->n_outputs;
+        return true;
+}
+
+/* 0 is always among them; a NaN is not. */
+SL_CPU_CLONES static void find_range(int64_t n, const float *restrict x, float *ret_least, float *ret_most)
+{
+        float least[LANES] = {0}, most[LANES] = {0};
+        int64_t i = 0;
+
+        for (; i + LANES <= n; i += LANES)
+                for (int64_t k = 0; k < LANES; k++) {
+                        least[k] = x[i + k] < least[k] ? x[i + k] : least[k];
+                        most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+                }
+        for (; i < n; i++) {
+                least[0] = x[i] < least[0] ? x[i] : least[0];
+                most[0] = x[i] > most[0] ? x[i] : most[0];
+        }
+        for (int64_t k = 1; k < LANES; k++) {
+                least[0] = least[k] < least[0] ? least[k] : least[0];
+                most[0] = most[k] > most[0] ? most[k] : most[0];
+        }
+        *ret_least = least[0];
+        *ret_most = most[0];
+}
+
+/* Nothing but zeros has a scale of 0, and stays zeros. */
+static int dynamic_run(const void *state, const struct sl_binding *binding)
+{
+        const struct scaling *s = state;
+        uint8_t *y = binding->outputs[0];
+        float least, most, scale, zero;
+
+        (sl_cpu_has_avx512() ? sl_range_avx512 : find_range)(s->elements, binding->inputs[0], &least, &most);
+        scale = (most - least) / 255;
+        zero = scale > 0 ? rintf(-least / scale) : 0;
+        zero = zero >= 0 ? (zero <= 255 ? zero : 255) : 0;
+        if (s->n_outputs > 1)
+                *(float *)binding->outputs[1] = scale;
+        if (s->n_outputs > 2)
+                *(uint8_t *)binding->outputs[2] = (uint8_t)zero;
+        if (!(scale > 0))
+                memset(y, 0, (size_t)s->elements);
+        else if (sl_cpu_has_avx512())
+                sl_quantize_avx512(s->elements, y, binding->inputs[0], scale, (int32_t)zero, 0);
+        else
+                quantize_u8(s->elements, y, binding->inputs[0], scale, zero);
+        return 0;
+}
+
 static int dequantize_run(const void *state, const struct sl_binding *binding)
 {
         const struct scaling *s = state;
@@ -102,3 +167,5 @@ static int dequantize_run(const void *state, const struct sl_binding *binding)
 
 const struct sl_cpu_loop sl_cpu_quantize = {.state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = quantize_run};
 const struct sl_cpu_loop sl_cpu_dequantize = {.state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = dequantize_run};
+const struct sl_cpu_loop sl_cpu_dynamic_quantize = {
+        .state_bytes = sizeof(struct scaling), .plan = dynamic_plan, .run = dynamic_run};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions and matrix products of bytes through oneDNN. Its factors turn a sum into a real number; everything after that
- * costs an instruction for each element, so the real numbers are counted in a unit that spares most of it:
+ * Convolutions and matrix products of bytes through oneDNN, where it is exact (byte_product.c elsewhere). Its factors turn a sum
+ * into a real number; everything after that costs an instruction for each element, so the real numbers are counted in a unit that
+ * spares most of it:
  *
  *     with a residual of bytes   one step of those, so that it can be added as it lies
  *     else                       one step of the result's bytes, or 1 for floats and for an activation that is no plain limit
@@ -127,7 +128,8 @@ bool sl_cpu_describe_quantized_convolution(const struct sl_node_desc *node, stru
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
         struct sl_window window;
 
-        if (!sl_cpu_is_byte(x) || sl_cpu_is_empty(x) || sl_cpu_is_empty(w) || sl_cpu_is_empty(&node->outputs[0]))
+        if (!sl_primitive_multiplies_bytes() || !sl_cpu_is_byte(x) || sl_cpu_is_empty(x) || sl_cpu_is_empty(w) ||
+                sl_cpu_is_empty(&node->outputs[0]))
                 return false;
         if (x->layout != SL_LAYOUT_CHANNELS_LAST || !sl_cpu_same_layout(x, &node->outputs[0]) ||
                 sl_window_read(node, &window, NULL))
@@ -150,7 +152,8 @@ bool sl_cpu_describe_quantized_matmul(const struct sl_node_desc *node, struct sl
         int64_t inner = w->shape.dims[trans], columns = w->shape.dims[!trans];
         int64_t rows = inner ? (int64_t)sl_shape_elements(&x->shape) / inner : 0;
 
-        if (!sl_cpu_is_byte(x) || x->layout != SL_LAYOUT_PLAIN || node->outputs[0].layout != SL_LAYOUT_PLAIN || !rows || !columns)
+        if (!sl_primitive_multiplies_bytes() || !sl_cpu_is_byte(x) || x->layout != SL_LAYOUT_PLAIN ||
+                node->outputs[0].layout != SL_LAYOUT_PLAIN || !rows || !columns)
                 return false;
         call->spec.kind = SL_PRIMITIVE_MATMUL;
         call->spec.source = sl_describe_dense(x->dtype, 2, (int64_t[]){rows, inner});

@@ -59,9 +59,14 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
         return read_limits(node, y_scale, y_zero, add);
 }
 
-#define LIMITED(value)       ((value) < s->low ? s->low : (value) > s->high ? s->high : (value))
+#define LIMITED(value)       ((value) < low ? low : (value) > high ? high : (value))
 #define TO_BYTE(type, value) ((type)(int32_t)rintf(LIMITED(value)))
 #define TO_REAL(type, value) LIMITED(value)
+
+/* A byte that is stored may lie anywhere, also in @s: what the loops read of it is copied. */
+#define LOCAL_NUMBERS                                                                                                              \
+        float x_factor = s->x_factor, constant = s->constant, low = s->low, high = s->high;                                        \
+        int64_t n = s->elements
 
 #define DEFINE_ADD(name, x_type, addend_type, y_type, convert)                                                                     \
         SL_CPU_CLONES static void add_##name(const struct add *s, void *result, const void *left, const void *right)               \
@@ -69,10 +74,12 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
                 const x_type *x = left;                                                                                            \
                 const addend_type *a = right;                                                                                      \
                 y_type *y = result;                                                                                                \
+                float addend_factor = s->addend_factor;                                                                            \
+                LOCAL_NUMBERS;                                                                                                     \
                                                                                                                                    \
-                _Pragma("GCC ivdep") for (int64_t i = 0; i < s->elements; i++)                                                     \
+                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                               \
                 {                                                                                                                  \
-                        float value = (float)x[i] * s->x_factor + (float)a[i] * s->addend_factor + s->constant;                    \
+                        float value = (float)x[i] * x_factor + (float)a[i] * addend_factor + constant;                             \
                         y[i] = convert(y_type, value);                                                                             \
                 }                                                                                                                  \
         }
@@ -82,10 +89,11 @@ static bool add_plan(const struct sl_node_desc *node, void *state, struct sl_cpu
         {                                                                                                                          \
                 const x_type *x = left;                                                                                            \
                 y_type *y = result;                                                                                                \
+                LOCAL_NUMBERS;                                                                                                     \
                                                                                                                                    \
-                _Pragma("GCC ivdep") for (int64_t i = 0; i < s->elements; i++)                                                     \
+                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                               \
                 {                                                                                                                  \
-                        float value = (float)x[i] * s->x_factor + s->constant;                                                     \
+                        float value = (float)x[i] * x_factor + constant;                                                           \
                         y[i] = convert(y_type, value);                                                                             \
                 }                                                                                                                  \
         }

@@ -2,7 +2,7 @@
 /*
  * GRU, RNN, and LSTM with lengths, peepholes and other extras, in float32: the products with the inputs of all steps at once, then
  * step by step the product with the state and the functions of the gates. Weights are packed at each launch, in scratch, which
- * costs about as much as one step. Only with AVX-512, only with the usual functions (sigmoid, tanh, relu); everything else is the
+ * costs about as much as one step. Only with AVX2, only with the usual functions (sigmoid, tanh, relu); everything else is the
  * reference's.
  */
 #include "shape/recurrent.h"
@@ -58,7 +58,7 @@ static bool recurrent_plan(const struct sl_node_desc *node, void *state, struct 
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 if (i != SL_RNN_LENGTHS && node->inputs[i].dtype != SL_DTYPE_NONE && !sl_cpu_is_f32(&node->inputs[i]))
                         return false;
-        if (!sl_cpu_has_avx512() || node->n_inputs < 3 || sl_recurrence_read(node, &s->form, NULL) || !is_usual(&s->form))
+        if (!sl_cpu_has_avx2() || node->n_inputs < 3 || sl_recurrence_read(node, &s->form, NULL) || !is_usual(&s->form))
                 return false;
         rows = rows_of(s);
         hidden = s->form.hidden;

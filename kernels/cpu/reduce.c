@@ -2,9 +2,11 @@
 /*
  * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
  * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when
- * all pixels of a channel go: then the channels are the inner elements.
+ * all pixels of a channel go: then the channels are the inner elements. A GlobalAveragePool is the mean over the pixels, in either
+ * layout; the library would add them up one after the other.
  */
 #include "shape/reduce.h"
+#include "cpu/columns.h"
 #include "cpu/operator.h"
 #include "cpu/rows.h"
 
@@ -51,6 +53,16 @@ static bool split_pixels(const struct sl_shape *shape, uint32_t mask, struct red
         return mask == ((1u << shape->rank) - 1u - 3u);
 }
 
+static bool plan_pool(const struct sl_tensor *x, const struct sl_tensor *y, struct reduce *r)
+{
+        uint32_t pixels = (1u << x->shape.rank) - 1u - 3u;
+
+        if (x->shape.rank < 3 || !sl_cpu_same_layout(x, y))
+                return false;
+        r->op = SL_OP_REDUCE_MEAN;
+        return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, pixels, r) : split_pixels(&x->shape, pixels, r);
+}
+
 static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
@@ -58,51 +70,52 @@ static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_
         uint32_t mask;
 
         (void)sizes;
-        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || y->layout != SL_LAYOUT_PLAIN)
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || sl_cpu_is_empty(x))
                 return false;
-        if (sl_cpu_is_empty(x) || sl_reduced_axes(node, &mask, NULL))
+        if (node->op == SL_OP_GLOBAL_AVERAGE_POOL)
+                return plan_pool(x, y, r);
+        if (y->layout != SL_LAYOUT_PLAIN || sl_reduced_axes(node, &mask, NULL))
                 return false;
         r->op = node->op;
         return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, mask, r) : split_pixels(&x->shape, mask, r);
 }
 
-/* Values before they are joined: squares, magnitudes or themselves. */
-SL_CPU_CLONES static void start_row(uint32_t op, int64_t n, float *y, const float *x)
+static void sum_rows(const struct reduce *r, float *y, const float *x)
 {
-        if (op == SL_OP_REDUCE_L1)
-                for (int64_t i = 0; i < n; i++)
-                        y[i] = fabsf(x[i]);
-        else if (op == SL_OP_REDUCE_L2 || op == SL_OP_REDUCE_SUM_SQUARE)
-                for (int64_t i = 0; i < n; i++)
-                        y[i] = x[i] * x[i];
-        else
-                memcpy(y, x, (size_t)n * sizeof(*y));
+        const struct sl_columns columns = {.lines = 1, .length = r->count, .row = r->inner, .width = r->inner};
+        bool squares = r->op == SL_OP_REDUCE_L2 || r->op == SL_OP_REDUCE_SUM_SQUARE;
+
+        sl_column_sums(&columns,
+                r->op == SL_OP_REDUCE_L1 ? SL_COLUMN_MAGNITUDES
+                : squares                ? SL_COLUMN_SQUARES
+                                         : SL_COLUMN_VALUES,
+                x, y);
 }
 
-SL_CPU_CLONES static void join_row(uint32_t op, int64_t n, float *restrict y, const float *restrict x)
+SL_CPU_CLONES static void take_greatest(int64_t n, float *restrict y, const float *restrict x)
 {
-        switch (op) {
-        case SL_OP_REDUCE_MAX:
-                for (int64_t i = 0; i < n; i++)
-                        y[i] = y[i] > x[i] || y[i] != y[i] ? y[i] : x[i];
-                break;
-        case SL_OP_REDUCE_MIN:
-                for (int64_t i = 0; i < n; i++)
-                        y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
-                break;
-        case SL_OP_REDUCE_L1:
-                for (int64_t i = 0; i < n; i++)
-                        y[i] += fabsf(x[i]);
-                break;
-        case SL_OP_REDUCE_L2:
-        case SL_OP_REDUCE_SUM_SQUARE:
-                for (int64_t i = 0; i < n; i++)
-                        y[i] += x[i] * x[i];
-                break;
-        default:
-                for (int64_t i = 0; i < n; i++)
-                        y[i] += x[i];
-                break;
+        for (int64_t i = 0; i < n; i++)
+                y[i] = y[i] > x[i] || y[i] != y[i] ? y[i] : x[i];
+}
+
+SL_CPU_CLONES static void take_least(int64_t n, float *restrict y, const float *restrict x)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
+}
+
+static void join_rows(const struct reduce *r, float *y, const float *x)
+{
+        if (r->op != SL_OP_REDUCE_MAX && r->op != SL_OP_REDUCE_MIN) {
+                sum_rows(r, y, x);
+                return;
+        }
+        memcpy(y, x, (size_t)r->inner * sizeof(*y));
+        for (int64_t i = 1; i < r->count; i++) {
+                if (r->op == SL_OP_REDUCE_MAX)
+                        take_greatest(r->inner, y, x + i * r->inner);
+                else
+                        take_least(r->inner, y, x + i * r->inner);
         }
 }
 
@@ -146,9 +159,7 @@ static int reduce_run(const void *state, const struct sl_binding *binding)
                         y[o] = reduce_row(r->op, x, r->count);
                         continue;
                 }
-                start_row(r->op, r->inner, y + o * r->inner, x);
-                for (int64_t i = 1; i < r->count; i++)
-                        join_row(r->op, r->inner, y + o * r->inner, x + i * r->inner);
+                join_rows(r, y + o * r->inner, x);
         }
         finish(r, y);
         return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums over one row of floats. Sixteen partial sums in a fixed order: as fast as the processor adds, the same bits on any
- * processor and in every run, and a smaller rounding error than one long sum. Pure; any thread.
+ * Sums over one row of floats. Sixteen partial sums in a fixed order, and long rows in halves: as fast as the processor adds, the
+ * same bits on any processor and in every run, and a rounding error that does not grow with the row. Pure; any thread.
  */
 #pragma once
 

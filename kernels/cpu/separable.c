@@ -6,7 +6,7 @@
  * cache. The parts are planned, packed and summed as the convolutions that they are by themselves (grouped.h, window_product.h), to
  * the same bits.
  *
- * CHANNELS_LAST, AVX-512, constant weights, something to expand.
+ * CHANNELS_LAST, AVX2, constant weights, something to expand.
  */
 #include "shape/separable.h"
 
@@ -93,7 +93,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         const struct sl_grouped *d = &s->depthwise;
         int64_t panels, strip_floats;
 
-        if (!sl_cpu_has_avx512() || !plan_parts(node, s))
+        if (!sl_cpu_has_avx2() || !plan_parts(node, s))
                 return false;
         s->residual = node->epilogue.has_residual ? node->n_inputs - 1 : 0;
         choose_strip(s);
@@ -133,12 +133,12 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
         return loop_of(part)->repack(&conv, 1, plain, ret_data);
 }
 
-static double seconds(const void *state)
+static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct separable *s = state;
 
-        return sl_cpu_window_product.seconds(&s->expand) + sl_cpu_grouped.seconds(&s->depthwise) +
-               (s->projects ? sl_cpu_window_product.seconds(&s->project) : 0);
+        return sl_cpu_window_product.seconds(core, &s->expand) + sl_cpu_grouped.seconds(core, &s->depthwise) +
+               (s->projects ? sl_cpu_window_product.seconds(core, &s->project) : 0);
 }
 
 /* One sample on its way. */

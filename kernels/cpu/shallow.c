@@ -12,10 +12,10 @@
 #define ROWS 4
 
 INLINE void sum_rows(
-        const struct sl_gemm *g, const __m512 *weights, __m512 bias, const float *a, float *c, int depth, int rows, __mmask16 mask)
+        const struct sl_gemm *g, const sl_vector *weights, sl_vector bias, const float *a, float *c, int depth, int rows, sl_lanes mask)
 {
-        const __m512 least = sl_vector_set(g->finish->least), most = sl_vector_set(g->finish->most);
-        __m512 sums[ROWS];
+        const sl_vector least = sl_vector_set(g->finish->least), most = sl_vector_set(g->finish->most);
+        sl_vector sums[ROWS];
 
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
@@ -24,24 +24,24 @@ INLINE void sum_rows(
         for (int k = 0; k < depth; k++)
 #pragma GCC unroll 4
                 for (int row = 0; row < rows; row++)
-                        sums[row] = _mm512_fmadd_ps(_mm512_set1_ps(a[row * depth + k]), weights[k], sums[row]);
+                        sums[row] = sl_vector_fma(sl_vector_set(a[row * depth + k]), weights[k], sums[row]);
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
-                _mm512_mask_storeu_ps(c + row * g->c_stride, mask, sl_vector_clip(sums[row], least, most));
+                sl_vector_store_lanes(c + row * g->c_stride, mask, sl_vector_clip(sums[row], least, most));
 }
 
 /* Columns @first to @first + 16. */
 INLINE void run_vector(const struct sl_gemm *g, int depth, int64_t width, int64_t first)
 {
         const float *a = g->a;
-        const __mmask16 mask = sl_vector_mask(g->columns - first);
-        __m512 bias = g->bias ? _mm512_maskz_loadu_ps(mask, g->bias + first) : _mm512_setzero_ps(), weights[24];
+        const sl_lanes mask = sl_lanes_first(g->columns - first);
+        sl_vector bias = g->bias ? sl_vector_load_lanes(mask, g->bias + first) : sl_vector_zero(), weights[24];
         float *c = g->c + first;
         int64_t row = 0;
 
 #pragma GCC unroll 24
         for (int k = 0; k < depth; k++)
-                weights[k] = _mm512_loadu_ps(g->b + k * width + first);
+                weights[k] = sl_vector_load(g->b + k * width + first);
         for (; row + ROWS <= g->rows; row += ROWS, a += ROWS * depth, c += ROWS * g->c_stride)
                 sum_rows(g, weights, bias, a, c, depth, ROWS, mask);
         for (; row < g->rows; row++, a += depth, c += g->c_stride)

@@ -12,7 +12,7 @@
 
 static inline bool sl_shallow_takes(int64_t depth)
 {
-        return depth == 16 || depth == 24;
+        return sl_cpu_has_avx512() && (depth == 16 || depth == 24);
 }
 
 /* One panel at most; without residual. */

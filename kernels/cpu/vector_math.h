@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Transcendental functions of float32, without branches, so that a loop over them becomes vector code. Each exists twice from one
- * text (vector_functions.h): sl_exp() and its kin on one float, for loops that the compiler vectorises (SL_CPU_CLONES), and
- * sl_exp_16() and its kin on sixteen, for kernels written with AVX-512 intrinsics. Both give the same bits: every product that is
- * added to is a fused one, on any processor. Pure; any thread.
+ * Transcendental functions of float32, without branches, so that a loop over them becomes vector code. Each exists three times from
+ * one text (vector_functions.h): sl_exp() and its kin on one float, for loops that the compiler vectorises (SL_CPU_CLONES), and
+ * sl_exp_16() and sl_exp_8() and their kin on vectors of AVX-512 and AVX2. All give the same bits: every product that is added to is
+ * a fused one, on any processor. Pure; any thread.
  *
  *     largest error, measured over all floats in range by tests/kernels/cpu/vector_math.c
  *     exp                  2 ulp from -87 to 88.7, exactly 0 below -104, infinite above 88.73
@@ -76,5 +76,27 @@ SL_AVX512 static inline __m512 sl_scale_16(__m512 x, __m512 magic)
 #define V_MAX        _mm512_max_ps
 #define V_SCALE      sl_scale_16
 #define V_TARGET     SL_AVX512
+#include "cpu/vector_functions.h"
+
+#define SL_AVX2 __attribute__((target("avx2,fma")))
+
+/* As sl_float_scale(). */
+SL_AVX2 static inline __m256 sl_scale_8(__m256 x, __m256 magic)
+{
+        __m256i bits = _mm256_sub_epi32(_mm256_castps_si256(magic), _mm256_set1_epi32(0x4b400000)), half = _mm256_srai_epi32(bits, 1);
+        __m256i bias = _mm256_set1_epi32(127), upper = _mm256_add_epi32(_mm256_sub_epi32(bits, half), bias);
+        __m256 first = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23));
+
+        return x * first * _mm256_castsi256_ps(_mm256_slli_epi32(upper, 23));
+}
+
+#define V            __m256
+#define V_NAME(name) sl_##name##_8
+#define V_SET        _mm256_set1_ps
+#define V_FMA        _mm256_fmadd_ps
+#define V_MIN        _mm256_min_ps
+#define V_MAX        _mm256_max_ps
+#define V_SCALE      sl_scale_8
+#define V_TARGET     SL_AVX2
 #include "cpu/vector_functions.h"
 #endif

@@ -77,6 +77,7 @@ static double block_bytes(const struct sl_winograd *w, int64_t tiles)
  */
 static int64_t choose_block(const struct sl_winograd *w)
 {
+        const struct sl_core_figures *core = &sl_core_figures_typical; /* a plan is what it is wherever it runs */
         double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
         double weights = (double)(w->weights * w->channels * w->filters) * sizeof(float);
         double steps = (double)((w->filters + w->step_filters - 1) / w->step_filters);
@@ -84,8 +85,8 @@ static int64_t choose_block(const struct sl_winograd *w)
 
         for (int64_t blocks = 1, tiles = w->tiles;; blocks++, tiles = (w->tiles + blocks - 1) / blocks) {
                 double bytes = block_bytes(w, tiles);
-                double again = (double)blocks * weights / (weights > cache ? SL_COST_BYTES : SL_COST_NEAR);
-                double spilled = bytes > cache * 5 / 8 ? (double)blocks * steps * bytes / SL_COST_FAR : 0;
+                double again = (double)blocks * weights / (weights > cache ? core->weights : core->near);
+                double spilled = bytes > cache * 5 / 8 ? (double)blocks * steps * bytes / core->far : 0;
 
                 if (again + spilled < least) {
                         least = again + spilled;
@@ -107,7 +108,7 @@ static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, 
         const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_winograd *w = state;
 
-        if (!sl_cpu_has_avx512() || !read_window(node, outputs, w) || !sl_finish_plan(node, &w->finish))
+        if (!sl_cpu_has_avx2() || !read_window(node, outputs, w) || !sl_finish_plan(node, &w->finish))
                 return false;
         w->batch = x[0];
         w->channels = x[1];
@@ -295,21 +296,22 @@ static int run(const void *state, const struct sl_binding *binding)
  * The products are short, and wait for their weights when there are few tiles; where both take long, the one hides the other only
  * in part. The transforms read and write every value about twice, in pieces.
  */
-static double seconds(const void *state)
+static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_winograd *w = state;
         double positions = (double)w->positions, tiles = (double)w->tiles;
         double blocks = (double)((w->tiles + w->block_tiles - 1) / w->block_tiles);
         double elements = (double)w->channels * (double)w->filters;
         double values = positions * tiles * (double)(w->channels + w->filters);
-        double products = 2 * positions * elements * tiles / SL_COST_FLOPS /
+        double products = 2 * positions * elements * tiles / core->flops /
                           (w->positions == 36           ? 0.7
                                   : w->down.stride == 2 ? 0.95
                                                         : 0.8);
-        double waiting = 4 * (double)w->weights * elements * blocks / SL_COST_BYTES, longer = sl_cost_longer(products, waiting);
+        double waiting = 4 * (double)w->weights * elements * blocks / core->weights, longer = sl_cost_longer(products, waiting);
 
-        return sl_cost_activation(w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
-               longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / SL_COST_NEAR * 2;
+        return sl_cost_activation(
+                       core, w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
+               longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
 }
 
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),

@@ -55,5 +55,5 @@ struct sl_winograd {
         struct sl_finish finish;
 };
 
-/* For processors with AVX-512. */
-int sl_winograd_run(const struct sl_winograd *w, const struct sl_binding *binding);
+/* For processors with AVX2. */
+SL_TILES(int, sl_winograd_run, (const struct sl_winograd *w, const struct sl_binding *binding), (w, binding))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The path of a block of tiles: transformed, multiplied panel by panel, transformed back. For AVX-512; sixteen channels at a time.
+ * The path of a block of tiles: transformed, multiplied panel by panel, transformed back; a vector of channels at a time.
  */
 #include "cpu/gemm.h"
 #include "cpu/vector.h"
@@ -36,59 +36,59 @@ static void set_span(struct span *span, int64_t first, int64_t size, int64_t ste
 }
 
 /* Eight positions: the pair +-p of points has the other two squares, whose sum and product are given. */
-INLINE void transform_pair(float p, float sum, float product, const __m512 d[8], __m512 t[2])
+INLINE void transform_pair(float p, float sum, float product, const sl_vector d[8], sl_vector t[2])
 {
-        const __m512 s = sl_vector_set(sum), m = sl_vector_set(product);
-        __m512 even = _mm512_fmadd_ps(m, d[2], _mm512_fnmadd_ps(s, d[4], d[6]));
-        __m512 odd = _mm512_fmadd_ps(m, d[1], _mm512_fnmadd_ps(s, d[3], d[5]));
+        const sl_vector s = sl_vector_set(sum), m = sl_vector_set(product);
+        sl_vector even = sl_vector_fma(m, d[2], sl_vector_fnma(s, d[4], d[6]));
+        sl_vector odd = sl_vector_fma(m, d[1], sl_vector_fnma(s, d[3], d[5]));
 
-        t[0] = _mm512_fmadd_ps(sl_vector_set(p), odd, even);
-        t[1] = _mm512_fnmadd_ps(sl_vector_set(p), odd, even);
+        t[0] = sl_vector_fma(sl_vector_set(p), odd, even);
+        t[1] = sl_vector_fnma(sl_vector_set(p), odd, even);
 }
 
-INLINE void transform_eight(const __m512 d[8], __m512 t[8])
+INLINE void transform_eight(const sl_vector d[8], sl_vector t[8])
 {
-        const __m512 sum = sl_vector_set(5.25f);
+        const sl_vector sum = sl_vector_set(5.25f);
 
-        t[0] = _mm512_fmadd_ps(sum, _mm512_sub_ps(d[2], d[4]), _mm512_sub_ps(d[6], d[0]));
+        t[0] = sl_vector_fma(sum, sl_vector_sub(d[2], d[4]), sl_vector_sub(d[6], d[0]));
         transform_pair(0.5f, 5.0f, 4.0f, d, t + 1);
         transform_pair(1.0f, 4.25f, 1.0f, d, t + 3);
         transform_pair(2.0f, 1.25f, 0.25f, d, t + 5);
-        t[7] = _mm512_fmadd_ps(sum, _mm512_sub_ps(d[3], d[5]), _mm512_sub_ps(d[7], d[1]));
+        t[7] = sl_vector_fma(sum, sl_vector_sub(d[3], d[5]), sl_vector_sub(d[7], d[1]));
 }
 
-INLINE void transform_six(const __m512 d[6], __m512 t[6])
+INLINE void transform_six(const sl_vector d[6], sl_vector t[6])
 {
-        const __m512 aa = sl_vector_set(A * A), bb = sl_vector_set(B * B), sum = sl_vector_set(A * A + B * B);
-        const __m512 product = sl_vector_set(A * A * B * B), a = sl_vector_set(A), b = sl_vector_set(B);
-        __m512 even_a = _mm512_fnmadd_ps(bb, d[2], d[4]), odd_a = _mm512_fnmadd_ps(bb, d[1], d[3]);
-        __m512 even_b = _mm512_fnmadd_ps(aa, d[2], d[4]), odd_b = _mm512_fnmadd_ps(aa, d[1], d[3]);
+        const sl_vector aa = sl_vector_set(A * A), bb = sl_vector_set(B * B), sum = sl_vector_set(A * A + B * B);
+        const sl_vector product = sl_vector_set(A * A * B * B), a = sl_vector_set(A), b = sl_vector_set(B);
+        sl_vector even_a = sl_vector_fnma(bb, d[2], d[4]), odd_a = sl_vector_fnma(bb, d[1], d[3]);
+        sl_vector even_b = sl_vector_fnma(aa, d[2], d[4]), odd_b = sl_vector_fnma(aa, d[1], d[3]);
 
-        t[0] = _mm512_fmadd_ps(product, d[0], _mm512_fnmadd_ps(sum, d[2], d[4]));
-        t[1] = _mm512_fmadd_ps(a, odd_a, even_a);
-        t[2] = _mm512_fnmadd_ps(a, odd_a, even_a);
-        t[3] = _mm512_fmadd_ps(b, odd_b, even_b);
-        t[4] = _mm512_fnmadd_ps(b, odd_b, even_b);
-        t[5] = _mm512_fmadd_ps(product, d[1], _mm512_fnmadd_ps(sum, d[3], d[5]));
+        t[0] = sl_vector_fma(product, d[0], sl_vector_fnma(sum, d[2], d[4]));
+        t[1] = sl_vector_fma(a, odd_a, even_a);
+        t[2] = sl_vector_fnma(a, odd_a, even_a);
+        t[3] = sl_vector_fma(b, odd_b, even_b);
+        t[4] = sl_vector_fnma(b, odd_b, even_b);
+        t[5] = sl_vector_fma(product, d[1], sl_vector_fnma(sum, d[3], d[5]));
 }
 
 /* One line of the transform of an input tile. */
-INLINE void transform_line(int positions, const __m512 d[SL_WINOGRAD_SIDE_MAX], __m512 t[SL_WINOGRAD_SIDE_MAX])
+INLINE void transform_line(int positions, const sl_vector d[SL_WINOGRAD_SIDE_MAX], sl_vector t[SL_WINOGRAD_SIDE_MAX])
 {
         switch (positions) {
         case 1:
                 t[0] = d[0];
                 break;
         case 4:
-                t[0] = _mm512_sub_ps(d[2], d[0]);
-                t[1] = _mm512_add_ps(d[2], d[1]);
-                t[2] = _mm512_sub_ps(d[2], d[1]);
-                t[3] = _mm512_sub_ps(d[3], d[1]);
+                t[0] = sl_vector_sub(d[2], d[0]);
+                t[1] = sl_vector_add(d[2], d[1]);
+                t[2] = sl_vector_sub(d[2], d[1]);
+                t[3] = sl_vector_sub(d[3], d[1]);
                 break;
         case 5:
-                t[0] = _mm512_sub_ps(d[0], d[2]);
+                t[0] = sl_vector_sub(d[0], d[2]);
                 t[1] = d[2];
-                t[2] = _mm512_sub_ps(d[4], d[2]);
+                t[2] = sl_vector_sub(d[4], d[2]);
                 t[3] = d[1];
                 t[4] = d[3];
                 break;
@@ -100,44 +100,44 @@ INLINE void transform_line(int positions, const __m512 d[SL_WINOGRAD_SIDE_MAX], 
         }
 }
 
-INLINE void restore_six(int outputs, const __m512 m[6], __m512 y[OUTPUTS_MAX])
+INLINE void restore_six(int outputs, const sl_vector m[6], sl_vector y[OUTPUTS_MAX])
 {
-        __m512 even_a = _mm512_add_ps(m[1], m[2]), odd_a = _mm512_sub_ps(m[1], m[2]);
-        __m512 even_b = _mm512_add_ps(m[3], m[4]), odd_b = _mm512_sub_ps(m[3], m[4]);
+        sl_vector even_a = sl_vector_add(m[1], m[2]), odd_a = sl_vector_sub(m[1], m[2]);
+        sl_vector even_b = sl_vector_add(m[3], m[4]), odd_b = sl_vector_sub(m[3], m[4]);
 
-        y[0] = _mm512_add_ps(_mm512_add_ps(m[0], even_a), even_b);
+        y[0] = sl_vector_add(sl_vector_add(m[0], even_a), even_b);
         if (outputs == 2) {
-                y[1] = _mm512_fmadd_ps(sl_vector_set(A), odd_a, _mm512_fmadd_ps(sl_vector_set(B), odd_b, m[5]));
+                y[1] = sl_vector_fma(sl_vector_set(A), odd_a, sl_vector_fma(sl_vector_set(B), odd_b, m[5]));
                 return;
         }
-        y[1] = _mm512_fmadd_ps(sl_vector_set(A), odd_a, _mm512_mul_ps(sl_vector_set(B), odd_b));
-        y[2] = _mm512_fmadd_ps(sl_vector_set(A * A), even_a, _mm512_mul_ps(sl_vector_set(B * B), even_b));
-        y[3] = _mm512_fmadd_ps(sl_vector_set(A * A * A), odd_a, _mm512_fmadd_ps(sl_vector_set(B * B * B), odd_b, m[5]));
+        y[1] = sl_vector_fma(sl_vector_set(A), odd_a, sl_vector_mul(sl_vector_set(B), odd_b));
+        y[2] = sl_vector_fma(sl_vector_set(A * A), even_a, sl_vector_mul(sl_vector_set(B * B), even_b));
+        y[3] = sl_vector_fma(sl_vector_set(A * A * A), odd_a, sl_vector_fma(sl_vector_set(B * B * B), odd_b, m[5]));
 }
 
-INLINE void restore_eight(const __m512 m[8], __m512 y[OUTPUTS_MAX])
+INLINE void restore_eight(const sl_vector m[8], sl_vector y[OUTPUTS_MAX])
 {
-        __m512 even = _mm512_add_ps(_mm512_add_ps(m[1], m[2]), _mm512_add_ps(m[3], m[4]));
-        __m512 odd = _mm512_fmadd_ps(sl_vector_set(0.5f), _mm512_sub_ps(m[1], m[2]), _mm512_sub_ps(m[3], m[4]));
+        sl_vector even = sl_vector_add(sl_vector_add(m[1], m[2]), sl_vector_add(m[3], m[4]));
+        sl_vector odd = sl_vector_fma(sl_vector_set(0.5f), sl_vector_sub(m[1], m[2]), sl_vector_sub(m[3], m[4]));
 
-        y[0] = _mm512_add_ps(_mm512_add_ps(m[0], even), _mm512_add_ps(m[5], m[6]));
-        y[1] = _mm512_fmadd_ps(sl_vector_set(2.0f), _mm512_sub_ps(m[5], m[6]), _mm512_add_ps(odd, m[7]));
+        y[0] = sl_vector_add(sl_vector_add(m[0], even), sl_vector_add(m[5], m[6]));
+        y[1] = sl_vector_fma(sl_vector_set(2.0f), sl_vector_sub(m[5], m[6]), sl_vector_add(odd, m[7]));
 }
 
 /* One line of the way back. */
-INLINE void restore_line(int positions, int outputs, const __m512 m[SL_WINOGRAD_SIDE_MAX], __m512 y[OUTPUTS_MAX])
+INLINE void restore_line(int positions, int outputs, const sl_vector m[SL_WINOGRAD_SIDE_MAX], sl_vector y[OUTPUTS_MAX])
 {
         switch (positions) {
         case 1:
                 y[0] = m[0];
                 break;
         case 4:
-                y[0] = _mm512_add_ps(m[0], _mm512_add_ps(m[1], m[2]));
-                y[1] = _mm512_add_ps(_mm512_sub_ps(m[1], m[2]), m[3]);
+                y[0] = sl_vector_add(m[0], sl_vector_add(m[1], m[2]));
+                y[1] = sl_vector_add(sl_vector_sub(m[1], m[2]), m[3]);
                 break;
         case 5:
-                y[0] = _mm512_add_ps(_mm512_add_ps(m[0], m[1]), m[3]);
-                y[1] = _mm512_add_ps(_mm512_add_ps(m[1], m[2]), m[4]);
+                y[0] = sl_vector_add(sl_vector_add(m[0], m[1]), m[3]);
+                y[1] = sl_vector_add(sl_vector_add(m[1], m[2]), m[4]);
                 break;
         case 6:
                 restore_six(outputs, m, y);
@@ -148,9 +148,9 @@ INLINE void restore_line(int positions, int outputs, const __m512 m[SL_WINOGRAD_
 }
 
 INLINE void transform_vector(struct shape s, const float *image, const struct span *rows, const struct span *columns, bool whole,
-        __mmask16 mask, float *to, int64_t position_floats)
+        sl_lanes mask, float *to, int64_t position_floats)
 {
-        __m512 half[POSITIONS_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[SL_WINOGRAD_SIDE_MAX];
+        sl_vector half[POSITIONS_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[SL_WINOGRAD_SIDE_MAX];
 
 #pragma GCC unroll 8
         for (int j = 0; j < s.across; j++) {
@@ -159,7 +159,7 @@ INLINE void transform_vector(struct shape s, const float *image, const struct sp
                         const float *at = image + rows->offset[i] + columns->offset[j];
                         bool inside = whole || (rows->inside[i] && columns->inside[j]);
 
-                        line[i] = _mm512_maskz_loadu_ps(inside ? mask : 0, at);
+                        line[i] = sl_vector_load_lanes(inside ? mask : sl_lanes_first(0), at);
                 }
                 transform_line(s.down, line, turned);
 #pragma GCC unroll 8
@@ -171,7 +171,7 @@ INLINE void transform_vector(struct shape s, const float *image, const struct sp
                 transform_line(s.across, half + i * s.across, turned);
 #pragma GCC unroll 8
                 for (int j = 0; j < s.across; j++)
-                        _mm512_storeu_ps(to + (i * s.across + j) * position_floats, turned[j]);
+                        sl_vector_store(to + (i * s.across + j) * position_floats, turned[j]);
         }
 }
 
@@ -200,7 +200,7 @@ INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const fl
         set_span(&rows, top, w->height, w->width * w->channels, s.down);
         set_span(&columns, left, w->width, w->channels, s.across);
         for (int64_t c = 0; c < w->channels; c += SL_VECTOR_FLOATS) {
-                __mmask16 mask = sl_vector_mask(w->channels - c);
+                sl_lanes mask = sl_lanes_first(w->channels - c);
 
                 if (whole)
                         transform_vector(s, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
@@ -217,17 +217,17 @@ struct target {
 };
 
 INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t at,
-        int64_t first, int64_t rows, int64_t columns, __mmask16 mask)
+        int64_t first, int64_t rows, int64_t columns, sl_lanes mask)
 {
-        __m512 half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
-        __m512 bias = t->bias ? _mm512_maskz_loadu_ps(mask, t->bias + first) : _mm512_setzero_ps();
-        __m512 least = sl_vector_set(w->finish.least), most = sl_vector_set(w->finish.most);
+        sl_vector half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
+        sl_vector bias = t->bias ? sl_vector_load_lanes(mask, t->bias + first) : sl_vector_zero();
+        sl_vector least = sl_vector_set(w->finish.least), most = sl_vector_set(w->finish.most);
 
 #pragma GCC unroll 8
         for (int j = 0; j < s.across; j++) {
 #pragma GCC unroll 8
                 for (int i = 0; i < s.down; i++)
-                        line[i] = _mm512_loadu_ps(sums + (i * s.across + j) * w->sum_floats + first);
+                        line[i] = sl_vector_load(sums + (i * s.across + j) * w->sum_floats + first);
                 restore_line(s.down, s.out_down, line, turned);
 #pragma GCC unroll 4
                 for (int i = 0; i < s.out_down; i++)
@@ -241,12 +241,12 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 #pragma GCC unroll 4
                 for (int j = 0; j < s.out_across; j++) {
                         int64_t pixel = at + (i * w->out_width + j) * w->filters + first;
-                        __mmask16 there = j < columns ? mask : 0;
-                        __m512 sum = _mm512_add_ps(turned[j], bias);
+                        sl_lanes there = j < columns ? mask : sl_lanes_first(0);
+                        sl_vector sum = sl_vector_add(turned[j], bias);
 
                         if (t->residual)
-                                sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(there, t->residual + pixel));
-                        _mm512_mask_storeu_ps(t->y + pixel, there, sl_vector_clip(sum, least, most));
+                                sum = sl_vector_add(sum, sl_vector_load_lanes(there, t->residual + pixel));
+                        sl_vector_store_lanes(t->y + pixel, there, sl_vector_clip(sum, least, most));
                 }
         }
 }
@@ -258,7 +258,7 @@ INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const floa
         int64_t rows = w->out_height - place.row, columns = w->out_width - place.column;
 
         for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
-                restore_vector(w, s, sums, t, at, first, rows, columns, sl_vector_mask(t->filters - first));
+                restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first));
         if (!w->finish.activation)
                 return;
         for (int64_t row = 0; row < s.out_down && row < rows; row++)
@@ -311,7 +311,7 @@ static int64_t next_filters(const struct sl_winograd *w, int64_t left)
 
         if (left > w->step_filters)
                 return w->step_filters;
-        return left > SL_GEMM_PANEL && tail && tail <= SL_VECTOR_FLOATS ? left - tail : left;
+        return left > SL_GEMM_PANEL && tail && tail <= SL_GEMM_PANEL / 2 ? left - tail : left;
 }
 
 INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct sl_binding *binding)
@@ -352,7 +352,7 @@ DEFINE(run_1x7, 1, 8, 1, 2, 1)
 DEFINE(run_7x1, 8, 1, 2, 1, 1)
 DEFINE(run_strided, 5, 5, 2, 2, 2)
 
-int sl_winograd_run(const struct sl_winograd *w, const struct sl_binding *binding)
+int SL_TILE(sl_winograd_run)(const struct sl_winograd *w, const struct sl_binding *binding)
 {
         if (w->down.stride == 2)
                 run_strided(w, binding);

@@ -181,10 +181,11 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
-static uint32_t algorithms(
-        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+static uint32_t algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         (void)node;
+        (void)core;
         (void)ret_algorithms;
         (void)ret_seconds;
         return 0;

@@ -2,6 +2,7 @@
 #include "dynamic.h"
 
 #include "absorb.h"
+#include "backend.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "kernels.h"
@@ -59,13 +60,19 @@ static int shape_outputs(struct sl_dynamic *dynamic, struct sl_node_desc *node, 
         return 0;
 }
 
-static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const void *const *data, struct sl_live *outputs,
-        int64_t *made)
+static int run_kernel(const struct sl_dynamic_kernel *kernel, const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        struct sl_tensor bytes = {.dtype = SL_DTYPE_U8, .shape = {.rank = 1, .dims = {(int64_t)sl_ref_scratch_bytes(node)}}};
+        return kernel->backend ? kernel->backend->launch(kernel->kernel, binding) : sl_ref_run(node, binding);
+}
+
+static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_dynamic_kernel *kernel,
+        const void *const *data, struct sl_live *outputs, int64_t *made)
+{
+        uint64_t scratch_bytes = kernel->backend ? kernel->backend->scratch_bytes(kernel->kernel) : sl_ref_scratch_bytes(node);
+        struct sl_tensor bytes = {.dtype = SL_DTYPE_U8, .shape = {.rank = 1, .dims = {(int64_t)scratch_bytes}}};
         void *pointers[SL_NODE_OUTPUTS_MAX];
         struct sl_live scratch = {0};
-        int r = bytes.shape.dims[0] ? sl_live_make(&dynamic->pool, &bytes, &scratch) : 0;
+        int r = scratch_bytes ? sl_live_make(&dynamic->pool, &bytes, &scratch) : 0;
 
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++) {
                 r = sl_live_make(&dynamic->pool, &node->outputs[i], &outputs[i]);
@@ -74,7 +81,7 @@ static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, c
         if (r < 0)
                 r = no_memory(dynamic, node);
         if (r == 0) {
-                r = sl_ref_run(node,
+                r = run_kernel(kernel, node,
                         &(struct sl_binding){
                                 .inputs = data, .outputs = pointers, .scratch = scratch.data, .made = made, .pace = dynamic->pace});
                 if (r < 0)
@@ -95,6 +102,8 @@ static void trim(const struct sl_shape *rule, int64_t made, struct sl_live *outp
 static int run_node(struct sl_dynamic *dynamic, struct sl_node_desc *node, const void *const *data, struct sl_live *outputs)
 {
         struct sl_shape rules[SL_NODE_OUTPUTS_MAX] = {0};
+        struct sl_dynamic_kernel kernel = {.backend = NULL};
+        uint64_t work = 0;
         int64_t made = -1;
         int r = sl_op_infer(node, dynamic->error);
 
@@ -102,10 +111,14 @@ static int run_node(struct sl_dynamic *dynamic, struct sl_node_desc *node, const
                 rules[i] = node->outputs[i].shape;
         if (r == 0)
                 r = shape_outputs(dynamic, node, data);
+        if (r == 0) {
+                work = sl_op_work(node);
+                r = sl_dynamic_work(dynamic, node->op, work);
+        }
+        if (r == 0 && dynamic->find && !dynamic->find(dynamic->find_context, node, work, &kernel))
+                kernel.backend = NULL;
         if (r == 0)
-                r = sl_dynamic_work(dynamic, node->op, sl_op_work(node));
-        if (r == 0)
-                r = launch(dynamic, node, data, outputs, &made);
+                r = launch(dynamic, node, &kernel, data, outputs, &made);
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)
                 trim(&rules[i], made, &outputs[i]);
         return r;

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running nodes whose shapes, or whose paths, hang on data: one node at a time, shapes worked out from the actual inputs, memory
- * from a bounded pool, kernels of `ref`. One thread; nobody else touches the pool meanwhile.
+ * from a bounded pool, kernels of `ref` unless the caller has better ones. One thread; nobody else touches the pool meanwhile.
  */
 #pragma once
 
 #include "live.h"
 #include "node.h"
 
+#include <stdbool.h>
+
+struct sl_backend;
 struct sl_error;
+struct sl_kernel;
 struct sl_pace;
+
+struct sl_dynamic_kernel {
+        const struct sl_backend *backend;
+        struct sl_kernel *kernel;
+};
+
+/* Is there a better kernel than that of `ref` for @node, whose shapes are static, and which is so many elementary steps? */
+typedef bool (*sl_dynamic_find_fn)(
+        void *context, const struct sl_node_desc *node, uint64_t work, struct sl_dynamic_kernel *ret_kernel);
 
 struct sl_dynamic {
         struct sl_pool pool;
@@ -17,6 +30,8 @@ struct sl_dynamic {
         uint64_t work_left;   /* elementary steps (op.h) that they may still be */
         struct sl_pace *pace; /* looked at before each of them and while they run; NULL: nothing ends them */
         struct sl_error *error;
+        sl_dynamic_find_fn find; /* NULL: all run on `ref` */
+        void *find_context;
 };
 
 /* One run of a body: @inputs are the caller's, @ret_outputs are new holders. Return: 0, or what a node said. */

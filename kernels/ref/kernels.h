@@ -196,7 +196,12 @@
         X(UNIQUE, unique, SL_REF_ALL)                                                                                              \
         X(IF, control, 0)                                                                                                          \
         X(LOOP, control, 0)                                                                                                        \
-        X(SCAN, control, 0)
+        X(SCAN, control, 0)                                                                                                        \
+        X(TREES, trees, SL_REF_BIT(F32) | SL_REF_BIT(F64))                                                                         \
+        X(CLASS_SCORES, class_scores, SL_REF_BIT(F32) | SL_REF_BIT(F64))                                                           \
+        X(PAIR_CLASSES, pair_classes, SL_REF_BIT(F32))                                                                             \
+        X(LOOKUP, lookup, SL_REF_NUMBERS)                                                                                          \
+        X(SQUARED_DISTANCE, squared_distance, SL_REF_BIT(F32))
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)
@@ -217,8 +222,10 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(RESIZE, resize)                                                                                                          \
         X(TOP_K, top_k)                                                                                                            \
         X(NON_MAX_SUPPRESSION, non_max_suppression)                                                                                \
-        X(DET, det) X(COL2IM, col2im) X(DFT, dft) X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique)                           \
-                X(SEPARABLE_CONV, separable_conv) X(ROW_ATTENTION, row_attention)
+        X(DET, det)                                                                                                                \
+        X(COL2IM, col2im)                                                                                                          \
+        X(DFT, dft) X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique) X(SEPARABLE_CONV, separable_conv)                       \
+                X(ROW_ATTENTION, row_attention) X(TREES, trees) X(PAIR_CLASSES, pair_classes) X(CLASS_SCORES, class_scores)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

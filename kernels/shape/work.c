@@ -10,11 +10,13 @@
 
 #include "attention.h"
 #include "base/bytes.h"
+#include "classes.h"
 #include "einsum.h"
 #include "heads.h"
 #include "recurrent.h"
 #include "resize.h"
 #include "separable.h"
+#include "trees.h"
 #include "window.h"
 
 static uint64_t times(uint64_t a, uint64_t b)
@@ -360,6 +362,40 @@ uint64_t sl_work_channel_shuffle(const struct sl_node_desc *node)
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 channels = plus(channels, at_least_one(node->inputs[i].shape.dims[1]));
         return plus(made_by(node), times(channels, node->n_inputs + node->n_outputs));
+}
+
+/* The longest way through each tree for each row, then the list at its end. */
+uint64_t sl_work_trees(const struct sl_node_desc *node)
+{
+        struct sl_tree_form f = {.rows = 0};
+        uint64_t each;
+
+        sl_tree_form_read(node, &f, NULL);
+        each = times(at_least_one(f.trees), plus(2, f.has_lists ? least(at_least_one(f.targets), at_least_one(f.entries)) : 0));
+        each = plus(plus(each, f.visits), plus(times(2, at_least_one(f.targets)), at_least_one(f.columns)));
+        return times(at_least_one(f.rows), each);
+}
+
+/* Votes, and rounds of a product of a matrix and a vector, twice. */
+uint64_t sl_work_pair_classes(const struct sl_node_desc *node)
+{
+        struct sl_pair_classes c = {.classes = 2};
+        uint64_t pairs, rounds;
+
+        sl_pair_classes_read(node, &c, NULL);
+        pairs = times(at_least_one(c.classes), at_least_one(c.classes));
+        rounds = c.has_probabilities ? plus(times(3, (uint64_t)sl_pair_classes_rounds(&c)), 4) : 2;
+        return times(at_least_one(c.rows), times(pairs, rounds));
+}
+
+uint64_t sl_work_lookup(const struct sl_node_desc *node)
+{
+        return times(made_by(node), plus(depth_of(at_least_one(node->inputs[1].shape.dims[0])), 1));
+}
+
+uint64_t sl_work_squared_distance(const struct sl_node_desc *node)
+{
+        return times(made_by(node), plus(at_least_one(node->inputs[0].shape.dims[1]), 1));
 }
 
 /* What bodies do is counted with their nodes, round by round; what is carried and put together, when it is moved. */

@@ -12,8 +12,9 @@ import numpy as np
 from process import EngineError, Process
 
 TURN_SECONDS = 0.06  # how long one engine computes before it is the next one's turn
-TURNS_MIN = 3
+TURNS_MIN = 5
 ERROR_LIMIT = 1e-4
+PEER_ERROR_LIMIT = 1e-2  # an answer that is farther off is to another question
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -57,7 +58,7 @@ class Runner:
 
     def __init__(self, process, folder):
         self.process, self.folder = process, os.path.join(folder, process.name)
-        self.times, self.error = [], None
+        self.times, self.medians, self.error = [], [], None
         os.makedirs(self.folder, exist_ok=True)
         try:
             before = process.memory()[0]
@@ -81,6 +82,7 @@ class Runner:
         self.first = statistics.median(times)
         if recorded:
             self.times += times
+            self.medians.append(self.first)
 
     def milliseconds(self):
         return None if self.error or not self.times else statistics.median(self.times) / 1e6
@@ -115,6 +117,29 @@ def in_turns(runners, seconds):
         for runner in runners:
             runner.turn()
         turns += 1
+
+
+def refuse_wrong_answers(peers):
+    """A peer that computes something else than ONNX Runtime is no peer in this cell."""
+    reference = next((r for r in peers if not r.error and r.process.name == "onnxruntime"), None)
+    for peer in peers:
+        if not reference or peer.error or peer is reference:
+            continue
+        error, text = disagreement(reference.answers[0], peer.answers[0])
+        if text or error > PEER_ERROR_LIMIT:
+            peer.error = "another answer than ONNX Runtime's: " + (text or f"relative error {error:.0e}")
+
+
+def ratio_interval(ours, peer):
+    """Where the median of the turns' ratios lies, to 93 % and more: the order statistics of a sign test."""
+    ratios = sorted(theirs / own for own, theirs in zip(ours.medians, peer.medians))
+    n, below, probability = len(ratios), 0, 0.5 ** len(ratios)
+    outside = 2 * probability
+    while below + 1 < n // 2 and outside + 2 * probability * (n - below) / (below + 1) <= 0.07:
+        below += 1
+        probability *= (n - below + 1) / below
+        outside += 2 * probability
+    return [ratios[below], ratios[n - 1 - below]]
 
 
 def disagreement(ours, theirs):
@@ -168,6 +193,7 @@ def measure(bench, model, batch, cpus, inputs, sizes, peak):
         for name in bench.peers:
             runners.append(Runner(stack.enter_context(bench.peer(name, model, cpus, inputs)), bench.folder))
         peak.times = []
+        refuse_wrong_answers(runners[1:])
         in_turns([peak, *runners], bench.seconds)
         row = {runner.process.name: runner.row() for runner in runners}
     if not runners[0].error:
@@ -184,10 +210,13 @@ def _judged(runners, batch, n_cpus, peak):
     judged = {"peak_gflops": 2 * 1024**3 / peak.milliseconds() / 1e6 * n_cpus}
     if ours.error:
         return judged
-    loaded, faster = ours.loaded, min((r.milliseconds() for r in peers), default=None)
+    loaded, faster = ours.loaded, min(peers, key=Runner.milliseconds, default=None)
     judged["gflops"] = 2 * loaded["multiply_adds"] * batch / ours.milliseconds() / 1e6
     judged["share_of_peak"] = judged["gflops"] / judged["peak_gflops"]
-    judged["ratio"] = faster / ours.milliseconds() if faster else None
+    judged["ratio"] = faster.milliseconds() / ours.milliseconds() if faster else None
+    judged["faster_peer"] = faster.process.name if faster else None
+    judged["ratio_interval"] = ratio_interval(ours, faster) if faster else None
+    judged["turns"] = len(ours.medians)
     judged["ratio_of_best"] = min((min(r.times) for r in peers), default=0) / min(ours.times) if peers else None
     judged.update({k: loaded[k] for k in ("lanes", "batchable", "weights_bytes", "workspace_bytes", "compiler_peak_bytes")})
     return judged

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starling against ONNX Runtime and OpenVINO: the same file, the same cores, in turns.
+"""Starling against ONNX Runtime, OpenVINO, ncnn and MNN: the same file, the same cores, in turns.
 
     engine.py --zoo DIR --out FILE.json [--models ...] [--batches 1,8] [--cores 1] [--seconds 5]
     engine.py --zoo DIR --out FILE.json --workers resnet50    memory of six workers of one model
@@ -45,7 +45,7 @@ def parse():
     parser.add_argument("--cores", default="1", help="numbers of cores [%(default)s]")
     parser.add_argument("--cpus", help="which CPUs, as in 0,1 [the first allowed]")
     parser.add_argument("--seconds", type=float, default=5, help="of turns, per cell [%(default)s]")
-    parser.add_argument("--peers", default="onnxruntime,openvino", help="compare with these [%(default)s]")
+    parser.add_argument("--peers", default="onnxruntime,openvino,ncnn,mnn", help="compare with these [%(default)s]")
     parser.add_argument("-O", "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
     parser.add_argument("--without", metavar="PASSES", help="graph passes that Starling leaves out")
     parser.add_argument("--tune", choices=["off", "quick", "full"], help="whether Starling times its algorithms")
@@ -97,7 +97,7 @@ def check_options(options):
 
 
 def versions():
-    return {name: importlib.metadata.version(name) for name in ("onnxruntime", "openvino", "onnx", "numpy")}
+    return {name: importlib.metadata.version(name) for name in ("onnxruntime", "openvino", "ncnn", "pnnx", "MNN", "onnx")}
 
 
 def models_of(options):
@@ -108,6 +108,12 @@ def models_of(options):
         if not os.path.exists(os.path.join(options.zoo, name + ".onnx")):
             sys.exit(f"engine.py: there is no {options.zoo}/{name}.onnx; perf/zoo/zoo.sh writes it")
     return names
+
+
+def commit():
+    """Of the working tree that this file lies in; a star where it was changed since."""
+    answer = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty=*"], capture_output=True, text=True)
+    return answer.stdout.strip() or "unknown"
 
 
 def precision_of(options):
@@ -139,10 +145,13 @@ def say(row, seconds):
 
 def say_summary(figures):
     mean, least = figures["geomean_ratio"] or 0, figures["min_ratio"] or 0
+    for row in figures["slower"]:
+        print(f"slower: {row['model']} batch {row['batch']}: {row['ratio']:.2f} of {row['peer']}")
     print(f"geometric mean {mean:.3f}, least {least:.3f} over {figures['rows_counted']} rows")
 
 
 def measure_cells(options, cpus, folder, peak, rows, keep):
+    origin = {"commit": commit(), "processor": peak.process.order("machine")["cpu"]}
     bench = cell.Bench(options.program, options.peers.split(","), options.option, options.seconds, folder)
     for name in models_of(options):
         path = os.path.join(options.zoo, name + ".onnx")
@@ -154,6 +163,7 @@ def measure_cells(options, cpus, folder, peak, rows, keep):
                     continue
                 start = time.monotonic()
                 inputs, sizes = checking.inputs_of(model, batch), checking.open_sizes(model)
+                row.update(origin, date=time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()))
                 row.update(cell.measure(bench, path, batch, cpus[:cores], inputs, sizes, peak))
                 rows[:] = [r for r in rows if key(r) != key(row)] + [row]
                 keep()

@@ -65,6 +65,8 @@ class Process:
             for line in file:
                 name, _, value = line.partition(":")
                 fields[name] = value
+        if "VmRSS" not in fields:  # it has ended and not been waited for
+            raise EngineError(self._death())
         return tuple(int(fields[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
 
     def end(self):

@@ -4,11 +4,5 @@
 #     perf/starts/starts.sh --zoo build/zoo --out build/starts.json
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-venv=$here/../../build/engine-venv
-
-if ! cmp -s "$here/../engine/requirements.txt" "$venv/installed.txt"; then
-        python3 -m venv --clear "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$here/../engine/requirements.txt"
-        cp "$here/../engine/requirements.txt" "$venv/installed.txt"
-fi
-exec env PYTHONPATH="$here/../../client/python" "$venv/bin/python" "$here/starts.py" "$@"
+python=$("$here/../../tools/venv.sh" engine "$here/../engine/requirements.txt")
+exec env PYTHONPATH="$here/../../client/python" "$python" "$here/starts.py" "$@"

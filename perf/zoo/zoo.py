@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the zoo: the models that the papers serve, as ONNX files with seeded weights, the same bytes on each run.
 
-    zoo.py --out DIR [--only NAME,NAME]    writes DIR/NAME.onnx
-    zoo.py --list                          names, and what they are
-    zoo.py --check DIR [--only ...]        the checker of `onnx`, and a run by ONNX Runtime where it is installed; input and answer
-                                           are written beside the model: NAME.input.PORT.npy, NAME.output.PORT.npy
+    zoo.py --out DIR [--only NAME,NAME] [--resume]   writes DIR/NAME.onnx
+    zoo.py --list                                    names, and what they are
+    zoo.py --check DIR [--only ...]                  the checker of `onnx`, and a run by ONNX Runtime where it is installed; input and
+                                                     answer are written beside the model: NAME.input.PORT.npy, NAME.output.PORT.npy
 """
 
-import argparse
 import os
 import sys
-import time
 
 import mobile
+import model_set
 import plain
 import residual
 import sequence
@@ -64,63 +63,16 @@ ZOO = {
 }
 
 
-def write(name, folder):
+def write(name, path):
     """A file appears whole or not at all."""
     net = Net(name)
     ZOO[name][0](net)
     data = net.model().SerializeToString(deterministic=True)
-    path = os.path.join(folder, name + ".onnx")
     with open(path + ".part", "wb") as file:
         file.write(data)
     os.replace(path + ".part", path)
     return len(data)
 
 
-def check(name, folder):
-    import checking
-
-    return checking.check(os.path.join(folder, name + ".onnx"))
-
-
-def _each(names, act):
-    """Runs act on each name and says so; returns how many failed."""
-    failed = 0
-    for i, name in enumerate(names):
-        start = time.monotonic()
-        try:
-            said = act(name)
-        except Exception as error:  # one model's failure is a line, the others go on
-            failed += 1
-            said = f"FAILED: {type(error).__name__}: {error}"
-        print(f"[{i + 1}/{len(names)}] {name}: {said} ({time.monotonic() - start:.1f} s)", flush=True)
-    return failed
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", metavar="DIR", help="write the models into this folder")
-    parser.add_argument("--check", metavar="DIR", help="check the models of this folder")
-    parser.add_argument("--only", metavar="NAMES", help="these models alone, separated by commas")
-    parser.add_argument("--list", action="store_true", help="list the models")
-    options = parser.parse_args()
-    names = options.only.split(",") if options.only else list(ZOO)
-    unknown = [n for n in names if n not in ZOO]
-    if unknown:
-        parser.error(f"no model {unknown[0]!r}; --list shows all")
-    if options.list:
-        for name in names:
-            print(f"{name:28}{ZOO[name][1]}")
-        return 0
-    if not options.out and not options.check:
-        parser.error("--out DIR, --check DIR or --list is wanted")
-    failed = 0
-    if options.out:
-        os.makedirs(options.out, exist_ok=True)
-        failed += _each(names, lambda name: f"{write(name, options.out) / 1e6:.1f} MB")
-    if options.check:
-        failed += _each(names, lambda name: check(name, options.check))
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(model_set.main(__doc__, {name: what for name, (_, what) in ZOO.items()}, write))

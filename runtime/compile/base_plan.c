@@ -74,7 +74,7 @@ int sl_base_plan_open(int fd, struct sl_base_plan **ret_base, struct sl_error *e
                 return sl_error_set(error, EINVAL, "base plan: it is derived from another");
         if (r < 0)
                 return sl_error_prefix(error, r, "base plan");
-        if (base->plan->info->n_symbols)
+        if (!base->plan->info->n_batches)
                 return sl_error_set(error, EINVAL, "base plan: it is a signature, which has no constants");
         if (fill_tables(base) < 0)
                 return sl_error_set(error, ENOMEM, "base plan: no memory for an index of its constants");

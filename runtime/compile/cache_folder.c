@@ -117,8 +117,11 @@ static bool read_uid(const char **rest, uint32_t *ret_uid)
 
 static bool read_kind(const char *suffix, enum sl_cache_file_kind *ret_kind)
 {
-        static const char *const suffixes[] = {
-                [SL_CACHE_PLAN] = ".plan", [SL_CACHE_RECORD] = ".intact", [SL_CACHE_BASE] = ".base", [SL_CACHE_MODEL] = ".model"};
+        static const char *const suffixes[] = {[SL_CACHE_PLAN] = ".plan",
+                [SL_CACHE_RECORD] = ".intact",
+                [SL_CACHE_BASE] = ".base",
+                [SL_CACHE_MODEL] = ".model",
+                [SL_CACHE_CORE] = ".core"};
 
         for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
                 if (!strcmp(suffix, suffixes[i])) {
@@ -178,7 +181,8 @@ int sl_cache_folder_plan(int folder, const char *name, char ret_name[SL_CACHE_NA
         return r;
 }
 
-int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *ret_fd)
+/* Return: 0 and its name, -errno. */
+static int create_under_way(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *ret_fd)
 {
         uint64_t number;
 
@@ -187,6 +191,24 @@ int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *
         snprintf(ret_name, SL_CACHE_NAME_BYTES, "new.%016llx", (unsigned long long)number);
         *ret_fd = openat(folder, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, OWNER_ONLY);
         return *ret_fd < 0 ? -errno : 0;
+}
+
+int sl_cache_folder_put(int folder, const char *name, int (*write_to)(int fd, void *context), void *context, int *ret_fd)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char under_way[SL_CACHE_NAME_BYTES];
+        int r = create_under_way(folder, under_way, &fd);
+
+        if (r < 0)
+                return r;
+        r = write_to(fd, context);
+        if (r == 0 && renameat(folder, under_way, folder, name) < 0)
+                r = -errno;
+        if (r < 0)
+                unlinkat(folder, under_way, 0);
+        else
+                *ret_fd = sl_take_fd(&fd);
+        return r;
 }
 
 void sl_cache_folder_record(const char *plan, char ret_name[SL_CACHE_NAME_BYTES])

@@ -5,7 +5,7 @@
  *     KEY.plan         a plan of a model that the configuration names
  *     KEY.UID.plan     a plan of sizes of an open model that a request of this user asked for
  *     KEY.intact, KEY.UID.intact    the record of such a plan, see plan_cache.h
- *     FAMILY.base, IDENTITY.model    see plan_cache.h
+ *     FAMILY.base, IDENTITY.model, HOST.core    see plan_cache.h
  *     new.RANDOM       under way
  *
  * Nothing else in the folder is counted, listed or removed. Several processes may share it: files appear whole, by a rename, and
@@ -29,7 +29,7 @@ struct sl_error;
 
 #define SL_CACHE_NAME_BYTES 64
 
-enum sl_cache_file_kind { SL_CACHE_PLAN, SL_CACHE_RECORD, SL_CACHE_BASE, SL_CACHE_MODEL, SL_CACHE_UNDER_WAY };
+enum sl_cache_file_kind { SL_CACHE_PLAN, SL_CACHE_RECORD, SL_CACHE_BASE, SL_CACHE_MODEL, SL_CACHE_CORE, SL_CACHE_UNDER_WAY };
 
 struct sl_cache_file {
         char name[SL_CACHE_NAME_BYTES];
@@ -61,8 +61,8 @@ int sl_cache_folder_plan(int folder, const char *name, char ret_name[SL_CACHE_NA
 /* The name of the record of the plan @plan, "KEY.plan" or "KEY.UID.plan". Pure. */
 void sl_cache_folder_record(const char *plan, char ret_name[SL_CACHE_NAME_BYTES]);
 
-/* A new file that nobody else writes, for reading nobody yet. Return: 0 and its name, -errno. */
-int sl_cache_folder_create(int folder, char ret_name[SL_CACHE_NAME_BYTES], int *ret_fd);
+/* A new file, which @write_to (0 or -errno) fills, and which has its name when it is complete. Return: 0 and the file, -errno. */
+int sl_cache_folder_put(int folder, const char *name, int (*write_to)(int fd, void *context), void *context, int *ret_fd);
 
 /* All files, used longest ago first. On the heap. Return: 0, -ENOMEM, -errno. */
 int sl_cache_folder_list(int folder, struct sl_cache_file **ret_files, uint32_t *ret_n);

@@ -2,6 +2,7 @@
 #include "call_filter.h"
 
 #include "child_args.h"
+#include "huge_pages.h"
 #include "sandbox_additions.h"
 
 #include <asm/prctl.h>
@@ -60,6 +61,7 @@ static int allow_compiling(scmp_filter_ctx filter, int plan_fd, int report_fd)
                 WITH(mprotect, WITHIN(2, PROT_READ | PROT_WRITE | PROT_EXEC)), /* oneDNN compiles its kernels */
                 WITH(madvise, IS(2, MADV_HUGEPAGE)),
                 WITH(madvise, IS(2, MADV_POPULATE_WRITE)),
+                WITH(madvise, IS(2, MADV_COLLAPSE)),
                 WITH(madvise, IS(2, MADV_DONTNEED)),
                 /* the plan file, a base plan, the report, external data */
                 ANY(close),

@@ -136,16 +136,36 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
         return 0;
 }
 
+/* Its leading dimension is open, and cannot be 1: there is nothing to run before a request says what it is. */
+static bool wants_other_sizes(const struct sl_graph *graph)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
+
+        return sl_graph_has_batch(graph) && sl_graph_specialise(graph, 1, &single, NULL) < 0;
+}
+
+/* With an open leading dimension, or with the size 1 where the file has no form with an open one (-EDOM). */
+static int import(const struct sl_model_file *model, const struct sl_lower_options *lowering, struct sl_graph **ret_graph,
+        struct sl_error *error)
+{
+        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
+        struct sl_lower_options single = *lowering;
+        int r = sl_import_onnx_file(model, &limits, &lowering->shapes, ret_graph, error);
+
+        if (r != -EDOM || sl_signature_bind(model, 1, &single) < 0)
+                return r;
+        return sl_import_onnx_file(model, &limits, &single.shapes, ret_graph, NULL) == 0 ? 0 : r;
+}
+
 static int compile(
         const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        int r = sl_import_onnx_file(model, &limits, &lowering->shapes, &graph, error);
+        int r = import(model, lowering, &graph, error);
 
-        if (r == -ENOTSUP && sl_signature_write(model, lowering, fd) == 0)
+        if ((r == -ENOTSUP || r == -EDOM) && sl_signature_write(model, lowering, r != -EDOM, fd) == 0)
                 return 0;
         if (r == 0)
                 r = sl_lower_rewrite(graph, lowering, error);
@@ -153,6 +173,10 @@ static int compile(
                 r = sl_base_plan_open(base_fd, &base, error);
         if (r == 0)
                 r = sl_lowered_new_in(graph, lowering, base, fd, &lowered, error);
+        if (r < 0 && graph && wants_other_sizes(graph) && sl_signature_write(model, lowering, false, fd) == 0)
+                return 0;
+        if (r == 0)
+                r = sl_signature_complete(model, lowering, graph, &lowered->info);
         return r < 0 ? r : sl_lowered_write(lowered, fd, error);
 }
 

@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define SEAL_TRIES                8
 #define WALL_PER_PROCESSOR_SECOND 2
 #define ARG_TEXT_BYTES            32
 #define OPTION_TEXT_BYTES         (SL_LOWER_OPTION_TEXT_BYTES + 64) /* its name in front */
@@ -511,10 +512,18 @@ static int judge(const struct sl_compilation *compilation, bool ended, const sig
         return sl_error_set(error, ECHILD, "compiler's process: it was reaped by someone else");
 }
 
+/*
+ * The child has ended, but the kernel may hold pages of the file for a moment longer: to move them, or for a processor that has not
+ * come to tell. It waits some tens of milliseconds for that by itself, and is asked again.
+ */
 static int seal(int fd, struct sl_error *error)
 {
-        if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
-                return 0;
+        for (int i = 0; i < SEAL_TRIES; i++) {
+                if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0)
+                        return 0;
+                if (errno != EBUSY)
+                        break;
+        }
         return sl_error_set(error, errno, "plan file: it cannot be sealed: %s", strerror(errno));
 }
 

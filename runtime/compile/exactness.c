@@ -4,6 +4,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "op.h"
+#include "shape/image_node.h"
 #include "shape/window.h"
 #include "trial.h"
 
@@ -20,6 +21,7 @@
 #define LANES 8 /* of a sum */
 
 struct part {
+        struct sl_node_desc image; /* the whole node, if it is one over a line */
         struct sl_node_desc node;
         struct sl_window window;
         float *weights, *input; /* as in the node, the filters picked */
@@ -166,6 +168,7 @@ int sl_exactness_sample(
 
         if (!part)
                 return -ENOMEM;
+        node = sl_image_node(node, &part->image);
         if (!is_known(node, constants))
                 return -ENOTSUP;
         r = describe(node, part);

@@ -42,20 +42,34 @@ static void fill_node(const struct sl_lowered *lowered, const struct sl_program 
         target->algorithm = "";
         if (origin == SL_VALUE_NONE)
                 return;
-        target->algorithm = sl_algorithm_name(lowered->choices[origin].algorithm);
-        sl_choice_text(&lowered->choices[origin], target->why);
+        target->algorithm = sl_algorithm_name(lowered->choices[program->first_node + origin].algorithm);
+        sl_choice_text(&lowered->choices[program->first_node + origin], target->why);
+}
+
+/* Its steps, then those of its bodies. */
+static uint32_t count_steps(const struct sl_program *program)
+{
+        uint32_t n = program->schedule->n_steps;
+
+        for (uint32_t b = 0; b < program->n_bodies; b++)
+                n += count_steps(&program->bodies[b]);
+        return n;
+}
+
+static void fill_steps(const struct sl_lowered *lowered, const struct sl_program *program, struct sl_compile_figures *figures)
+{
+        for (uint32_t i = 0; i < program->schedule->n_steps; i++)
+                fill_node(lowered, program, &program->schedule->steps[i], &figures->nodes[figures->n_nodes++]);
+        for (uint32_t b = 0; b < program->n_bodies; b++)
+                fill_steps(lowered, &program->bodies[b], figures);
 }
 
 static int fill_nodes(const struct sl_lowered *lowered, struct sl_compile_figures *figures)
 {
-        const struct sl_program *program = &lowered->programs[0];
-
-        figures->n_nodes = program->schedule->n_steps;
-        figures->nodes = calloc(figures->n_nodes + 1u, sizeof(*figures->nodes));
+        figures->nodes = calloc(count_steps(&lowered->programs[0]) + 1u, sizeof(*figures->nodes));
         if (!figures->nodes)
                 return -ENOMEM;
-        for (uint32_t i = 0; i < figures->n_nodes; i++)
-                fill_node(lowered, program, &program->schedule->steps[i], &figures->nodes[i]);
+        fill_steps(lowered, &lowered->programs[0], figures);
         return 0;
 }
 

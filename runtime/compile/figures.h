@@ -22,7 +22,7 @@ struct sl_compile_figures {
         uint64_t lower_bound_bytes[SL_PLAN_BATCHES_MAX]; /* the most that is alive in one step: no plan needs less */
         uint32_t n_steps[SL_PLAN_BATCHES_MAX];           /* kernels that run, copies and reorders included */
         uint32_t n_reorders[SL_PLAN_BATCHES_MAX];
-        struct sl_inspect_node *nodes; /* steps of the smallest batch, in order; owned */
+        struct sl_inspect_node *nodes; /* steps of the smallest batch, in order, then those of bodies; owned */
         uint32_t n_nodes;
 };
 

@@ -7,9 +7,10 @@
  *     header | DATA | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS
  *
  *     program (one per batch size)  -> its steps, in order
- *     program of a body             -> behind those: dynamic steps alone; nested ones come behind those that run them
+ *     program of a body             -> behind those, nested ones behind those that run them; of one step each. Its workspace lies
+ *                                      in the scratch of that step, its ports are what the step gives it: rounds.h
  *     step                          -> its operands (inputs, then outputs) and attributes
- *     operand                       -> a place: workspace offset, constant, or a port of the model
+ *     operand                       -> a place: workspace offset, constant, or a port of the model or the body
  *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them; or a constant of the
  * base
  *
@@ -32,7 +33,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 4u
+#define SL_PLAN_VERSION 7u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -49,8 +50,8 @@ enum sl_place {
         SL_PLACE_NONE,      /* an absent input: NULL */
         SL_PLACE_WORKSPACE, /* offset: from the start of the workspace */
         SL_PLACE_CONSTANT,  /* index: of the constant */
-        SL_PLACE_INPUT,     /* index: of the model's input port */
-        SL_PLACE_OUTPUT,    /* index: of the model's output port */
+        SL_PLACE_INPUT,     /* index: of the input port of the model, or of the body */
+        SL_PLACE_OUTPUT,    /* index: of its output port */
         SL_PLACE_SLOT,      /* index: of a tensor whose shape is known when it runs; offset 1: read for the last time */
         SL_PLACE_COUNT,
 };
@@ -76,7 +77,7 @@ struct sl_plan_step {
         struct sl_choice choice; /* for people only */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
-        uint64_t first_body, n_bodies;          /* programs, of a dynamic step: 2 of If, 1 of Loop and Scan */
+        uint64_t first_body, n_bodies;          /* programs, of a dynamic step: 2 of If, 1 of Loop and Scan; its alone */
 };
 
 struct sl_plan_program {
@@ -84,7 +85,7 @@ struct sl_plan_program {
         uint64_t first_step, n_steps;
         uint64_t workspace_bytes;
         uint64_t n_slots;
-        uint64_t n_inputs, n_outputs, first_operand; /* of a body: its inputs, which are slots, then its outputs */
+        uint64_t n_inputs, n_outputs, first_operand; /* of a body: inputs, then outputs: port i, or a slot if its shape is open */
         uint64_t dynamic_bytes, dynamic_steps;       /* what one run may take: options dynamic_bytes_max, dynamic_steps_max */
         uint64_t work;                               /* elementary steps that one run may take on ref: option work_max */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples are followed through the graph. In each value they lie along one axis: the only dimension that doubles from one
- * sample to two. Reshapes may have merged other dimensions into that axis, so a number says how many whole copies of all samples
- * the axis holds in front of each other:
+ * The samples are followed through the graph. In each value they lie along one axis: the only dimension that is as many times
+ * longer for several samples as there are of them. Reshapes may have merged other dimensions into that axis, so a number says how
+ * many whole copies of all samples the axis holds in front of each other:
  *
  *     elements of the axis = copies * samples * rest
  *
@@ -13,31 +13,33 @@
 
 #include "base/cleanup.h"
 #include "graph.h"
+#include "sample_index.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_AXIS  (-1) /* the same for one sample and for two */
+#define NO_AXIS  (-1) /* the same for one sample and for several */
 #define NO_TRACK (-2)
 
 struct follower {
-        const struct sl_graph *one, *two;
+        const struct sl_graph *one, *many;
+        int64_t samples;  /* how many */
         uint64_t *copies; /* of each value that has samples */
 };
 
 static int axis_of(const struct follower *follower, uint32_t value)
 {
         const struct sl_shape *one = &follower->one->values[value].tensor.shape;
-        const struct sl_shape *two = &follower->two->values[value].tensor.shape;
+        const struct sl_shape *many = &follower->many->values[value].tensor.shape;
         int axis = NO_AXIS;
 
-        if (one->rank != two->rank)
+        if (one->rank != many->rank)
                 return NO_TRACK;
         for (uint32_t i = 0; i < one->rank; i++) {
-                if (one->dims[i] == two->dims[i])
+                if (one->dims[i] == many->dims[i])
                         continue;
-                if (axis != NO_AXIS || two->dims[i] != 2 * one->dims[i])
+                if (axis != NO_AXIS || many->dims[i] != follower->samples * one->dims[i])
                         return NO_TRACK;
                 axis = (int)i;
         }
@@ -53,23 +55,31 @@ static uint64_t product(const int64_t *dims, int n)
         return result;
 }
 
+static bool repeats(const uint8_t *alone, const uint8_t *all, uint64_t chunk, int64_t times)
+{
+        for (int64_t i = 0; i < times; i++)
+                if (memcmp(alone, all + (uint64_t)i * chunk, chunk))
+                        return false;
+        return true;
+}
+
 /* Numbers that are the same for each sample, and for any number of them. */
 static bool constant_is_uniform(const struct follower *follower, uint32_t value, int axis)
 {
-        const struct sl_value *one = &follower->one->values[value], *two = &follower->two->values[value];
+        const struct sl_value *one = &follower->one->values[value], *many = &follower->many->values[value];
         const struct sl_shape *shape = &one->tensor.shape;
         uint64_t outer, chunk;
 
         if (one->kind != SL_VALUE_CONSTANT || axis == NO_TRACK)
                 return false;
         if (axis == NO_AXIS)
-                return one->data == two->data || !memcmp(one->data, two->data, one->data_bytes);
+                return one->data == many->data || !memcmp(one->data, many->data, one->data_bytes);
         outer = product(shape->dims, axis);
         chunk = outer ? one->data_bytes / outer : 0;
         for (uint64_t i = 0; i < outer; i++) {
-                const uint8_t *alone = (const uint8_t *)one->data + i * chunk, *both = (const uint8_t *)two->data + 2 * i * chunk;
+                const uint8_t *all = (const uint8_t *)many->data + (uint64_t)follower->samples * i * chunk;
 
-                if (memcmp(alone, both, chunk) || memcmp(alone, both + chunk, chunk))
+                if (!repeats((const uint8_t *)one->data + i * chunk, all, chunk, follower->samples))
                         return false;
         }
         return true;
@@ -167,8 +177,8 @@ static bool keeps_order(uint32_t op)
 /* The elements stay in order, so there are as many copies of all samples in the whole tensor as before. */
 static uint64_t copies_behind_view(const struct follower *follower, const struct sl_node *node, int axis_in, int axis_out)
 {
-        const struct sl_shape *in = &follower->two->values[node->inputs[0]].tensor.shape;
-        const struct sl_shape *out = &follower->two->values[node->outputs[0]].tensor.shape;
+        const struct sl_shape *in = &follower->many->values[node->inputs[0]].tensor.shape;
+        const struct sl_shape *out = &follower->many->values[node->outputs[0]].tensor.shape;
         uint64_t whole = product(in->dims, axis_in) * follower->copies[node->inputs[0]], before = product(out->dims, axis_out);
 
         return before && whole % before == 0 ? whole / before : 0;
@@ -187,7 +197,7 @@ static bool join_inputs(struct follower *follower, const struct sl_node *node, u
                         return false;
                 if (value == SL_VALUE_NONE)
                         continue;
-                if (follower->two->values[value].kind == SL_VALUE_CONSTANT) {
+                if (follower->many->values[value].kind == SL_VALUE_CONSTANT) {
                         if (!constant_is_uniform(follower, value, axis))
                                 return false;
                         continue;
@@ -204,14 +214,14 @@ static bool join_inputs(struct follower *follower, const struct sl_node *node, u
 
 static bool input_is_mixed(const struct follower *follower, const struct sl_node *node, uint32_t input)
 {
-        const struct sl_tensor *out = &follower->two->values[node->outputs[0]].tensor;
+        const struct sl_tensor *out = &follower->many->values[node->outputs[0]].tensor;
         uint32_t value = node->inputs[input];
         int axis = value == SL_VALUE_NONE ? NO_AXIS : axis_of(follower, value);
 
         /* Indices of Gather lie along other axes than its data. */
         if (axis < 0 || ((node->op == SL_OP_GATHER || node->op == SL_OP_GATHER_ND) && input > 0))
                 return false;
-        return computes_along(node, &follower->two->values[value].tensor, out, axis);
+        return computes_along(node, &follower->many->values[value].tensor, out, axis);
 }
 
 static bool follow_output(struct follower *follower, const struct sl_node *node, uint32_t value, uint64_t copies)
@@ -231,9 +241,92 @@ static bool follow_output(struct follower *follower, const struct sl_node *node,
         return copies != 0;
 }
 
+/* Attributes that say where something is, or how much of it there is, of which the shapes tell what hangs on the samples. */
+static bool is_seen_in_shape(const struct sl_node *node, uint32_t id)
+{
+        switch (node->op) {
+        case SL_OP_RESHAPE:
+        case SL_OP_EXPAND:
+        case SL_OP_TILE:
+        case SL_OP_CONSTANT_OF_SHAPE:
+                return id == SL_ATTR_SHAPE;
+        case SL_OP_RESIZE: /* sizes are those of the output, but for a policy that takes them as bounds */
+                return id == SL_ATTR_SIZES && !sl_attrs_int(&node->attrs, SL_ATTR_ASPECT_POLICY, 0);
+        default:
+                return false;
+        }
+}
+
+/* Along the axis of the samples a Slice takes all of them, which slices_axis() sees to; elsewhere it is the same for any number. */
+static bool slices_alike(const struct follower *follower, const struct sl_node *one, const struct sl_node *many)
+{
+        const struct sl_attr *axes = sl_attrs_find(&one->attrs, SL_ATTR_AXES),
+                             *many_axes = sl_attrs_find(&many->attrs, SL_ATTR_AXES);
+        static const uint32_t lists[] = {SL_ATTR_STARTS, SL_ATTR_ENDS, SL_ATTR_STEPS};
+        uint32_t rank = follower->one->values[one->inputs[0]].tensor.shape.rank;
+        int along = axis_of(follower, one->inputs[0]);
+
+        if (!axes != !many_axes || (axes && memcmp(axes, many_axes, sizeof(*axes))))
+                return false;
+        for (uint32_t i = 0; i < (axes ? axes->count : rank); i++) {
+                bool is_along = wrapped(axes ? axes->ints[i] : (int64_t)i, rank) == along;
+
+                for (size_t k = 0; k < sizeof(lists) / sizeof(*lists) && !is_along; k++)
+                        if (sl_attrs_ints(&one->attrs, lists[k], i, 1) != sl_attrs_ints(&many->attrs, lists[k], i, 1))
+                                return false;
+        }
+        return true;
+}
+
+/* The node is told the same, however many samples there are. */
+static bool is_alike(const struct follower *follower, const struct sl_node *one, const struct sl_node *many)
+{
+        if (one->op != many->op || one->attrs.count != many->attrs.count)
+                return false;
+        if (one->op == SL_OP_SLICE)
+                return slices_alike(follower, one, many);
+        for (uint32_t i = 0; i < one->attrs.count; i++) {
+                const struct sl_attr *attr = &one->attrs.items[i], *other = sl_attrs_find(&many->attrs, attr->id);
+
+                if (!other || (memcmp(attr, other, sizeof(*attr)) && !is_seen_in_shape(one, attr->id)))
+                        return false;
+        }
+        return true;
+}
+
+/*
+ * A Gather along the samples, or a GatherND, by indices that count them: each sample of the indices takes from its own of the data,
+ * so that they lie in the output where they lie in the indices.
+ */
+static bool gathers_own_samples(struct follower *follower, const struct sl_node *node)
+{
+        bool many_dimensional = node->op == SL_OP_GATHER_ND;
+        const struct sl_value *data, *one, *many;
+        int axis;
+
+        if ((node->op != SL_OP_GATHER && !many_dimensional) || node->n_inputs != 2 || axis_of(follower, node->inputs[0]) != 0 ||
+                follower->copies[node->inputs[0]] != 1)
+                return false;
+        data = &follower->one->values[node->inputs[0]];
+        one = &follower->one->values[node->inputs[1]];
+        many = &follower->many->values[node->inputs[1]];
+        axis = axis_of(follower, node->inputs[1]);
+        if (sl_attrs_int(&node->attrs, many_dimensional ? SL_ATTR_BATCH_DIMS : SL_ATTR_AXIS, 0) != 0 || !one->tensor.shape.rank)
+                return false;
+        if (axis_of(follower, node->outputs[0]) != axis)
+                return false;
+        return sl_sample_index_is_own(one, many, axis, follower->samples,
+                many_dimensional ? (uint64_t)one->tensor.shape.dims[one->tensor.shape.rank - 1] : 1, data->tensor.shape.dims[0]);
+}
+
 static bool follow_node(struct follower *follower, const struct sl_node *node)
 {
         uint64_t copies;
+
+        if (gathers_own_samples(follower, node)) {
+                follower->copies[node->outputs[0]] = 1;
+                return true;
+        }
 
         if (!join_inputs(follower, node, &copies))
                 return false;
@@ -250,10 +343,10 @@ static bool follow_node(struct follower *follower, const struct sl_node *node)
 
 static bool outputs_lead_with_samples(const struct follower *follower)
 {
-        for (uint32_t i = 0; i < follower->two->n_outputs; i++) {
-                uint32_t value = follower->two->outputs[i];
+        for (uint32_t i = 0; i < follower->many->n_outputs; i++) {
+                uint32_t value = follower->many->outputs[i];
 
-                if (follower->two->values[value].kind == SL_VALUE_CONSTANT) {
+                if (follower->many->values[value].kind == SL_VALUE_CONSTANT) {
                         if (!constant_is_uniform(follower, value, axis_of(follower, value)))
                                 return false;
                 } else if (axis_of(follower, value) != 0 || follower->copies[value] != 1) {
@@ -263,19 +356,21 @@ static bool outputs_lead_with_samples(const struct follower *follower)
         return true;
 }
 
-bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *two)
+bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *many, int64_t samples)
 {
-        SL_CLEANUP(sl_cleanup_free) uint64_t *copies = calloc(two->n_values + 1u, sizeof(*copies));
-        struct follower follower = {.one = one, .two = two, .copies = copies};
+        SL_CLEANUP(sl_cleanup_free) uint64_t *copies = calloc(many->n_values + 1u, sizeof(*copies));
+        struct follower follower = {.one = one, .many = many, .samples = samples, .copies = copies};
 
-        if (!copies || one->n_nodes != two->n_nodes || one->n_values != two->n_values)
+        if (!copies || one->n_nodes != many->n_nodes || one->n_values != many->n_values)
                 return false;
-        for (uint32_t i = 0; i < two->n_inputs; i++)
-                copies[two->inputs[i]] = 1;
-        for (uint32_t i = 0; i < two->n_nodes; i++) {
-                if (one->nodes[i].dead != two->nodes[i].dead)
+        for (uint32_t i = 0; i < many->n_inputs; i++)
+                copies[many->inputs[i]] = 1;
+        for (uint32_t i = 0; i < many->n_nodes; i++) {
+                if (one->nodes[i].dead != many->nodes[i].dead)
                         return false;
-                if (!two->nodes[i].dead && !follow_node(&follower, &two->nodes[i]))
+                if (many->nodes[i].dead)
+                        continue;
+                if (!is_alike(&follower, &one->nodes[i], &many->nodes[i]) || !follow_node(&follower, &many->nodes[i]))
                         return false;
         }
         return outputs_lead_with_samples(&follower);

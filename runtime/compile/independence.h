@@ -6,11 +6,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sl_graph;
 
 /*
- * @one, @two: the same graph specialised for 1 and for 2 samples, which lead all inputs and outputs. False also when it cannot be
- * told, so that the worst is a model that is not batched.
+ * @one, @many: the same graph specialised for 1 sample and for @samples, which lead all inputs and outputs. False also when it
+ * cannot be told, so that the worst is a model that is not batched.
  */
-bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *two);
+bool sl_samples_are_independent(const struct sl_graph *one, const struct sl_graph *many, int64_t samples);

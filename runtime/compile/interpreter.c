@@ -2,27 +2,29 @@
 #include "interpreter.h"
 
 #include "base/error.h"
+#include "executable.h"
+#include "kernel_cache.h"
 #include "op.h"
 #include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The slots of one program while it runs. */
-struct frame {
-        struct sl_interpreter *interpreter;
-        struct sl_live *slots;
-        uint64_t n_slots;
-};
-
+/* What a body needs to know while its step runs. */
 struct bodies {
         struct sl_interpreter *interpreter;
-        const struct sl_plan_step *step;
+        const struct sl_executable_step *step;
 };
 
 static int contradiction(struct sl_interpreter *interpreter, const struct sl_plan_step *step, const char *what)
 {
         return sl_error_set(interpreter->dynamic.error, EIO, "plan file: %s: %s", sl_op_name(step->op), what);
+}
+
+static int over_memory(struct sl_interpreter *interpreter, const struct sl_plan_step *step)
+{
+        return sl_error_set(interpreter->dynamic.error, ENOMEM, "%s: over the dynamic memory of %llu bytes", sl_op_name(step->op),
+                (unsigned long long)interpreter->dynamic.pool.limit_bytes);
 }
 
 static const struct sl_plan_operand *operand_of(
@@ -31,35 +33,34 @@ static const struct sl_plan_operand *operand_of(
         return &interpreter->plan->operands[step->first_operand + i];
 }
 
-static struct sl_live read_operand(const struct frame *frame, const struct sl_plan_operand *operand)
+static struct sl_live read_operand(const struct sl_executable *executable, const struct sl_plan_operand *operand)
 {
-        const struct sl_interpreter *interpreter = frame->interpreter;
-        const struct sl_plan *plan = interpreter->plan;
+        const struct sl_plan *plan = executable->plan;
         struct sl_live live = {.tensor = operand->tensor};
 
         switch (operand->place) {
         case SL_PLACE_SLOT:
-                return frame->slots[operand->index];
+                return executable->slots[operand->index];
         case SL_PLACE_CONSTANT:
                 live.data = (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
                 return live;
         case SL_PLACE_WORKSPACE:
-                live.data = interpreter->workspace + operand->offset;
+                live.data = executable->workspace + operand->offset;
                 return live;
         case SL_PLACE_INPUT:
-                live.data = (void *)interpreter->inputs[operand->index];
+                live.data = (void *)executable->port_inputs[operand->index];
                 return live;
         case SL_PLACE_OUTPUT:
-                live.data = interpreter->outputs[operand->index];
+                live.data = executable->port_outputs[operand->index];
                 return live;
         default:
                 return (struct sl_live){0};
         }
 }
 
-static int write_open(struct frame *frame, const struct sl_plan_step *step, uint32_t port, const struct sl_live *live)
+static int write_open(struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_plan_step *step,
+        uint32_t port, const struct sl_live *live)
 {
-        struct sl_interpreter *interpreter = frame->interpreter;
         uint64_t bytes = sl_tensor_bytes(&live->tensor);
 
         if (!interpreter->open)
@@ -73,98 +74,149 @@ static int write_open(struct frame *frame, const struct sl_plan_step *step, uint
                         "output \"%s\" takes %llu bytes, there is room for %llu", interpreter->plan->info->outputs[port].name,
                         (unsigned long long)bytes, (unsigned long long)interpreter->open[port].capacity_bytes);
         else if (bytes)
-                memcpy(interpreter->outputs[port], live->data, bytes);
+                memcpy(executable->port_outputs[port], live->data, bytes);
         return 0;
 }
 
 /* What has a static shape goes where the static steps look for it. */
-static int write_static(
-        struct frame *frame, const struct sl_plan_step *step, const struct sl_plan_operand *operand, const struct sl_live *live)
+static int write_static(struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_plan_step *step,
+        const struct sl_plan_operand *operand, const struct sl_live *live)
 {
-        struct sl_live to = read_operand(frame, operand);
+        struct sl_live to = read_operand(executable, operand);
 
         if (live->tensor.dtype != to.tensor.dtype || !sl_shape_equal(&live->tensor.shape, &to.tensor.shape))
-                return contradiction(frame->interpreter, step, "it makes another shape than it says");
+                return contradiction(interpreter, step, "it makes another shape than it says");
         if (sl_tensor_bytes(&to.tensor))
                 memmove(to.data, live->data, sl_tensor_bytes(&to.tensor));
         return 0;
 }
 
-static int write_operand(
-        struct frame *frame, const struct sl_plan_step *step, const struct sl_plan_operand *operand, struct sl_live *live)
+static bool is_open_output(const struct sl_executable *executable, const struct sl_plan_operand *operand)
 {
-        struct sl_pool *pool = &frame->interpreter->dynamic.pool;
+        return operand->place == SL_PLACE_OUTPUT && executable->source->batch &&
+               sl_port_is_open(&executable->plan->info->outputs[operand->index]);
+}
+
+static int write_operand(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_plan_step *step,
+        const struct sl_plan_operand *operand, struct sl_live *live)
+{
+        struct sl_pool *pool = &interpreter->dynamic.pool;
 
         if (operand->place == SL_PLACE_SLOT) {
                 /* What a branch hands on may be somebody else's memory, which ends before the slot does. */
                 if (sl_live_own(pool, live) < 0)
-                        return sl_error_set(frame->interpreter->dynamic.error, ENOMEM, "%s: over the dynamic memory of %llu bytes",
-                                sl_op_name(step->op), (unsigned long long)pool->limit_bytes);
-                sl_live_drop(pool, &frame->slots[operand->index]);
-                frame->slots[operand->index] = *live;
+                        return over_memory(interpreter, step);
+                sl_live_drop(pool, &executable->slots[operand->index]);
+                executable->slots[operand->index] = *live;
                 *live = (struct sl_live){0};
                 return 0;
         }
-        if (operand->place == SL_PLACE_OUTPUT && sl_port_is_open(&frame->interpreter->plan->info->outputs[operand->index]))
-                return write_open(frame, step, operand->index, live);
-        return write_static(frame, step, operand, live);
+        if (is_open_output(executable, operand))
+                return write_open(interpreter, executable, step, operand->index, live);
+        return write_static(interpreter, executable, step, operand, live);
 }
 
-static int run_step(struct frame *frame, const struct sl_plan_step *step);
-
-static int run_program(
-        struct frame *frame, const struct sl_plan_program *program, const struct sl_live *inputs, struct sl_live *ret_outputs)
+static const struct sl_plan_operand *port_of(const struct sl_executable *body, uint64_t port)
 {
-        const struct sl_plan_operand *ports = &frame->interpreter->plan->operands[program->first_operand];
-        struct sl_pool *pool = &frame->interpreter->dynamic.pool;
-        int r = 0;
+        return &body->plan->operands[body->source->first_operand + port];
+}
 
-        for (uint64_t i = 0; i < program->n_inputs; i++) {
-                sl_live_drop(pool, &frame->slots[ports[i].index]);
-                frame->slots[ports[i].index] = sl_live_share(&inputs[i]);
+/* What the node gives its body: an address for what has a static shape, a slot for the rest. */
+static int give_inputs(const struct bodies *bodies, struct sl_executable *body, const struct sl_live *inputs)
+{
+        for (uint64_t i = 0; i < body->source->n_inputs; i++) {
+                const struct sl_plan_operand *port = port_of(body, i);
+
+                if (port->place == SL_PLACE_SLOT) {
+                        sl_live_drop(&bodies->interpreter->dynamic.pool, &body->slots[port->index]);
+                        body->slots[port->index] = sl_live_share(&inputs[i]);
+                        continue;
+                }
+                if (inputs[i].tensor.dtype != port->tensor.dtype || !sl_shape_equal(&inputs[i].tensor.shape, &port->tensor.shape))
+                        return contradiction(bodies->interpreter, bodies->step->source, "a body gets another shape than it says");
+                body->inputs[i] = inputs[i].data;
         }
-        for (uint64_t i = 0; i < program->n_steps && r == 0; i++)
-                r = run_step(frame, &frame->interpreter->plan->steps[program->first_step + i]);
-        for (uint64_t i = 0; i < program->n_outputs && r == 0; i++) {
-                struct sl_live output = read_operand(frame, &ports[program->n_inputs + i]);
+        return 0;
+}
 
-                if (output.tensor.dtype == SL_DTYPE_NONE)
-                        r = sl_error_set(frame->interpreter->dynamic.error, EIO, "plan file: a body does not make its output %llu",
-                                (unsigned long long)i);
+/* Room for what the body makes of static shape. */
+static int make_outputs(const struct bodies *bodies, struct sl_executable *body, struct sl_live *outputs)
+{
+        for (uint64_t i = 0; i < body->source->n_outputs; i++) {
+                const struct sl_plan_operand *port = port_of(body, body->source->n_inputs + i);
+
+                if (port->place == SL_PLACE_SLOT)
+                        continue;
+                if (sl_live_make(&bodies->interpreter->dynamic.pool, &port->tensor, &outputs[i]) < 0)
+                        return over_memory(bodies->interpreter, bodies->step->source);
+                body->outputs[i] = outputs[i].data;
+        }
+        return 0;
+}
+
+static int take_slots(const struct bodies *bodies, const struct sl_executable *body, struct sl_live *outputs)
+{
+        for (uint64_t i = 0; i < body->source->n_outputs; i++) {
+                const struct sl_plan_operand *port = port_of(body, body->source->n_inputs + i);
+
+                if (port->place != SL_PLACE_SLOT)
+                        continue;
+                if (body->slots[port->index].tensor.dtype == SL_DTYPE_NONE)
+                        return contradiction(bodies->interpreter, bodies->step->source, "a body does not make one of its outputs");
+                outputs[i] = sl_live_share(&body->slots[port->index]);
+        }
+        return 0;
+}
+
+static int run_with_slots(
+        const struct bodies *bodies, struct sl_executable *body, const struct sl_live *inputs, struct sl_live *ret_outputs)
+{
+        struct sl_live outputs[SL_NODE_OUTPUTS_MAX + 1] = {0};
+        int r = give_inputs(bodies, body, inputs);
+
+        if (r == 0)
+                r = make_outputs(bodies, body, outputs);
+        if (r == 0) {
+                sl_executable_bind(body, body->inputs, body->outputs);
+                r = sl_executable_run(body, bodies->interpreter);
+        }
+        if (r == 0)
+                r = take_slots(bodies, body, outputs);
+        for (uint64_t i = 0; i < body->source->n_outputs; i++)
+                if (r < 0)
+                        sl_live_drop(&bodies->interpreter->dynamic.pool, &outputs[i]);
                 else
-                        ret_outputs[i] = sl_live_share(&output);
-        }
+                        ret_outputs[i] = outputs[i];
         return r;
 }
 
-static int run_body(void *context, uint32_t body, const struct sl_live *inputs, uint32_t n_inputs, struct sl_live *ret_outputs,
+static int run_body(void *context, uint32_t index, const struct sl_live *inputs, uint32_t n_inputs, struct sl_live *ret_outputs,
         uint32_t n_outputs)
 {
         const struct bodies *bodies = context;
         struct sl_interpreter *interpreter = bodies->interpreter;
-        const struct sl_plan_program *program = &interpreter->plan->programs[bodies->step->first_body + body];
+        struct sl_executable *body = bodies->step->bodies[index];
         struct sl_tensor bytes = {.dtype = SL_DTYPE_U8, .shape = {.rank = 1}};
-        struct frame frame = {.interpreter = interpreter, .n_slots = program->n_slots};
         struct sl_live memory;
         int r;
 
-        if (program->n_inputs != n_inputs || program->n_outputs != n_outputs)
-                return contradiction(interpreter, bodies->step, "a body has other inputs or outputs than its node");
-        if (sl_dynamic_work(&interpreter->dynamic, bodies->step->op, program->n_slots) < 0)
-                return -E2BIG;
-        bytes.shape.dims[0] = (int64_t)(program->n_slots * sizeof(*frame.slots));
+        if (body->source->n_inputs != n_inputs || body->source->n_outputs != n_outputs)
+                return contradiction(interpreter, bodies->step->source, "a body has other inputs or outputs than its node");
+        r = sl_rounds_charge(interpreter, bodies->step->source->op, body);
+        if (r < 0)
+                return r;
+        bytes.shape.dims[0] = (int64_t)(body->source->n_slots * sizeof(*body->slots));
         if (sl_live_make(&interpreter->dynamic.pool, &bytes, &memory) < 0)
-                return sl_error_set(interpreter->dynamic.error, ENOMEM, "%s: over the dynamic memory of %llu bytes",
-                        sl_op_name(bodies->step->op), (unsigned long long)interpreter->dynamic.pool.limit_bytes);
-        frame.slots = memset(memory.data, 0, (size_t)bytes.shape.dims[0]);
-        r = run_program(&frame, program, inputs, ret_outputs);
-        for (uint64_t i = 0; i < frame.n_slots; i++)
-                sl_live_drop(&interpreter->dynamic.pool, &frame.slots[i]);
+                return over_memory(interpreter, bodies->step->source);
+        body->slots = memset(memory.data, 0, (size_t)bytes.shape.dims[0]);
+        r = run_with_slots(bodies, body, inputs, ret_outputs);
+        sl_interpreter_drop_slots(interpreter, body);
+        body->slots = NULL;
         sl_live_drop(&interpreter->dynamic.pool, &memory);
         return r;
 }
 
-static void describe(const struct frame *frame, const struct sl_plan_step *step, struct sl_node_desc *desc)
+static void describe(const struct sl_interpreter *interpreter, const struct sl_plan_step *step, struct sl_node_desc *desc)
 {
         memset(desc, 0, sizeof(*desc));
         desc->op = step->op;
@@ -172,93 +224,96 @@ static void describe(const struct frame *frame, const struct sl_plan_step *step,
         desc->n_outputs = step->n_outputs;
         desc->epilogue = step->epilogue;
         desc->attrs.count = step->n_attrs;
-        memcpy(desc->attrs.items, &frame->interpreter->plan->attrs[step->first_attr], step->n_attrs * sizeof(struct sl_attr));
+        memcpy(desc->attrs.items, &interpreter->plan->attrs[step->first_attr], step->n_attrs * sizeof(struct sl_attr));
         for (uint32_t i = 0; i < step->n_outputs; i++)
-                desc->outputs[i] = operand_of(frame->interpreter, step, step->n_inputs + i)->tensor;
+                desc->outputs[i] = operand_of(interpreter, step, step->n_inputs + i)->tensor;
 }
 
-static int compute(struct frame *frame, const struct sl_plan_step *step, const struct sl_live *inputs, struct sl_live *outputs)
+static int compute(struct sl_interpreter *interpreter, const struct sl_executable_step *step, const struct sl_live *inputs,
+        struct sl_live *outputs)
 {
-        struct bodies bodies = {.interpreter = frame->interpreter, .step = step};
+        struct bodies bodies = {.interpreter = interpreter, .step = step};
+        const struct sl_plan_step *source = step->source;
         struct sl_node_desc desc;
 
-        if (step->op == SL_OP_IDENTITY && step->n_inputs == 1 && step->n_outputs == 1) {
+        if (source->op == SL_OP_IDENTITY && source->n_inputs == 1 && source->n_outputs == 1) {
                 outputs[0] = sl_live_share(&inputs[0]);
-                return sl_dynamic_step(&frame->interpreter->dynamic, step->op);
+                return sl_dynamic_step(&interpreter->dynamic, source->op);
         }
-        describe(frame, step, &desc);
-        if (sl_op_traits(step->op) & SL_OP_CONTROL)
-                return sl_control_run(&frame->interpreter->dynamic, &desc, inputs, run_body, &bodies, outputs);
-        return sl_dynamic_run(&frame->interpreter->dynamic, &desc, inputs, outputs);
+        describe(interpreter, source, &desc);
+        if (sl_op_traits(source->op) & SL_OP_CONTROL)
+                return sl_control_run(&interpreter->dynamic, &desc, inputs, run_body, &bodies, outputs);
+        return sl_dynamic_run(&interpreter->dynamic, &desc, inputs, outputs);
 }
 
-static int run_step(struct frame *frame, const struct sl_plan_step *step)
+static int read_inputs(struct sl_interpreter *interpreter, const struct sl_executable *executable, const struct sl_plan_step *step,
+        struct sl_live *inputs)
 {
-        struct sl_interpreter *interpreter = frame->interpreter;
-        struct sl_live inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX] = {0};
-        int r = 0;
-
         for (uint32_t i = 0; i < step->n_inputs; i++) {
                 const struct sl_plan_operand *operand = operand_of(interpreter, step, i);
 
-                inputs[i] = read_operand(frame, operand);
+                inputs[i] = read_operand(executable, operand);
                 if (operand->place != SL_PLACE_NONE && inputs[i].tensor.dtype == SL_DTYPE_NONE)
                         return contradiction(interpreter, step, "it reads what nothing has made");
         }
-        r = compute(frame, step, inputs, outputs);
-        for (uint32_t i = 0; i < step->n_outputs && r == 0; i++)
-                r = write_operand(frame, step, operand_of(interpreter, step, step->n_inputs + i), &outputs[i]);
-        for (uint32_t i = 0; i < step->n_outputs; i++)
-                sl_live_drop(&interpreter->dynamic.pool, &outputs[i]);
-        for (uint32_t i = 0; i < step->n_inputs && r == 0; i++) {
+        return 0;
+}
+
+/* Slots that nobody reads any more. */
+static void drop_read(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_plan_step *step)
+{
+        for (uint32_t i = 0; i < step->n_inputs; i++) {
                 const struct sl_plan_operand *operand = operand_of(interpreter, step, i);
 
                 if (operand->place == SL_PLACE_SLOT && operand->offset)
-                        sl_live_drop(&interpreter->dynamic.pool, &frame->slots[operand->index]);
+                        sl_live_drop(&interpreter->dynamic.pool, &executable->slots[operand->index]);
         }
-        return r < 0 && step->name[0] ? sl_error_prefix(interpreter->dynamic.error, r, "node \"%s\"", step->name) : r;
 }
 
-int sl_interpreter_init(struct sl_interpreter *interpreter, const struct sl_plan *plan, uint32_t n_programs, uint8_t *workspace,
-        struct sl_pace *pace)
+static int run_open(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_executable_step *step)
 {
-        *interpreter = (struct sl_interpreter){.plan = plan, .workspace = workspace, .pace = pace};
-        for (uint32_t i = 0; i < n_programs; i++)
-                if (plan->programs[i].n_slots > interpreter->n_slots)
-                        interpreter->n_slots = plan->programs[i].n_slots;
-        interpreter->slots = calloc(interpreter->n_slots + 1, sizeof(*interpreter->slots));
-        return interpreter->slots ? 0 : -ENOMEM;
+        struct sl_live inputs[SL_NODE_INPUTS_MAX], outputs[SL_NODE_OUTPUTS_MAX] = {0};
+        const struct sl_plan_step *source = step->source;
+        int r = read_inputs(interpreter, executable, source, inputs);
+
+        if (r == 0)
+                r = compute(interpreter, step, inputs, outputs);
+        for (uint32_t i = 0; i < source->n_outputs && r == 0; i++)
+                r = write_operand(
+                        interpreter, executable, source, operand_of(interpreter, source, source->n_inputs + i), &outputs[i]);
+        for (uint32_t i = 0; i < source->n_outputs; i++)
+                sl_live_drop(&interpreter->dynamic.pool, &outputs[i]);
+        if (r == 0)
+                drop_read(interpreter, executable, source);
+        return r;
 }
 
-void sl_interpreter_deinit(struct sl_interpreter *interpreter)
+int sl_interpreter_step(struct sl_interpreter *interpreter, struct sl_executable *executable, const struct sl_executable_step *step)
 {
-        free(interpreter->slots);
-        *interpreter = (struct sl_interpreter){0};
+        bool settled = step->rounds && step->rounds->settled;
+        int r = settled ? sl_rounds_run(interpreter, step) : run_open(interpreter, executable, step);
+
+        return r < 0 && step->source->name[0] ? sl_error_prefix(interpreter->dynamic.error, r, "node \"%s\"", step->source->name)
+                                              : r;
 }
 
-void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan_program *program, const void *const *inputs,
-        void *const *outputs, struct sl_open_output *open, struct sl_error *error)
+void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan *plan, const struct sl_plan_program *program,
+        struct sl_pace *pace, struct sl_kernel_cache *kernels, struct sl_open_output *open, struct sl_error *error)
 {
-        interpreter->dynamic = (struct sl_dynamic){.pool.limit_bytes = program->dynamic_bytes,
-                .steps_left = program->dynamic_steps,
-                .work_left = program->work,
-                .pace = interpreter->pace,
-                .error = error};
-        interpreter->inputs = inputs;
-        interpreter->outputs = outputs;
-        interpreter->open = open;
-        interpreter->too_small = 0;
+        *interpreter = (struct sl_interpreter){.plan = plan,
+                .pace = pace,
+                .open = open,
+                .dynamic = {.pool.limit_bytes = program->dynamic_bytes,
+                        .steps_left = program->dynamic_steps,
+                        .work_left = program->work,
+                        .pace = pace,
+                        .error = error,
+                        .find = kernels ? sl_kernel_cache_find : NULL,
+                        .find_context = kernels}};
 }
 
-void sl_interpreter_end(struct sl_interpreter *interpreter)
+void sl_interpreter_drop_slots(struct sl_interpreter *interpreter, struct sl_executable *executable)
 {
-        for (uint64_t i = 0; i < interpreter->n_slots; i++)
-                sl_live_drop(&interpreter->dynamic.pool, &interpreter->slots[i]);
-}
-
-int sl_interpreter_step(struct sl_interpreter *interpreter, const struct sl_plan_step *step)
-{
-        struct frame frame = {.interpreter = interpreter, .slots = interpreter->slots, .n_slots = interpreter->n_slots};
-
-        return run_step(&frame, step);
+        for (uint64_t i = 0; i < executable->source->n_slots; i++)
+                sl_live_drop(&interpreter->dynamic.pool, &executable->slots[i]);
 }

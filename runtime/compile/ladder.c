@@ -55,20 +55,32 @@ static bool ports_agree(const struct sl_graph *a, const struct sl_graph *b)
         return true;
 }
 
-static bool works_at(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch, bool follow_samples)
+static bool works_at(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *batched = NULL;
 
-        if (sl_graph_specialise(graph, batch, &batched, NULL) < 0 || !all_lead_with(batched, batch) ||
-                !ports_agree(single, batched))
-                return false;
-        return !follow_samples || sl_samples_are_independent(single, batched);
+        return sl_graph_specialise(graph, batch, &batched, NULL) == 0 && all_lead_with(batched, batch) &&
+               ports_agree(single, batched) && sl_samples_are_independent(single, batched, batch);
 }
 
+/* The size behind @batch in the ladder. */
+static uint32_t next_size(uint32_t batch, uint32_t batch_max)
+{
+        return batch > batch_max / 2 ? batch_max : 2 * batch;
+}
+
+/* Arithmetic on the number of samples may come to something else at any size: all that are run are tried, and three. */
 static bool is_batchable(const struct sl_graph *graph, const struct sl_graph *single, uint32_t batch_max)
 {
-        return sl_graph_has_batch(graph) && sl_graph_is_static(single) && all_lead_with(single, 1) &&
-               works_at(graph, single, 2, true) && (batch_max <= 2 || works_at(graph, single, batch_max, false));
+        if (!sl_graph_has_batch(graph) || !sl_graph_is_static(single) || !all_lead_with(single, 1) || !works_at(graph, single, 2) ||
+                !works_at(graph, single, 3))
+                return false;
+        for (uint32_t batch = 2; batch < batch_max;) {
+                batch = next_size(batch, batch_max);
+                if (!works_at(graph, single, batch))
+                        return false;
+        }
+        return true;
 }
 
 static int fill_batches(struct sl_plan_info *info, uint32_t batch_max, struct sl_error *error)
@@ -114,6 +126,13 @@ static int fill_ports(const struct sl_graph *graph, const struct sl_graph *singl
         return 0;
 }
 
+int sl_ladder_describe(const struct sl_graph *graph, struct sl_plan_info *ret_info, struct sl_error *error)
+{
+        memset(ret_info, 0, sizeof(*ret_info));
+        memcpy(ret_info->name, graph->name, strnlen(graph->name, sizeof(ret_info->name) - 1));
+        return fill_ports(graph, graph, false, ret_info, error);
+}
+
 int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl_plan_info *ret_info, struct sl_graph **ret_single,
         struct sl_error *error)
 {
@@ -128,7 +147,7 @@ int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl
         r = fill_batches(ret_info, ret_info->batchable ? batch_max : 1, error);
         if (r < 0)
                 return r;
-        r = fill_ports(graph, single, all_lead_with(single, 1), ret_info, error);
+        r = fill_ports(graph, single, ret_info->batchable, ret_info, error);
         if (r < 0)
                 return r;
         *ret_single = sl_take(single);

@@ -19,5 +19,8 @@ struct sl_graph;
 int sl_ladder_choose(const struct sl_graph *graph, uint32_t batch_max, struct sl_plan_info *ret_info, struct sl_graph **ret_single,
         struct sl_error *error);
 
+/* Name and ports alone, as far as they are known without a size for the batch. Return: 0; -E2BIG too many ports. */
+int sl_ladder_describe(const struct sl_graph *graph, struct sl_plan_info *ret_info, struct sl_error *error);
+
 /* Are the ports of @graph, specialised for @batch, those that @info promises? */
 int sl_ladder_confirm(const struct sl_graph *graph, uint32_t batch, const struct sl_plan_info *info, struct sl_error *error);

@@ -26,6 +26,7 @@ struct analysis {
         const struct sl_graph *graph;
         struct sl_schedule *schedule;
         struct group *groups; /* per value */
+        bool body;
 };
 
 SL_DEFINE_CLEANUP(struct sl_schedule *, sl_schedule_free)
@@ -85,14 +86,48 @@ static struct sl_storage *storage_of(const struct analysis *analysis, uint32_t v
         return &analysis->schedule->storages[analysis->groups[value].root];
 }
 
+static bool is_model_output(const struct analysis *analysis, uint32_t root)
+{
+        for (uint32_t i = 0; i < analysis->graph->n_outputs; i++) {
+                if (analysis->groups[analysis->graph->outputs[i]].root == root)
+                        return true;
+        }
+        return false;
+}
+
+/* A value that nobody reads is alive in the step that makes it; one that a copy reads, to the end. */
+static uint32_t last_use(const struct analysis *analysis, uint32_t root, uint32_t step)
+{
+        const struct group *group = &analysis->groups[root];
+
+        if (is_model_output(analysis, root))
+                return analysis->schedule->n_steps + analysis->graph->n_outputs;
+        return group->readers ? group->last_read : step;
+}
+
+/* A slot for a value of open shape, which is made in @step. */
+static struct sl_storage new_slot(struct analysis *analysis, uint32_t root, uint32_t step)
+{
+        struct sl_schedule *schedule = analysis->schedule;
+
+        schedule->slot_ends[schedule->n_slots] = last_use(analysis, root, step);
+        return (struct sl_storage){.place = SL_PLACE_SLOT, .index = schedule->n_slots++};
+}
+
 static void store_inputs_and_constants(struct analysis *analysis)
 {
         for (uint32_t i = 0; i < analysis->graph->n_values; i++) {
                 if (analysis->graph->values[i].kind == SL_VALUE_CONSTANT)
                         analysis->schedule->storages[i] = (struct sl_storage){.place = SL_PLACE_CONSTANT, .index = i};
         }
-        for (uint32_t i = 0; i < analysis->graph->n_inputs; i++)
-                *storage_of(analysis, analysis->graph->inputs[i]) = (struct sl_storage){.place = SL_PLACE_INPUT, .index = i};
+        for (uint32_t i = 0; i < analysis->graph->n_inputs; i++) {
+                uint32_t value = analysis->graph->inputs[i];
+
+                if (is_open(analysis, value))
+                        *storage_of(analysis, value) = new_slot(analysis, value, 0);
+                else
+                        *storage_of(analysis, value) = (struct sl_storage){.place = SL_PLACE_INPUT, .index = i};
+        }
 }
 
 /* Outputs that a node can write into the caller's buffer: the first one of each group, unless its readers may not trust it. */
@@ -118,15 +153,6 @@ static uint32_t reads_of_root(const struct analysis *analysis, const struct sl_n
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 reads += node->inputs[i] != SL_VALUE_NONE && analysis->groups[node->inputs[i]].root == root;
         return reads;
-}
-
-static bool is_model_output(const struct analysis *analysis, uint32_t root)
-{
-        for (uint32_t i = 0; i < analysis->graph->n_outputs; i++) {
-                if (analysis->groups[analysis->graph->outputs[i]].root == root)
-                        return true;
-        }
-        return false;
 }
 
 /* Two groups that share a block have one lifetime: the block's end says when the later one is over. */
@@ -156,16 +182,6 @@ static bool runs_in_place(const struct analysis *analysis, const struct sl_node 
                reads_of_root(analysis, node, root) == 1 && source_ends_here(analysis, root, step);
 }
 
-/* A value that nobody reads is alive in the step that makes it; one that a copy reads, to the end. */
-static uint32_t last_use(const struct analysis *analysis, uint32_t root, uint32_t step)
-{
-        const struct group *group = &analysis->groups[root];
-
-        if (is_model_output(analysis, root))
-                return analysis->schedule->n_steps + analysis->graph->n_outputs;
-        return group->readers ? group->last_read : step;
-}
-
 static void store_result(struct analysis *analysis, const struct sl_node *node, uint32_t output, uint32_t step)
 {
         uint32_t root = node->outputs[output];
@@ -175,8 +191,7 @@ static void store_result(struct analysis *analysis, const struct sl_node *node, 
         if (storage->place != SL_PLACE_NONE)
                 return;
         if (is_open(analysis, root)) {
-                schedule->slot_ends[schedule->n_slots] = last_use(analysis, root, step);
-                *storage = (struct sl_storage){.place = SL_PLACE_SLOT, .index = schedule->n_slots++};
+                *storage = new_slot(analysis, root, step);
                 return;
         }
         if (output == 0 && runs_in_place(analysis, node, step)) {
@@ -218,7 +233,7 @@ static bool add_copies(struct analysis *analysis)
         const struct sl_backend *ref = sl_backend_find("ref");
 
         for (uint32_t i = 0; i < analysis->graph->n_outputs; i++) {
-                if (lies_in_output(analysis, i))
+                if (lies_in_output(analysis, i) || (analysis->body && is_open(analysis, analysis->graph->outputs[i])))
                         continue;
                 analysis->schedule->steps[analysis->schedule->n_steps++] = (struct sl_step){.node = SL_VALUE_NONE,
                         .copy_value = analysis->graph->outputs[i],
@@ -252,11 +267,12 @@ static int allocate(struct sl_schedule *schedule, const struct sl_graph *graph)
         return schedule->steps && schedule->storages && schedule->blocks && schedule->slot_ends ? 0 : -ENOMEM;
 }
 
-int sl_schedule_new(const struct sl_placement *placement, struct sl_schedule **ret_schedule)
+int sl_schedule_new(const struct sl_placement *placement, bool body, struct sl_schedule **ret_schedule)
 {
         SL_CLEANUP(sl_cleanup_sl_schedule_free) struct sl_schedule *schedule = calloc(1, sizeof(*schedule));
         SL_CLEANUP(sl_cleanup_free) struct group *groups = calloc(placement->graph->n_values + 1u, sizeof(*groups));
-        struct analysis analysis = {.placement = placement, .graph = placement->graph, .schedule = schedule, .groups = groups};
+        struct analysis analysis = {
+                .placement = placement, .graph = placement->graph, .schedule = schedule, .groups = groups, .body = body};
 
         if (!schedule || !groups || allocate(schedule, placement->graph) < 0)
                 return -ENOMEM;

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "bodies.h"
 #include "cpu/threads.h"
 #include "graph.h"
 #include "ladder.h"
@@ -25,6 +26,7 @@ SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 
 static void free_program(struct sl_program *program)
 {
+        sl_bodies_free(program);
         sl_schedule_free(program->schedule);
         sl_placement_free(program->placement);
         sl_graph_free(program->graph);
@@ -32,18 +34,21 @@ static void free_program(struct sl_program *program)
 }
 
 /* In place of what there was. */
-static int place_program(
-        const struct sl_plan_info *info, const struct sl_placement_wish *wishes, struct sl_program *program, struct sl_error *error)
+static int place_program(const struct sl_graph *graph, const struct sl_plan_info *info, const struct sl_placement_wish *wishes,
+        struct sl_program *program, struct sl_error *error)
 {
         int r;
 
+        sl_bodies_free(program);
         program->schedule = sl_schedule_free(program->schedule);
         program->placement = sl_placement_free(program->placement);
         r = sl_placement_new_as(program->graph, info->backend, wishes, &program->placement, error);
         if (r < 0)
                 return r;
-        r = sl_schedule_new(program->placement, &program->schedule);
-        return r < 0 ? sl_error_set(error, -r, "batch %u: no memory for its schedule", program->batch) : 0;
+        r = sl_schedule_new(program->placement, false, &program->schedule);
+        if (r < 0)
+                return sl_error_set(error, -r, "batch %u: no memory for its schedule", program->batch);
+        return sl_bodies_new(graph, info, program, error);
 }
 
 static int build_program(const struct sl_graph *graph, const struct sl_plan_info *info, uint32_t batch, struct sl_program *program,
@@ -54,7 +59,7 @@ static int build_program(const struct sl_graph *graph, const struct sl_plan_info
         program->batch = batch;
         if (r == 0)
                 r = sl_ladder_confirm(program->graph, batch, info, error);
-        return r < 0 ? r : place_program(info, NULL, program, error);
+        return r < 0 ? r : place_program(graph, info, NULL, program, error);
 }
 
 /* The ladder ends below size @first. */
@@ -93,8 +98,10 @@ static int pack_constants(struct sl_lowered *lowered, struct sl_error *error)
                 again = false;
                 for (uint32_t i = lowered->info.n_batches; i-- > 0;) {
                         struct sl_program *program = &lowered->programs[i];
-                        int r = sl_packing_walk(lowered->packing, program->placement, program->schedule, &again, error);
+                        int r = sl_packing_walk(lowered->packing, program, &again, error);
 
+                        if (r == 0)
+                                r = sl_bodies_pack(lowered->packing, program, &again, error);
                         if (r < 0)
                                 return sl_error_prefix(error, r, "batch %u", program->batch);
                 }
@@ -106,8 +113,10 @@ static int place_blocks(struct sl_lowered *lowered, struct sl_error *error)
 {
         for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
                 struct sl_schedule *schedule = lowered->programs[i].schedule;
-                int r = sl_schedule_place(schedule);
+                int r = sl_bodies_place(&lowered->programs[i]);
 
+                if (r == 0)
+                        r = sl_schedule_place(schedule);
                 if (r < 0)
                         return sl_error_set(error, -r, "batch %u: no memory plan for %u blocks", lowered->programs[i].batch,
                                 schedule->n_blocks);
@@ -120,30 +129,26 @@ static int place_blocks(struct sl_lowered *lowered, struct sl_error *error)
         return 0;
 }
 
-/* Of one sample: those of the smallest batch, which is 1 whenever there are samples. */
-static int count_multiply_adds(struct sl_lowered *lowered)
+/* Of one sample: those of the smallest batch, which is 1 whenever there are samples. Each body counts once. */
+static void count_multiply_adds(const struct sl_graph *graph, struct sl_node_desc *desc, uint64_t *sum)
 {
-        SL_CLEANUP(sl_cleanup_free) struct sl_node_desc *desc = calloc(1, sizeof(*desc));
-        const struct sl_graph *graph = lowered->programs[0].graph;
-
-        if (!desc)
-                return -ENOMEM;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                if (!graph->nodes[i].dead && sl_graph_describe(graph, i, desc) == 0)
-                        lowered->info.multiply_adds += sl_op_multiply_adds(desc);
+                const struct sl_node *node = &graph->nodes[i];
+
+                if (!node->dead && sl_graph_describe(graph, i, desc) == 0)
+                        *sum += sl_op_multiply_adds(desc);
+                for (uint32_t b = 0; b < node->n_bodies && !node->dead; b++)
+                        count_multiply_adds(node->bodies[b], desc, sum);
         }
-        return 0;
 }
 
 /* Elements of the constants that live nodes read, each once. */
-static int count_parameters(struct sl_lowered *lowered)
+static int count_parameters(const struct sl_graph *graph, uint64_t *sum)
 {
-        const struct sl_graph *graph = lowered->programs[0].graph;
         SL_CLEANUP(sl_cleanup_free) bool *counted = calloc(graph->n_values + 1u, sizeof(*counted));
+        int r = counted ? 0 : -ENOMEM;
 
-        if (!counted)
-                return -ENOMEM;
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++) {
                 const struct sl_node *node = &graph->nodes[i];
 
                 for (uint32_t k = 0; k < node->n_inputs && !node->dead; k++) {
@@ -152,14 +157,27 @@ static int count_parameters(struct sl_lowered *lowered)
                         if (value == SL_VALUE_NONE || graph->values[value].kind != SL_VALUE_CONSTANT || counted[value])
                                 continue;
                         counted[value] = true;
-                        lowered->info.parameters += sl_shape_elements(&graph->values[value].tensor.shape);
+                        *sum += sl_shape_elements(&graph->values[value].tensor.shape);
                 }
+                for (uint32_t b = 0; b < node->n_bodies && !node->dead && r == 0; b++)
+                        r = count_parameters(node->bodies[b], sum);
         }
-        return 0;
+        return r;
+}
+
+static int count(struct sl_lowered *lowered)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_node_desc *desc = calloc(1, sizeof(*desc));
+
+        if (!desc)
+                return -ENOMEM;
+        count_multiply_adds(lowered->programs[0].graph, desc, &lowered->info.multiply_adds);
+        return count_parameters(lowered->programs[0].graph, &lowered->info.parameters);
 }
 
 /* Layouts first: which algorithms there are hangs on them. A plan of other sizes has those of its base. */
-static int tune_layouts(struct sl_lowered *lowered, const struct sl_tuning *tuning, struct sl_error *error)
+static int tune_layouts(
+        struct sl_lowered *lowered, const struct sl_graph *graph, const struct sl_tuning *tuning, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_placement_wish *wishes = NULL;
         int r = 0;
@@ -169,7 +187,7 @@ static int tune_layouts(struct sl_lowered *lowered, const struct sl_tuning *tuni
         if (sl_tune_layouts(lowered->programs, lowered->info.n_batches, tuning, &wishes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to time layouts");
         for (uint32_t i = 0; i < lowered->info.n_batches && wishes && r == 0; i++)
-                r = place_program(&lowered->info, wishes, &lowered->programs[i], error);
+                r = place_program(graph, &lowered->info, wishes, &lowered->programs[i], error);
         return r;
 }
 
@@ -179,11 +197,11 @@ static int tune(struct sl_lowered *lowered, const struct sl_graph *graph, struct
                 .base = lowered->base,
                 .clock = sl_clock_ns,
                 .until_ns = sl_clock_ns() + lowered->options.tune_seconds * SL_NS_PER_SECOND};
-        int r = tune_layouts(lowered, &tuning, error);
+        int r = tune_layouts(lowered, graph, &tuning, error);
 
-        if (r < 0)
-                return r;
-        return sl_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, graph->n_nodes, error);
+        if (r == 0)
+                r = sl_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, graph->n_nodes, error);
+        return r < 0 ? r : sl_bodies_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, error);
 }
 
 static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int fd, struct sl_error *error)
@@ -192,21 +210,22 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
 
         if (r < 0)
                 return r;
-        lowered->choices = calloc(graph->n_nodes + 1u, sizeof(*lowered->choices));
+        lowered->n_choices = sl_bodies_count_nodes(graph);
+        lowered->choices = calloc(lowered->n_choices + 1u, sizeof(*lowered->choices));
         if (!lowered->choices)
-                return sl_error_set(error, ENOMEM, "no memory for the algorithms of %u nodes", graph->n_nodes);
+                return sl_error_set(error, ENOMEM, "no memory for the algorithms of %u nodes", lowered->n_choices);
         r = tune(lowered, graph, error);
         if (r < 0)
                 return r;
-        r = sl_packing_new(graph->n_nodes, fd, lowered->base, &lowered->packing);
+        r = sl_packing_new(lowered->n_choices, fd, lowered->base, &lowered->packing);
         if (r < 0)
-                return sl_error_set(error, -r, "no memory for the constants of %u nodes", graph->n_nodes);
+                return sl_error_set(error, -r, "no memory for the constants of %u nodes", lowered->n_choices);
         r = pack_constants(lowered, error);
         if (r == 0)
                 r = place_blocks(lowered, error);
         if (r < 0)
                 return r;
-        if (count_multiply_adds(lowered) < 0 || count_parameters(lowered) < 0)
+        if (count(lowered) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to count over %u nodes", graph->n_nodes);
         return 0;
 }
@@ -224,9 +243,7 @@ int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_option
         sl_cpu_use_one_thread();
         lowered->options = *options;
         lowered->base = base;
-        /* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
-        r = sl_ladder_choose(
-                graph, options->batch_invariant ? 1 : options->batch_max, &lowered->info, &lowered->programs[0].graph, error);
+        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), &lowered->info, &lowered->programs[0].graph, error);
         if (r < 0)
                 return r;
         memcpy(lowered->info.backend, backend, strlen(backend));
@@ -241,6 +258,12 @@ int sl_lowered_new(const struct sl_graph *graph, const struct sl_lower_options *
         struct sl_error *error)
 {
         return sl_lowered_new_in(graph, options, NULL, -1, ret_lowered, error);
+}
+
+/* A sample that is always computed alone, by the same kernels, has the same bits whoever asks beside it. */
+uint32_t sl_lower_ladder_max(const struct sl_lower_options *options)
+{
+        return options->batch_invariant ? 1 : options->batch_max;
 }
 
 struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options)
@@ -279,9 +302,20 @@ static bool is_quantized(const struct sl_graph *graph)
         return false;
 }
 
+bool sl_lower_narrows(const struct sl_lower_options *options)
+{
+        const struct sl_tensor matrix = {.dtype = SL_DTYPE_BF16, .shape = {.rank = 2, .dims = {16, 16}}};
+        const struct sl_node_desc product = {
+                .op = SL_OP_MATMUL, .n_inputs = 2, .n_outputs = 1, .inputs = {matrix, matrix}, .outputs = {matrix}};
+
+        return sl_backend_find(sl_lower_options_backend(options))->supports(&product);
+}
+
 /* A file may say itself that it is the variant in bfloat16. */
 static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
 {
+        if (!sl_lower_narrows(options))
+                return false;
         for (uint32_t i = 0; i < graph->n_properties; i++)
                 if (!strcmp(graph->properties[i].key, "starling.precision") && !strcmp(graph->properties[i].value, "bf16"))
                         return true;

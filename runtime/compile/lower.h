@@ -19,12 +19,16 @@ struct sl_placement;
 struct sl_packing;
 struct sl_schedule;
 
-/* One batch size. */
+/* One batch size, or a body of it. */
 struct sl_program {
-        uint32_t batch;
-        struct sl_graph *graph; /* specialised; owned, like the two below */
+        uint32_t batch;      /* 0: a body */
+        uint32_t first_node; /* the number of its node 0 among the nodes of all graphs of the source, bodies behind what is around
+                                them */
+        struct sl_graph *graph; /* specialised; owned, like what follows. That of a body is its node's */
         struct sl_placement *placement;
         struct sl_schedule *schedule;
+        struct sl_program *bodies; /* of its steps, in their order */
+        uint32_t n_bodies;
 };
 
 struct sl_lowered {
@@ -32,7 +36,8 @@ struct sl_lowered {
         struct sl_plan_info info; /* complete but for the bytes of weights, which the writer finds out */
         struct sl_program programs[SL_PLAN_BATCHES_MAX];
         struct sl_packing *packing;
-        struct sl_choice *choices; /* of each node of the source graph */
+        struct sl_choice *choices; /* of each node of the source graph, then of its bodies */
+        uint32_t n_choices;
         const struct sl_base_plan *base;
 };
 
@@ -56,10 +61,19 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*
  * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 (also where the file
- * says that it is that variant) narrows the graph; int8 asks for a file whose operators are quantized. Return: 0; -ENOTSUP nothing
+ * says that it is that variant) narrows the graph where sl_lower_narrows(); int8 asks for a file whose operators are quantized. Return: 0; -ENOTSUP nothing
  * is quantized; what the passes say.
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
+
+/*
+ * Whether the backend multiplies in bfloat16 on this processor; where it does not, bf16 is computed as float32, which is more exact.
+ * Pure.
+ */
+bool sl_lower_narrows(const struct sl_lower_options *options);
+
+/* The largest batch of the ladder. Pure. */
+uint32_t sl_lower_ladder_max(const struct sl_lower_options *options);
 
 /* What the options let an import take. Pure. */
 struct sl_graph_limits sl_lower_graph_limits(const struct sl_lower_options *options);

@@ -7,6 +7,7 @@
 #include "base_plan.h"
 #include "constants.h"
 #include "graph.h"
+#include "lower.h"
 #include "placed.h"
 #include "placement.h"
 #include "schedule.h"
@@ -285,14 +286,21 @@ static const struct sl_value *constant_of(const struct sl_placement *placement, 
         return &placement->graph->values[schedule->storages[value].index];
 }
 
-static int pack_inputs(struct sl_packing *packing, const struct sl_placement *placement, const struct sl_schedule *schedule,
-        const struct sl_step *step, bool *ret_again)
+/* The number of the source node among those of all graphs of the model; SL_VALUE_NONE: it stands for none. */
+static uint32_t number_of(const struct sl_program *program, const struct sl_step *step)
 {
-        const struct sl_node *node = &placement->graph->nodes[step->node];
-        uint32_t origin = placement->origins[step->node];
+        uint32_t origin = program->placement->origins[step->node];
+
+        return origin == SL_VALUE_NONE ? SL_VALUE_NONE : program->first_node + origin;
+}
+
+static int pack_inputs(struct sl_packing *packing, const struct sl_program *program, const struct sl_step *step, bool *ret_again)
+{
+        const struct sl_node *node = &program->placement->graph->nodes[step->node];
+        uint32_t origin = number_of(program, step);
 
         for (uint32_t i = 0; i < node->n_inputs; i++) {
-                const struct sl_value *constant = constant_of(placement, schedule, node->inputs[i]);
+                const struct sl_value *constant = constant_of(program->placement, program->schedule, node->inputs[i]);
                 int r;
 
                 packing->packed[i].data_bytes = 0;
@@ -349,15 +357,15 @@ static int walk_copy(struct sl_packing *packing, const struct sl_placement *plac
         return try_step(packing, step, error);
 }
 
-static int walk_step(struct sl_packing *packing, const struct sl_placement *placement, const struct sl_schedule *schedule,
-        struct sl_step *step, bool *ret_again, struct sl_error *error)
+static int walk_step(
+        struct sl_packing *packing, const struct sl_program *program, struct sl_step *step, bool *ret_again, struct sl_error *error)
 {
-        uint32_t origin = placement->origins[step->node];
-        int r = sl_graph_describe(placement->graph, step->node, packing->desc);
+        uint32_t origin = number_of(program, step);
+        int r = sl_graph_describe(program->placement->graph, step->node, packing->desc);
 
         if (r < 0)
                 return sl_error_set(error, -r, "more than %d inputs", SL_NODE_INPUTS_MAX);
-        r = pack_inputs(packing, placement, schedule, step, ret_again);
+        r = pack_inputs(packing, program, step, ret_again);
         if (r < 0)
                 return sl_error_set(error, -r, "backend \"%s\" cannot pack its constants", step->backend->name);
         r = try_step(packing, step, error);
@@ -367,21 +375,22 @@ static int walk_step(struct sl_packing *packing, const struct sl_placement *plac
         return 0;
 }
 
-int sl_packing_walk(struct sl_packing *packing, const struct sl_placement *placement, struct sl_schedule *schedule, bool *ret_again,
-        struct sl_error *error)
+int sl_packing_walk(struct sl_packing *packing, const struct sl_program *program, bool *ret_again, struct sl_error *error)
 {
-        for (uint32_t s = 0; s < schedule->n_steps; s++) {
-                struct sl_step *step = &schedule->steps[s];
+        const struct sl_graph *graph = program->placement->graph;
+
+        for (uint32_t s = 0; s < program->schedule->n_steps; s++) {
+                struct sl_step *step = &program->schedule->steps[s];
                 bool copies = step->node == SL_VALUE_NONE;
 
                 if (step->dynamic)
                         continue;
-                int r = copies ? walk_copy(packing, placement, step, error)
-                               : walk_step(packing, placement, schedule, step, ret_again, error);
+                int r = copies ? walk_copy(packing, program->placement, step, error)
+                               : walk_step(packing, program, step, ret_again, error);
 
                 if (r < 0)
-                        return sl_error_prefix(error, r, "node \"%s\" (%s)", copies ? "" : placement->graph->nodes[step->node].name,
-                                sl_op_name(copies ? SL_OP_IDENTITY : placement->graph->nodes[step->node].op));
+                        return sl_error_prefix(error, r, "node \"%s\" (%s)", copies ? "" : graph->nodes[step->node].name,
+                                sl_op_name(copies ? SL_OP_IDENTITY : graph->nodes[step->node].op));
         }
         return 0;
 }

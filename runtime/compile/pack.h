@@ -13,9 +13,8 @@
 
 struct sl_base_plan;
 struct sl_error;
-struct sl_placement;
 struct sl_packing;
-struct sl_schedule;
+struct sl_program;
 
 /* What was packed for one input. Borrowed. */
 struct sl_packed_constant {
@@ -27,7 +26,7 @@ struct sl_packed_constant {
 };
 
 /*
- * @n_nodes: of the source graph, whose indices the placements' origins are. @fd: of the plan file to come, where large constants
+ * @n_nodes: of the source graph, bodies included. @fd: of the plan file to come, where large constants
  * are made, or -1. @base: whose constants are not made again, or NULL. Both are borrowed until the packing is freed.
  * Return: 0, -ENOMEM.
  */
@@ -37,12 +36,12 @@ struct sl_packing *sl_packing_free(struct sl_packing *packing);
 /*
  * Compiles every step once, as the serving process will: chooses forms where there are none yet, fills the steps' scratch_bytes.
  * *ret_again becomes true when a form chosen earlier had to be given up: then all sizes must be walked again, from the largest.
- * The placements stay alive as long as the packing. Return: 0; -ENOMEM; what a backend says (the text names the node).
+ * The steps of bodies are not walked. The placement stays alive as long as the packing. Return: 0; -ENOMEM; what a backend says
+ * (the text names the node).
  */
-int sl_packing_walk(struct sl_packing *packing, const struct sl_placement *placement, struct sl_schedule *schedule, bool *ret_again,
-        struct sl_error *error);
+int sl_packing_walk(struct sl_packing *packing, const struct sl_program *program, bool *ret_again, struct sl_error *error);
 
-/* Constant input @input of source node @origin; false when it stays plain. */
+/* Constant input @input of source node @origin, whose number is behind those of the graphs around it; false when it stays plain. */
 bool sl_packing_find(const struct sl_packing *packing, uint32_t origin, uint32_t input, struct sl_packed_constant *ret_constant);
 
 /* How many bytes of DATA are made already. NULL is fine. */

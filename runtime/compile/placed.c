@@ -53,6 +53,7 @@ void sl_placed_deinit(struct sl_placed *placed)
         if (placed->draft)
                 munmap(placed->draft, SL_PLACED_DRAFT_BYTES);
         placed->draft = NULL;
+        sl_huge_pages_deinit(&placed->pages);
 }
 
 int sl_placed_take(struct sl_placed *placed, uint64_t bytes, void **ret_data, uint64_t *ret_offset)
@@ -61,6 +62,7 @@ int sl_placed_take(struct sl_placed *placed, uint64_t bytes, void **ret_data, ui
 
         if (placed->fd < 0 || bytes < SL_PLACED_BYTES_MIN)
                 return -ENOTSUP;
+        sl_huge_pages_reach(&placed->pages, placed->fd, SL_PLACED_START + placed->end_bytes + whole_pages(bytes));
         if (bytes <= SL_PLACED_DRAFT_BYTES)
                 r = clear_draft(placed, bytes, ret_data);
         else

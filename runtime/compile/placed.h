@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "huge_pages.h"
+
 #include <stdint.h>
 
 /* Where DATA lies in every plan file: behind the header, on a page. */
@@ -22,6 +24,7 @@ struct sl_placed {
         int fd;
         uint64_t end_bytes; /* of what is in use, from DATA's start; whole pages */
         void *draft;        /* SL_PLACED_DRAFT_BYTES, once they are wanted */
+        struct sl_huge_pages pages;
 };
 
 void sl_placed_deinit(struct sl_placed *placed);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "graph.h"
+#include "relabel.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@
 
 /* A byte that a plain loop of `ref` computes costs about this many moved ones. */
 #define REF_COST 16
+
+/* From so many on the channels of a pixel fill a vector. */
+#define MANY_CHANNELS 16
 
 /* One way of running a node: who, and the layout of its activations before and after. */
 struct way {
@@ -303,6 +307,17 @@ static bool gathers_pixels(uint32_t op)
                op == SL_OP_GLOBAL_MAX_POOL;
 }
 
+/*
+ * A convolution that reads PLAIN and writes CHANNELS_LAST: kernels for few channels can. All others turn the input in scratch,
+ * which is a reorder as well, and those behind a reorder have more algorithms.
+ */
+static uint64_t turn_cost(const struct sl_node *node, const struct way *way, const struct sl_tensor *x)
+{
+        bool turns = is_convolution(node->op) && way->in != way->out && !sl_placement_bytes_agree(x);
+
+        return turns && x->shape.dims[1] >= MANY_CHANNELS ? 2 * sl_tensor_bytes(x) : 0;
+}
+
 static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, const struct way *way)
 {
         uint64_t cost = 0;
@@ -315,6 +330,8 @@ static uint64_t way_cost(const struct walk *walk, const struct sl_node *node, co
                 cost += REF_COST * touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc);
         else if (way->out == SL_LAYOUT_PLAIN && gathers_pixels(node->op))
                 cost += touched_bytes(&walk->desc) + sl_op_multiply_adds(&walk->desc) / 16;
+        else
+                cost += turn_cost(node, way, &walk->desc.inputs[0]);
         return cost;
 }
 
@@ -452,14 +469,60 @@ static int write_node(struct walk *walk, uint32_t origin, const struct way *way)
         return 0;
 }
 
-/* Identity takes what comes; the others change the shape, which is the same bytes only while those are PLAIN. */
-static struct way way_of_view(const struct walk *walk, const struct sl_node *node)
+/* Can the node be a view of its input in the layouts of @way? */
+static bool relabels(const struct walk *walk, const struct sl_node *node, const struct way *way)
 {
-        enum sl_layout layout = SL_LAYOUT_PLAIN;
+        struct sl_tensor in = walk->graph->values[node->inputs[0]].tensor, out = walk->graph->values[node->outputs[0]].tensor;
 
-        if (node->op == SL_OP_IDENTITY)
-                layout = walk->graph->values[node->inputs[0]].tensor.layout;
-        return (struct way){.backend = NULL, .in = layout, .out = layout};
+        if ((way->in == SL_LAYOUT_CHANNELS_LAST && !has_layouts(&in)) ||
+                (way->out == SL_LAYOUT_CHANNELS_LAST && !has_layouts(&out)))
+                return false;
+        in.layout = way->in;
+        out.layout = way->out;
+        return sl_relabels(node, &in, &out);
+}
+
+static bool wishes_otherwise(const struct walk *walk, uint32_t index, const struct way *way)
+{
+        const struct sl_placement_wish *wish = walk->wishes ? &walk->wishes[index] : NULL;
+
+        return wish && wish->wanted && (wish->in != way->in || wish->out != way->out);
+}
+
+/*
+ * The layouts in which the node computes nothing: as its input lies, or as its twin does. Any view has some; a Transpose may have
+ * none. Nothing is CHANNELS_LAST where only `ref` runs.
+ */
+static bool find_view(const struct walk *walk, uint32_t index, struct way *ret_way)
+{
+        const struct sl_node *node = &walk->source->nodes[index];
+        enum sl_layout lies = walk->graph->values[node->inputs[0]].tensor.layout, other = !lies;
+        bool both = walk->twins[node->inputs[0]] != SL_VALUE_NONE;
+        const struct way ways[] = {
+                {NULL, lies, SL_LAYOUT_PLAIN},
+                {NULL, lies, SL_LAYOUT_CHANNELS_LAST},
+                {NULL, both ? other : lies, SL_LAYOUT_PLAIN},
+                {NULL, both ? other : lies, SL_LAYOUT_CHANNELS_LAST},
+                {NULL, SL_LAYOUT_PLAIN, SL_LAYOUT_PLAIN},
+        };
+        uint32_t n_ways = sl_op_traits(node->op) & SL_OP_VIEW ? 5 : 4;
+
+        for (uint32_t i = 0; i < n_ways; i++) {
+                bool last = ways[i].in == SL_LAYOUT_CHANNELS_LAST || ways[i].out == SL_LAYOUT_CHANNELS_LAST;
+
+                if ((last && !walk->fast) || !relabels(walk, node, &ways[i]))
+                        continue;
+                if (i < 4 && wishes_otherwise(walk, index, &ways[i]))
+                        continue;
+                *ret_way = ways[i];
+                return true;
+        }
+        return false;
+}
+
+static bool may_be_view(const struct sl_node *node)
+{
+        return sl_op_traits(node->op) & SL_OP_VIEW || node->op == SL_OP_TRANSPOSE;
 }
 
 static bool names_all_outputs(const struct sl_node *node)
@@ -482,9 +545,7 @@ static int place_node(struct walk *walk, uint32_t index, struct sl_error *error)
                         sl_op_name(node->op), node->n_outputs);
         if (!sl_node_is_static(walk->source, node)) {
                 way = (struct way){.backend = walk->ref, .in = SL_LAYOUT_PLAIN, .out = SL_LAYOUT_PLAIN};
-        } else if (sl_op_traits(node->op) & SL_OP_VIEW) {
-                way = way_of_view(walk, node);
-        } else {
+        } else if (!may_be_view(node) || !find_view(walk, index, &way)) {
                 r = find_way(walk, index, &way, error);
                 if (r < 0)
                         return r;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "huge_pages.h"
 #include "plan_map.h"
 
 #include <fcntl.h>
@@ -27,7 +28,7 @@ static bool is_sealed(int fd)
 static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
 {
         off_t end = lseek(fd, 0, SEEK_END); /* which the compiler's sandbox allows, other than fstat() */
-        void *bytes;
+        const void *bytes;
 
         if (end < 0)
                 return sl_error_set(error, EBADMSG, "plan file: it cannot be examined, error %d", errno);
@@ -35,7 +36,7 @@ static int map_file(struct sl_plan *plan, int fd, struct sl_error *error)
                 return sl_error_set(error, EBADMSG, "plan file: %lld bytes, the header alone takes %zu", (long long)end,
                         sizeof(struct sl_plan_header));
         /* All of it is read at once: by the checksum, or by the first run. */
-        bytes = mmap(NULL, (size_t)end, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+        bytes = sl_huge_pages_map(fd, (size_t)end);
         if (bytes == MAP_FAILED)
                 return sl_error_set(error, ENOMEM, "plan file: %lld bytes cannot be mapped, error %d", (long long)end, errno);
         plan->bytes = bytes;

@@ -23,7 +23,7 @@ struct sl_choice;
 struct sl_stop;
 
 #define SL_PORT_NAME_BYTES  64
-#define SL_PLAN_PORTS_MAX   16 /* inputs, and outputs, of a model */
+#define SL_PLAN_PORTS_MAX   64 /* inputs, and outputs, of a model */
 #define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
 #define SL_PORT_NO_BATCH    0xff
 #define SL_PORT_NO_SYMBOL   0xff
@@ -36,14 +36,16 @@ struct sl_port {
         uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
         uint32_t reserved;
         struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN in a signature, and in open outputs */
-        uint8_t symbols[SL_RANK_MAX]; /* of an input of a signature: which symbol an unknown dimension is, else SL_PORT_NO_SYMBOL */
+        uint8_t symbols[SL_RANK_MAX]; /* which symbol an open dimension is, else SL_PORT_NO_SYMBOL. Of an output, any one: it
+                                         follows the symbols; behind its rank: its rank does */
 };
 
 /*
  * What the model takes and gives. A model with open dimensions beside the batch has a *signature* first: a plan with symbols and
- * without batches, which cannot be run; a plan that can be run has no symbols. `batchable` is false when any port lacks a leading
- * batch (such a request is one segment, run whole at the one batch size of the ladder), or when the file fixes the batch at 1 (then
- * batch_axis is 0 and the ladder is {1}).
+ * without batches, which cannot be run. `batchable` is false, and no port has a batch axis, when the file fixes the batch, when any
+ * port does not lead with it, or when the samples are not computed apart from each other: such a request is one segment, run whole
+ * at the one size of the ladder, 1. If the leading dimension is open nevertheless, it is a symbol like any other: the plan has
+ * both, symbols and that one size, and its ports have the sizes at which it runs.
  */
 struct sl_plan_info {
         char name[SL_PORT_NAME_BYTES]; /* of the graph in the file */
@@ -63,6 +65,12 @@ struct sl_plan_info {
 
 /* An output of a plan that can be run whose shape hangs on the data of the request: see sl_instance_run_open(). */
 bool sl_port_is_open(const struct sl_port *port);
+
+/* An output whose rank follows the sizes of open dimensions. */
+static inline bool sl_port_has_open_rank(const struct sl_port *port)
+{
+        return port->shape.rank < SL_RANK_MAX && port->symbols[port->shape.rank] != SL_PORT_NO_SYMBOL;
+}
 
 /* Some step of the plan hangs on the data: it may fail for some inputs that have the right shapes. */
 bool sl_plan_is_dynamic(const struct sl_plan *plan);
@@ -110,7 +118,9 @@ int sl_plan_fd(const struct sl_plan *plan);
 
 /* One step of a plan at one batch size, for people: what it is and what it has to move and compute. */
 struct sl_step_info {
-        const char *name; /* of the node, "" for a copy; the plan's */
+        const char *name;   /* of the node, "" for a copy; the plan's */
+        const char *around; /* of the If, Loop or Scan in whose body it is; "" */
+        uint32_t depth;     /* of that body; 0: it is in none */
         const char *operator_name, *backend;
         const char *algorithm; /* "direct", "winograd-4"; "" where there is no choice */
         const struct sl_choice *choice;
@@ -119,7 +129,7 @@ struct sl_step_info {
         struct sl_tensor out; /* output 0 */
 };
 
-/* Steps at @batch; 0 when it is no size of the ladder. */
+/* Steps at @batch, those of bodies behind the others; 0 when it is no size of the ladder. */
 uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch);
 /* Return: 0; -EINVAL there is no such step; -EBADMSG its shapes contradict each other; -ENOMEM. */
 int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step, struct sl_step_info *ret_info);
@@ -169,6 +179,12 @@ struct sl_open_output {
 };
 
 /*
+ * Why the last run failed with @status, unless @error has a text already: the node, its operator, and what the status means there. Return:
+ * @status.
+ */
+int sl_instance_explain(const struct sl_instance *instance, int status, struct sl_error *error);
+
+/*
  * The same for a plan with open outputs: @open has an entry for each output, of which those of open ones are read and filled. What
  * hangs on data lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all back.
  * Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it; -ENOMEM
@@ -177,8 +193,8 @@ struct sl_open_output {
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);
 
-/* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles.
- * It allocates nothing either. */
+/* As sl_instance_run(), without writing outputs that are open, with the time that each of the sl_plan_steps() took, for profiles:
+ * one in a body in all rounds together, one with bodies without them. It allocates nothing either. */
 int sl_instance_run_timed(
         struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs, uint64_t *ret_step_ns);
 

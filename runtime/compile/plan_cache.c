@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan_cache.h"
 
-#include "base/background.h"
+#include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cache_folder.h"
+#include "cache_record.h"
 #include "format.h"
 #include "lower_options.h"
 #include "plan.h"
+#include "plan_copier.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,36 +25,24 @@
 #define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
 #define BASE_MAGIC      0x31305341424c5301u
 #define INTACT_MAGIC    0x3130544e494c5301u
+#define CORE_MAGIC      0x3145524f434c5301u
 #define BOOT_ID_BYTES   36
-#define COPY_BYTES      (8u << 20) /* between two looks at whether to stop */
 
 struct sl_plan_cache {
         int fd; /* of the folder */
         uint64_t bytes_max;
         struct sl_digest host; /* processor, libraries, format */
         struct sl_digest boot; /* this start of the host; zero when it is not known */
-
-        pthread_t copier;
-        bool has_copier;
-        pthread_mutex_t lock; /* of what follows */
-        pthread_cond_t change;
-        struct copy *first, **last; /* the first is under way */
-        int failed;                 /* -errno of a copy that nobody has heard of */
-        atomic_bool stops;
+        struct sl_plan_copier copier;
 };
 
-/* One plan on its way into the folder. */
-struct copy {
-        struct copy *next;
-        char name[SL_CACHE_NAME_BYTES];
-        int plan_fd;
-};
+/* ---- the records (cache_record.h) ---- */
 
 /* IDENTITY.model */
 struct known_model {
         uint64_t magic, folder;
         struct sl_digest digest;
-        uint64_t checksum; /* of the fields above */
+        uint64_t checksum;
 };
 
 /* FAMILY.base */
@@ -64,14 +50,21 @@ struct known_base {
         uint64_t magic;
         char name[SL_PLAN_CACHE_NAME_BYTES];
         struct sl_plan_identity identity;
-        uint64_t checksum; /* of the fields above */
+        uint64_t checksum;
+};
+
+/* HOST.core */
+struct known_core {
+        uint64_t magic;
+        struct sl_core_figures figures;
+        uint64_t checksum;
 };
 
 /* KEY.intact, KEY.UID.intact */
 struct known_intact {
         uint64_t magic;
         struct sl_digest identity; /* of the plan file */
-        uint64_t checksum;         /* of the fields above */
+        uint64_t checksum;
 };
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
@@ -126,124 +119,26 @@ static struct sl_digest digest_boot(void)
         return mix((struct sl_digest){0}, id, sizeof(id));
 }
 
-int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)
-{
-        SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = calloc(1, sizeof(*cache));
-        char path[PATH_MAX];
-        int r;
-
-        if (!cache)
-                return sl_error_set(error, ENOMEM, "no memory for the cache of plans");
-        cache->fd = -1;
-        pthread_mutex_init(&cache->lock, NULL);
-        pthread_cond_init(&cache->change, NULL);
-        cache->last = &cache->first;
-        cache->bytes_max = bytes_max;
-        cache->host = digest_host();
-        cache->boot = digest_boot();
-        r = directory ? 0 : sl_cache_folder_default(path, error);
-        if (r == 0)
-                r = sl_cache_folder_open(directory ? directory : path, true, &cache->fd, error);
-        if (r < 0)
-                return r;
-        *ret_cache = sl_take(cache);
-        return 0;
-}
-
-/* Return: the next one. */
-static struct copy *copy_free(struct copy *copy)
-{
-        struct copy *next = copy->next;
-
-        close(copy->plan_fd);
-        free(copy);
-        return next;
-}
-
-static void stop_copier(struct sl_plan_cache *cache)
-{
-        pthread_mutex_lock(&cache->lock);
-        cache->stops = true;
-        pthread_cond_broadcast(&cache->change);
-        pthread_mutex_unlock(&cache->lock);
-        if (cache->has_copier)
-                pthread_join(cache->copier, NULL);
-        while (cache->first)
-                cache->first = copy_free(cache->first);
-}
-
-struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache)
-{
-        if (!cache)
-                return NULL;
-        stop_copier(cache);
-        pthread_cond_destroy(&cache->change);
-        pthread_mutex_destroy(&cache->lock);
-        sl_cleanup_fd(&cache->fd);
-        free(cache);
-        return NULL;
-}
-
 static void name_of(struct sl_digest digest, const char *suffix, char ret_name[SL_PLAN_CACHE_NAME_BYTES])
 {
         snprintf(ret_name, SL_PLAN_CACHE_NAME_BYTES, "%016llx%016llx.%s", (unsigned long long)digest.high,
                 (unsigned long long)digest.low, suffix);
 }
 
-/* @write_to fills the file, which gets its name when it is complete. Return: 0 and the file, -errno. */
-static int put_entry_open(
-        const struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context, int *ret_fd)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        char under_way[SL_CACHE_NAME_BYTES];
-        int r = sl_cache_folder_create(cache->fd, under_way, &fd);
-
-        if (r < 0)
-                return r;
-        r = write_to(fd, context);
-        if (r == 0 && renameat(cache->fd, under_way, cache->fd, name) < 0)
-                r = -errno;
-        if (r < 0)
-                unlinkat(cache->fd, under_way, 0);
-        else
-                *ret_fd = sl_take_fd(&fd);
-        return r;
-}
-
-static int put_entry(const struct sl_plan_cache *cache, const char *name, int (*write_to)(int fd, void *context), void *context)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-
-        return put_entry_open(cache, name, write_to, context, &fd);
-}
-
-static uint64_t checksum_of(const struct known_model *known)
-{
-        return XXH3_64bits(known, offsetof(struct known_model, checksum));
-}
-
 static bool recall_model(const struct sl_plan_cache *cache, struct sl_digest identity, struct known_model *ret_known)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         char name[SL_PLAN_CACHE_NAME_BYTES];
 
         name_of(identity, "model", name);
-        if (sl_cache_folder_find(cache->fd, name, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
-                return false;
-        return ret_known->magic == MODEL_MAGIC && ret_known->folder <= 1 && ret_known->checksum == checksum_of(ret_known);
+        return sl_cache_record_read(cache->fd, name, MODEL_MAGIC, ret_known, sizeof(*ret_known)) == 0 && ret_known->folder <= 1;
 }
 
-static int write_model(int fd, void *context)
-{
-        return write(fd, context, sizeof(struct known_model)) == sizeof(struct known_model) ? 0 : -EIO;
-}
-
-static void remember_model(struct sl_plan_cache *cache, struct sl_digest identity, const struct known_model *known)
+static void remember_model(struct sl_plan_cache *cache, struct sl_digest identity, struct known_model *known)
 {
         char name[SL_PLAN_CACHE_NAME_BYTES];
 
         name_of(identity, "model", name);
-        put_entry(cache, name, write_model, (void *)known); /* Without it the model is read again, no more. */
+        sl_cache_record_write(cache->fd, name, known, sizeof(*known)); /* Without it the model is read again, no more. */
 }
 
 /*
@@ -281,7 +176,6 @@ static int digest_model(struct sl_plan_cache *cache, const char *path, struct sl
                 return r;
         key->folder = folder;
         known = (struct known_model){.magic = MODEL_MAGIC, .folder = folder, .digest = *ret_digest};
-        known.checksum = checksum_of(&known);
         if (changed < settled)
                 remember_model(cache, own, &known);
         if (changed < settled && folder_changed < settled && folder)
@@ -325,6 +219,40 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
         return 0;
 }
 
+static bool recall_core(const struct sl_plan_cache *cache, const char *name, struct known_core *ret_known)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+
+        if (sl_cache_record_open(cache->fd, name, CORE_MAGIC, ret_known, sizeof(*ret_known), &fd) < 0)
+                return false;
+        (void)futimens(fd, NULL); /* a use: plans without number hang on it */
+        return true;
+}
+
+int sl_plan_cache_core(struct sl_plan_cache *cache, struct sl_core_figures *ret_figures)
+{
+        const struct sl_backend *cpu = sl_backend_find("cpu");
+        struct known_core known = {.magic = CORE_MAGIC};
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        struct sl_digest program;
+        int64_t changed;
+        int r = sl_model_identify("/proc/self/exe", false, &program, &changed);
+
+        if (r < 0 || !cpu || !cpu->measure)
+                return -ENOTSUP;
+        name_of(mix(cache->host, &program, sizeof(program)), "core", name);
+        if (!recall_core(cache, name, &known)) {
+                known = (struct known_core){.magic = CORE_MAGIC};
+                r = cpu->measure(&known.figures);
+                if (r < 0)
+                        return r;
+                sl_cache_record_write(
+                        cache->fd, name, &known, sizeof(known)); /* Without it the next start measures again, no more. */
+        }
+        *ret_figures = known.figures;
+        return 0;
+}
+
 void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *base)
 {
         struct sl_plan_identity identity;
@@ -357,36 +285,19 @@ static bool is_known(struct sl_digest digest)
         return digest.low | digest.high;
 }
 
-static uint64_t intact_checksum(const struct known_intact *known)
-{
-        return XXH3_64bits(known, offsetof(struct known_intact, checksum));
-}
-
-static bool read_intact(int fd, struct sl_digest identity)
-{
-        struct known_intact known;
-
-        return read(fd, &known, sizeof(known)) == sizeof(known) && known.magic == INTACT_MAGIC &&
-               known.checksum == intact_checksum(&known) && known.identity.low == identity.low &&
-               known.identity.high == identity.high;
-}
-
 /* The record notes the use of the plan too, since a change of the plan's own times would be one of its identity. */
 static bool recall_intact(const struct sl_plan_cache *cache, const char *plan, struct sl_digest identity)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         char name[SL_CACHE_NAME_BYTES];
+        struct known_intact known;
 
         sl_cache_folder_record(plan, name);
-        if (!is_known(cache->boot) || !is_known(identity) || sl_cache_folder_find(cache->fd, name, &fd) < 0 ||
-                !read_intact(fd, identity))
+        if (!is_known(cache->boot) || !is_known(identity) ||
+                sl_cache_record_open(cache->fd, name, INTACT_MAGIC, &known, sizeof(known), &fd) < 0 ||
+                known.identity.low != identity.low || known.identity.high != identity.high)
                 return false;
         return futimens(fd, NULL) == 0;
-}
-
-static int write_intact(int fd, void *context)
-{
-        return write(fd, context, sizeof(struct known_intact)) == sizeof(struct known_intact) ? 0 : -EIO;
 }
 
 /* @identity: from before the plan was read, so that it is not that of a later change. Without the record it is read again, no more.
@@ -396,9 +307,49 @@ static void remember_intact(const struct sl_plan_cache *cache, const char *plan,
         struct known_intact known = {.magic = INTACT_MAGIC, .identity = identity};
         char name[SL_CACHE_NAME_BYTES];
 
-        known.checksum = intact_checksum(&known);
         sl_cache_folder_record(plan, name);
-        put_entry(cache, name, write_intact, &known);
+        sl_cache_record_write(cache->fd, name, &known, sizeof(known));
+}
+
+/* The plan that was copied has been opened, so the copy is as intact as if it had been read. */
+static void plan_kept(void *context, const char *name, int fd)
+{
+        struct sl_plan_cache *cache = context;
+
+        remember_intact(cache, name, identify_plan(cache, fd));
+        sl_cache_folder_make_room(cache->fd, cache->bytes_max);
+}
+
+int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = calloc(1, sizeof(*cache));
+        char path[PATH_MAX];
+        int r;
+
+        if (!cache)
+                return sl_error_set(error, ENOMEM, "no memory for the cache of plans");
+        cache->fd = -1;
+        sl_plan_copier_init(&cache->copier, plan_kept, cache);
+        cache->bytes_max = bytes_max;
+        cache->host = digest_host();
+        cache->boot = digest_boot();
+        r = directory ? 0 : sl_cache_folder_default(path, error);
+        if (r == 0)
+                r = sl_cache_folder_open(directory ? directory : path, true, &cache->fd, error);
+        if (r < 0)
+                return r;
+        *ret_cache = sl_take(cache);
+        return 0;
+}
+
+struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache)
+{
+        if (!cache)
+                return NULL;
+        sl_plan_copier_deinit(&cache->copier);
+        sl_cleanup_fd(&cache->fd);
+        free(cache);
+        return NULL;
 }
 
 static int open_plan(const struct sl_plan_cache *cache, const char *name, int fd, struct sl_plan *base, struct sl_plan **ret_plan,
@@ -441,18 +392,9 @@ int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_k
         return find(cache, key->name, base, ret_plan, error);
 }
 
-static uint64_t base_checksum(const struct known_base *known)
-{
-        return XXH3_64bits(known, offsetof(struct known_base, checksum));
-}
-
 static bool recall_base(const struct sl_plan_cache *cache, const char *family, struct known_base *ret_known)
 {
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-
-        if (sl_cache_folder_find(cache->fd, family, &fd) < 0 || read(fd, ret_known, sizeof(*ret_known)) != sizeof(*ret_known))
-                return false;
-        return ret_known->magic == BASE_MAGIC && ret_known->checksum == base_checksum(ret_known) &&
+        return sl_cache_record_read(cache->fd, family, BASE_MAGIC, ret_known, sizeof(*ret_known)) == 0 &&
                memchr(ret_known->name, 0, sizeof(ret_known->name)) && !strchr(ret_known->name, '/');
 }
 
@@ -482,11 +424,6 @@ int sl_plan_cache_find_base(struct sl_plan_cache *cache, const struct sl_plan_ca
         return r;
 }
 
-static int write_base(int fd, void *context)
-{
-        return write(fd, context, sizeof(struct known_base)) == sizeof(struct known_base) ? 0 : -EIO;
-}
-
 int sl_plan_cache_keep_base(
         struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const struct sl_plan *base, struct sl_error *error)
 {
@@ -494,89 +431,8 @@ int sl_plan_cache_keep_base(
         int r;
 
         memcpy(known.name, key->name, sizeof(known.name));
-        known.checksum = base_checksum(&known);
-        r = put_entry(cache, key->family, write_base, &known);
+        r = sl_cache_record_write(cache->fd, key->family, &known, sizeof(known));
         return r < 0 ? sl_error_set(error, -r, "base %s of other sizes is not kept: %s", key->name, strerror(-r)) : 0;
-}
-
-struct copying {
-        const struct sl_plan_cache *cache;
-        int plan_fd;
-};
-
-static int write_plan(int fd, void *context)
-{
-        const struct copying *copying = context;
-        struct stat status;
-
-        if (fstat(copying->plan_fd, &status) < 0)
-                return -errno;
-        for (off_t at = 0; at < status.st_size;) {
-                ssize_t n = sendfile(fd, copying->plan_fd, &at, COPY_BYTES);
-
-                if (copying->cache->stops)
-                        return -ECANCELED;
-
-                if (n <= 0)
-                        return n < 0 ? -errno : -EIO;
-        }
-        return 0;
-}
-
-/* The plan that is copied has been opened, so the copy is as intact as if it had been read. */
-static int copy_plan(struct sl_plan_cache *cache, const struct copy *copy)
-{
-        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
-        struct copying copying = {cache, copy->plan_fd};
-        int r = put_entry_open(cache, copy->name, write_plan, &copying, &fd);
-
-        if (r < 0)
-                return r;
-        remember_intact(cache, copy->name, identify_plan(cache, fd));
-        sl_cache_folder_make_room(cache->fd, cache->bytes_max);
-        return 0;
-}
-
-static void *run_copier(void *context)
-{
-        struct sl_plan_cache *cache = context;
-
-        sl_background_thread(true);
-        pthread_mutex_lock(&cache->lock);
-        while (!cache->stops) {
-                int r;
-
-                if (!cache->first) {
-                        pthread_cond_wait(&cache->change, &cache->lock);
-                        continue;
-                }
-                pthread_mutex_unlock(&cache->lock);
-                r = copy_plan(cache, cache->first);
-                pthread_mutex_lock(&cache->lock);
-                cache->failed = cache->failed ? cache->failed : r;
-                cache->first = copy_free(cache->first);
-                if (!cache->first)
-                        cache->last = &cache->first;
-                pthread_cond_broadcast(&cache->change);
-        }
-        pthread_mutex_unlock(&cache->lock);
-        return NULL;
-}
-
-/* Signals are for the threads that wait for them. */
-static int start_copier(struct sl_plan_cache *cache)
-{
-        sigset_t all, before;
-        int r;
-
-        if (cache->has_copier)
-                return 0;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&cache->copier, NULL, run_copier, cache);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        cache->has_copier = r == 0;
-        return -r;
 }
 
 /* "KEY.plan", or "KEY.UID.plan" where it counts as that user's. */
@@ -588,51 +444,23 @@ static void file_name(const struct sl_plan_cache_key *key, char ret_name[SL_CACH
                 snprintf(ret_name, SL_CACHE_NAME_BYTES, "%s", key->name);
 }
 
-static int enqueue(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, int plan_fd)
-{
-        struct copy *copy = calloc(1, sizeof(*copy));
-        int r = copy ? start_copier(cache) : -ENOMEM;
-
-        if (r == 0) {
-                copy->plan_fd = fcntl(plan_fd, F_DUPFD_CLOEXEC, 0);
-                r = copy->plan_fd < 0 ? -errno : 0;
-        }
-        if (r < 0) {
-                free(copy);
-                return r;
-        }
-        file_name(key, copy->name);
-        pthread_mutex_lock(&cache->lock);
-        *cache->last = copy;
-        cache->last = &copy->next;
-        pthread_cond_broadcast(&cache->change);
-        pthread_mutex_unlock(&cache->lock);
-        return 0;
-}
-
 static int tell_failure(struct sl_plan_cache *cache, struct sl_error *error)
 {
-        int r;
+        int r = sl_plan_copier_failure(&cache->copier);
 
-        pthread_mutex_lock(&cache->lock);
-        r = cache->failed;
-        cache->failed = 0;
-        pthread_mutex_unlock(&cache->lock);
         return r < 0 ? sl_error_set(error, -r, "a plan could not be kept: %s", strerror(-r)) : 0;
 }
 
 int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error)
 {
-        pthread_mutex_lock(&cache->lock);
-        while (cache->first)
-                pthread_cond_wait(&cache->change, &cache->lock);
-        pthread_mutex_unlock(&cache->lock);
+        sl_plan_copier_wait(&cache->copier);
         return tell_failure(cache, error);
 }
 
 int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
         struct sl_error *error)
 {
+        char name[SL_CACHE_NAME_BYTES];
         struct sl_digest identity;
         struct stat status;
         int64_t changed;
@@ -643,7 +471,8 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
         if (fstat(plan_fd, &status) == 0 && (uint64_t)status.st_size > cache->bytes_max)
                 return sl_error_set(error, EFBIG, "plan of \"%s\" is not kept: %lld bytes, the cache holds %llu", model_path,
                         (long long)status.st_size, (unsigned long long)cache->bytes_max);
-        r = enqueue(cache, key, plan_fd);
+        file_name(key, name);
+        r = sl_plan_copier_add(&cache->copier, cache->fd, name, plan_fd);
         if (r < 0)
                 return sl_error_set(error, -r, "plan of \"%s\" is not kept: %s", model_path, strerror(-r));
         return tell_failure(cache, error);

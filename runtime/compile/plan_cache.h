@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_core_figures;
 struct sl_error;
 struct sl_lower_options;
 struct sl_plan;
@@ -53,6 +54,13 @@ struct sl_plan_cache_key {
 int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_cache **ret_cache, struct sl_error *error);
 /* Gives up copies that are under way. NULL is fine. Returns NULL. */
 struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
+
+/*
+ * What a core of this host reaches (sl_backend.measure of "cpu"): from the folder, HOST.core, or measured now and kept there. The
+ * same for all who share the folder, this program and this kind of processor. Some tens of milliseconds once. Return: 0; -ENOTSUP
+ * this processor has nothing to measure; -ENOMEM.
+ */
+int sl_plan_cache_core(struct sl_plan_cache *cache, struct sl_core_figures *ret_figures);
 
 /* @program: that compiles, NULL: this one. Reads the model when its identity is new. Return: 0; -errno with text. */
 int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,

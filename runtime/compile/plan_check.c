@@ -182,6 +182,10 @@ static bool port_is_sound(const struct sl_port *port, const struct sl_plan_info 
                 return false;
         if (info->batchable && port->batch_axis != 0)
                 return false;
+        for (uint32_t i = 0; i < port->shape.rank; i++) {
+                if (port->symbols[i] != SL_PORT_NO_SYMBOL && port->symbols[i] >= info->n_symbols)
+                        return false;
+        }
         tensor = port_tensor(port, info->batches[info->n_batches - 1]);
         return sl_port_is_open(port) ? open_tensor_is_sound(&tensor) && !input && !info->batchable : tensor_is_sound(&tensor);
 }
@@ -208,7 +212,7 @@ static bool open_port_is_sound(const struct sl_port *port, const struct sl_plan_
 
 static bool described_well(const struct sl_port *port, const struct sl_plan_info *info, bool input)
 {
-        return info->n_symbols ? open_port_is_sound(port, info, input) : port_is_sound(port, info, input);
+        return info->n_batches ? port_is_sound(port, info, input) : open_port_is_sound(port, info, input);
 }
 
 static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
@@ -228,18 +232,23 @@ static int check_ports(const struct sl_plan_info *info, struct sl_error *error)
         return 0;
 }
 
-/* It promises nothing that could be run. */
-static int check_signature(const struct sl_plan *plan, struct sl_error *error)
+static int check_symbols(const struct sl_plan_info *info, struct sl_error *error)
 {
-        const struct sl_plan_info *info = plan->info;
-
         if (info->n_symbols > SL_SYMBOLS_MAX)
                 return damaged(error, "number of open dimensions", info->n_symbols, SL_SYMBOLS_MAX);
         for (uint32_t i = 0; i < info->n_symbols; i++) {
                 if (!text_ends(info->symbols[i], sizeof(info->symbols[i])))
                         return sl_error_set(error, EBADMSG, "plan file: the name of open dimension %u has no end", i);
         }
-        if (info->n_batches || info->batchable || sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS))
+        if (info->n_symbols && (info->batchable || info->n_batches > 1))
+                return damaged(error, "number of batch sizes beside open dimensions", info->n_batches, 1);
+        return 0;
+}
+
+/* It promises nothing that could be run. */
+static int check_signature(const struct sl_plan *plan, struct sl_error *error)
+{
+        if (sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS))
                 return damaged(error, "number of programs of a signature", sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS), 0);
         return 0;
 }
@@ -248,7 +257,11 @@ static int check_batches(const struct sl_plan *plan, struct sl_error *error)
 {
         const struct sl_plan_info *info = plan->info;
 
-        if (info->n_symbols)
+        int r = check_symbols(info, error);
+
+        if (r < 0)
+                return r;
+        if (info->n_symbols && !info->n_batches)
                 return check_signature(plan, error);
         if (!info->n_batches || info->n_batches > SL_PLAN_BATCHES_MAX)
                 return damaged(error, "number of batch sizes", info->n_batches, SL_PLAN_BATCHES_MAX);
@@ -372,6 +385,18 @@ static bool constant_operand_fits(const struct sl_plan *plan, const struct sl_pl
         return constant->packed || sl_tensor_bytes(&operand->tensor) <= constant->bytes;
 }
 
+/* The ports of a body are tensors that its step gives it. */
+static bool body_port_fits(const struct sl_plan *plan, const struct sl_plan_operand *operand, const struct sl_plan_program *body)
+{
+        bool input = operand->place == SL_PLACE_INPUT;
+        const struct sl_plan_operand *port;
+
+        if (operand->index >= (input ? body->n_inputs : body->n_outputs))
+                return false;
+        port = &plan->operands[body->first_operand + (input ? 0 : body->n_inputs) + operand->index];
+        return port->place == operand->place && sl_tensor_bytes(&operand->tensor) <= sl_tensor_bytes(&port->tensor);
+}
+
 /* A kernel touches no byte outside its tensors; this says that all of those bytes exist. */
 static bool operand_fits(
         const struct sl_plan *plan, const struct sl_plan_operand *operand, const struct sl_plan_program *program, bool written)
@@ -385,8 +410,12 @@ static bool operand_fits(
         case SL_PLACE_CONSTANT:
                 return !written && constant_operand_fits(plan, operand);
         case SL_PLACE_INPUT:
+                if (!program->batch)
+                        return !written && body_port_fits(plan, operand, program);
                 return !written && port_operand_fits(operand, plan->info->inputs, plan->info->n_inputs, program);
         case SL_PLACE_OUTPUT:
+                if (!program->batch)
+                        return body_port_fits(plan, operand, program);
                 return port_operand_fits(operand, plan->info->outputs, plan->info->n_outputs, program);
         case SL_PLACE_SLOT:
                 return operand->index < program->n_slots && operand->offset <= 1;
@@ -395,13 +424,13 @@ static bool operand_fits(
         }
 }
 
-static bool is_open_output(const struct sl_plan *plan, const struct sl_plan_operand *operand)
+static bool is_open_output(const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_operand *operand)
 {
-        return operand->place == SL_PLACE_OUTPUT && operand->index < plan->info->n_outputs &&
+        return program->batch && operand->place == SL_PLACE_OUTPUT && operand->index < plan->info->n_outputs &&
                sl_port_is_open(&plan->info->outputs[operand->index]);
 }
 
-/* A step of the interpreter reads and writes PLAIN tensors as they are; a body has nothing but slots and constants. */
+/* A step of the interpreter reads and writes PLAIN tensors as they are. */
 static bool dynamic_operand_fits(const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step,
         const struct sl_plan_operand *operand, bool written)
 {
@@ -409,19 +438,19 @@ static bool dynamic_operand_fits(const struct sl_plan *plan, const struct sl_pla
                 return !written && operand->tensor.dtype == SL_DTYPE_NONE;
         if (operand->place == SL_PLACE_SLOT)
                 return open_tensor_is_sound(&operand->tensor) && operand->index < program->n_slots && operand->offset <= 1;
-        if (is_open_output(plan, operand))
-                return program->batch && written && step->op == SL_OP_IDENTITY && step->n_inputs == 1;
+        if (is_open_output(plan, program, operand))
+                return written && step->op == SL_OP_IDENTITY && step->n_inputs == 1;
         if (operand->tensor.layout != SL_LAYOUT_PLAIN || !tensor_is_sound(&operand->tensor))
                 return false;
         if (operand->place == SL_PLACE_CONSTANT)
                 return operand_fits(plan, operand, program, written) && !plan->constants[operand->index].packed;
-        return program->batch && operand_fits(plan, operand, program, written);
+        return operand_fits(plan, operand, program, written);
 }
 
 static bool static_operand_fits(
         const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_operand *operand, bool written)
 {
-        if (operand->place == SL_PLACE_SLOT || is_open_output(plan, operand))
+        if (operand->place == SL_PLACE_SLOT || is_open_output(plan, program, operand))
                 return false;
         return operand_fits(plan, operand, program, written);
 }
@@ -462,6 +491,10 @@ static int check_step_bodies(
         if (step->first_body <= at || step->first_body < plan->info->n_batches ||
                 !sl_range_inside(step->first_body, step->n_bodies, n_programs))
                 return damaged(error, "first body of a step", step->first_body, n_programs);
+        for (uint64_t b = 0; b < step->n_bodies; b++)
+                if (plan->programs[step->first_body + b].workspace_bytes > step->scratch_bytes)
+                        return damaged(error, "workspace of a body", plan->programs[step->first_body + b].workspace_bytes,
+                                step->scratch_bytes);
         return 0;
 }
 
@@ -519,33 +552,35 @@ static int check_program(const struct sl_plan *plan, const struct sl_plan_progra
         return 0;
 }
 
+/* What has a static shape is a port under its own number, PLAIN; the rest is a slot. */
+static bool body_port_is_sound(const struct sl_plan *plan, const struct sl_plan_program *program, uint64_t i)
+{
+        const struct sl_plan_operand *port = &plan->operands[program->first_operand + i];
+        bool input = i < program->n_inputs;
+
+        if (port->place == SL_PLACE_SLOT)
+                return port->index < program->n_slots && open_tensor_is_sound(&port->tensor);
+        return port->place == (input ? SL_PLACE_INPUT : SL_PLACE_OUTPUT) && port->index == (input ? i : i - program->n_inputs) &&
+               port->tensor.layout == SL_LAYOUT_PLAIN && tensor_is_sound(&port->tensor);
+}
+
 static int check_body(const struct sl_plan *plan, const struct sl_plan_program *program, struct sl_error *error)
 {
         uint64_t n_operands = sl_plan_count(plan, SL_PLAN_SECTION_OPERANDS);
 
-        if (program->batch || program->workspace_bytes)
-                return damaged(error, "batch or workspace of a body", program->batch, 0);
+        if (program->batch)
+                return damaged(error, "batch of a body", program->batch, 0);
         if (program->n_inputs > SL_NODE_INPUTS_MAX || program->n_outputs > SL_NODE_OUTPUTS_MAX + 1)
                 return damaged(error, "number of inputs or outputs of a body", program->n_inputs, SL_NODE_INPUTS_MAX);
         if (!sl_range_inside(program->first_operand, program->n_inputs + program->n_outputs, n_operands))
                 return damaged(error, "first operand of a body", program->first_operand, n_operands);
-        for (uint64_t i = 0; i < program->n_inputs + program->n_outputs; i++) {
-                const struct sl_plan_operand *operand = &plan->operands[program->first_operand + i];
-                bool slot = operand->place == SL_PLACE_SLOT && operand->index < program->n_slots;
-                bool constant = i >= program->n_inputs && operand->place == SL_PLACE_CONSTANT &&
-                                tensor_is_sound(&operand->tensor) && constant_operand_fits(plan, operand) &&
-                                !plan->constants[operand->index].packed && operand->tensor.layout == SL_LAYOUT_PLAIN;
-
-                if (!slot && !constant)
+        for (uint64_t i = 0; i < program->n_inputs + program->n_outputs; i++)
+                if (!body_port_is_sound(plan, program, i))
                         return sl_error_set(error, EBADMSG, "plan file: a body has an input or an output that is none");
-        }
-        for (uint64_t i = 0; i < program->n_steps; i++)
-                if (!plan->steps[program->first_step + i].dynamic)
-                        return sl_error_set(error, EBADMSG, "plan file: a body has a step that is not dynamic");
         return 0;
 }
 
-/* One walk suffices, for a body comes behind whoever runs it. */
+/* One walk suffices, for a body comes behind whoever runs it. Each is of one step, in whose scratch it works. */
 static int check_depth(const struct sl_plan *plan, struct sl_error *error)
 {
         uint64_t n_programs = sl_plan_count(plan, SL_PLAN_SECTION_PROGRAMS);
@@ -558,9 +593,13 @@ static int check_depth(const struct sl_plan *plan, struct sl_error *error)
 
                         if (step->n_bodies && depths[p] >= DEPTH_MAX)
                                 r = damaged(error, "depth of bodies", depths[p] + 1u, DEPTH_MAX);
-                        for (uint64_t b = 0; b < step->n_bodies && r == 0; b++)
-                                if (depths[step->first_body + b] <= depths[p])
-                                        depths[step->first_body + b] = (uint8_t)(depths[p] + 1);
+                        for (uint64_t b = 0; b < step->n_bodies && r == 0; b++) {
+                                uint8_t *depth = &depths[step->first_body + b];
+
+                                if (*depth)
+                                        r = damaged(error, "number of steps of one body", 2, 1);
+                                *depth = (uint8_t)(depths[p] + 1);
+                        }
                 }
         free(depths);
         return r;
@@ -572,9 +611,12 @@ static int check_programs(const struct sl_plan *plan, struct sl_error *error)
         int r = 0;
 
         for (uint64_t i = 0; i < n_programs && r == 0; i++) {
-                r = check_program(plan, &plan->programs[i], error);
-                if (r == 0 && i >= plan->info->n_batches)
+                if (i >= plan->info->n_batches)
                         r = check_body(plan, &plan->programs[i], error);
+                else if (plan->programs[i].n_inputs || plan->programs[i].n_outputs)
+                        r = damaged(error, "ports of a program that is no body", plan->programs[i].n_inputs, 0);
+                if (r == 0)
+                        r = check_program(plan, &plan->programs[i], error);
         }
         return r < 0 ? r : check_depth(plan, error);
 }

@@ -9,6 +9,7 @@
 #include "plan_map.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 static const struct sl_plan_program *find_program(const struct sl_plan *plan, uint32_t batch)
@@ -20,11 +21,50 @@ static const struct sl_plan_program *find_program(const struct sl_plan *plan, ui
         return NULL;
 }
 
+static uint64_t count_steps(const struct sl_plan *plan, const struct sl_plan_program *program)
+{
+        uint64_t n = program->n_steps;
+
+        for (uint64_t i = 0; i < program->n_steps; i++) {
+                const struct sl_plan_step *step = &plan->steps[program->first_step + i];
+
+                for (uint64_t b = 0; b < step->n_bodies; b++)
+                        n += count_steps(plan, &plan->programs[step->first_body + b]);
+        }
+        return n;
+}
+
 uint64_t sl_plan_steps(const struct sl_plan *plan, uint32_t batch)
 {
         const struct sl_plan_program *program = find_program(plan, batch);
 
-        return program ? program->n_steps : 0;
+        return program ? count_steps(plan, program) : 0;
+}
+
+/* A step by its number, and the step in whose body it is. */
+struct found {
+        const struct sl_plan_step *step, *around;
+        uint32_t depth;
+};
+
+/* The steps of a program, then those of its bodies in the order in which an executable is built. @left: how many come before. */
+static bool find_step(const struct sl_plan *plan, const struct sl_plan_program *program, uint64_t *left, struct found *found)
+{
+        const struct sl_plan_step *steps = &plan->steps[program->first_step];
+        struct found outer = *found;
+
+        if (*left < program->n_steps) {
+                found->step = &steps[*left];
+                return true;
+        }
+        *left -= program->n_steps;
+        for (uint64_t i = 0; i < program->n_steps; i++)
+                for (uint64_t b = 0; b < steps[i].n_bodies; b++) {
+                        *found = (struct found){.around = &steps[i], .depth = outer.depth + 1};
+                        if (find_step(plan, &plan->programs[steps[i].first_body + b], left, found))
+                                return true;
+                }
+        return false;
 }
 
 static uint64_t count_bytes(const struct sl_plan *plan, const struct sl_plan_step *step)
@@ -47,15 +87,18 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_call *call = calloc(1, sizeof(*call));
         const struct sl_plan_program *program = find_program(plan, batch);
         const struct sl_plan_step *source;
+        struct found found = {0};
         int r;
 
         if (!call)
                 return -ENOMEM;
-        if (!program || step >= program->n_steps)
+        if (!program || !find_step(plan, program, &step, &found))
                 return -EINVAL;
-        source = &plan->steps[program->first_step + step];
+        source = found.step;
         if (source->dynamic) {
                 *ret_info = (struct sl_step_info){.name = source->name,
+                        .around = found.around ? found.around->name : "",
+                        .depth = found.depth,
                         .operator_name = sl_op_name(source->op),
                         .backend = "dynamic",
                         .algorithm = "",
@@ -67,6 +110,8 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
                 return r;
         *ret_info = (struct sl_step_info){
                 .name = source->name,
+                .around = found.around ? found.around->name : "",
+                .depth = found.depth,
                 .operator_name = sl_op_name(source->op),
                 .backend = sl_plan_backend_name(source->backend),
                 .algorithm = sl_algorithm_name((uint32_t)sl_attrs_int(&call->node.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO)),

@@ -7,7 +7,7 @@
  *     value --in place--> value      share a block: the source's last use is the step that makes the target
  *     model output                   lies in the caller's buffer from the start, when a node makes it (or its view) afresh
  *
- * A copy step at the end fills an output that nobody makes afresh: a model input, a constant, a second name of another output; or
+ * A body is scheduled like a model, with the ports that its node gives it. A copy step at the end fills an output that nobody makes afresh: a model input, a constant, a second name of another output; or
  * one of integers that other nodes read, since what the caller's memory holds may change before they do.
  */
 #pragma once
@@ -33,6 +33,8 @@ struct sl_step {
         uint64_t scratch_bytes;
         uint32_t scratch_block; /* SL_VALUE_NONE without scratch */
         bool dynamic;           /* run by the interpreter: no kernel is made for it */
+        uint32_t first_body;    /* among those of its program: sl_program.bodies */
+        uint32_t n_bodies;
 };
 
 struct sl_schedule {
@@ -47,8 +49,11 @@ struct sl_schedule {
         uint64_t unshared_bytes; /* if no two blocks shared a byte */
 };
 
-/* Liveness: steps, storages, blocks without offsets. Return: 0, -ENOMEM, -ENOTSUP no backend for a copy. */
-int sl_schedule_new(const struct sl_placement *placement, struct sl_schedule **ret_schedule);
+/*
+ * Liveness: steps, storages, blocks without offsets. @body: what it takes and makes of open shape stays in slots, where the node that
+ * it is the body of puts and finds it. Return: 0, -ENOMEM, -ENOTSUP no backend for a copy.
+ */
+int sl_schedule_new(const struct sl_placement *placement, bool body, struct sl_schedule **ret_schedule);
 struct sl_schedule *sl_schedule_free(struct sl_schedule *schedule);
 
 /* Adds a block for the scratch_bytes of each step and gives every block its offset. Once. Return: 0, -ENOMEM, -EOVERFLOW. */

@@ -3,13 +3,18 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "graph.h"
+#include "import.h"
 #include "lower.h"
 #include "signature.h"
+#include "sizes_trial.h"
 
 #include <assert.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 
 static_assert(SL_SIGNATURE_PORTS_MAX == SL_PLAN_PORTS_MAX, "a plan has room for all ports of a signature");
 static_assert(SL_SIGNATURE_NAME_BYTES == SL_PORT_NAME_BYTES, "and for their names");
@@ -61,6 +66,22 @@ static void fill_port(const struct sl_signature *signature, const struct sl_dim_
         port->batch_axis = port->shape.rank && port->shape.dims[0] == SL_DIM_BATCH ? 0 : SL_PORT_NO_BATCH;
 }
 
+/* The type and the rank are those that are computed, and so is every size that does not follow the open ones. */
+static void correct_output(const struct sl_port *computed, struct sl_port *port)
+{
+        bool agrees = port->dtype && port->shape.rank == computed->shape.rank;
+
+        port->dtype = computed->dtype;
+        port->shape.rank = computed->shape.rank;
+        for (uint32_t i = 0; i < port->shape.rank; i++)
+                if (!agrees || port->shape.dims[i] != computed->shape.dims[i])
+                        port->shape.dims[i] = SL_DIM_UNKNOWN;
+        if (port->batch_axis == SL_PORT_NO_BATCH && computed->batch_axis == 0) {
+                port->batch_axis = 0;
+                port->shape.dims[0] = SL_DIM_BATCH;
+        }
+}
+
 static void fill_info(const struct sl_signature *signature, const struct sl_lower_options *options, struct sl_plan_info *info)
 {
         struct numbering numbering = number_symbols(signature, &options->shapes, info);
@@ -76,16 +97,130 @@ static void fill_info(const struct sl_signature *signature, const struct sl_lowe
                 fill_port(signature, &options->shapes, &numbering, &signature->outputs[i], false, &info->outputs[i]);
 }
 
-int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, int fd)
+static bool describes_outputs(const struct sl_signature *signature)
+{
+        for (uint32_t i = 0; i < signature->n_outputs; i++)
+                if (!signature->outputs[i].described)
+                        return false;
+        return true;
+}
+
+/* What a trial finds out goes before what the file declares. */
+static int describe(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature,
+        struct sl_plan_info *info)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *tried = calloc(1, sizeof(*tried));
+        bool known = tried && sl_sizes_try(model, options, signature, tried);
+        int r = 0;
+
+        if (!tried)
+                return -ENOMEM;
+        if (signature->has_batch && (!known || !tried->batchable)) {
+                r = sl_signature_open_batch(signature, NULL);
+                known = r == 0 && (known || sl_sizes_try(model, options, signature, tried));
+        }
+        if (r == 0 && !known && !describes_outputs(signature))
+                r = -ENOTSUP;
+        if (r < 0)
+                return r;
+        fill_info(signature, options, info);
+        for (uint32_t i = 0; i < info->n_outputs && known; i++)
+                correct_output(&tried->outputs[i], &info->outputs[i]);
+        return 0;
+}
+
+int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_lowered *lowered = calloc(1, sizeof(*lowered));
         struct sl_graph_limits limits = sl_lower_graph_limits(options);
         struct sl_signature signature;
         int r = lowered ? sl_import_signature(model, &limits, &signature, NULL) : -ENOMEM;
 
+        if (r == 0 && signature.has_batch && !batch)
+                r = sl_signature_open_batch(&signature, NULL);
+        if (r == 0)
+                r = describe(model, options, &signature, &lowered->info);
         if (r < 0)
                 return r;
         lowered->options = *options;
-        fill_info(&signature, options, &lowered->info);
         return lowered->info.n_symbols ? sl_lowered_write(lowered, fd, NULL) : -ENOTSUP;
+}
+
+/* Every output dimension that is another at another size follows the symbols. */
+static void mark_outputs(const struct sl_graph *other, struct sl_plan_info *info)
+{
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                const struct sl_shape *shape = &other->values[other->outputs[i]].tensor.shape;
+                struct sl_port *port = &info->outputs[i];
+
+                if (shape->rank != port->shape.rank)
+                        memset(port->symbols, 0, sizeof(port->symbols));
+                for (uint32_t k = 0; k < port->shape.rank; k++)
+                        if (port->symbols[k] == SL_PORT_NO_SYMBOL && shape->dims[k] != port->shape.dims[k])
+                                port->symbols[k] = 0;
+        }
+}
+
+static void mark_inputs(const struct sl_signature *signature, const struct numbering *numbering, struct sl_plan_info *info)
+{
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                for (uint32_t k = 0; k < info->inputs[i].shape.rank; k++)
+                        if (signature->inputs[i].symbols[k] != SL_SYMBOL_NONE)
+                                info->inputs[i].symbols[k] = numbering->of[signature->inputs[i].symbols[k]];
+}
+
+/* Its ports, with what leads the inputs among the symbols. */
+static int import_open(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature)
+{
+        struct sl_graph_limits limits = sl_lower_graph_limits(options);
+        int r = sl_import_signature(model, &limits, signature, NULL);
+
+        return r == 0 && signature->has_batch ? sl_signature_open_batch(signature, NULL) : r;
+}
+
+int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options)
+{
+        struct sl_signature signature;
+        int r = import_open(model, options, &signature);
+
+        return r < 0 ? r : sl_sizes_bind(&signature, size, &options->shapes);
+}
+
+/* @graph at another size of what is open: as far as it goes with an open batch, from that, else from the file. */
+static int make_other(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_graph *graph,
+        int64_t size, struct sl_graph **ret_other)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *bound = NULL;
+        struct sl_graph_limits limits = sl_lower_graph_limits(options);
+        struct sl_lower_options other = *options;
+        int r = 0;
+
+        if (sl_graph_has_batch(graph))
+                return sl_graph_specialise(graph, size, ret_other, NULL);
+        r = sl_signature_bind(model, size, &other);
+        if (r == 0)
+                r = sl_import_onnx_file(model, &limits, &other.shapes, &bound, NULL);
+        return r < 0 ? r : sl_graph_specialise(bound, 1, ret_other, NULL);
+}
+
+int sl_signature_complete(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_graph *graph,
+        struct sl_plan_info *info)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *other = NULL;
+        struct sl_signature signature;
+        int r = info->batchable ? 0 : import_open(model, options, &signature);
+
+        if (info->batchable || r < 0)
+                return r == -ENOTSUP || r == -E2BIG ? 0 : r;
+        struct numbering numbering = number_symbols(&signature, &options->shapes, info);
+        if (!info->n_symbols)
+                return 0;
+        if (make_other(model, options, graph, 2, &other) < 0 && make_other(model, options, graph, 3, &other) < 0) {
+                info->n_symbols = 0;
+                memset(info->symbols, 0, sizeof(info->symbols));
+                return 0;
+        }
+        mark_inputs(&signature, &numbering, info);
+        mark_outputs(other, info);
+        return 0;
 }

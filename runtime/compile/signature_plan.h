@@ -1,15 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of a model whose open dimensions have no sizes yet: what its ports are, and nothing to run. Compiler's process.
+ * The plan of a model whose open dimensions have no sizes yet: what its ports are, and nothing to run; and what the plan of one
+ * that has a size for the only open dimension, which is no batch, says of the others that it may have. Compiler's process.
+ *
+ * An open dimension that leads all inputs is a batch if the samples are computed apart from each other, as far as that can be told:
+ * for a model with others that are open by a trial (sizes_trial.h). Otherwise it is a symbol: each of its sizes is compiled for
+ * itself, and a request is one segment.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct sl_error;
+struct sl_graph;
 struct sl_lower_options;
 struct sl_model_file;
+struct sl_plan_info;
 
 /*
+ * @batch: the leading dimension of the inputs may be the batch, and open in every plan; without, or when the nodes say otherwise,
+ * it wants a size as well.
+ *
  * Return: 0: written to @fd, from its start; -ENOTSUP the file leaves no dimension open beside the batch to which @options gives no
  * size, or does not describe its ports; and what sl_import_signature() says, -ENOMEM, -errno of write.
  */
-int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, int fd);
+int sl_signature_write(const struct sl_model_file *model, const struct sl_lower_options *options, bool batch, int fd);
+
+/* Gives what the file leaves open and @options gives no size, the leading dimension as well, this one. Return: as the import. */
+int sl_signature_bind(const struct sl_model_file *model, int64_t size, struct sl_lower_options *options);
+
+/*
+ * @info: the ladder of @graph, the file's with an open leading dimension, or with the size 1 for it. Adds its symbols when it is no
+ * batch, unless the graph takes no other size of it. What the file does not describe is left as it is. Return: 0; -ENOMEM and what
+ * else the import says.
+ */
+int sl_signature_complete(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_graph *graph,
+        struct sl_plan_info *info);

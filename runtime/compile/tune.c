@@ -64,8 +64,21 @@ struct tuner {
         uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
         uint32_t *equals; /* source nodes that have a choice, those of one shape behind each other */
         uint32_t n_equals;
+        struct sl_core_figures core;
         struct sl_node_desc desc; /* too large for the stack of a deep call */
 };
+
+/* What the options say of the core; where they say nothing, what is typical. */
+static struct sl_core_figures read_core(const struct sl_lower_options *options)
+{
+        const struct sl_core_figures *typical = &sl_core_figures_typical;
+
+        return (struct sl_core_figures){.flops = options->core_flops > 0 ? options->core_flops : typical->flops,
+                .weights = options->core_weights > 0 ? options->core_weights : typical->weights,
+                .stream = options->core_stream > 0 ? options->core_stream : typical->stream,
+                .far = options->core_far > 0 ? options->core_far : typical->far,
+                .near = options->core_near > 0 ? options->core_near : typical->near};
+}
 
 static uint32_t node_of(const struct tuner *tuner, uint32_t program, uint32_t origin)
 {
@@ -120,7 +133,7 @@ static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, 
         double seconds[SL_ALGORITHM_COUNT];
 
         if (describe(tuner, program, origin, SL_ALGORITHM_AUTO))
-                n = backend_of(tuner, program, origin)->algorithms(&tuner->desc, all, seconds);
+                n = backend_of(tuner, program, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
                 struct contender *contender = find_contender(contest, all[i]);
 
@@ -154,7 +167,7 @@ static void list_contenders(struct tuner *tuner, uint32_t origin, struct contest
         if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
                 return;
         contest->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
-        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, all, seconds);
+        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
                 if (!fits_larger_sizes(tuner, origin, all[i]))
                         continue;
@@ -536,6 +549,7 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tu
         if (!tuner || !nodes || !equals || !contests)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
         *tuner = (struct tuner){.tuning = tuning,
+                .core = read_core(tuning->options),
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,

@@ -62,7 +62,7 @@ static void list_algorithms(struct layout_tuner *tuner, const struct sl_placemen
 
         memset(&tuner->desc, 0, sizeof(tuner->desc));
         if (placement->backends[node] && sl_graph_describe(placement->graph, node, &tuner->desc) == 0)
-                n = placement->backends[node]->algorithms(&tuner->desc, all, NULL);
+                n = placement->backends[node]->algorithms(&tuner->desc, &sl_core_figures_typical, all, NULL);
         for (uint32_t i = 0; i < n; i++) {
                 if (may_take(tuner, all[i]))
                         part->algorithms[part->n_algorithms++] = all[i];

@@ -51,32 +51,6 @@ static void tables_deinit(struct tables *tables)
         sl_constants_deinit(&tables->constants);
 }
 
-/* A body, its bodies included. */
-static void count_body(const struct sl_graph *graph, struct tables *tables)
-{
-        tables->n_programs++;
-        tables->n_operands += graph->n_inputs + graph->n_outputs;
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                const struct sl_node *node = &graph->nodes[i];
-
-                if (node->dead)
-                        continue;
-                tables->n_steps++;
-                tables->n_operands += node->n_inputs + node->n_outputs;
-                tables->n_attrs += node->attrs.count;
-                for (uint32_t b = 0; b < node->n_bodies; b++)
-                        count_body(node->bodies[b], tables);
-        }
-}
-
-/* The bodies of a step's node: its origin has them. */
-static const struct sl_node *node_with_bodies(const struct sl_program *program, const struct sl_step *step)
-{
-        uint32_t origin = step->dynamic && step->node != SL_VALUE_NONE ? program->placement->origins[step->node] : SL_VALUE_NONE;
-
-        return origin == SL_VALUE_NONE ? NULL : &program->graph->nodes[origin];
-}
-
 static void count_program(const struct sl_program *program, struct tables *tables)
 {
         const struct sl_graph *graph = program->placement->graph;
@@ -88,9 +62,11 @@ static void count_program(const struct sl_program *program, struct tables *table
                 tables->n_steps++;
                 tables->n_operands += node ? node->n_inputs + node->n_outputs : 2;
                 tables->n_attrs += node ? node->attrs.count : 0;
-                node = node_with_bodies(program, step);
-                for (uint32_t b = 0; node && b < node->n_bodies; b++)
-                        count_body(node->bodies[b], tables);
+        }
+        for (uint32_t b = 0; b < program->n_bodies; b++) {
+                tables->n_programs++;
+                tables->n_operands += program->bodies[b].graph->n_inputs + program->bodies[b].graph->n_outputs;
+                count_program(&program->bodies[b], tables);
         }
 }
 
@@ -127,7 +103,7 @@ static int put_constant(const struct sl_lowered *lowered, const struct sl_progra
         const struct sl_value *plain = &program->placement->graph->values[value];
         struct sl_packed_constant packed;
 
-        if (origin != SL_VALUE_NONE && sl_packing_find(lowered->packing, origin, input, &packed))
+        if (origin != SL_VALUE_NONE && sl_packing_find(lowered->packing, program->first_node + origin, input, &packed))
                 return sl_constants_add_packed(&tables->constants, &packed, &operand->index);
         return sl_constants_add(&tables->constants, plain->data, plain->data_bytes, &operand->index);
 }
@@ -186,7 +162,7 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
 
         memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
         if (origin != SL_VALUE_NONE)
-                target->choice = lowered->choices[origin];
+                target->choice = lowered->choices[program->first_node + origin];
         target->op = node->op;
         target->n_inputs = node->n_inputs;
         target->n_outputs = node->n_outputs;
@@ -196,107 +172,6 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
                 r = put_operand(lowered, program, node->inputs[i], origin, i, number, tables);
         for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)
                 r = put_operand(lowered, program, node->outputs[i], SL_VALUE_NONE, 0, SL_VALUE_NONE, tables);
-        return r;
-}
-
-static int put_body_operand(const struct sl_graph *graph, uint32_t value, bool last, struct tables *tables)
-{
-        struct sl_plan_operand *operand = &tables->operands[tables->n_operands++];
-        const struct sl_value *from = value == SL_VALUE_NONE ? NULL : &graph->values[value];
-
-        if (!from)
-                return 0;
-        put_tensor(operand, &from->tensor);
-        if (from->kind == SL_VALUE_CONSTANT) {
-                operand->place = SL_PLACE_CONSTANT;
-                return sl_constants_add(&tables->constants, from->data, from->data_bytes, &operand->index);
-        }
-        operand->place = SL_PLACE_SLOT;
-        operand->index = value;
-        operand->offset = last;
-        return 0;
-}
-
-static int put_bodies(const struct sl_node *node, uint64_t step, struct tables *tables);
-
-/* The last live node of a body that reads each value; its outputs are read behind all of them. */
-static uint32_t *last_readers(const struct sl_graph *graph)
-{
-        uint32_t *readers = calloc(graph->n_values + 1u, sizeof(*readers));
-
-        for (uint32_t i = 0; readers && i < graph->n_nodes; i++)
-                for (uint32_t k = 0; k < graph->nodes[i].n_inputs && !graph->nodes[i].dead; k++)
-                        if (graph->nodes[i].inputs[k] != SL_VALUE_NONE)
-                                readers[graph->nodes[i].inputs[k]] = i;
-        for (uint32_t i = 0; readers && i < graph->n_outputs; i++)
-                readers[graph->outputs[i]] = SL_VALUE_NONE;
-        for (uint32_t i = 0; readers && i < graph->n_inputs; i++)
-                readers[graph->inputs[i]] = SL_VALUE_NONE;
-        return readers;
-}
-
-static int put_body_step(const struct sl_graph *graph, uint32_t index, const uint32_t *readers, struct tables *tables)
-{
-        const struct sl_node *node = &graph->nodes[index];
-        struct sl_plan_step *target = &tables->steps[tables->n_steps++];
-        int r = 0;
-
-        memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
-        target->op = node->op;
-        target->backend = sl_plan_backend_number("ref");
-        target->dynamic = 1;
-        target->n_inputs = node->n_inputs;
-        target->n_outputs = node->n_outputs;
-        target->epilogue = node->epilogue;
-        target->first_operand = tables->n_operands;
-        target->first_attr = tables->n_attrs;
-        put_attrs(&node->attrs, target, tables);
-        for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)
-                r = put_body_operand(
-                        graph, node->inputs[i], node->inputs[i] != SL_VALUE_NONE && readers[node->inputs[i]] == index, tables);
-        for (uint32_t i = 0; i < node->n_outputs && r == 0; i++)
-                r = put_body_operand(graph, node->outputs[i], false, tables);
-        return r;
-}
-
-/* Steps first, in one run of the table; then what their bodies are. */
-static int put_body(const struct sl_graph *graph, struct sl_plan_program *program, struct tables *tables)
-{
-        SL_CLEANUP(sl_cleanup_free) uint32_t *readers = last_readers(graph);
-        uint64_t step;
-        int r = readers ? 0 : -ENOMEM;
-
-        program->n_slots = graph->n_values;
-        program->n_inputs = graph->n_inputs;
-        program->n_outputs = graph->n_outputs;
-        program->first_operand = tables->n_operands;
-        program->first_step = step = tables->n_steps;
-        for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++)
-                r = put_body_operand(graph, graph->inputs[i], false, tables);
-        for (uint32_t i = 0; i < graph->n_outputs && r == 0; i++)
-                r = put_body_operand(graph, graph->outputs[i], false, tables);
-        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++)
-                if (!graph->nodes[i].dead)
-                        r = put_body_step(graph, i, readers, tables);
-        program->n_steps = tables->n_steps - program->first_step;
-        for (uint32_t i = 0; i < graph->n_nodes && r == 0; i++)
-                if (!graph->nodes[i].dead)
-                        r = put_bodies(&graph->nodes[i], step++, tables);
-        return r;
-}
-
-static int put_bodies(const struct sl_node *node, uint64_t step, struct tables *tables)
-{
-        uint64_t first = tables->next_body;
-        int r = 0;
-
-        if (!node->n_bodies)
-                return 0;
-        tables->steps[step].first_body = first;
-        tables->steps[step].n_bodies = node->n_bodies;
-        tables->next_body += node->n_bodies;
-        for (uint32_t b = 0; b < node->n_bodies && r == 0; b++)
-                r = put_body(node->bodies[b], &tables->programs[first + b], tables);
         return r;
 }
 
@@ -317,29 +192,69 @@ static int put_step(
         return put_node(lowered, program, step, target, tables);
 }
 
+/* A port of a body, as its step sees it: input or output @port, or the slot of what has an open shape. */
+static void put_port(const struct sl_program *body, uint32_t value, enum sl_place place, uint32_t port, struct tables *tables)
+{
+        struct sl_plan_operand *operand = &tables->operands[tables->n_operands++];
+        const struct sl_storage *storage = &body->schedule->storages[value];
+        bool open = storage->place == SL_PLACE_SLOT;
+
+        put_tensor(operand, &body->placement->graph->values[value].tensor);
+        operand->place = open ? SL_PLACE_SLOT : place;
+        operand->index = open ? storage->index : port;
+}
+
+static void put_ports(const struct sl_program *body, struct sl_plan_program *target, struct tables *tables)
+{
+        const struct sl_graph *graph = body->placement->graph;
+
+        target->n_inputs = graph->n_inputs;
+        target->n_outputs = graph->n_outputs;
+        target->first_operand = tables->n_operands;
+        for (uint32_t i = 0; i < graph->n_inputs; i++)
+                put_port(body, graph->inputs[i], SL_PLACE_INPUT, i, tables);
+        for (uint32_t i = 0; i < graph->n_outputs; i++)
+                put_port(body, graph->outputs[i], SL_PLACE_OUTPUT, i, tables);
+}
+
+/* Steps first, in one run of the table; then what their bodies are. */
+static int put_program(const struct sl_lowered *lowered, const struct sl_program *program, uint64_t number, struct tables *tables)
+{
+        struct sl_plan_program *target = &tables->programs[number];
+        uint64_t first_body = tables->next_body;
+        int r = 0;
+
+        target->batch = program->batch;
+        target->first_step = tables->n_steps;
+        target->n_steps = program->schedule->n_steps;
+        target->workspace_bytes = program->schedule->workspace_bytes;
+        target->n_slots = program->schedule->n_slots;
+        for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++) {
+                const struct sl_step *step = &program->schedule->steps[s];
+
+                tables->steps[tables->n_steps].first_body = step->n_bodies ? first_body + step->first_body : 0;
+                tables->steps[tables->n_steps].n_bodies = step->n_bodies;
+                r = put_step(lowered, program, step, tables);
+        }
+        tables->next_body += program->n_bodies;
+        for (uint32_t b = 0; b < program->n_bodies && r == 0; b++) {
+                put_ports(&program->bodies[b], &tables->programs[first_body + b], tables);
+                r = put_program(lowered, &program->bodies[b], first_body + b, tables);
+        }
+        return r;
+}
+
 static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
 {
         int r = allocate_tables(lowered, tables);
 
         for (uint32_t i = 0; i < lowered->info.n_batches && r == 0; i++) {
-                const struct sl_program *program = &lowered->programs[i];
-                uint64_t first_step = tables->n_steps;
+                struct sl_plan_program *target = &tables->programs[i];
 
-                tables->programs[i] = (struct sl_plan_program){.batch = program->batch,
-                        .first_step = first_step,
-                        .n_steps = program->schedule->n_steps,
-                        .workspace_bytes = program->schedule->workspace_bytes,
-                        .n_slots = program->schedule->n_slots,
-                        .dynamic_bytes = lowered->options.dynamic_bytes_max,
-                        .dynamic_steps = lowered->options.dynamic_steps_max,
-                        .work = sl_program_work_on_ref(&lowered->options)};
-                for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++)
-                        r = put_step(lowered, program, &program->schedule->steps[s], tables);
-                for (uint32_t s = 0; s < program->schedule->n_steps && r == 0; s++) {
-                        const struct sl_node *node = node_with_bodies(program, &program->schedule->steps[s]);
-
-                        r = node ? put_bodies(node, first_step + s, tables) : 0;
-                }
+                r = put_program(lowered, &lowered->programs[i], i, tables);
+                target->dynamic_bytes = lowered->options.dynamic_bytes_max;
+                target->dynamic_steps = lowered->options.dynamic_steps_max;
+                target->work = sl_program_work_on_ref(&lowered->options);
         }
         return r;
 }

@@ -112,7 +112,7 @@ static const cyaml_schema_field_t access_fields[] = {
         CYAML_FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+const cyaml_schema_field_t sl_config_fields[] = {
         SL_TEXT_FIELD(struct texts, name),
         SL_TEXT_FIELD(struct texts, socket_dir),
         SL_TEXT_FIELD(struct texts, grace_seconds),
@@ -129,7 +129,7 @@ static const cyaml_schema_field_t fields[] = {
         CYAML_FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, fields)};
+static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct texts, sl_config_fields)};
 
 /* In the order of enum sl_wait_kind and enum sl_log_level. */
 static const char *const waits[] = {"auto", "io_uring", "epoll"};
@@ -166,6 +166,12 @@ static const struct sl_setting settings[] = {
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
 };
+
+const struct sl_setting *sl_config_settings(size_t *ret_n)
+{
+        *ret_n = sizeof(settings) / sizeof(*settings);
+        return settings;
+}
 
 static void init(struct sl_config *config)
 {

@@ -47,6 +47,7 @@
 #include <stdint.h>
 
 struct sl_error;
+struct sl_setting;
 struct sl_yaml_file;
 
 #define SL_NUMA_ANY UINT32_MAX
@@ -86,3 +87,7 @@ struct sl_config {
 /* @path NULL: the defaults. Return: 0; -errno with file, line and key. */
 int sl_config_read(const char *path, struct sl_config **ret_config, struct sl_error *error);
 struct sl_config *sl_config_free(struct sl_config *config);
+
+/* The tables that parse it, for config_keys.h. */
+extern const cyaml_schema_field_t sl_config_fields[];
+const struct sl_setting *sl_config_settings(size_t *ret_n);

@@ -14,6 +14,7 @@
 #include "repository.h"
 #include "runtime.h"
 #include "topology.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <numa.h>
@@ -45,8 +46,10 @@ struct daemon {
         struct sl_repository_scan *scan;
         const char **repositories;
         struct sl_runtime *runtime;
+        struct sl_watchdog watchdog;
         int signals;
         bool stopping;
+        bool told_triton;
 };
 
 /* An event with one field. */
@@ -117,6 +120,20 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
         return result;
 }
 
+/* Once: who comes from Triton has options there that nobody reads here. */
+static void mention_triton(struct daemon *daemon, uint32_t n)
+{
+        struct sl_fields fields = {0};
+
+        if (!n || daemon->told_triton)
+                return;
+        daemon->told_triton = true;
+        sl_fields_add_number(&fields, "models", n);
+        sl_fields_add(&fields, "cause",
+                "config.pbtxt is not read: `starling import-triton REPOSITORY --write` makes a config.yaml of it");
+        sl_log_event(&daemon->log, SL_LOG_WARNING, "triton-configuration", fields.text);
+}
+
 /* What there is to serve now. The scan before stays valid until this one has succeeded. */
 static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
 {
@@ -147,6 +164,7 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
         sl_config_free(daemon->models);
         daemon->scan = scan;
         daemon->models = config;
+        mention_triton(daemon, sl_repository_triton(scan));
         *ret_specs = sl_repository_specs(scan, ret_n_specs);
         return 0;
 }
@@ -404,11 +422,35 @@ static int new_runtime(struct daemon *daemon, struct sl_error *error)
         return sl_runtime_new(&options, &daemon->runtime, error);
 }
 
+static void mention_nothing(const struct daemon *daemon)
+{
+        const struct sl_daemon_options *options = daemon->options;
+        uint32_t n_specs;
+
+        sl_repository_specs(daemon->scan, &n_specs);
+        if (n_specs == 0)
+                log_text(daemon, SL_LOG_WARNING, "serves-nothing", "cause",
+                        options->n_repositories + daemon->models->n_repositories
+                                ? "no repository has a model"
+                                : "no model repository is named, neither as an argument nor in the configuration");
+}
+
+/* A watchdog that cannot be fed will end the process: the line says why. */
+static void watch_self(struct daemon *daemon)
+{
+        int r = sl_watchdog_start(&daemon->watchdog, daemon->runtime);
+
+        if (r < 0)
+                log_text(daemon, SL_LOG_WARNING, "no-watchdog", "cause", strerrordesc_np(-r));
+}
+
 static int run(struct daemon *daemon, struct sl_error *error)
 {
         uint32_t n_failed = 0;
         int result = sl_runtime_watch(daemon->runtime, daemon->signals, on_signal, daemon);
 
+        if (result == 0)
+                watch_self(daemon);
         if (result == 0)
                 result = sl_runtime_load_all(daemon->runtime, &n_failed, error);
         /* Whoever can attach can infer: the socket appears when the models are ready. */
@@ -419,6 +461,7 @@ static int run(struct daemon *daemon, struct sl_error *error)
         if (!daemon->stopping) {
                 struct sl_fields fields = {0};
 
+                mention_nothing(daemon);
                 sl_fields_add_number(&fields, "failed_models", n_failed);
                 sl_log_event(&daemon->log, SL_LOG_INFO, "ready", fields.text);
                 sl_notify("READY=1");
@@ -450,6 +493,17 @@ static int override(struct daemon *daemon, struct sl_error *error)
         return 0;
 }
 
+/* The log's first line. */
+static void log_start(const struct daemon *daemon)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "version", STARLING_VERSION);
+        sl_fields_add(&fields, "name", name_of(daemon));
+        sl_fields_add_number(&fields, "pid", getpid());
+        sl_log_event(&daemon->log, SL_LOG_INFO, "start", fields.text);
+}
+
 static int start(struct daemon *daemon, struct sl_error *error)
 {
         int result = read_config(daemon, &daemon->config, error);
@@ -457,6 +511,8 @@ static int start(struct daemon *daemon, struct sl_error *error)
         harden();
         if (result == 0)
                 result = override(daemon, error);
+        if (result == 0)
+                log_start(daemon);
         if (result == 0)
                 result = find_socket(daemon, error);
         if (result == 0)
@@ -476,6 +532,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         if (result == 0)
                 result = run(&daemon, error);
         sl_runtime_free(daemon.runtime);
+        sl_watchdog_stop(&daemon.watchdog);
         sl_core_claims_free(daemon.claims);
         sl_plan_cache_free(daemon.cache);
         if (daemon.signals >= 0)

@@ -61,13 +61,19 @@ static const cyaml_schema_field_t ensemble_fields[] = {
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
 
-static const cyaml_schema_field_t model_fields[] = {
+const cyaml_schema_field_t sl_model_fields[] = {
         MODEL_FIELDS,
         SL_MAPPING_FIELD(struct sl_model_texts, ensemble, ensemble_fields),
         CYAML_FIELD_END,
 };
 
-static const cyaml_schema_value_t model_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sl_model_texts, model_fields)};
+static const cyaml_schema_value_t model_schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sl_model_texts, sl_model_fields)};
+
+const struct sl_setting *sl_model_config_settings(size_t *ret_n)
+{
+        *ret_n = sizeof(settings) / sizeof(*settings);
+        return settings;
+}
 
 void sl_model_config_init(struct sl_model_config *config)
 {
@@ -81,7 +87,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .warmup_ms = 200,
                 .shapes_max = 16,
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
-                .rule = SL_RULE_MEAN,
+                .rule = SL_RULE_NONE, /* of a model by itself */
         };
         sl_lower_options_init(&config->lowering);
 }

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 struct sl_error;
+struct sl_setting;
 struct sl_yaml_file;
 
 #define SL_NAME_BYTES           64
@@ -59,7 +60,7 @@ struct sl_model_config {
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
 
         bool is_ensemble;
-        uint32_t rule; /* enum sl_rule */
+        uint32_t rule; /* enum sl_rule; NONE of a model by itself */
         char members[SL_MEMBERS_MAX][SL_MODEL_NAME_BYTES_MAX];
         uint32_t n_members;
         float weights[SL_MEMBERS_MAX]; /* for WEIGHTED_MEAN */
@@ -114,6 +115,10 @@ struct sl_model_texts {
 };
 
 extern const cyaml_schema_field_t sl_model_default_fields[];
+
+/* The tables that parse config.yaml, for config_keys.h. */
+extern const cyaml_schema_field_t sl_model_fields[];
+const struct sl_setting *sl_model_config_settings(size_t *ret_n);
 
 int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, const struct sl_model_texts *texts,
         struct sl_model_config *config, struct sl_error *error);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/value.h"
+#include "model_stamp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ struct served {
         struct sl_model_spec spec;
         char name[SL_MODEL_NAME_BYTES_MAX];
         char *path;
+        char *cause; /* why it is not served; NULL: it is */
         struct sl_model_config config;
         const char *members[SL_MEMBERS_MAX];
 };
@@ -30,6 +32,7 @@ struct sl_repository_scan {
         struct served **served;
         struct sl_model_spec *specs; /* copies, in order */
         uint32_t n;
+        uint32_t n_triton;                       /* folders with a configuration of Triton's and none of ours */
         const struct sl_repository_query *query; /* while scanning */
         sl_repository_report_fn report;
         void *context;
@@ -66,31 +69,12 @@ uint32_t sl_versions_pick(const struct sl_version_policy *policy, const int64_t 
         return n;
 }
 
-/* FNV-1a over what makes a file another one: enough to notice a change, no claim against forgers. */
-static uint64_t mix(uint64_t stamp, const void *data, size_t bytes)
-{
-        const unsigned char *byte = data;
-
-        for (size_t i = 0; i < bytes; i++)
-                stamp = (stamp ^ byte[i]) * 0x100000001b3u;
-        return stamp;
-}
-
-static uint64_t mix_file(uint64_t stamp, const char *path)
-{
-        struct stat stat_now;
-
-        if (stat(path, &stat_now) < 0)
-                return stamp;
-        stamp = mix(stamp, &stat_now.st_ino, sizeof(stat_now.st_ino));
-        stamp = mix(stamp, &stat_now.st_size, sizeof(stat_now.st_size));
-        return mix(stamp, &stat_now.st_mtim, sizeof(stat_now.st_mtim));
-}
-
 static struct served *served_free(struct served *served)
 {
-        if (served)
+        if (served) {
                 free(served->path);
+                free(served->cause);
+        }
         free(served);
         return NULL;
 }
@@ -101,11 +85,6 @@ static struct served *find_served(const struct sl_repository_scan *scan, const c
                 if (strcmp(scan->served[i]->name, name) == 0)
                         return scan->served[i];
         return NULL;
-}
-
-static bool is_served(const struct sl_repository_scan *scan, const char *name)
-{
-        return find_served(scan, name) != NULL;
 }
 
 static int append(struct sl_repository_scan *scan, struct served *served)
@@ -119,36 +98,6 @@ static int append(struct sl_repository_scan *scan, struct served *served)
         return 0;
 }
 
-static uint64_t mix_options(uint64_t stamp, const struct sl_lower_options *options)
-{
-        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
-                char text[SL_LOWER_OPTION_TEXT_BYTES];
-
-                sl_lower_options_text(options, (enum sl_lower_option)i, text);
-                stamp = mix(stamp, text, strlen(text) + 1);
-        }
-        return stamp;
-}
-
-/* Of everything that decides how the name is served, so that a reload tells what changed. */
-static uint64_t stamp_of(const struct served *served)
-{
-        const struct sl_model_config *config = &served->config;
-        uint32_t numbers[] = {config->instances, config->segment_samples, config->slice_ms, config->samples_max,
-                config->queue_requests, config->warmup_ms, config->shapes_max, config->rule, config->n_members};
-        uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
-        uint64_t stamp = mix_options(mix(0xcbf29ce484222325u, numbers, sizeof(numbers)), &config->lowering);
-
-        stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
-
-        for (uint32_t i = 0; i < config->n_members; i++) {
-                stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
-                stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
-        }
-        stamp = mix(stamp, config->prepared, config->n_prepared * sizeof(config->prepared[0]));
-        return served->path ? mix_file(mix(stamp, served->path, strlen(served->path)), served->path) : stamp;
-}
-
 static void fill_spec(struct served *served, int64_t version)
 {
         const struct sl_model_config *config = &served->config;
@@ -159,7 +108,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .name = served->name,
                 .version = version,
                 .path = served->path,
-                .stamp = stamp_of(served),
+                .stamp = sl_model_stamp(config, served->path),
                 .lowering = config->lowering,
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = config->instances,
@@ -191,6 +140,31 @@ static int serve(
         served->path = path ? strdup(path) : NULL;
         fill_spec(served, version);
         int result = path && !served->path ? -ENOMEM : append(scan, served);
+        if (result < 0)
+                served_free(served);
+        return result;
+}
+
+/* The name is known, and so is the cause why it is not served. */
+static int leave_out(struct sl_repository_scan *scan, const char *name, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+static int leave_out(struct sl_repository_scan *scan, const char *name, const char *format, ...)
+{
+        struct served *served = calloc(1, sizeof(*served));
+        char text[SL_ERROR_TEXT_BYTES];
+        va_list args;
+
+        if (!served)
+                return -ENOMEM;
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        report(scan, "%s", text);
+        memcpy(served->name, name, strnlen(name, sizeof(served->name) - 1));
+        served->cause = strdup(text);
+        served->spec = (struct sl_model_spec){.name = served->name, .refused = served->cause};
+        int result = served->cause ? append(scan, served) : -ENOMEM;
         if (result < 0)
                 served_free(served);
         return result;
@@ -252,6 +226,23 @@ static int serve_version(struct sl_repository_scan *scan, const char *folder, co
         return serve(scan, name, path, version, config);
 }
 
+static bool has_version(const int64_t *found, uint32_t n_found, int64_t version)
+{
+        for (uint32_t i = 0; i < n_found; i++)
+                if (found[i] == version)
+                        return true;
+        return false;
+}
+
+static void report_absent(const struct sl_repository_scan *scan, const char *folder, const struct sl_version_policy *policy,
+        const int64_t *found, uint32_t n_found)
+{
+        for (uint32_t i = 0; policy->kind == SL_VERSIONS_SPECIFIC && i < policy->n_specific; i++)
+                if (!has_version(found, n_found, policy->specific[i]))
+                        report(scan, "%s: version_policy names version %lld, which is not there", folder,
+                                (long long)policy->specific[i]);
+}
+
 static int serve_model(struct sl_repository_scan *scan, const char *folder, const char *name, const struct sl_model_config *config)
 {
         int64_t found[VERSIONS_MAX], picked[VERSIONS_MAX];
@@ -259,10 +250,10 @@ static int serve_model(struct sl_repository_scan *scan, const char *folder, cons
         uint32_t n = sl_versions_pick(&config->version_policy, found, n_found, picked);
         int result = 0;
 
-        if (n == 0) {
-                report(scan, "%s: %s", folder, n_found ? "the version policy picks none of its versions" : "no VERSION/model.onnx");
-                return 0;
-        }
+        report_absent(scan, folder, &config->version_policy, found, n_found);
+        if (n == 0)
+                return leave_out(scan, name, "%s: %s", folder,
+                        n_found ? "the version policy picks none of its versions" : "no VERSION/model.onnx");
         for (uint32_t i = 0; n > 1 && result == 0 && i < n; i++) {
                 char versioned[SL_MODEL_NAME_BYTES_MAX];
 
@@ -283,6 +274,14 @@ static bool is_wanted(const struct sl_repository_query *query, const char *name)
         return query->n_models == 0;
 }
 
+static bool has_triton_config(const char *folder)
+{
+        char file[PATH_BYTES + 16];
+
+        snprintf(file, sizeof(file), "%s/config.pbtxt", folder);
+        return is_file(file);
+}
+
 static int scan_model(struct sl_repository_scan *scan, const char *repository, const char *name)
 {
         char folder[PATH_BYTES], file[PATH_BYTES + 16], wish[SL_WISH_BYTES];
@@ -295,15 +294,15 @@ static int scan_model(struct sl_repository_scan *scan, const char *repository, c
                 report(scan, "%s: the folder is %s", folder, wish);
                 return 0;
         }
-        snprintf(file, sizeof(file), "%s/config.yaml", folder);
-        if (access(file, F_OK) == 0 && sl_model_config_read(file, scan->query->defaults, &config, &error) < 0) {
-                report(scan, "%s", error.text);
-                return 0;
-        }
-        if (is_served(scan, name)) {
+        if (find_served(scan, name)) {
                 report(scan, "%s: another repository has a model of this name", folder);
                 return 0;
         }
+        snprintf(file, sizeof(file), "%s/config.yaml", folder);
+        if (access(file, F_OK) < 0)
+                scan->n_triton += has_triton_config(folder);
+        else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0)
+                return leave_out(scan, name, "%s", error.text);
         return config.is_ensemble ? serve(scan, name, NULL, 0, &config) : serve_model(scan, folder, name, &config);
 }
 
@@ -335,41 +334,46 @@ static struct served *find_member(const struct sl_repository_scan *scan, const c
         return served && served->path && served->spec.version == atoll(name + bytes + 1) ? served : NULL;
 }
 
-/* A member has to be a model, not an ensemble, that is served. */
-static bool find_members(const struct sl_repository_scan *scan, struct served *ensemble)
+/* A member has to be a model, not an ensemble, that is served. Return: what is wrong with @member; NULL: nothing. */
+static const char *member_fault(const struct served *member)
 {
+        if (!member)
+                return "not served";
+        if (member->cause)
+                return "left out";
+        return member->config.is_ensemble ? "an ensemble" : NULL;
+}
+
+static int check_members(const struct sl_repository_scan *scan, struct served *ensemble)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+
         for (uint32_t i = 0; i < ensemble->config.n_members; i++) {
                 const char *name = ensemble->config.members[i];
                 const struct served *member = find_member(scan, name);
+                const char *fault = member_fault(member);
 
-                if (!member || member->config.is_ensemble) {
-                        report(scan, "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name,
-                                member ? "an ensemble" : "not served");
-                        return false;
+                if (!fault) {
+                        ensemble->members[i] = member->name;
+                        continue;
                 }
-                ensemble->members[i] = member->name;
+                snprintf(text, sizeof(text), "ensemble \"%s\": member \"%s\" is %s", ensemble->name, name, fault);
+                report(scan, "%s", text);
+                ensemble->cause = strdup(text);
+                ensemble->spec = (struct sl_model_spec){.name = ensemble->name, .refused = ensemble->cause};
+                return ensemble->cause ? 0 : -ENOMEM;
         }
-        return true;
+        return 0;
 }
 
-static void drop_broken_ensembles(struct sl_repository_scan *scan)
+static int check_ensembles(const struct sl_repository_scan *scan)
 {
-        uint32_t kept = 0;
+        int result = 0;
 
-        for (uint32_t i = 0; i < scan->n; i++) {
-                struct served *served = scan->served[i];
-
-                /* Marked first and freed later: others may be compared with it. Only models are members, and models stay. */
-                if (served->config.is_ensemble && !find_members(scan, served))
-                        served->name[0] = 0;
-        }
-        for (uint32_t i = 0; i < scan->n; i++) {
-                if (scan->served[i]->name[0])
-                        scan->served[kept++] = scan->served[i];
-                else
-                        served_free(scan->served[i]);
-        }
-        scan->n = kept;
+        for (uint32_t i = 0; i < scan->n && result == 0; i++)
+                if (scan->served[i]->config.is_ensemble)
+                        result = check_members(scan, scan->served[i]);
+        return result;
 }
 
 static int compare_served(const void *a, const void *b)
@@ -392,17 +396,23 @@ static int compare_served(const void *a, const void *b)
 
 static int check_wanted(const struct sl_repository_scan *scan, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < scan->query->n_models; i++)
-                if (!is_served(scan, scan->query->models[i]))
-                        return sl_error_set(error, ENOENT,
-                                "model \"%s\": none of the %u repositories has it in a state to be served", scan->query->models[i],
+        for (uint32_t i = 0; i < scan->query->n_models; i++) {
+                const char *name = scan->query->models[i];
+                const struct served *served = find_served(scan, name);
+
+                if (!served)
+                        return sl_error_set(error, ENOENT, "model \"%s\": none of the %u repositories has it", name,
                                 scan->query->n_repositories);
+                if (served->cause)
+                        return sl_error_set(error, ENOENT, "model \"%s\" is listed and cannot be served: %s", name, served->cause);
+        }
         return 0;
 }
 
 static int finish(struct sl_repository_scan *scan, struct sl_error *error)
 {
-        drop_broken_ensembles(scan);
+        if (check_ensembles(scan) < 0)
+                return sl_error_set(error, ENOMEM, "model repository: out of memory");
         int result = check_wanted(scan, error);
         if (result < 0)
                 return result;
@@ -453,4 +463,9 @@ const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan 
 {
         *ret_n = scan->n;
         return scan->specs;
+}
+
+uint32_t sl_repository_triton(const struct sl_repository_scan *scan)
+{
+        return scan->n_triton;
 }

@@ -8,7 +8,7 @@
  * NAME serves the newest of the versions that its policy picks. When it picks several, NAME:VERSION serves each of them, with
  * workers of its own, so that a new version never shows up under the name of an old one. Hidden entries are ignored; symbolic
  * links are followed, and messages show the path inside the repository. A model that cannot be served does not hide the others: it
- * is left out and reported.
+ * is reported, and its spec says why (sl_model_spec.refused).
  *
  * Threads: one at a time. A scan is immutable.
  */
@@ -43,6 +43,9 @@ struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *sc
 
 /* Sorted: models by name and version, then ensembles by name. Owned by the scan. */
 const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
+
+/* Models with a config.pbtxt, as Triton has it, and no config.yaml: they are served as if they had neither. */
+uint32_t sl_repository_triton(const struct sl_repository_scan *scan);
 
 /*
  * The versions of @found (ascending) that @policy picks, ascending, into @ret_picked, which has room for all. Return: how many.

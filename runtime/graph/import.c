@@ -28,17 +28,25 @@
 static int find_opset(struct sl_importer *im)
 {
         const Onnx__ModelProto *model = im->model;
+        size_t n_others = 0;
 
         im->graph->opset = 0;
         for (size_t i = 0; i < model->n_opset_import; i++) {
                 const char *domain = model->opset_import[i]->domain;
 
-                if (domain && *domain && strcmp(domain, "ai.onnx"))
+                if (domain && *domain && strcmp(domain, "ai.onnx")) {
+                        n_others++;
                         continue;
-                if (im->graph->opset)
-                        return sl_error_set(im->error, EBADMSG, "domain ai.onnx is imported twice");
+                }
+                if (im->graph->opset && im->graph->opset != model->opset_import[i]->version)
+                        return sl_error_set(im->error, EBADMSG,
+                                "domain ai.onnx is imported in opset %" PRId64 " and in opset %" PRId64, im->graph->opset,
+                                (int64_t)model->opset_import[i]->version);
                 im->graph->opset = model->opset_import[i]->version;
         }
+        /* A file of nothing but trees may import ai.onnx.ml alone. */
+        if (!im->graph->opset && n_others && n_others == model->n_opset_import)
+                im->graph->opset = OPSET_MAX;
         if (!im->graph->opset)
                 return sl_error_set(im->error, ENOTSUP, "the model imports no opset of domain ai.onnx");
         if (im->graph->opset < OPSET_MIN || im->graph->opset > OPSET_MAX)

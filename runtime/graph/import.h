@@ -22,6 +22,7 @@ struct sl_model_file;
  * Return: 0, or with a text that names the node or tensor, the value and the limit:
  *   -EBADMSG  not an ONNX file, truncated, or a field contradicts another (wrong sizes, cycles, missing values)
  *   -ENOTSUP  an operator, type, domain or opset that Starling lacks: names operator, domain, opset and node
+ *   -EDOM     the file is something else for some batch sizes: its leading dimensions want sizes as well
  *   -E2BIG    a limit is exceeded
  *   -EACCES   external data that leads outside the model's folder
  *   -ENOENT, -EIO, -ENOMEM

@@ -13,7 +13,9 @@ struct sl_graph;
 /* id, name, what it does: also the order in which they run */
 #define SL_PASSES(X)                                                                                                               \
         X(REMOVE_EXPAND, "remove-expand", remove_expand)       /* repetitions that broadcasting makes anyway */                    \
+        X(FLOAT_INTEGERS, "float-integers", float_integers)    /* products of integers, cast to float: of bytes, or of floats */   \
         X(FOLD_CONSTANTS, "fold-constants", fold_constants)    /* nodes whose inputs are all constant */                           \
+        X(JOIN_TRANSPOSE, "join-transpose", join_transpose)    /* Reshapes around one -> a Transpose; idle Reshapes */             \
         X(REMOVE_IDENTITY, "remove-identity", remove_identity) /* Identity, Dropout, Cast to the same type, idle Transposes */     \
         X(FUSE_PAD, "fuse-pad", fuse_pad)                      /* Pad of zeros -> pads of the Conv behind it */                    \
         X(FUSE_GELU, "fuse-gelu", fuse_gelu)                   /* x / 2 * (1 + Erf(x / sqrt(2))) -> Gelu, and its approximation */ \
@@ -21,6 +23,7 @@ struct sl_graph;
         X(FUSE_ATTENTION, "fuse-attention", fuse_attention)    /* products, scale, mask, Softmax over heads -> one node */         \
         X(FOLD_BATCH_NORM, "fold-batch-norm", fold_batch_norm) /* into the Conv or Gemm before it */                               \
         X(FUSE_BIAS, "fuse-bias", fuse_bias)                   /* Add of a constant vector -> bias of Conv, Gemm, MatMul */        \
+        X(FOLD_SCALE, "fold-scale", fold_scale)                /* Mul by a constant vector -> weights of Conv, Gemm, MatMul */     \
         X(MERGE_PROJECTIONS, "merge-projections", merge_projections) /* of one input, for one attention -> one MatMul */           \
         X(FUSE_RESIDUAL, "fuse-residual", fuse_residual)             /* Add of a computed tensor -> epilogue residual */           \
         X(FUSE_ACTIVATION, "fuse-activation", fuse_activation)       /* Relu, Clip, Sigmoid, ... -> epilogue */                    \

@@ -4,6 +4,7 @@
  * final shapes, so its parameters can be settled, its shape inferred, and itself folded if it is shape arithmetic.
  */
 #include "base/error.h"
+#include "broadcast.h"
 #include "control.h"
 #include "fold.h"
 #include "graph.h"
@@ -58,6 +59,8 @@ static int settle_node(struct sl_graph *graph, uint32_t index, struct sl_fold_bu
                 result = sl_graph_infer_node(graph, index, error);
         if (result == 0)
                 result = settle_bodies(graph, index, budget, error);
+        if (result == 0)
+                sl_broadcast_skip_expands(graph, index);
         if (result == 0)
                 result = sl_fold_node(graph, index, budget, error);
         return result;

@@ -166,6 +166,10 @@ static int measure(
         /* A graph of which every product stayed float32 is no error here. */
         if (lowering.precision == SL_PRECISION_INT8)
                 lowering.precision = SL_PRECISION_FP32;
+        /* What is measured is bfloat16, on any processor. */
+        if (lowering.precision == SL_PRECISION_BF16 && !sl_lower_narrows(&lowering) &&
+                sl_lower_options_parse(&lowering, "backend=ref", error) < 0)
+                return -EINVAL;
         r = sl_runner_new(variant, &lowering, &runner, error);
         r = r < 0 ? r : run_samples(job, runner, n, &accuracy, error);
         if (r < 0)

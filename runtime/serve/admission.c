@@ -6,103 +6,157 @@
 
 #include <errno.h>
 
-static int check_entry(const struct sl_entry *entry, const struct sl_ensemble *ensemble)
+/* What is looked at: private copies, the client's memory, and the ensemble that shall serve it. */
+struct look {
+        const struct sl_entry *entry;
+        const struct sl_descriptor *descriptors;
+        const struct sl_region *regions;
+        uint32_t n_regions;
+        const struct sl_ensemble *ensemble;
+        struct sl_refused *refused;
+};
+
+static int refuse(const struct look *look, int status, enum sl_reason_code code, uint64_t got, uint64_t limit)
 {
-        if (entry->flags || entry->reserved0 || entry->reserved[0] || entry->reserved[1] || entry->priority >= SL_PRIORITIES)
-                return -EINVAL;
-        if (entry->session)
-                return -ENOTSUP;
-        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->n_outputs)
-                return -EINVAL;
-        if (entry->samples == 0 || (!ensemble->batchable && entry->samples != 1))
-                return -EINVAL;
-        return entry->samples > ensemble->samples_max ? -E2BIG : 0;
+        return sl_refuse(&look->refused->reason, status, code, got, limit);
 }
 
-/* The descriptor says exactly the port's shape with the request's samples. Outputs of unknown shape are not served yet. */
-static int check_shape(const struct sl_descriptor *d, const struct sl_served_port *port, uint32_t samples)
+/* @tensor counts the inputs, then the outputs. */
+static int refuse_tensor(
+        const struct look *look, uint32_t tensor, int status, enum sl_reason_code code, uint64_t got, uint64_t limit)
 {
+        return sl_refuse_tensor(&look->refused->reason, status, code, tensor, look->entry->n_inputs, got, limit);
+}
+
+static int check_entry(const struct look *look)
+{
+        const struct sl_entry *entry = look->entry;
+        const struct sl_ensemble *ensemble = look->ensemble;
+        uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
+
+        if (entry->flags || entry->reserved0 || entry->reserved[0] || entry->reserved[1] || entry->priority >= SL_PRIORITIES)
+                return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_PRIORITIES);
+        if (entry->session)
+                return refuse(look, -ENOTSUP, SL_REASON_SESSION, entry->session, 0);
+        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->n_outputs)
+                return refuse(look, -EINVAL, SL_REASON_COUNTS, n, ensemble->n_inputs + ensemble->n_outputs);
+        if (entry->samples == 0)
+                return refuse(look, -EINVAL, SL_REASON_NO_SAMPLES, 0, 1);
+        if (!ensemble->batchable && entry->samples != 1)
+                return refuse(look, -EINVAL, SL_REASON_NO_BATCH, entry->samples, 1);
+        if (entry->samples > ensemble->samples_max)
+                return refuse(look, -E2BIG, SL_REASON_SAMPLES, entry->samples, ensemble->samples_max);
+        return 0;
+}
+
+/* The descriptor says exactly the port's shape with the request's samples. */
+static int check_shape(const struct look *look, uint32_t tensor, const struct sl_served_port *port)
+{
+        const struct sl_descriptor *d = &look->descriptors[tensor];
         const struct sl_shape *shape = &port->port.shape;
 
-        if (d->dtype != port->port.dtype || d->rank != shape->rank)
-                return -EINVAL;
+        if (d->dtype != port->port.dtype)
+                return refuse_tensor(look, tensor, -EINVAL, SL_REASON_TYPE, d->dtype, (uint64_t)port->port.dtype);
+        if (d->rank != shape->rank)
+                return refuse_tensor(look, tensor, -EINVAL, SL_REASON_RANK, d->rank, shape->rank);
         for (uint32_t i = 0; i < shape->rank; i++) {
-                int64_t want = i == port->port.batch_axis ? (int64_t)samples : shape->dims[i];
+                int64_t want = i == port->port.batch_axis ? (int64_t)look->entry->samples : shape->dims[i];
 
-                if ((int64_t)d->dims[i] != want)
-                        return -EINVAL;
+                if ((int64_t)d->dims[i] == want)
+                        continue;
+                refuse_tensor(look, tensor, -EINVAL, SL_REASON_DIMENSION, d->dims[i], (uint64_t)want);
+                look->refused->reason.axis = (uint8_t)i;
+                return -EINVAL;
         }
         return 0;
 }
 
-static int check_place(const struct sl_descriptor *d, const struct sl_region *regions, uint32_t n_regions, void **ret_place)
+static int check_place(const struct look *look, uint32_t tensor, void **ret_place)
 {
-        if (d->region >= n_regions || d->offset % SL_LINE_BYTES)
-                return d->region >= n_regions ? -EFAULT : -EINVAL;
-        if (!sl_range_inside(d->offset, d->bytes, regions[d->region].bytes))
-                return -EFAULT;
-        *ret_place = regions[d->region].base + d->offset;
+        const struct sl_descriptor *d = &look->descriptors[tensor];
+
+        if (d->region >= look->n_regions)
+                return refuse_tensor(look, tensor, -EFAULT, SL_REASON_REGION, d->region, look->n_regions);
+        if (d->offset % SL_LINE_BYTES)
+                return refuse_tensor(look, tensor, -EINVAL, SL_REASON_ALIGNMENT, d->offset, SL_LINE_BYTES);
+        if (!sl_range_inside(d->offset, d->bytes, look->regions[d->region].bytes))
+                return refuse_tensor(look, tensor, -EFAULT, SL_REASON_PLACE, d->bytes, look->regions[d->region].bytes);
+        *ret_place = look->regions[d->region].base + d->offset;
         return 0;
 }
 
 /* The bytes are those of the dimensions, whatever the model says of them. */
-static int check_claim(const struct sl_descriptor *d)
+static int check_claim(const struct look *look, uint32_t tensor)
 {
+        const struct sl_descriptor *d = &look->descriptors[tensor];
         uint64_t bytes = sl_dtype_bytes(d->dtype);
+        bool overflows = !bytes || d->rank > SL_WIRE_RANK_MAX;
 
-        if (!bytes || d->rank > SL_WIRE_RANK_MAX)
-                return -EINVAL;
-        for (uint32_t i = 0; i < d->rank; i++)
-                if (sl_mul_overflows(bytes, d->dims[i], &bytes))
-                        return -EINVAL;
-        return bytes == d->bytes ? 0 : -EINVAL;
+        for (uint32_t i = 0; !overflows && i < d->rank; i++)
+                overflows = sl_mul_overflows(bytes, d->dims[i], &bytes);
+        return !overflows && bytes == d->bytes ? 0 : refuse_tensor(look, tensor, -EINVAL, SL_REASON_CLAIM, d->bytes, 0);
+}
+
+static int check_deadline(const struct look *look, uint64_t now_ns)
+{
+        uint64_t deadline_ns = look->entry->deadline_ns;
+
+        return deadline_ns && now_ns >= deadline_ns ? refuse(look, -ETIME, SL_REASON_PASSED, now_ns - deadline_ns, 0) : 0;
+}
+
+static int check_input(const struct look *look, uint32_t i, void **ret_place)
+{
+        const struct sl_served_port *port = &look->ensemble->inputs[i];
+        uint64_t bytes = sl_served_port_bytes(port, look->entry->samples);
+        int r = check_shape(look, i, port);
+
+        if (r == 0 && look->descriptors[i].bytes != bytes)
+                r = refuse_tensor(look, i, -EINVAL, SL_REASON_BYTES, look->descriptors[i].bytes, bytes);
+        return r < 0 ? r : check_place(look, i, ret_place);
+}
+
+static int check_output(const struct look *look, uint32_t i, void **ret_place)
+{
+        const struct sl_served_port *port = &look->ensemble->outputs[i];
+        const struct sl_descriptor *d = &look->descriptors[look->ensemble->n_inputs + i];
+        uint64_t needed = sl_served_port_bytes(port, look->entry->samples);
+
+        i += look->ensemble->n_inputs;
+        if (d->dtype != port->port.dtype)
+                return refuse_tensor(look, i, -EINVAL, SL_REASON_TYPE, d->dtype, (uint64_t)port->port.dtype);
+        if (d->bytes < needed) {
+                look->refused->bytes_needed = needed;
+                return refuse_tensor(look, i, -EMSGSIZE, SL_REASON_CAPACITY, d->bytes, needed);
+        }
+        return check_place(look, i, ret_place);
 }
 
 int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
-        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns)
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused)
 {
+        struct look look = {entry, descriptors, regions, n_regions, ensemble, ret_refused};
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
-        int r = check_entry(entry, ensemble);
+        int r = check_entry(&look);
         void *place;
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 if (i < entry->n_inputs)
-                        r = check_claim(&descriptors[i]);
+                        r = check_claim(&look, i);
                 if (r == 0)
-                        r = check_place(&descriptors[i], regions, n_regions, &place);
+                        r = check_place(&look, i, &place);
         }
-        return r == 0 && entry->deadline_ns && now_ns >= entry->deadline_ns ? -ETIME : r;
+        return r < 0 ? r : check_deadline(&look, now_ns);
 }
 
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
-        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *ret_admission,
-        void **ret_tensors)
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused, void **ret_tensors)
 {
-        int r = check_entry(entry, ensemble);
+        struct look look = {entry, descriptors, regions, n_regions, ensemble, ret_refused};
+        int r = check_entry(&look);
 
-        for (uint32_t i = 0; i < ensemble->n_inputs && r == 0; i++) {
-                r = check_shape(&descriptors[i], &ensemble->inputs[i], entry->samples);
-                if (r == 0 && descriptors[i].bytes != sl_served_port_bytes(&ensemble->inputs[i], entry->samples))
-                        r = -EINVAL;
-                if (r == 0)
-                        r = check_place(&descriptors[i], regions, n_regions, &ret_tensors[i]);
-        }
-        for (uint32_t i = 0; i < ensemble->n_outputs && r == 0; i++) {
-                const struct sl_descriptor *d = &descriptors[ensemble->n_inputs + i];
-                uint64_t needed = sl_served_port_bytes(&ensemble->outputs[i], entry->samples);
-
-                r = d->dtype == ensemble->outputs[i].port.dtype ? 0 : -EINVAL;
-                if (r == 0 && d->bytes < needed) {
-                        ret_admission->bytes_needed = needed;
-                        r = -EMSGSIZE;
-                }
-                if (r == 0)
-                        r = check_place(d, regions, n_regions, &ret_tensors[ensemble->n_inputs + i]);
-        }
-        if (r == 0 && entry->deadline_ns && now_ns >= entry->deadline_ns)
-                r = -ETIME;
-        if (r < 0)
-                return r;
-        ret_admission->samples = entry->samples;
-        return 0;
+        for (uint32_t i = 0; i < ensemble->n_inputs && r == 0; i++)
+                r = check_input(&look, i, &ret_tensors[i]);
+        for (uint32_t i = 0; i < ensemble->n_outputs && r == 0; i++)
+                r = check_output(&look, i, &ret_tensors[ensemble->n_inputs + i]);
+        return r < 0 ? r : check_deadline(&look, now_ns);
 }

@@ -7,11 +7,7 @@
 
 #include "channel.h"
 #include "ensemble.h"
-
-struct sl_admission {
-        uint32_t samples;
-        uint64_t bytes_needed; /* with -EMSGSIZE */
-};
+#include "refuse.h"
 
 /*
  * @entry and @descriptors (n_inputs + n_outputs of them, at most the channel's `tensors`) are private copies.
@@ -26,7 +22,7 @@ struct sl_admission {
  *   -ETIME     the deadline has passed
  */
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
-        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *ret_admission,
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused,
         void **ret_tensors);
 
 /*
@@ -35,4 +31,4 @@ int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descripto
  * not those of its dimensions.
  */
 int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
-        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns);
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused);

@@ -25,7 +25,8 @@ static size_t records(const struct sl_channel *channel)
 
 uint64_t sl_channel_bytes(const struct sl_channel_shape *shape)
 {
-        uint64_t per_record = sizeof(struct sl_request) + shape->tensors * (sizeof(void *) + sizeof(struct sl_made_output));
+        uint64_t per_record = sizeof(struct sl_request) + sizeof(struct sl_fault) +
+                              shape->tensors * (sizeof(void *) + sizeof(struct sl_made_output));
         struct sl_channel_offsets offsets;
 
         if (sl_channel_offsets(shape, &offsets) < 0)
@@ -40,7 +41,8 @@ static int allocate_records(struct sl_channel *channel)
         channel->requests = map_zeroed(records(channel) * sizeof(*channel->requests));
         channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(void *));
         channel->made = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->made));
-        return channel->queues && channel->requests && channel->tensors && channel->made ? 0 : -ENOMEM;
+        channel->faults = map_zeroed(records(channel) * sizeof(*channel->faults));
+        return channel->queues && channel->requests && channel->tensors && channel->made && channel->faults ? 0 : -ENOMEM;
 }
 
 static void init_queues(struct sl_channel *channel, const struct sl_channel_offsets *offsets)
@@ -135,6 +137,8 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
                 munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(void *));
         if (channel->made)
                 munmap(channel->made, records(channel) * channel->shape.tensors * sizeof(*channel->made));
+        if (channel->faults)
+                munmap(channel->faults, records(channel) * sizeof(*channel->faults));
         sl_cleanup_fd(&channel->socket);
         sl_cleanup_fd(&channel->pidfd);
         sl_cleanup_fd(&channel->doorbell_fd);

@@ -9,6 +9,7 @@
 
 #include "account.h"
 #include "attach.h"
+#include "fault.h"
 #include "request.h"
 #include "ring.h"
 #include "segment.h"
@@ -71,6 +72,7 @@ struct sl_channel {
         struct sl_request *requests;
         void **tensors;
         struct sl_made_output *made; /* as many as tensors */
+        struct sl_fault *faults;     /* one for each request */
 };
 
 /*

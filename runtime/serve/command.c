@@ -128,7 +128,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 remove_model(d, command->pointer);
                 break;
         case SL_COMMAND_SHAPE_FAILED:
-                sl_route_fail(d, command->index, command->sizes, command->status, command->keep);
+                sl_route_fail(d, command->index, command->sizes, command->status, command->keep, command->why);
                 break;
         case SL_COMMAND_CLOSE:
                 d->closing = true;
@@ -136,6 +136,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 break;
         case SL_COMMAND_CANCEL_ALL:
                 cancel_all(d);
+                break;
+        case SL_COMMAND_PROBE:
+                sl_event_send(d, SL_EVENT_ALIVE, NULL, 0, "");
                 break;
         case SL_COMMAND_QUIT:
                 d->quit = true;

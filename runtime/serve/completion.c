@@ -15,10 +15,13 @@
 
 void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, const struct sl_refused *refused)
 {
+        if (status < 0)
+                sl_reason_put(&queue->map, entry->tag, &refused->reason, refused->text);
         *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
                 .user_data = entry->user_data,
                 .status = status,
                 .tag = entry->tag,
+                .flags = status < 0 ? SL_COMPLETION_REASON : 0,
                 .queued_ns = refused->wait_ns,
                 .bytes_needed = refused->bytes_needed,
                 .index = queue->head - 1,
@@ -85,6 +88,7 @@ static uint64_t span(uint64_t from, uint64_t to)
 static void fill_open_output(const struct sl_made_output *made, struct sl_output *output)
 {
         output->bytes = made->bytes;
+        output->rank = (uint8_t)made->rank;
         for (uint32_t k = 0; k < made->rank; k++)
                 output->dims[k] = made->dims[k];
 }
@@ -146,19 +150,47 @@ void sl_clients_forget(struct sl_dispatcher *d, struct sl_queue *queue)
                 *link = queue->next_told;
 }
 
-void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
+/* Of one that ended while it waited or was computed. */
+static int reason_of(const struct sl_dispatcher *d, const struct sl_request *request, int32_t status, struct sl_reason *reason)
+{
+        switch (status) {
+        case -ETIME:
+                return sl_refuse(reason, status, SL_REASON_EXPIRED, 0, span(request->taken_ns, request->deadline_ns));
+        case -ECANCELED:
+                return sl_refuse(reason, status, d->closing ? SL_REASON_STOPPING : SL_REASON_CANCELLED, 0, 0);
+        case -EDQUOT:
+                return sl_refuse(reason, status, SL_REASON_MADE_ROOM, 0, request->ensemble->queue_requests);
+        default:
+                return sl_refuse(reason, status, SL_REASON_NONE, 0, 0);
+        }
+}
+
+static void fill_reason(const struct sl_dispatcher *d, const struct sl_request *request, int32_t status)
+{
+        const struct sl_queue_map *map = &request->queue->map;
+        struct sl_fault *fault = request->fault;
+        const char *text = sl_fault_text(fault);
+        struct sl_reason reason = {.code = SL_REASON_TEXT};
+
+        if (!text)
+                reason_of(d, request, status, &reason);
+        sl_reason_put(map, request->tag, &reason, text);
+        sl_fault_clear(fault);
+}
+
+/* What lies in the tag's places of outputs is there: shapes, or a reason. */
+static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
 {
         struct sl_queue *queue = request->queue;
         struct sl_ensemble *ensemble = request->ensemble;
 
-        if (status == 0)
-                fill_outputs(request);
         if (request->state == SL_REQUEST_PARKED)
                 sl_meter_accepted(request);
         *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
                 .user_data = request->user_data,
                 .status = status,
                 .tag = request->tag,
+                .flags = status < 0 ? SL_COMPLETION_REASON : 0,
                 .queued_ns = span(request->taken_ns, request->assigned_ns),
                 .batched_ns = span(request->assigned_ns, request->started_ns),
                 .computing_ns = span(request->started_ns, request->staged_ns),
@@ -171,6 +203,22 @@ void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t st
         sl_meter_ended(request, status, sl_clock_ns());
         request->state = SL_REQUEST_FREE;
         d->unsettled = true;
+}
+
+void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
+{
+        if (status == 0)
+                fill_outputs(request);
+        else
+                fill_reason(d, request, status);
+        complete(d, request, status);
+}
+
+void sl_complete_refused(struct sl_dispatcher *d, struct sl_request *request, int32_t status, const struct sl_refused *refused)
+{
+        sl_reason_put(&request->queue->map, request->tag, &refused->reason, refused->text);
+        request->bytes_needed = refused->bytes_needed;
+        complete(d, request, status);
 }
 
 void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)

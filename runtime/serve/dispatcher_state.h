@@ -11,6 +11,7 @@
 #include "ensemble.h"
 #include "lateness.h"
 #include "model.h"
+#include "refuse.h"
 #include "stats.h"
 #include "turns.h"
 
@@ -77,12 +78,9 @@ uint32_t sl_harvest(struct sl_dispatcher *dispatcher);
 /* completion.c: fills the completion of a request without a segment in flight; RUNNING -> FREE. */
 void sl_complete(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
 
-/* What a refusal says beside its status. */
-struct sl_refused {
-        uint64_t bytes_needed; /* with -EMSGSIZE */
-        bool share;            /* -EDQUOT: of its user, no quota */
-        uint64_t wait_ns;      /* -EBUSY: it would wait so long, which is too long for its deadline */
-};
+/* completion.c: the same of one that is refused when it is looked at again. */
+void sl_complete_refused(
+        struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status, const struct sl_refused *refused);
 
 /* completion.c: completes an entry that became no request. */
 void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int32_t status, const struct sl_refused *refused);

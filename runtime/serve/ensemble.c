@@ -50,16 +50,24 @@ static int check_member(
         return 0;
 }
 
+/* A model by itself has none. */
+static enum sl_rule rule_of(const struct sl_model_spec *spec)
+{
+        return spec->path ? SL_RULE_NONE : spec->rule;
+}
+
 static int check_rule(const struct sl_model_spec *spec, const struct sl_model *first, struct sl_error *error)
 {
-        if (spec->rule == SL_RULE_NONE)
+        if (rule_of(spec) == SL_RULE_NONE)
                 return 0;
         for (uint32_t i = 0; i < first->info->n_outputs; i++)
                 if (first->info->outputs[i].dtype != SL_DTYPE_F32)
-                        return sl_error_set(error, EINVAL, "ensemble \"%s\": rule %s combines float32, output \"%s\" is %s",
+                        return sl_error_set(error, EINVAL,
+                                "ensemble \"%s\": rule %s combines float32, output \"%s\" is %s: rule none serves any type side by "
+                                "side",
                                 spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name,
                                 sl_dtype_name(first->info->outputs[i].dtype));
-        for (uint32_t i = 0; i < first->info->n_outputs && !first->info->n_symbols; i++)
+        for (uint32_t i = 0; i < first->info->n_outputs; i++)
                 if (sl_port_is_open(&first->info->outputs[i]))
                         return sl_error_set(error, EINVAL,
                                 "ensemble \"%s\": rule %s wants shapes that are known, that of output \"%s\" hangs on the data",
@@ -102,7 +110,7 @@ static int check_twice(const struct sl_model_spec *spec, struct sl_model *const 
 /* What its ports are is not known before they have sizes. */
 static int check_open(const struct sl_model_spec *spec, const struct sl_model *member, struct sl_error *error)
 {
-        if (!member->info->n_symbols || spec->path)
+        if (member->info->n_batches || spec->path)
                 return 0;
         return sl_error_set(error, ENOTSUP,
                 "ensemble \"%s\": dimension \"%s\" of member \"%s\" is open: give it a size with the member's option shapes",
@@ -140,17 +148,30 @@ static int init_weights(struct sl_ensemble *ensemble, const struct sl_model_spec
         return 0;
 }
 
+/* Of an open ensemble, what has a symbol has no size yet. */
+static int init_port(const struct sl_ensemble *ensemble, const struct sl_port *from, struct sl_served_port *port)
+{
+        struct sl_port shown = *from;
+
+        for (uint32_t i = 0; i < shown.shape.rank && ensemble->open; i++)
+                if (shown.symbols[i] != SL_PORT_NO_SYMBOL)
+                        shown.shape.dims[i] = SL_DIM_UNKNOWN;
+        if (ensemble->open && sl_port_has_open_rank(&shown))
+                shown.shape = (struct sl_shape){.dims[0] = SL_DIM_UNKNOWN};
+        return sl_served_port_init(port, &shown);
+}
+
 static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *member, bool name_member)
 {
         for (uint32_t i = 0; i < member->info->n_outputs; i++) {
                 struct sl_served_port *port;
                 int r;
 
-                if (ensemble->n_outputs == SL_MEMBERS_MAX)
+                if (ensemble->n_outputs == SL_MODEL_OUTPUTS_MAX)
                         return -E2BIG;
                 port = &ensemble->outputs[ensemble->n_outputs++];
-                ensemble->open_outputs |= !member->info->n_symbols && sl_port_is_open(&member->info->outputs[i]);
-                r = sl_served_port_init(port, &member->info->outputs[i]);
+                ensemble->open_outputs |= !ensemble->open && sl_port_is_open(&member->info->outputs[i]);
+                r = init_port(ensemble, &member->info->outputs[i], port);
                 if (r < 0)
                         return r;
                 if (name_member) {
@@ -168,16 +189,16 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         bool side_by_side = ensemble->rule == SL_RULE_NONE && ensemble->n_members > 1;
         int r = 0;
 
-        ensemble->batchable = info->batchable || info->n_symbols; /* of an open one: its sizes decide */
+        ensemble->batchable = info->batchable || ensemble->open; /* of an open one: its sizes decide */
         ensemble->n_inputs = info->n_inputs;
         ensemble->member_outputs = info->n_outputs;
         for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
-                r = sl_served_port_init(&ensemble->inputs[i], &info->inputs[i]);
+                r = init_port(ensemble, &info->inputs[i], &ensemble->inputs[i]);
         for (uint32_t m = 0; m < (side_by_side ? ensemble->n_members : 1) && r == 0; m++)
                 r = add_outputs(ensemble, ensemble->members[m], side_by_side);
         if (r == -E2BIG)
                 return sl_error_set(
-                        error, E2BIG, "ensemble \"%s\": more than %u outputs side by side", ensemble->name, SL_MEMBERS_MAX);
+                        error, E2BIG, "ensemble \"%s\": more than %u outputs side by side", ensemble->name, SL_MODEL_OUTPUTS_MAX);
         if (r < 0)
                 return sl_error_set(error, -r, "ensemble \"%s\": a sample's tensors do not fit %u bits", ensemble->name, 40u);
         return 0;
@@ -203,8 +224,9 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
                 return sl_error_set(error, ENOMEM, "no memory for ensemble \"%s\"", spec->name);
         snprintf(ensemble->name, sizeof(ensemble->name), "%s", spec->name);
         ensemble->version = spec->version;
-        ensemble->rule = spec->rule;
+        ensemble->rule = rule_of(spec);
         ensemble->n_members = n_members;
+        ensemble->open = spec->path && !spec->sized && members[0]->info->n_symbols;
         memcpy(ensemble->members, members, n_members * sizeof(*members));
         r = check_members(spec, members, n_members, error);
         if (r == 0)
@@ -215,15 +237,14 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
                 r = init_ports(ensemble, error);
         if (r < 0)
                 return r;
-        ensemble->direct = spec->rule == SL_RULE_NONE;
+        ensemble->direct = ensemble->rule == SL_RULE_NONE;
         ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
         ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
         ensemble->queue_requests = spec->queue_requests;
         ensemble->workers = most_workers(ensemble);
         if (sl_fair_new(clients_max, &ensemble->waiting) < 0 || sl_places_new(clients_max, &ensemble->places) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
-        if (members[0]->info->n_symbols &&
-                sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)
+        if (ensemble->open && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", spec->shapes_max, spec->name);
         *ret_ensemble = sl_take(ensemble);
         return 0;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is served under one name of the catalogue: one or more models and the rule that combines their predictions. A single
- * model is an ensemble of one. Immutable once the dispatcher has it, but for the part that is the dispatcher's own; a reload
- * makes a new ensemble, and the old one drains.
+ * model is an ensemble of one without a rule: it writes into the client's outputs. Immutable once the dispatcher has it, but for
+ * the part that is the dispatcher's own; a reload makes a new ensemble, and the old one drains.
  */
 #pragma once
 
 #include "fair.h"
+#include "layout.h"
 #include "port.h"
 #include "spec.h"
 #include "stats.h"
@@ -27,12 +28,13 @@ struct sl_ensemble {
         struct sl_model *members[SL_MEMBERS_MAX];
         uint32_t n_members;
         bool batchable;
+        bool open;         /* requests say sizes of its model: it has ports, and nothing is run in its name */
         bool open_outputs; /* the shape of some output hangs on the data */
         bool direct;       /* members write into the client's outputs: nothing is combined */
         uint32_t segment_samples, samples_max, queue_requests;
         uint32_t n_inputs, n_outputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
-        struct sl_served_port outputs[SL_MEMBERS_MAX];
+        struct sl_served_port outputs[SL_MODEL_OUTPUTS_MAX];
         uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
         uint32_t workers;        /* of the member that has most */
         bool is_shape;           /* it serves the open ensemble at open_index, at these sizes */

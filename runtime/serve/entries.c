@@ -89,6 +89,21 @@ int sl_entries_want(
         return 0;
 }
 
+void sl_entries_refuse(struct sl_registry *r, const struct sl_model_spec *spec)
+{
+        struct sl_served *entry = sl_entries_find(r, spec->name);
+
+        if (!entry)
+                entry = find_free(r);
+        if (!entry || (entry->state != SL_SERVED_NONE && entry->state != SL_SERVED_FAILED))
+                return;
+        entry->state = SL_SERVED_FAILED;
+        sl_own_spec_copy(&entry->own, spec);
+        snprintf(entry->why, sizeof(entry->why), "%s", spec->refused);
+        entry->own.spec.refused = entry->why;
+        sl_served_publish(r->options.catalogue, entry);
+}
+
 void sl_entries_drain(struct sl_registry *r, struct sl_served *entry)
 {
         entry->state = SL_SERVED_DRAINING;

@@ -41,34 +41,42 @@ static void break_channel(struct sl_dispatcher *d, struct sl_channel *channel, c
         sl_event_send(d, SL_EVENT_CHANNEL_BROKEN, channel, -EPROTO, text);
 }
 
-static int find_ensemble(const struct sl_dispatcher *d, const struct sl_entry *entry, struct sl_ensemble **ret_ensemble)
+static int find_ensemble(
+        const struct sl_dispatcher *d, const struct sl_entry *entry, struct sl_ensemble **ret_ensemble, struct sl_reason *reason)
 {
         struct sl_ensemble *ensemble = entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL;
 
         if (d->closing)
-                return -ECANCELED;
+                return sl_refuse(reason, -ECANCELED, SL_REASON_STOPPING, 0, 0);
         if (!ensemble || ensemble->generation != entry->generation)
-                return -ESTALE;
+                return sl_refuse(reason, -ESTALE, SL_REASON_GENERATION, 0, 0);
         *ret_ensemble = ensemble;
         return 0;
 }
 
-static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel)
+static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel, struct sl_reason *reason)
 {
-        return channel->in_flight >= d->options.client_quota.in_flight ||
-                               channel->account->in_flight >= d->options.uid_quota.in_flight
-                       ? -EDQUOT
-                       : 0;
+        uint32_t client_max = d->options.client_quota.in_flight, uid_max = d->options.uid_quota.in_flight;
+
+        if (channel->in_flight >= client_max)
+                return sl_refuse(reason, -EDQUOT, SL_REASON_CLIENT_IN_FLIGHT, channel->in_flight, client_max);
+        if (channel->account->in_flight >= uid_max)
+                return sl_refuse(reason, -EDQUOT, SL_REASON_USER_IN_FLIGHT, channel->account->in_flight, uid_max);
+        return 0;
 }
 
 /* A place for one more request of the client's user, if need be that of a user that has more than its share. */
-static int make_place(struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble)
+static int make_place(
+        struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble, struct sl_reason *reason)
 {
         struct sl_request *victim;
         int r = sl_places_ask(ensemble->places, ensemble->queue_requests, ensemble->in_flight, channel->account->number, &victim);
 
-        if (r < 0 || !victim)
-                return r;
+        if (r < 0)
+                return sl_refuse(reason, r, r == -EBUSY ? SL_REASON_QUEUE_FULL : SL_REASON_QUEUE_SHARE, ensemble->in_flight,
+                        ensemble->queue_requests);
+        if (!victim)
+                return 0;
         struct sl_queue *queue = victim->queue;
         sl_meter_taken_back(d, victim);
         sl_give_up(d, victim, -EDQUOT);
@@ -102,15 +110,16 @@ static void account(struct sl_dispatcher *d, struct sl_request *request)
 }
 
 static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
-        const struct sl_entry *entry, const struct sl_admission *admission, void **tensors, uint64_t now_ns)
+        const struct sl_entry *entry, void **tensors, uint64_t now_ns)
 {
         *request = (struct sl_request){
                 .queue = queue,
                 .ensemble = ensemble,
                 .tensors = tensors,
                 .made = queue->channel->made + (tensors - queue->channel->tensors),
+                .fault = queue->channel->faults + (request - queue->channel->requests),
                 .deadline_ns = entry->deadline_ns,
-                .samples = admission->samples,
+                .samples = entry->samples,
                 .user_data = entry->user_data,
                 .index = queue->head - 1,
                 .tag = entry->tag,
@@ -137,10 +146,10 @@ static void give_up_if_cancelled(struct sl_dispatcher *d, struct sl_request *req
 }
 
 static int admit(const struct sl_channel *channel, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_admission *admission, void **tensors)
+        const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *refused, void **tensors)
 {
         return sl_admit(entry, descriptors, channel->regions,
-                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, admission, tensors);
+                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, refused, tensors);
 }
 
 /* How much room there is for outputs that say only afterwards how large they are. */
@@ -158,7 +167,7 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
 {
         struct sl_request *request = &queue->requests[entry->tag];
 
-        fill_request(request, queue, open, entry, &(struct sl_admission){.samples = entry->samples}, tensors, now_ns);
+        fill_request(request, queue, open, entry, tensors, now_ns);
         request->entry = *entry;
         account(d, request);
         sl_shapes_park(slot, request);
@@ -166,18 +175,16 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
 }
 
 /* Its memory may have changed since: everything is copied and checked anew. */
-static int admit_again(
-        struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble, struct sl_descriptor *descriptors)
+static int admit_again(struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble,
+        struct sl_descriptor *descriptors, struct sl_refused *refused)
 {
-        struct sl_admission admission = {0};
         int r;
 
         copy_descriptors(
                 request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
-        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), &admission, request->tensors);
+        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), refused, request->tensors);
         if (r == 0)
-                r = make_place(d, request->queue->channel, ensemble);
-        request->bytes_needed = admission.bytes_needed;
+                r = make_place(d, request->queue->channel, ensemble, &refused->reason);
         return r;
 }
 
@@ -185,10 +192,11 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
 {
         struct sl_queue *queue = request->queue;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
-        int r = admit_again(d, request, ensemble, descriptors);
+        struct sl_refused refused = {0};
+        int r = admit_again(d, request, ensemble, descriptors, &refused);
 
         if (r < 0) {
-                sl_complete(d, request, r);
+                sl_complete_refused(d, request, r, &refused);
                 sl_completions_publish(d, queue);
                 return;
         }
@@ -206,12 +214,13 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
 
 /* To the ensemble of its sizes, or to the slot where it waits for that: as sl_route(), for tensors that are there. */
 static int route(struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_entry *entry,
-        const struct sl_descriptor *descriptors, uint64_t now_ns, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
+        const struct sl_descriptor *descriptors, uint64_t now_ns, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
+        struct sl_refused *refused)
 {
         int r = sl_admit_open(entry, descriptors, channel->regions,
-                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns);
+                atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns, refused);
 
-        return r < 0 ? r : sl_route(d, channel->account, entry, descriptors, ensemble, ret_slot);
+        return r < 0 ? r : sl_route(d, channel->account, entry, descriptors, ensemble, ret_slot, refused);
 }
 
 /* Return: 0; -EBUSY it would be late, with how long it would wait. */
@@ -223,7 +232,9 @@ static int check_forecast(const struct sl_queue *queue, const struct sl_entry *e
         uint64_t ahead = sl_broadcaster_ahead(ensemble, queue->channel->slot, entry->priority);
 
         ret_refusal->wait_ns = sl_forecast_late(ensemble, ahead, entry->samples, entry->deadline_ns - now_ns);
-        return ret_refusal->wait_ns ? -EBUSY : 0;
+        if (!ret_refusal->wait_ns)
+                return 0;
+        return sl_refuse(&ret_refusal->reason, -EBUSY, SL_REASON_LATE, ret_refusal->wait_ns, entry->deadline_ns - now_ns);
 }
 
 /* Return: 0: the request waits; -errno: refused. */
@@ -232,40 +243,37 @@ static int accept_request(
 {
         struct sl_channel *channel = queue->channel;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
-        struct sl_admission admission = {0};
         struct sl_ensemble *ensemble;
         void **tensors =
                 channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
         struct sl_shape_slot *slot = NULL;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
         uint64_t now = sl_clock_ns();
-        int r = find_ensemble(d, entry, &ensemble);
+        int r = find_ensemble(d, entry, &ensemble, &ret_refusal->reason);
 
         if (r == 0)
-                r = check_quotas(d, channel);
+                r = check_quotas(d, channel, &ret_refusal->reason);
         if (r < 0)
                 return r;
-        ret_refusal->share = true;
         if (n > queue->map.tensors)
-                return -EINVAL;
+                return sl_refuse(&ret_refusal->reason, -EINVAL, SL_REASON_TENSORS, n, queue->map.tensors);
         copy_descriptors(queue, entry, n, descriptors);
         if (ensemble->shapes)
-                r = route(d, channel, entry, descriptors, now, &ensemble, &slot);
+                r = route(d, channel, entry, descriptors, now, &ensemble, &slot, ret_refusal);
         if (r == 0 && slot)
-                r = make_place(d, channel, ensemble);
+                r = make_place(d, channel, ensemble, &ret_refusal->reason);
         if (r == 0 && slot)
                 park(d, queue, ensemble, slot, entry, tensors, now);
         if (r < 0 || slot)
                 return r;
-        r = admit(channel, entry, descriptors, ensemble, now, &admission, tensors);
-        ret_refusal->bytes_needed = admission.bytes_needed;
+        r = admit(channel, entry, descriptors, ensemble, now, ret_refusal, tensors);
         if (r == 0)
                 r = check_forecast(queue, entry, ensemble, now, ret_refusal);
         if (r == 0)
-                r = make_place(d, channel, ensemble);
+                r = make_place(d, channel, ensemble, &ret_refusal->reason);
         if (r < 0)
                 return r;
-        fill_request(&queue->requests[entry->tag], queue, ensemble, entry, &admission, tensors, now);
+        fill_request(&queue->requests[entry->tag], queue, ensemble, entry, tensors, now);
         note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
         sl_meter_accepted(&queue->requests[entry->tag]);
@@ -276,7 +284,9 @@ static int accept_request(
 
 static enum sl_refusal cause_of(int status, const struct sl_refused *refusal)
 {
-        if (status == -EDQUOT && refusal->share)
+        bool quota = refusal->reason.code == SL_REASON_CLIENT_IN_FLIGHT || refusal->reason.code == SL_REASON_USER_IN_FLIGHT;
+
+        if (status == -EDQUOT && !quota)
                 return SL_REFUSAL_SHARE;
         if (status == -EBUSY && refusal->wait_ns)
                 return SL_REFUSAL_TOO_LATE;
@@ -301,6 +311,7 @@ static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const st
 
 uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
 {
+        static const struct sl_refused none;
         struct sl_entry entry;
         uint32_t n = 0;
 
@@ -309,7 +320,7 @@ uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
                 queue->head++;
                 n++;
                 if (entry.flags == SL_ENTRY_NOOP)
-                        sl_complete_entry(queue, &entry, 0, &(struct sl_refused){0});
+                        sl_complete_entry(queue, &entry, 0, &none);
                 else
                         take_entry(d, queue, &entry);
         }

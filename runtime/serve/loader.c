@@ -10,6 +10,7 @@
 #include "batch_limit.h"
 #include "batcher.h"
 #include "compile.h"
+#include "core_figures.h"
 #include "cores.h"
 #include "memory.h"
 #include "plan_cache.h"
@@ -262,7 +263,7 @@ static int start(struct sl_load *load, struct sl_error *error)
 {
         load->model->info = sl_plan_info(load->model->plan);
         say_what_is_shared(load);
-        if (load->model->info->n_symbols)
+        if (!load->model->info->n_batches)
                 load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
         else
                 limit_batch(load);
@@ -343,6 +344,23 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl
         return r < 0 ? sl_error_set(error, -r, "its plan cannot be fetched: %s", strerror(-r)) : 0;
 }
 
+/* What a core of this host reaches becomes part of what the plan depends on; given figures stand, and so do typical ones without a
+ * cache. */
+static void fill_core(const struct sl_load_options *options, struct sl_lower_options *lowering)
+{
+        struct sl_core_figures core;
+        bool given = lowering->core_flops > 0 || lowering->core_weights > 0 || lowering->core_stream > 0 ||
+                     lowering->core_far > 0 || lowering->core_near > 0;
+
+        if (!lowering->core_measured || given || !options->runtime->cache || sl_plan_cache_core(options->runtime->cache, &core) < 0)
+                return;
+        lowering->core_flops = core.flops;
+        lowering->core_weights = core.weights;
+        lowering->core_stream = core.stream;
+        lowering->core_far = core.far;
+        lowering->core_near = core.near;
+}
+
 static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)
 {
         struct sl_load *load = calloc(1, sizeof(*load));
@@ -353,6 +371,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->options.base = sl_plan_hold(options->base);
         load->plan_fd = -1;
         load->lowering = spec->lowering;
+        fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;

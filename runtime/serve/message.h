@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/dim_sizes.h"
+#include "fault.h"
 
 #include <stdint.h>
 
@@ -58,6 +59,7 @@ enum sl_command_kind {
         SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
+        SL_COMMAND_PROBE,          /* answered by ALIVE */
         SL_COMMAND_QUIT,           /* the dispatcher thread returns */
 };
 
@@ -68,6 +70,7 @@ struct sl_command {
         int32_t status;
         uint32_t keep; /* of SHAPE_FAILED: the next request for these sizes ends so too */
         int64_t sizes[SL_SYMBOLS_MAX];
+        char why[SL_FAULT_BYTES]; /* of SHAPE_FAILED */
 };
 
 enum sl_event_kind {
@@ -78,6 +81,7 @@ enum sl_event_kind {
         SL_EVENT_SHAPE_WANTED,   /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
+        SL_EVENT_ALIVE, /* the dispatcher has seen a PROBE */
 };
 
 struct sl_event {

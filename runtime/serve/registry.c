@@ -187,30 +187,64 @@ static const struct sl_model_spec *find_spec(const struct sl_model_spec *specs, 
         return NULL;
 }
 
+/* "a:2" is a version of "a". */
+static bool is_version_of(const char *name, const char *plain)
+{
+        size_t bytes = strlen(plain);
+
+        return strncmp(name, plain, bytes) == 0 && name[bytes] == ':';
+}
+
+/* Served, and the repository has nothing to say of it any more: not even that it is broken, which would leave it alone. */
+static bool is_gone(const struct sl_served *entry, const struct sl_model_spec *specs, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(specs[i].name, entry->own.name) == 0 ||
+                        (specs[i].refused && is_version_of(entry->own.name, specs[i].name)))
+                        return false;
+        return !entry->is_shape;
+}
+
+/* Versions of @plain, or everything when that is NULL: wanted as the repository has it. */
+static void want_all(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_served *entry;
+                struct sl_error cause;
+
+                if (plain && !is_version_of(specs[i].name, plain))
+                        continue;
+                if (specs[i].refused)
+                        sl_entries_refuse(r, &specs[i]);
+                else if (sl_entries_want(r, &specs[i], false, &entry, &cause) < 0)
+                        report_unwanted(r, cause.text);
+        }
+}
+
+static void withdraw_gone(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *entry = &r->entries[i];
+
+                if ((plain && !is_version_of(entry->own.name, plain)) || !is_gone(entry, specs, n))
+                        continue;
+                if (entry->state == SL_SERVED_READY && !entry->load)
+                        sl_serving_withdraw(r, entry);
+                else if (entry->state == SL_SERVED_FAILED)
+                        sl_serving_clear(r, entry);
+        }
+}
+
 int sl_registry_sync(struct sl_registry *r, struct sl_error *error)
 {
         const struct sl_model_spec *specs;
-        struct sl_served *entry;
         uint32_t n;
         int result = scan(r, &specs, &n, error);
 
         if (result < 0)
                 return result;
-        for (uint32_t i = 0; i < n; i++) {
-                struct sl_error cause;
-
-                if (sl_entries_want(r, &specs[i], false, &entry, &cause) < 0)
-                        report_unwanted(r, cause.text);
-        }
-        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                entry = &r->entries[i];
-                if (entry->is_shape)
-                        continue;
-                if (entry->state == SL_SERVED_READY && !entry->load && !find_spec(specs, n, entry->own.name))
-                        sl_serving_withdraw(r, entry);
-                else if (entry->state == SL_SERVED_FAILED && !find_spec(specs, n, entry->own.name))
-                        sl_serving_clear(r, entry);
-        }
+        want_all(r, NULL, specs, n);
+        withdraw_gone(r, NULL, specs, n);
         sl_registry_advance(r);
         return 0;
 }
@@ -227,7 +261,7 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
                 if (!member)
                         return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
                                 spec->members[m]);
-                if (!there || there->state == SL_SERVED_FAILED)
+                if (!member->refused && (!there || there->state == SL_SERVED_FAILED))
                         result = sl_entries_want(r, member, false, &entry, error);
                 if (result < 0)
                         return result;
@@ -255,6 +289,8 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
         spec = find_spec(specs, n, name);
         if (!spec)
                 return sl_error_set(error, ENOENT, "no model \"%s\" in the repository", name);
+        if (spec->refused)
+                return sl_error_set(error, EINVAL, "\"%s\" cannot be served: %s", name, spec->refused);
         result = check_asker(r, name, error);
         if (result < 0)
                 return result;
@@ -263,6 +299,8 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 result = sl_entries_want(r, spec, again, &entry, error);
         if (result < 0)
                 return result;
+        want_all(r, name, specs, n);
+        withdraw_gone(r, name, specs, n);
         if (entry->state == SL_SERVED_READY && !entry->replace)
                 return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
         entry->asker = asker;

@@ -53,6 +53,9 @@ struct sl_served *sl_entries_find(struct sl_registry *registry, const char *name
 int sl_entries_want(struct sl_registry *registry, const struct sl_model_spec *spec, bool again, struct sl_served **ret_entry,
         struct sl_error *error);
 
+/* What the repository has of that name cannot be served: FAILED, with the cause, unless something serves or is on its way. */
+void sl_entries_refuse(struct sl_registry *registry, const struct sl_model_spec *spec);
+
 /* It takes no more requests, and goes when the last has ended. */
 void sl_entries_drain(struct sl_registry *registry, struct sl_served *entry);
 
@@ -102,7 +105,8 @@ void sl_serving_unload(struct sl_registry *registry, struct sl_model *model);
 /* ---- sizes.c ---- */
 
 /* Requests for sizes of the open model at @open end with @status; @keep: those who ask again are told that it never will be. */
-void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t *sizes, int status, bool keep);
+void sl_sizes_failed(struct sl_registry *registry, uint32_t open, const int64_t *sizes, int status, bool keep,
+        const char *why);
 
 /* The sizes that the configuration names; whoever advances the registry starts them. */
 void sl_sizes_prepare(struct sl_registry *registry, struct sl_served *open);

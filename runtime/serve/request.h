@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct sl_ensemble;
+struct sl_fault;
 struct sl_queue;
 struct sl_shape_slot;
 
@@ -39,6 +40,7 @@ struct sl_request {
         struct sl_ensemble *ensemble;
         void **tensors;              /* inputs, then outputs, in the runtime's mapping of the client's arena */
         struct sl_made_output *made; /* of each output */
+        struct sl_fault *fault;      /* where the words go when it fails */
         uint64_t deadline_ns;
         uint32_t samples;
 

@@ -2,10 +2,12 @@
 #include "route.h"
 
 #include "message.h"
+#include "refuse.h"
 #include "request.h"
 #include "shapes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static void end_loading(struct sl_dispatcher *d, struct sl_shape_slot *slot)
@@ -19,22 +21,33 @@ static void end_loading(struct sl_dispatcher *d, struct sl_shape_slot *slot)
 }
 
 /* What one user asks for keeps the records of loads from nobody. */
-static int check_share(const struct sl_dispatcher *d, const struct sl_account *account)
+static int check_share(const struct sl_dispatcher *d, const struct sl_account *account, struct sl_reason *reason)
 {
         if (sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, account->shapes_loading))
                 return 0;
-        return d->shapes_loading < SL_SHAPES_MAX ? -EDQUOT : -EBUSY;
+        if (d->shapes_loading < SL_SHAPES_MAX)
+                return sl_refuse(reason, -EDQUOT, SL_REASON_COMPILING_SHARE, account->shapes_loading, SL_SHAPES_MAX);
+        return sl_refuse(reason, -EBUSY, SL_REASON_COMPILING, d->shapes_loading, SL_SHAPES_MAX);
+}
+
+static int find_room(
+        struct sl_ensemble *open, const struct sl_account *account, struct sl_shape_slot **ret_slot, struct sl_reason *reason)
+{
+        int r = sl_shapes_room(open->shapes, account, ret_slot);
+
+        return r == 0 ? 0
+                      : sl_refuse(reason, r, r == -EBUSY ? SL_REASON_SIZES_FULL : SL_REASON_SIZES_SHARE, 0, open->shapes->n_slots);
 }
 
 /* What made room is unloaded; its slot is another's at once. */
 static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_account *account,
-        struct sl_shape_slot **ret_slot)
+        struct sl_shape_slot **ret_slot, struct sl_reason *reason)
 {
         struct sl_shape_slot *slot;
-        int r = check_share(d, account);
+        int r = check_share(d, account, reason);
 
         if (r == 0)
-                r = sl_shapes_room(open->shapes, account, &slot);
+                r = find_room(open, account, &slot, reason);
         if (r == 0 && slot->state == SL_SHAPE_READY)
                 r = sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes, account->uid);
         if (r < 0)
@@ -43,7 +56,7 @@ static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t 
                 slot->ensemble->attached = false;
         sl_shapes_clear(open->shapes, slot);
         if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes, account->uid) < 0)
-                return -EBUSY;
+                return sl_refuse(reason, -EBUSY, SL_REASON_COMPILING, SL_SHAPES_MAX, SL_SHAPES_MAX);
         slot->state = SL_SHAPE_LOADING;
         slot->asker = account;
         account->shapes_loading++;
@@ -53,21 +66,28 @@ static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t 
         return 0;
 }
 
+static int refuse_failed(const struct sl_shape_slot *slot, struct sl_refused *ret_refused)
+{
+        ret_refused->text = slot->why;
+        return sl_refuse(&ret_refused->reason, slot->status, SL_REASON_TEXT, 0, 0);
+}
+
 int sl_route(struct sl_dispatcher *d, struct sl_account *account, const struct sl_entry *entry,
-        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot)
+        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
+        struct sl_refused *ret_refused)
 {
         struct sl_ensemble *open = *ensemble;
         struct sl_shape_slot *slot;
         int64_t sizes[SL_SYMBOLS_MAX];
-        int r = sl_shapes_sizes(open, entry, descriptors, sizes);
+        int r = sl_shapes_sizes(open, entry, descriptors, sizes, &ret_refused->reason);
 
         if (r < 0)
                 return r;
         slot = sl_shapes_find(open->shapes, sizes);
         if (!slot)
-                r = ask(d, open, sizes, account, &slot);
+                r = ask(d, open, sizes, account, &slot, &ret_refused->reason);
         else if (slot->state == SL_SHAPE_FAILED)
-                r = slot->status;
+                r = refuse_failed(slot, ret_refused);
         if (r < 0)
                 return r;
         sl_shapes_touch(open->shapes, slot, account);
@@ -84,10 +104,12 @@ static struct sl_ensemble *open_at(const struct sl_dispatcher *d, uint32_t index
         return open && open->shapes ? open : NULL;
 }
 
-static void end_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, int32_t status)
+static void end_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, int32_t status, const char *why)
 {
         while (slot->first) {
                 struct sl_queue *queue = slot->first->queue;
+
+                sl_fault_tell(slot->first->fault, why);
 
                 sl_give_up(d, slot->first, status);
                 sl_completions_publish(d, queue);
@@ -124,11 +146,13 @@ void sl_route_detach(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         ensemble->attached = false;
         for (uint32_t i = 0; ensemble->shapes && i < ensemble->shapes->n_slots; i++) {
                 end_loading(d, &ensemble->shapes->slots[i]);
-                end_parked(d, &ensemble->shapes->slots[i], -ECANCELED);
+                end_parked(
+                        d, &ensemble->shapes->slots[i], -ECANCELED, "the model was unloaded while these sizes were being compiled");
         }
 }
 
-void sl_route_fail(struct sl_dispatcher *d, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep)
+void sl_route_fail(
+        struct sl_dispatcher *d, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep, const char *why)
 {
         struct sl_ensemble *open = open_at(d, index);
         struct sl_shape_slot *slot = open ? sl_shapes_find(open->shapes, sizes) : NULL;
@@ -138,7 +162,8 @@ void sl_route_fail(struct sl_dispatcher *d, uint32_t index, const int64_t sizes[
         end_loading(d, slot);
         slot->state = SL_SHAPE_FAILED;
         slot->status = status;
-        end_parked(d, slot, status);
+        snprintf(slot->why, sizeof(slot->why), "%s", why);
+        end_parked(d, slot, status, why);
         if (!keep)
                 sl_shapes_clear(open->shapes, slot);
 }

@@ -15,7 +15,8 @@ struct sl_shape_slot;
  * share of them, or of what is being loaded; what the sizes failed with.
  */
 int sl_route(struct sl_dispatcher *dispatcher, struct sl_account *account, const struct sl_entry *entry,
-        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot);
+        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
+        struct sl_refused *ret_refused);
 
 /*
  * @ensemble serves from now on: if it is for sizes of an open one, that one's requests go there. Return: its slot, in which
@@ -29,6 +30,6 @@ void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensem
 /* The user has no clients any more. */
 void sl_route_forget(struct sl_dispatcher *dispatcher, struct sl_account *account);
 
-/* There will be no ensemble for sizes of the open one at @index: its requests end with @status. */
-void sl_route_fail(
-        struct sl_dispatcher *dispatcher, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep);
+/* There will be no ensemble for sizes of the open one at @index: its requests end with @status. @keep: later ones as well. */
+void sl_route_fail(struct sl_dispatcher *dispatcher, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep,
+        const char *why);

@@ -67,6 +67,7 @@ struct sl_runtime {
         uint32_t n_watches;
         uint32_t stops; /* times that sl_runtime_stop() was called */
         bool drained;
+        bool probed; /* the dispatcher has not answered the last probe */
 };
 
 void sl_runtime_options_init(struct sl_runtime_options *options)
@@ -280,6 +281,7 @@ static void hear_dispatcher(struct sl_runtime *rt)
                 sl_sessions_event(rt->sessions, &event);
                 sl_registry_event(rt->registry, &event);
                 rt->drained |= event.kind == SL_EVENT_DRAINED;
+                rt->probed &= event.kind != SL_EVENT_ALIVE;
         }
 }
 
@@ -395,6 +397,15 @@ int sl_runtime_watch(struct sl_runtime *rt, int fd, void (*handle)(void *context
         if (r == 0)
                 rt->watches[rt->n_watches++] = (struct watch){.fd = fd, .handle = handle, .context = context};
         return r;
+}
+
+bool sl_runtime_probe(struct sl_runtime *rt)
+{
+        if (rt->probed)
+                return false;
+        rt->probed = true;
+        sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_PROBE});
+        return true;
 }
 
 void sl_runtime_stop(struct sl_runtime *rt)

@@ -98,6 +98,9 @@ int sl_runtime_load_all(struct sl_runtime *runtime, uint32_t *ret_failed, struct
 /* Calls @handle in the control thread whenever @fd is readable (a signalfd). The fd stays the caller's. */
 int sl_runtime_watch(struct sl_runtime *runtime, int fd, void (*handle)(void *context), void *context);
 
+/* Whether the dispatcher has answered the last probe; if so, it gets another one. Control thread (a handler). */
+bool sl_runtime_probe(struct sl_runtime *runtime);
+
 /* Opens the attach socket: from here on a client that connects can infer. The folder of the socket must exist. -errno with text. */
 int sl_runtime_listen(struct sl_runtime *runtime, struct sl_error *error);
 

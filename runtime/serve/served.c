@@ -55,6 +55,8 @@ static void publish_port(struct sl_catalogue_port *to, const struct sl_served_po
         to->dtype = (uint8_t)from->port.dtype;
         to->rank = (uint8_t)from->port.shape.rank;
         to->batch_axis = (uint8_t)from->port.batch_axis;
+        if (!from->port.shape.rank && from->port.shape.dims[0] == SL_DIM_UNKNOWN)
+                to->dims[0] = -1; /* the rank is not known either */
         for (uint32_t i = 0; i < from->port.shape.rank; i++)
                 to->dims[i] = from->port.shape.dims[i] < 0 ? -1 : (int32_t)from->port.shape.dims[i];
 }
@@ -71,6 +73,8 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *e
         snprintf(model.name, sizeof(model.name), "%s", entry->own.name);
         if (!entry->own.spec.path)
                 model.flags |= SL_MODEL_ENSEMBLE;
+        if (entry->state == SL_SERVED_FAILED)
+                memcpy(model.reason, entry->why, sizeof(model.reason));
         if (ensemble) {
                 model.flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
                 model.segment_samples = ensemble->segment_samples;

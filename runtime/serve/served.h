@@ -48,6 +48,7 @@ struct sl_served {
         bool compiled;                /* of the load: its fd is no longer watched */
         uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
+        char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED */
 
         struct sl_plan *base; /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
 

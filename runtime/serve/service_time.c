@@ -21,7 +21,8 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
         *known = *known > 0 ? *known + LEARNING_RATE * (sample_ns - *known) : sample_ns;
 }
 
-/* What a sample costs in jobs of this size: as known, or as dear as in the next smaller size that is known, or in the next larger. */
+/* What a sample costs in jobs of this size: as known, or as dear as in the next smaller size that is known, or in the next larger.
+ */
 static double bucket_sample_ns(const struct sl_service_time *times, uint32_t bucket)
 {
         for (uint32_t i = bucket + 1; i-- > 0;)

@@ -13,6 +13,7 @@
 #include "stats.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static void drop_model(struct sl_registry *r, struct sl_model *model)
@@ -69,10 +70,11 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status,
         entry->load = sl_load_free(entry->load);
         entry->replace = false;
         if (entry->is_shape && !entry->ensemble) {
-                sl_sizes_failed(r, entry->open, entry->sizes, status, status != -ENOMEM); /* there may be memory later */
+                sl_sizes_failed(r, entry->open, entry->sizes, status, status != -ENOMEM, text); /* there may be memory later */
                 sl_serving_clear(r, entry);
                 return;
         }
+        snprintf(entry->why, sizeof(entry->why), "%s", text);
         if (!entry->ensemble)
                 entry->state = SL_SERVED_FAILED;
         else
@@ -87,8 +89,11 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
 
         if (bytes <= r->options.runtime->staging_bytes)
                 return 0;
-        return sl_error_set(error, ENOMEM, "\"%s\": a segment of %u samples needs %llu bytes of staging, staging_bytes is %llu",
-                ensemble->name, ensemble->segment_samples, (unsigned long long)bytes,
+        return sl_error_set(error, ENOMEM,
+                "\"%s\": under rule %s a segment of %u samples needs %llu bytes of staging, limits.staging_bytes is %llu: raise "
+                "it, or "
+                "lower segment_samples",
+                ensemble->name, sl_rule_name(ensemble->rule), ensemble->segment_samples, (unsigned long long)bytes,
                 (unsigned long long)r->options.runtime->staging_bytes);
 }
 
@@ -217,7 +222,7 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *entry, struct sl_m
                 sl_serving_withdraw(r, entry);
                 return 0;
         }
-        if (model->info->n_symbols)
+        if (ensemble->open)
                 sl_sizes_prepare(r, entry);
         rebuild_ensembles(r, entry->own.name);
         sl_entries_answer(r, entry, 0, replaced ? "replaced" : "ready");

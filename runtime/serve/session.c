@@ -72,6 +72,12 @@ static void report(struct sl_sessions *s, int level, const char *event, const st
         sl_account_log(s->options.accounts, session->account, level, event, fields.text);
 }
 
+/* Who only reads the catalogue comes and goes with each command: info for an operator who debugs. */
+static int level_of(const struct sl_session *session)
+{
+        return session->state == SESSION_READER ? 3 : 2;
+}
+
 /* ---- going ---- */
 
 /* Where fds may lie unread the kernel releases them with the socket, and whoever made them says how long that takes. */
@@ -129,7 +135,7 @@ static void leave(struct sl_sessions *s, struct sl_session *session, const char 
 {
         if (session->state == SESSION_LEAVING)
                 return;
-        report(s, text ? 1 : 2, event, session, text);
+        report(s, text ? 1 : level_of(session), event, session, text);
         unwatch(s, session);
         if (session->state != SESSION_CLIENT) {
                 free_session(s, session);
@@ -207,7 +213,7 @@ static void handle_hello(struct sl_sessions *s, struct sl_session *session, cons
                 leave(s, session, "attach-refused", error.text);
                 return;
         }
-        report(s, 2, "client-attached", session, NULL);
+        report(s, level_of(session), "client-attached", session, NULL);
 }
 
 /* ---- what may follow ---- */

@@ -29,6 +29,7 @@ int sl_shape_spec(const struct sl_model_spec *open, const struct sl_plan_info *i
         *ret_spec = *open;
         ret_spec->name = name;
         ret_spec->n_prepared = 0;
+        ret_spec->sized = true;
         for (uint32_t i = 0; i < info->n_symbols && result == 0; i++) {
                 result = sl_dim_sizes_add(&ret_spec->lowering.shapes, info->symbols[i], strlen(info->symbols[i]), sizes[i]);
                 ret_spec->stamp = ret_spec->stamp * 0x100000001b3u ^ (uint64_t)sizes[i];

@@ -4,6 +4,7 @@
 #include "account.h"
 #include "ensemble.h"
 #include "layout.h"
+#include "refuse.h"
 #include "request.h"
 
 #include <errno.h>
@@ -40,37 +41,50 @@ struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes)
 }
 
 /* One dimension of an input: the batch, a number that the model says, or the size of a symbol, the same wherever it stands. */
-static int read_dim(const struct sl_port *port, uint32_t axis, uint32_t dim, uint32_t samples, int64_t *sizes)
+static int read_dim(
+        const struct sl_port *port, uint32_t axis, uint32_t dim, uint32_t samples, int64_t *sizes, struct sl_reason *reason)
 {
         uint8_t symbol = port->symbols[axis];
+        uint64_t fixed = axis == port->batch_axis ? samples : (uint64_t)port->shape.dims[axis];
 
-        if (axis == port->batch_axis)
-                return dim == samples ? 0 : -EINVAL;
-        if (symbol == SL_PORT_NO_SYMBOL)
-                return dim == port->shape.dims[axis] ? 0 : -EINVAL;
-        if (dim == 0 || (sizes[symbol] && sizes[symbol] != dim))
-                return -EINVAL;
+        if (axis == port->batch_axis || symbol == SL_PORT_NO_SYMBOL)
+                return dim == fixed ? 0 : sl_refuse(reason, -EINVAL, SL_REASON_DIMENSION, dim, fixed);
+        if (dim == 0)
+                return sl_refuse(reason, -EINVAL, SL_REASON_DIMENSION, dim, 1);
+        if (sizes[symbol] && sizes[symbol] != dim)
+                return sl_refuse(reason, -EINVAL, SL_REASON_SYMBOL, dim, (uint64_t)sizes[symbol]);
         sizes[symbol] = dim;
         return 0;
 }
 
-static int read_input(const struct sl_port *port, const struct sl_descriptor *descriptor, uint32_t samples, int64_t *sizes)
+static int read_input(const struct sl_port *port, const struct sl_descriptor *descriptor, uint32_t samples, int64_t *sizes,
+        struct sl_reason *reason)
 {
-        int r = descriptor->dtype == port->dtype && descriptor->rank == port->shape.rank ? 0 : -EINVAL;
+        int r = 0;
 
-        for (uint32_t i = 0; i < port->shape.rank && r == 0; i++)
-                r = read_dim(port, i, descriptor->dims[i], samples, sizes);
+        if (descriptor->dtype != port->dtype)
+                return sl_refuse(reason, -EINVAL, SL_REASON_TYPE, descriptor->dtype, (uint64_t)port->dtype);
+        if (descriptor->rank != port->shape.rank)
+                return sl_refuse(reason, -EINVAL, SL_REASON_RANK, descriptor->rank, port->shape.rank);
+        for (uint32_t i = 0; i < port->shape.rank && r == 0; i++) {
+                r = read_dim(port, i, descriptor->dims[i], samples, sizes, reason);
+                if (r < 0)
+                        reason->axis = (uint8_t)i;
+        }
         return r;
 }
 
 int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        int64_t ret_sizes[SL_SYMBOLS_MAX])
+        int64_t ret_sizes[SL_SYMBOLS_MAX], struct sl_reason *ret_reason)
 {
-        int r = entry->n_inputs == open->n_inputs && entry->n_outputs == open->n_outputs && entry->samples ? 0 : -EINVAL;
+        int r = 0;
 
         memset(ret_sizes, 0, SL_SYMBOLS_MAX * sizeof(*ret_sizes));
-        for (uint32_t i = 0; i < open->n_inputs && r == 0; i++)
-                r = read_input(&open->inputs[i].port, &descriptors[i], entry->samples, ret_sizes);
+        for (uint32_t i = 0; i < open->n_inputs && r == 0; i++) {
+                r = read_input(&open->inputs[i].port, &descriptors[i], entry->samples, ret_sizes, ret_reason);
+                if (r < 0)
+                        ret_reason->tensor = (uint8_t)i;
+        }
         return r;
 }
 

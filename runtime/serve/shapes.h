@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/dim_sizes.h"
+#include "fault.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,13 +25,15 @@ struct sl_account;
 struct sl_descriptor;
 struct sl_ensemble;
 struct sl_entry;
+struct sl_reason;
 struct sl_request;
 
 enum sl_shape_state { SL_SHAPE_FREE, SL_SHAPE_LOADING, SL_SHAPE_READY, SL_SHAPE_FAILED };
 
 struct sl_shape_slot {
         enum sl_shape_state state;
-        int32_t status;                /* of FAILED: what its requests end with */
+        int32_t status; /* of FAILED: what its requests end with, and why */
+        char why[SL_FAULT_BYTES];
         int64_t sizes[SL_SYMBOLS_MAX]; /* 0 behind the symbols that there are */
         struct sl_ensemble *ensemble;  /* of READY */
         struct sl_request *first, *last;
@@ -52,11 +55,11 @@ int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct
 struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes);
 
 /*
- * The sizes that a request has, from private copies of its entry and of its inputs' descriptors. Return: 0; -EINVAL a count, type,
- * rank or dimension that the signature does not allow, or one symbol with two sizes.
+ * The sizes that a request has, from private copies of its entry, which was admitted, and of its inputs' descriptors. Return: 0;
+ * -EINVAL a type, rank or dimension that the signature does not allow, or one symbol with two sizes.
  */
 int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        int64_t ret_sizes[SL_SYMBOLS_MAX]);
+        int64_t ret_sizes[SL_SYMBOLS_MAX], struct sl_reason *ret_reason);
 
 /* The slot of these sizes; NULL. */
 struct sl_shape_slot *sl_shapes_find(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX]);

@@ -15,18 +15,20 @@
 #include "shape_spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What takes longer is not worth the wait: the next one stands alone. */
 #define BASE_WAIT_NS (3 * SL_NS_PER_SECOND)
 
 /* A model that cannot have these sizes never will; @keep: say so again to who asks again. */
-void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes, int status, bool keep)
+void sl_sizes_failed(struct sl_registry *r, uint32_t open, const int64_t *sizes, int status, bool keep, const char *why)
 {
         struct sl_command command = {
                 .kind = SL_COMMAND_SHAPE_FAILED, .index = open, .status = keep ? -EINVAL : status, .keep = keep};
 
         memcpy(command.sizes, sizes, sizeof(command.sizes));
+        snprintf(command.why, sizeof(command.why), "%.*s", (int)sizeof(command.why) - 1, why);
         sl_dispatcher_command(r->options.dispatcher, &command);
 }
 
@@ -68,8 +70,45 @@ static int want_shape(
         return 0;
 }
 
+/* The sizes that the open model's own plan has, when it can be run: the leading dimension is 1, and no batch. */
+static bool has_own_sizes(const struct sl_plan_info *info, const int64_t *sizes)
+{
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                if (sizes[i] != 1)
+                        return false;
+        return info->n_batches > 0;
+}
+
+/* Those are served by its own workers, at once. */
+static void serve_own_sizes(struct sl_registry *r, struct sl_served *open, struct sl_served *entry)
+{
+        struct sl_error error;
+        int result = has_own_sizes(open->model->info, entry->sizes) ? sl_serving_model(r, entry, open->model, &error) : 0;
+
+        if (result < 0)
+                sl_serving_fail(r, entry, result, error.text);
+}
+
+static void prepare_own_sizes(struct sl_registry *r, struct sl_served *open)
+{
+        int64_t sizes[SL_SYMBOLS_MAX] = {0};
+        struct sl_served *entry;
+        struct sl_error error;
+        int result;
+
+        for (uint32_t i = 0; i < open->model->info->n_symbols; i++)
+                sizes[i] = 1;
+        result = want_shape(r, open, sizes, &entry, &error);
+        if (result == 0)
+                serve_own_sizes(r, open, entry);
+        else if (result != -EBUSY) /* those of the model that it replaces still drain: the first request asks for them */
+                sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
+}
+
 void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
 {
+        if (open->model->info->n_batches)
+                prepare_own_sizes(r, open);
         for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
                 int64_t sizes[SL_SYMBOLS_MAX];
                 struct sl_served *entry;
@@ -121,11 +160,12 @@ void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const 
                 result = want_shape(r, open, sizes, &entry, &error);
         if (result < 0) {
                 sl_entries_report_to(r, sl_account_find(r->options.accounts, uid), 1, "shape-not-loaded", open, error.text);
-                sl_sizes_failed(r, open->index, sizes, result, false);
+                sl_sizes_failed(r, open->index, sizes, result, false, error.text);
                 return;
         }
         entry->asked = true;
         entry->uid = uid;
+        serve_own_sizes(r, open, entry);
 }
 
 /* It may have been unloaded, or replaced, by others meanwhile. */

@@ -7,6 +7,7 @@
 
 #include "lower_options.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SL_MEMBERS_MAX  32
@@ -33,6 +34,10 @@ struct sl_model_spec {
         const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
         int64_t version;  /* 0 for an ensemble */
 
+        /* Why it cannot be served as it is now, and then nothing below counts: what serves under this name goes on. NULL: it can.
+         */
+        const char *refused;
+
         /* A model: */
         const char *path; /* .../lenet/1/model.onnx; NULL for an ensemble */
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
@@ -44,6 +49,7 @@ struct sl_model_spec {
         uint32_t n_prepared;      /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
+        bool sized;          /* of sizes that a request asked for: nothing of it is open any more */
 
         /* An ensemble: */
         const char *const *members; /* names of models */

@@ -78,7 +78,8 @@ static void note_made(const struct sl_plan_info *info, struct sl_made_output *ma
 }
 
 /* A model without a batch gets one segment at a time: its own, which is a whole request. */
-static int run_open(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, const struct sl_batch *batch)
+static int run_open(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, const struct sl_batch *batch,
+        struct sl_error *error)
 {
         const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
         struct sl_made_output *made = segment->request->made + member * info->n_outputs;
@@ -87,7 +88,7 @@ static int run_open(struct sl_worker *worker, const struct sl_segment *segment, 
 
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 open[i].capacity_bytes = made[i].capacity_bytes;
-        r = sl_instance_run_open(worker->instance, batch->samples, batch->inputs, batch->outputs, open, NULL);
+        r = sl_instance_run_open(worker->instance, batch->samples, batch->inputs, batch->outputs, open, error);
         if (r == 0 || r == -EMSGSIZE)
                 note_made(info, made, open);
         return r;
@@ -106,7 +107,9 @@ static bool tells_client(const struct sl_segment *segment, int r)
         return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(segment);
 }
 
-static int predict(struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, uint32_t *ret_batches)
+/* The text of @error says why it failed. */
+static int predict(
+        struct sl_worker *worker, const struct sl_segment *segment, uint32_t member, uint32_t *ret_batches, struct sl_error *error)
 {
         struct sl_batch batch;
         uint32_t batches = 0;
@@ -114,12 +117,14 @@ static int predict(struct sl_worker *worker, const struct sl_segment *segment, u
 
         while (r == 0 && sl_batcher_next(worker->batcher, worker->instance, &batch)) {
                 r = segment->request->ensemble->open_outputs
-                            ? run_open(worker, segment, member, &batch)
+                            ? run_open(worker, segment, member, &batch, error)
                             : sl_instance_run(worker->instance, batch.samples, batch.inputs, batch.outputs);
                 batches++;
         }
         if (r == 0)
                 sl_batcher_scatter(worker->batcher);
+        else
+                sl_instance_explain(worker->instance, r, error);
         *ret_batches = batches;
         return tells_client(segment, r) ? r : -EIO;
 }
@@ -135,12 +140,14 @@ static void count(struct sl_worker *worker, uint32_t samples, uint32_t batches, 
 static void run_segments(struct sl_worker *worker, struct sl_segment *const *segments, const uint32_t *members, const uint32_t *ids,
         uint32_t n, uint64_t begun_ns)
 {
+        struct sl_error error;
         uint32_t batches;
 
+        error.text[0] = 0;
         sl_batcher_begin(worker->batcher, segments, members, n);
         watch(worker, segments, n);
         uint64_t started = sl_clock_ns();
-        int status = predict(worker, segments[0], members[0], &batches);
+        int status = predict(worker, segments[0], members[0], &batches, &error);
         uint64_t ended = sl_clock_ns();
 
         if (status < 0 && n > 1) {
@@ -148,6 +155,8 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
                         run_segments(worker, &segments[i], &members[i], &ids[i], 1, sl_clock_ns());
                 return;
         }
+        if (status < 0 && status != -ETIME && status != -ECANCELED && error.text[0])
+                sl_fault_tell(segments[0]->request->fault, error.text);
         uint32_t samples = 0;
         for (uint32_t i = 0; i < n; i++)
                 samples += segments[i]->samples;

@@ -119,6 +119,7 @@ static void fill_catalogue(struct fake_runtime *f)
                 [FAILED] = model("failed", SL_MODEL_FAILED),
         };
 
+        snprintf(models[FAILED].reason, sizeof(models[FAILED].reason), "not an ONNX file");
         models[PAIR].n_inputs = models[PAIR].n_outputs = 2;
         models[PAIR].flags = SL_MODEL_ENSEMBLE;
         both(&models[PAIR], 0, SL_DTYPE_F32, 0, 2, (int32_t[]){-1, 2});

@@ -9,8 +9,11 @@ function(run)
     endif()
 endfunction()
 
-run(${CMAKE_COMMAND} --install ${BUILD} --component client --prefix ${root})
-run(${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/consumer -DCMAKE_PREFIX_PATH=${root} -DHELLO=${HELLO} -DCMAKE_C_FLAGS=${FLAGS})
+foreach(component library development)
+    run(${CMAKE_COMMAND} --install ${BUILD} --component ${component} --prefix ${root})
+endforeach()
+run(${CMAKE_COMMAND} -S ${SOURCE}/consumer -B ${WORK}/consumer -DCMAKE_PREFIX_PATH=${root} -DHELLO=${HELLO} -DHELLO_CPP=${HELLO_CPP}
+    -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_CXX_FLAGS=${FLAGS})
 run(${CMAKE_COMMAND} --build ${WORK}/consumer)
 
 file(GLOB_RECURSE pc ${root}/starling.pc)
@@ -22,7 +25,7 @@ run(${CC} ${HELLO} ${flags} -o ${WORK}/consumer/hello-pkg-config)
 
 # It runs: a path that no socket can have is refused without waiting for anything.
 string(REPEAT "/long" 50 socket)
-foreach(program hello-shared hello-static hello-pkg-config)
+foreach(program hello-shared hello-static hello-cpp hello-pkg-config)
     set(ENV{LD_LIBRARY_PATH} ${pc_dir}/..)
     execute_process(COMMAND ${WORK}/consumer/${program} digits ${socket} RESULT_VARIABLE result ERROR_VARIABLE error TIMEOUT 60)
     if(NOT result EQUAL 1 OR NOT error MATCHES "longer than")

@@ -51,6 +51,6 @@ Test(model, one_that_is_not_ready_is_refused_with_its_cause)
         expect_unopened(&w, "resnet", ENOENT, "no model \"resnet\"; the runtime serves \"echo\", \"pair\"");
         expect_unopened(&w, "", ENOENT, "no model \"\"");
         expect_unopened(&w, "loading", EAGAIN, "still loading");
-        expect_unopened(&w, "failed", EIO, "failed to load");
+        expect_unopened(&w, "failed", EIO, "model \"failed\" cannot be served: not an ONNX file");
         world_leave(&w);
 }

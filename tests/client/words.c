@@ -21,6 +21,17 @@ Test(words, every_status_has_a_text)
         cr_assert_str_eq(starling_strerror(100000), "unknown error");
 }
 
+Test(words, a_completion_without_a_reason_has_the_words_of_its_status)
+{
+        struct starling_completion completion = {.status = -EPIPE};
+        char text[STARLING_TEXT_BYTES], little[8];
+
+        cr_assert_str_eq(starling_reason_text(&completion, text, sizeof(text)), "the runtime is gone");
+        cr_assert_str_eq(starling_reason_text(&completion, little, sizeof(little)), "the run");
+        completion.reason.code = UINT16_MAX;
+        cr_assert_str_eq(starling_reason_text(&completion, text, sizeof(text)), "the runtime is gone");
+}
+
 Test(words, types_have_names_and_sizes)
 {
         cr_assert_eq(starling_dtype_bytes(STARLING_BF16), 2);

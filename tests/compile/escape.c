@@ -2,380 +2,26 @@
 #include "escape.h"
 
 #include "child_args.h"
+#include "escape_ways.h"
 #include "sandbox.h"
 #include "sandbox_additions.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/ioprio.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define CALLS_TRIED 512
-
-struct victim {
-        const char *path;
-        int fd; /* open for reading and writing */
-        int sockets[2];
-        pid_t parent;
-};
-
-/* ---- ways out: each is true when it led out ---- */
-
-static bool reads_a_file(const struct victim *victim)
-{
-        return open(victim->path, O_RDONLY) >= 0;
-}
-
-static bool reads_a_file_by_an_older_call(const struct victim *victim)
-{
-        return syscall(SYS_openat, AT_FDCWD, victim->path, O_RDONLY) >= 0;
-}
-
-static bool lists_a_folder(const struct victim *victim)
-{
-        (void)victim;
-        return open("/tmp", O_RDONLY | O_DIRECTORY) >= 0;
-}
-
-static bool looks_at_a_path(const struct victim *victim)
-{
-        struct stat status;
-
-        return stat(victim->path, &status) == 0;
-}
-
-static bool opens_a_file_for_writing(const struct victim *victim)
-{
-        return open(victim->path, O_WRONLY) >= 0;
-}
-
-static bool creates_a_file(const struct victim *victim)
-{
-        char path[4096];
-
-        snprintf(path, sizeof(path), "%.4000s-new", victim->path);
-        return open(path, O_WRONLY | O_CREAT, 0600) >= 0 && unlink(path) == 0;
-}
-
-static bool creates_memory_that_others_can_open(const struct victim *victim)
-{
-        (void)victim;
-        return memfd_create("escape", 0) >= 0;
-}
-
-static bool links_a_file(const struct victim *victim)
-{
-        char path[4096];
-
-        snprintf(path, sizeof(path), "%.4000s-link", victim->path);
-        return link(victim->path, path) == 0 && unlink(path) == 0;
-}
-
-static bool cuts_a_path(const struct victim *victim)
-{
-        return truncate(victim->path, 6) == 0;
-}
-
-static bool writes_to_an_open_file(const struct victim *victim)
-{
-        return write(victim->fd, "x", 1) == 1;
-}
-
-static bool writes_at_a_place_in_an_open_file(const struct victim *victim)
-{
-        return pwrite(victim->fd, "x", 1, 0) == 1;
-}
-
-static bool writes_parts_to_an_open_file(const struct victim *victim)
-{
-        struct iovec part = {.iov_base = (void *)"x", .iov_len = 1};
-
-        return writev(victim->fd, &part, 1) == 1;
-}
-
-static bool cuts_an_open_file(const struct victim *victim)
-{
-        return ftruncate(victim->fd, 6) == 0;
-}
-
-static bool extends_an_open_file(const struct victim *victim)
-{
-        return fallocate(victim->fd, 0, 0, 6) == 0;
-}
-
-static bool changes_a_mode(const struct victim *victim)
-{
-        return fchmod(victim->fd, 0600) == 0;
-}
-
-static bool changes_a_mode_by_path(const struct victim *victim)
-{
-        return chmod(victim->path, 0600) == 0;
-}
-
-static bool changes_a_mode_by_the_newest_call(const struct victim *victim)
-{
-        return syscall(452 /* fchmodat2 */, AT_FDCWD, victim->path, 0600, 0) == 0 || chmod(victim->path, 0600) == 0;
-}
-
-static bool changes_an_owner(const struct victim *victim)
-{
-        return fchown(victim->fd, geteuid(), (gid_t)-1) == 0;
-}
-
-static bool sets_an_attribute(const struct victim *victim)
-{
-        return fsetxattr(victim->fd, "user.escape", "x", 1, 0) == 0 || errno == ENOTSUP;
-}
-
-static bool sets_times(const struct victim *victim)
-{
-        return futimens(victim->fd, NULL) == 0;
-}
-
-static bool locks_a_file(const struct victim *victim)
-{
-        struct flock lock = {.l_type = F_WRLCK};
-
-        return fcntl(victim->fd, F_SETLK, &lock) == 0;
-}
-
-static bool controls_a_device(const struct victim *victim)
-{
-        int n;
-
-        return ioctl(victim->fd, FIONREAD, &n) == 0;
-}
-
-static bool maps_code(const struct victim *victim)
-{
-        return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, victim->fd, 0) != MAP_FAILED;
-}
-
-static bool opens_a_socket(const struct victim *victim)
-{
-        (void)victim;
-        return socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
-}
-
-static bool opens_a_network_socket(const struct victim *victim)
-{
-        (void)victim;
-        return socket(AF_INET, SOCK_DGRAM, 0) >= 0;
-}
-
-static bool sends_on_an_open_socket(const struct victim *victim)
-{
-        return write(victim->sockets[0], "x", 1) == 1;
-}
-
-static bool passes_a_descriptor_on(const struct victim *victim)
-{
-        struct msghdr message = {0};
-
-        return sendmsg(victim->sockets[0], &message, MSG_DONTWAIT) >= 0;
-}
-
-static bool receives_from_an_open_socket(const struct victim *victim)
-{
-        struct msghdr message = {0};
-
-        return recvmsg(victim->sockets[1], &message, MSG_DONTWAIT) >= 0 || errno == EAGAIN;
-}
-
-static bool signals_its_parent(const struct victim *victim)
-{
-        return kill(victim->parent, 0) == 0;
-}
-
-static bool signals_a_thread_of_its_parent(const struct victim *victim)
-{
-        return syscall(SYS_tgkill, victim->parent, victim->parent, 0) == 0;
-}
-
-static bool moves_its_parent(const struct victim *victim)
-{
-        cpu_set_t set;
-
-        return sched_getaffinity(victim->parent, sizeof(set), &set) == 0 &&
-               sched_setaffinity(victim->parent, sizeof(set), &set) == 0;
-}
-
-/* The getter may be refused as well: the setter is tried by itself. */
-static bool moves_its_parent_blindly(const struct victim *victim)
-{
-        cpu_set_t set;
-
-        memset(&set, 0xff, sizeof(set));
-        return sched_setaffinity(victim->parent, sizeof(set), &set) == 0;
-}
-
-static bool schedules_its_parent(const struct victim *victim)
-{
-        struct sched_param param = {0};
-
-        return sched_setscheduler(victim->parent, SCHED_OTHER, &param) == 0;
-}
-
-static bool slows_the_disk_for_its_parent(const struct victim *victim)
-{
-        return syscall(SYS_ioprio_set, 1, victim->parent, 0) == 0;
-}
-
-static bool is_nice_for_its_parent(const struct victim *victim)
-{
-        return setpriority(PRIO_PROCESS, (id_t)victim->parent, 0) == 0;
-}
-
-static bool limits_its_parent(const struct victim *victim)
-{
-        struct rlimit same;
-
-        return prlimit(victim->parent, RLIMIT_CORE, NULL, &same) == 0;
-}
-
-static bool outlives_its_parent(const struct victim *victim)
-{
-        (void)victim;
-        return prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) == 0;
-}
-
-static bool lets_itself_be_traced(const struct victim *victim)
-{
-        (void)victim;
-        return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0;
-}
-
-static bool sets_its_limits(const struct victim *victim)
-{
-        struct rlimit limit = {.rlim_cur = 8, .rlim_max = 8};
-
-        (void)victim;
-        return setrlimit(RLIMIT_CORE, &limit) == 0;
-}
-
-static bool makes_a_process(const struct victim *victim)
-{
-        pid_t pid = fork();
-
-        (void)victim;
-        if (pid == 0)
-                _exit(0);
-        return pid > 0 && waitpid(pid, NULL, 0) == pid;
-}
-
-static void *nothing(void *argument)
-{
-        return argument;
-}
-
-static bool makes_a_thread(const struct victim *victim)
-{
-        pthread_t thread;
-        int r = pthread_create(&thread, NULL, nothing, NULL);
-
-        (void)victim;
-        if (r == 0)
-                pthread_join(thread, NULL);
-        errno = r == EAGAIN ? EPERM : r;
-        return r == 0;
-}
-
-static bool traces_its_parent(const struct victim *victim)
-{
-        return ptrace(PTRACE_SEIZE, victim->parent, NULL, NULL) == 0;
-}
-
-static bool reads_its_parents_memory(const struct victim *victim)
-{
-        char byte;
-        struct iovec here = {.iov_base = &byte, .iov_len = 1}, there = here;
-
-        return process_vm_readv(victim->parent, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
-}
-
-static bool runs_another_program(const struct victim *victim)
-{
-        (void)victim;
-        return execl("/bin/true", "true", NULL) == 0;
-}
-
-enum { SANITIZERS_DO_IT = 1, NOT_WHERE_IT_WORKS = 2, LANDLOCK_SEES_IT = 4 };
-
-static const struct way {
-        const char *name;
-        bool (*leads_out)(const struct victim *victim);
-        int flags;
-} ways[] = {
-#define WAY(function, way_flags)                                                                                                   \
-        {                                                                                                                          \
-#function, function, way_flags                                                                                     \
-        }
-        WAY(reads_a_file, LANDLOCK_SEES_IT),
-        WAY(reads_a_file_by_an_older_call, LANDLOCK_SEES_IT),
-        WAY(lists_a_folder, LANDLOCK_SEES_IT),
-        WAY(looks_at_a_path, 0),
-        WAY(opens_a_file_for_writing, LANDLOCK_SEES_IT),
-        WAY(creates_a_file, LANDLOCK_SEES_IT),
-        WAY(creates_memory_that_others_can_open, 0),
-        WAY(links_a_file, LANDLOCK_SEES_IT),
-        WAY(cuts_a_path, LANDLOCK_SEES_IT),
-        WAY(writes_to_an_open_file, 0),
-        WAY(writes_at_a_place_in_an_open_file, 0),
-        WAY(writes_parts_to_an_open_file, 0),
-        WAY(cuts_an_open_file, 0),
-        WAY(extends_an_open_file, 0),
-        WAY(changes_a_mode, 0),
-        WAY(changes_a_mode_by_path, 0),
-        WAY(changes_a_mode_by_the_newest_call, 0),
-        WAY(changes_an_owner, 0),
-        WAY(sets_an_attribute, 0),
-        WAY(sets_times, 0),
-        WAY(locks_a_file, 0),
-        WAY(controls_a_device, 0),
-        WAY(maps_code, 0),
-        WAY(opens_a_socket, 0),
-        WAY(opens_a_network_socket, 0),
-        WAY(sends_on_an_open_socket, 0),
-        WAY(passes_a_descriptor_on, 0),
-        WAY(receives_from_an_open_socket, 0),
-        WAY(signals_its_parent, LANDLOCK_SEES_IT),
-        WAY(signals_a_thread_of_its_parent, LANDLOCK_SEES_IT),
-        WAY(moves_its_parent, 0),
-        WAY(moves_its_parent_blindly, 0),
-        WAY(schedules_its_parent, 0),
-        WAY(slows_the_disk_for_its_parent, 0),
-        WAY(is_nice_for_its_parent, 0),
-        WAY(limits_its_parent, 0),
-        WAY(outlives_its_parent, 0),
-        WAY(lets_itself_be_traced, 0),
-        WAY(sets_its_limits, 0),
-        WAY(makes_a_process, 0),
-        WAY(makes_a_thread, SANITIZERS_DO_IT),
-        WAY(traces_its_parent, NOT_WHERE_IT_WORKS | LANDLOCK_SEES_IT),
-        WAY(reads_its_parents_memory, NOT_WHERE_IT_WORKS | LANDLOCK_SEES_IT),
-        WAY(runs_another_program, NOT_WHERE_IT_WORKS),
-#undef WAY
-};
 
 /* ---- the numbers of all calls ---- */
 
@@ -461,16 +107,16 @@ static bool is_refused(int code)
         return code == ENOSYS || code == EPERM || code == EACCES;
 }
 
-static int try_ways(const struct victim *victim)
+static int try_ways(const struct escape_victim *victim)
 {
         int r = enter();
 
-        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && r == 0; i++) {
-                if (SL_SANITIZED && (ways[i].flags & SANITIZERS_DO_IT))
+        for (size_t i = 0; i < escape_n_ways && r == 0; i++) {
+                if (SL_SANITIZED && (escape_ways[i].flags & ESCAPE_SANITIZERS_DO_IT))
                         continue;
                 errno = 0;
-                if (ways[i].leads_out(victim) || !is_refused(errno))
-                        r = report("%s, error %d", ways[i].name, errno);
+                if (escape_ways[i].leads_out(victim) || !is_refused(errno))
+                        r = report("%s, error %d", escape_ways[i].name, errno);
         }
         return r ? r : ESCAPE_HELD;
 }
@@ -505,7 +151,7 @@ static int look_at_privileges(void)
         return 0;
 }
 
-static int try_ways_without_a_filter(const struct victim *victim)
+static int try_ways_without_a_filter(const struct escape_victim *victim)
 {
         const char *only = NULL;
         int r;
@@ -516,19 +162,19 @@ static int try_ways_without_a_filter(const struct victim *victim)
                 r = report("only %s", only ? only : "all of it");
         if (r == 0)
                 r = look_at_privileges();
-        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && r == 0; i++) {
+        for (size_t i = 0; i < escape_n_ways && r == 0; i++) {
                 errno = 0;
-                if ((ways[i].flags & LANDLOCK_SEES_IT) && (ways[i].leads_out(victim) || !is_refused(errno)))
-                        r = report("%s, error %d", ways[i].name, errno);
+                if ((escape_ways[i].flags & ESCAPE_LANDLOCK_SEES_IT) && (escape_ways[i].leads_out(victim) || !is_refused(errno)))
+                        r = report("%s, error %d", escape_ways[i].name, errno);
         }
         return r ? r : ESCAPE_HELD;
 }
 
-static int try_ways_where_they_work(const struct victim *victim)
+static int try_ways_where_they_work(const struct escape_victim *victim)
 {
-        for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-                if (!(ways[i].flags & NOT_WHERE_IT_WORKS) && !ways[i].leads_out(victim))
-                        return report("%s does not lead out, error %d", ways[i].name, errno);
+        for (size_t i = 0; i < escape_n_ways; i++) {
+                if (!(escape_ways[i].flags & ESCAPE_NOT_WHERE_IT_WORKS) && !escape_ways[i].leads_out(victim))
+                        return report("%s does not lead out, error %d", escape_ways[i].name, errno);
         }
         return ESCAPE_HELD;
 }
@@ -679,9 +325,9 @@ static int tell_limits(void)
         return r ? r : report("%llu %llu %llu %llu %llu %llu", values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
-static int open_victim(const char *path, struct victim *victim)
+static int open_victim(const char *path, struct escape_victim *victim)
 {
-        *victim = (struct victim){.path = path, .fd = open(path, O_RDWR), .parent = getppid()};
+        *victim = (struct escape_victim){.path = path, .fd = open(path, O_RDWR), .parent = getppid()};
         return victim->fd < 0 || socketpair(AF_UNIX, SOCK_DGRAM, 0, victim->sockets) < 0 ? report("no victim: %s", strerror(errno))
                                                                                          : 0;
 }
@@ -689,7 +335,7 @@ static int open_victim(const char *path, struct victim *victim)
 int escape_main(const char *what)
 {
         const char *path = strchr(what, ':');
-        struct victim victim;
+        struct escape_victim victim;
 
         if (path && open_victim(path + 1, &victim))
                 return 1;

@@ -434,7 +434,8 @@ static double worst_error(struct sl_instance *instance, const float *images, con
         return worst;
 }
 
-static void compare_digits(const char *name, const char *backend)
+/* The first @samples of them; 0: all. */
+static void compare_digits(const char *name, const char *backend, uint64_t samples)
 {
         struct sl_lower_options lowering;
         struct sl_compile_options options = {.lowering = &lowering};
@@ -459,7 +460,10 @@ static void compare_digits(const char *name, const char *backend)
         snprintf(path, sizeof(path), "%s/expected/%s.f32", DIGITS, name);
         expected = read_floats(path, &n_expected);
         cr_assert_eq(n_images / 64, n_expected / 10);
-        cr_assert_leq(worst_error(instance, images, expected, (uint32_t)(n_images / 64)), 1e-5, "%s on %s", name, backend);
+        if (!samples)
+                samples = n_images / 64;
+        cr_assert_leq(samples, n_images / 64);
+        cr_assert_leq(worst_error(instance, images, expected, (uint32_t)samples), 1e-5, "%s on %s", name, backend);
         free(images);
         free(expected);
         sl_instance_free(instance);
@@ -469,8 +473,8 @@ static void compare_digits(const char *name, const char *backend)
 #define DIGITS_TEST(name)                                                                                                          \
         Test(digits, name##_gives_the_expected_probabilities)                                                                      \
         {                                                                                                                          \
-                compare_digits(#name, "ref");                                                                                      \
-                compare_digits(#name, "cpu");                                                                                      \
+                compare_digits(#name, "ref", 63); /* a batch of each size */                                                       \
+                compare_digits(#name, "cpu", 0);                                                                                   \
         }
 
 DIGITS_TEST(lenet)

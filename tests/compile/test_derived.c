@@ -20,8 +20,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define CHANNELS   128
-#define FLOATS_MAX (CHANNELS * 12 * 12)
+#define CHANNELS      128
+#define FLOATS_MAX    (CHANNELS * 12 * 12)
+#define OUTPUT_FLOATS (16 * 8 * 8)
 
 /* A convolution of large weights, one of small ones, and a constant that is added as it is; @size by @size pixels. */
 static void build(struct network *net, int64_t size, bool other_weights)
@@ -112,9 +113,17 @@ Test(derived, equal_constants_are_those_of_the_base)
         pair_free(&pair);
 }
 
+/* Alone, other algorithms may be the fastest for its sizes. */
+static void expect_same(const float derived[OUTPUT_FLOATS], const float alone[OUTPUT_FLOATS])
+{
+        for (uint32_t i = 0; i < OUTPUT_FLOATS; i++)
+                cr_assert_float_eq(
+                        derived[i], alone[i], 1e-5, "element %u: %.9g, alone %.9g", i, (double)derived[i], (double)alone[i]);
+}
+
 Test(derived, it_computes_what_one_that_stands_alone_computes)
 {
-        static alignas(64) float derived[16 * 8 * 8], alone[16 * 8 * 8];
+        static alignas(64) float derived[OUTPUT_FLOATS], alone[OUTPUT_FLOATS];
         struct pair pair = pair_new();
         struct sl_plan *plan, *other;
         int fd = compile(8, false, -1);
@@ -123,7 +132,7 @@ Test(derived, it_computes_what_one_that_stands_alone_computes)
         cr_assert_eq(sl_plan_open(fd, &other, NULL), 0);
         run(plan, derived);
         run(other, alone);
-        cr_assert_arr_eq(derived, alone, sizeof(alone));
+        expect_same(derived, alone);
         cr_assert_neq(alone[0], alone[1]);
         sl_plan_free(plan);
         sl_plan_free(other);
@@ -133,7 +142,7 @@ Test(derived, it_computes_what_one_that_stands_alone_computes)
 
 Test(derived, it_keeps_its_base_as_long_as_it_lives)
 {
-        static alignas(64) float before[16 * 8 * 8], after[16 * 8 * 8];
+        static alignas(64) float before[OUTPUT_FLOATS], after[OUTPUT_FLOATS];
         struct pair pair = pair_new();
         struct sl_plan *plan;
 
@@ -191,7 +200,7 @@ Test(derived, a_plan_that_stands_alone_takes_nothing_from_a_base)
 
 Test(derived, other_weights_are_its_own)
 {
-        static alignas(64) float derived[16 * 8 * 8], alone[16 * 8 * 8];
+        static alignas(64) float derived[OUTPUT_FLOATS], alone[OUTPUT_FLOATS];
         int base_fd = compile(12, false, -1), fd = compile(8, true, base_fd), alone_fd = compile(8, true, -1);
         struct sl_plan *base, *plan, *other;
 
@@ -201,7 +210,7 @@ Test(derived, other_weights_are_its_own)
         cr_assert_gt(sl_plan_info(plan)->weights_bytes, CHANNELS * CHANNELS * 9 * sizeof(float));
         run(plan, derived);
         run(other, alone);
-        cr_assert_arr_eq(derived, alone, sizeof(alone));
+        expect_same(derived, alone);
         sl_plan_free(plan);
         sl_plan_free(other);
         sl_plan_free(base);

@@ -3,13 +3,11 @@
  * Plans whose shapes, or whose paths, hang on the data of a request: what they make is what the reference evaluation makes, and
  * what they take has limits.
  */
-#include "base/error.h"
-#include "builder.h"
+#include "bodies_model.h"
+#include "cpu/isa.h"
 #include "evaluate.h"
 #include "format.h"
 #include "lower.h"
-#include "pass.h"
-#include "plan.h"
 #include "ref/live.h"
 #include "stop.h"
 
@@ -17,58 +15,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define ROOM 1024
-
-struct model {
-        struct builder *b, *bodies[3];
-        struct sl_graph *graph;
-        struct sl_plan *plan;
-        struct sl_instance *instance;
-        struct sl_lower_options options;
-        struct sl_error error;
-};
-
-static int plan_fd(struct model *m)
-{
-        struct sl_lowered *lowered = NULL;
-        int fd = memfd_create("plan", MFD_CLOEXEC);
-
-        cr_assert_eq(sl_lowered_new(m->graph, &m->options, &lowered, &m->error), 0, "%s", m->error.text);
-        cr_assert_eq(sl_lowered_write(lowered, fd, &m->error), 0, "%s", m->error.text);
-        sl_lowered_free(lowered);
-        return fd;
-}
-
-static void compile(struct model *m)
-{
-        int fd = plan_fd(m);
-
-        cr_assert_eq(sl_plan_open(fd, &m->plan, &m->error), 0, "%s", m->error.text);
-        cr_assert_eq(sl_instance_new(m->plan, 1, &m->instance, &m->error), 0, "%s", m->error.text);
-        close(fd);
-}
-
-static void import(struct model *m)
-{
-        sl_lower_options_init(&m->options);
-        m->graph = builder_import(m->b);
-        cr_assert_eq(sl_passes_run(m->graph, 0, &m->error), 0, "%s", m->error.text);
-}
-
-static void end(struct model *m)
-{
-        sl_instance_free(m->instance);
-        sl_plan_free(m->plan);
-        sl_graph_free(m->graph);
-        for (int i = 0; i < 3; i++)
-                builder_free(m->bodies[i]);
-        builder_free(m->b);
-}
 
 /* Runs the plan; output 0 goes to @ret_data, its shape to @ret_open. */
 static int run(struct model *m, const void *const *inputs, void *ret_data, struct sl_open_output *ret_open)
@@ -127,7 +76,7 @@ static void build_nested(struct model *m)
         node = builder_node(b, "Loop", "n,,x", "y");
         builder_attr_graph(b, node, "body", body);
         builder_output(b, "y");
-        import(m);
+        model_import(m);
 }
 
 Test(dynamic, bodies_read_the_graphs_around_them_and_carry_what_grows)
@@ -140,12 +89,12 @@ Test(dynamic, bodies_read_the_graphs_around_them_and_carry_what_grows)
         struct model m;
 
         build_nested(&m);
-        compile(&m);
+        model_compile(&m);
         cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
         cr_assert_eq(open.shape.dims[0], 8);
         cr_assert_arr_eq(y, wanted, sizeof(wanted));
         expect_as_evaluated(&m, inputs, y, &open);
-        end(&m);
+        model_end(&m);
 }
 
 /* A loop without a round hands on memory of the caller, which the plan copies. */
@@ -158,11 +107,11 @@ Test(dynamic, no_round_at_all_leaves_what_is_carried)
         struct model m;
 
         build_nested(&m);
-        compile(&m);
+        model_compile(&m);
         cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
         cr_assert_eq(open.shape.dims[0], 2);
         cr_assert_arr_eq(y, x, sizeof(x));
-        end(&m);
+        model_end(&m);
 }
 
 Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
@@ -176,7 +125,7 @@ Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
         build_nested(&m);
         m.options.dynamic_bytes_max = 1 << 16;
         m.options.dynamic_steps_max = 50;
-        compile(&m);
+        model_compile(&m);
         cr_assert_eq(run(&m, inputs, y, &open), -E2BIG);
         cr_assert(strstr(m.error.text, "limit of steps"), "%s", m.error.text);
         /* The instance is as good as before. */
@@ -186,11 +135,11 @@ Test(dynamic, memory_and_steps_have_limits_that_the_error_names)
         sl_instance_free(m.instance);
         sl_plan_free(m.plan);
         m.options.dynamic_steps_max = 1 << 30;
-        compile(&m);
+        model_compile(&m);
         n = 1 << 20;
         cr_assert_eq(run(&m, inputs, y, &open), -ENOMEM);
         cr_assert(strstr(m.error.text, "65536 bytes"), "%s", m.error.text);
-        end(&m);
+        model_end(&m);
 }
 
 /* Without a look at the clock and at the verdict the rounds go on until memory ends them. */
@@ -206,7 +155,7 @@ Test(dynamic, a_deadline_and_a_verdict_end_a_loop_between_its_rounds)
         build_nested(&m);
         m.options.dynamic_bytes_max = 1 << 20;
         m.options.dynamic_steps_max = 4000000000;
-        compile(&m);
+        model_compile(&m);
         sl_instance_watch(m.instance, &(struct sl_stop){.deadline_ns = sl_clock_ns() + SL_NS_PER_MS});
         cr_assert_eq(run(&m, inputs, y, &open), -ETIME, "%s", m.error.text);
         sl_instance_watch(m.instance, &(struct sl_stop){.verdict = &verdict});
@@ -216,7 +165,7 @@ Test(dynamic, a_deadline_and_a_verdict_end_a_loop_between_its_rounds)
         n = 1;
         cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
         cr_assert_eq(open.shape.dims[0], 4);
-        end(&m);
+        model_end(&m);
 }
 
 Test(dynamic, an_output_that_does_not_fit_is_not_written)
@@ -228,11 +177,11 @@ Test(dynamic, an_output_that_does_not_fit_is_not_written)
         struct model m;
 
         build_nested(&m);
-        compile(&m);
+        model_compile(&m);
         cr_assert_eq(run(&m, inputs, y, &open), -EMSGSIZE);
         cr_assert_eq(open.shape.dims[0], 402);
         cr_assert_eq(y[0], 0);
-        end(&m);
+        model_end(&m);
 }
 
 Test(dynamic, a_scan_puts_its_rows_along_any_axis_and_backwards)
@@ -255,11 +204,11 @@ Test(dynamic, a_scan_puts_its_rows_along_any_axis_and_backwards)
         builder_attr_ints(b, node, "scan_output_axes", 1, (int64_t[]){1});
         builder_attr_ints(b, node, "scan_output_directions", 1, (int64_t[]){1});
         builder_output(b, "y");
-        import(&m);
-        compile(&m);
+        model_import(&m);
+        model_compile(&m);
         cr_assert_eq(run(&m, inputs, y, &open), 0, "%s", m.error.text);
         cr_assert_arr_eq(y, wanted, sizeof(wanted));
-        end(&m);
+        model_end(&m);
 }
 
 /* The branch that is taken is known while the file is read: its nodes are the graph's own. */
@@ -281,31 +230,14 @@ Test(dynamic, an_if_of_a_constant_is_no_node)
         builder_attr_graph(b, node, "then_branch", then);
         builder_attr_graph(b, node, "else_branch", other);
         builder_output(b, "y");
-        import(&m);
+        model_import(&m);
         cr_assert_eq(count_ops(m.graph, SL_OP_IF), 0);
         cr_assert_eq(count_ops(m.graph, SL_OP_NEG), 1);
         cr_assert_eq(count_ops(m.graph, SL_OP_ABS), 0);
-        compile(&m);
+        model_compile(&m);
         cr_assert(!sl_plan_is_dynamic(m.plan));
         cr_assert(sl_plan_info(m.plan)->batchable);
-        end(&m);
-}
-
-static void seal_checksum(uint8_t *bytes, uint64_t n_bytes)
-{
-        struct sl_plan_header *header = (void *)bytes;
-
-        header->checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, n_bytes - SL_PLAN_CHECKED_FROM);
-}
-
-static int open_bytes(const uint8_t *bytes, uint64_t n_bytes, struct sl_plan **ret_plan)
-{
-        int fd = memfd_create("forged", MFD_CLOEXEC), r;
-
-        cr_assert_eq(write(fd, bytes, n_bytes), (ssize_t)n_bytes);
-        r = sl_plan_open(fd, ret_plan, NULL);
-        close(fd);
-        return r;
+        model_end(&m);
 }
 
 static void try_forged(const uint8_t *bytes, uint64_t n_bytes)
@@ -319,7 +251,7 @@ static void try_forged(const uint8_t *bytes, uint64_t n_bytes)
         struct sl_plan *plan = NULL;
         struct sl_instance *instance = NULL;
 
-        if (open_bytes(bytes, n_bytes, &plan) < 0)
+        if (plan_open_bytes(bytes, n_bytes, &plan) < 0)
                 return;
         if (sl_plan_info(plan)->n_inputs == 2 && sl_plan_info(plan)->n_outputs == 1 &&
                 sl_plan_info(plan)->inputs[0].shape.dims[0] == 2 && sl_plan_info(plan)->inputs[0].dtype == SL_DTYPE_F32 &&
@@ -332,7 +264,6 @@ static void try_forged(const uint8_t *bytes, uint64_t n_bytes)
 Test(dynamic, a_forged_plan_is_refused_or_runs_within_its_memory)
 {
         struct model m;
-        struct stat status;
         uint8_t *bytes;
         uint64_t state = 7, n_bytes;
         int fd;
@@ -340,11 +271,8 @@ Test(dynamic, a_forged_plan_is_refused_or_runs_within_its_memory)
         build_nested(&m);
         m.options.dynamic_bytes_max = 1 << 16;
         m.options.dynamic_steps_max = 1000;
-        fd = plan_fd(&m);
-        cr_assert_eq(fstat(fd, &status), 0);
-        n_bytes = (uint64_t)status.st_size;
-        bytes = malloc(n_bytes);
-        cr_assert_eq(pread(fd, bytes, n_bytes, 0), (ssize_t)n_bytes);
+        fd = model_plan_fd(&m);
+        bytes = plan_read(fd, &n_bytes);
         for (int i = 0; i < 3000; i++) {
                 const struct sl_plan_header *header = (const void *)bytes;
                 uint64_t first = header->sections[SL_PLAN_SECTION_PROGRAMS].offset, at;
@@ -354,13 +282,13 @@ Test(dynamic, a_forged_plan_is_refused_or_runs_within_its_memory)
                 at = first + (state >> 33) % (n_bytes - first);
                 before = bytes[at];
                 bytes[at] = (uint8_t)(i % 2 ? before ^ (1u << (state >> 20) % 8) : (state >> 12) % 4);
-                seal_checksum(bytes, n_bytes);
+                plan_seal(bytes, n_bytes);
                 try_forged(bytes, n_bytes);
                 bytes[at] = before;
         }
         free(bytes);
         close(fd);
-        end(&m);
+        model_end(&m);
 }
 
 /* The steps of programs that would run themselves, or bodies that are too deep. */
@@ -368,15 +296,13 @@ Test(dynamic, a_body_that_runs_itself_is_refused)
 {
         struct sl_plan *plan = NULL;
         struct model m;
-        struct stat status;
+        uint64_t n_bytes;
         uint8_t *bytes;
         int fd;
 
         build_nested(&m);
-        fd = plan_fd(&m);
-        cr_assert_eq(fstat(fd, &status), 0);
-        bytes = malloc((size_t)status.st_size);
-        cr_assert_eq(pread(fd, bytes, (size_t)status.st_size, 0), status.st_size);
+        fd = model_plan_fd(&m);
+        bytes = plan_read(fd, &n_bytes);
 
         const struct sl_plan_header *header = (const void *)bytes;
         struct sl_plan_step *steps = (void *)(bytes + header->sections[SL_PLAN_SECTION_STEPS].offset);
@@ -388,11 +314,11 @@ Test(dynamic, a_body_that_runs_itself_is_refused)
                         found++;
                 }
         cr_assert_eq(found, 1u);
-        seal_checksum(bytes, (uint64_t)status.st_size);
-        cr_assert_eq(open_bytes(bytes, (uint64_t)status.st_size, &plan), -EBADMSG);
+        plan_seal(bytes, n_bytes);
+        cr_assert_eq(plan_open_bytes(bytes, n_bytes, &plan), -EBADMSG);
         free(bytes);
         close(fd);
-        end(&m);
+        model_end(&m);
 }
 
 /* What hangs on data cannot be timed on its own; the product beside it, behind it in the file, is. */
@@ -403,6 +329,8 @@ Test(dynamic, tuning_passes_over_what_hangs_on_data)
         struct model m = {.b = b};
         uint32_t n_timed = 0;
 
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("without AVX2 there is one algorithm");
         builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 64));
         builder_node(b, "NonZero", "x", "where");
         builder_output(b, "where");
@@ -410,12 +338,79 @@ Test(dynamic, tuning_passes_over_what_hangs_on_data)
         builder_random(b, "w", DIMS(64, 64));
         builder_node(b, "MatMul", "positive,w", "y");
         builder_output(b, "y");
-        import(&m);
+        model_import(&m);
         m.options.tune = SL_TUNE_FULL;
         cr_assert_eq(sl_lowered_new(m.graph, &m.options, &lowered, &m.error), 0, "%s", m.error.text);
         for (uint32_t i = 0; i < m.graph->n_nodes; i++)
                 n_timed += lowered->choices[i].n_timed > 1;
         cr_assert_eq(n_timed, 1u);
         sl_lowered_free(lowered);
-        end(&m);
+        model_end(&m);
+}
+
+/* y = If(flag): Relu(x), else x @ w, whose @rows the columns of x have to be. */
+static void build_choice(struct model *m, int64_t rows)
+{
+        struct builder *then = builder_new(16), *other = builder_new(16), *b = builder_new(16);
+        Onnx__NodeProto *node;
+
+        *m = (struct model){.b = b, .bodies = {then, other}};
+        builder_node(then, "Relu", "x", "positive");
+        builder_output(then, "positive");
+        builder_random(other, "w", DIMS(rows, 3));
+        builder_node(other, "MatMul", "x,w", "product");
+        builder_output(other, "product");
+        builder_input(b, "flag", SL_DTYPE_BOOL, DIMS());
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(2, 3));
+        node = builder_node(b, "If", "flag", "y");
+        builder_attr_graph(b, node, "then_branch", then);
+        builder_attr_graph(b, node, "else_branch", other);
+        builder_output(b, "y");
+}
+
+/* A network for another rate of sampling, say, which is in the file and fits no input of this size. */
+Test(dynamic, a_branch_that_cannot_be_for_these_sizes_fails_when_it_is_taken)
+{
+        static const float wanted[] = {1, 0, 3, 0, 5, 0};
+        float x[] = {1, -2, 3, -4, 5, -6}, y[ROOM / 4];
+        const uint8_t yes = 1, no = 0;
+        struct sl_open_output open;
+        struct model m;
+
+        build_choice(&m, 5);
+        model_import(&m);
+        model_compile(&m);
+        cr_assert_eq(run(&m, (const void *[]){&yes, x}, y, &open), 0, "%s", m.error.text);
+        cr_assert_arr_eq(y, wanted, sizeof(wanted));
+        cr_assert_eq(run(&m, (const void *[]){&no, x}, y, &open), -ERANGE);
+        cr_assert_eq(run(&m, (const void *[]){&yes, x}, y, &open), 0, "%s", m.error.text);
+        model_end(&m);
+        build_choice(&m, 3);
+        model_import(&m);
+        model_compile(&m);
+        cr_assert_eq(run(&m, (const void *[]){&no, x}, y, &open), 0, "%s", m.error.text);
+        model_end(&m);
+}
+
+Test(dynamic, an_operator_that_is_unknown_is_refused_in_whatever_branch_it_stands)
+{
+        struct model m;
+
+        build_choice(&m, 3);
+        m.bodies[1]->graph.node[0]->op_type = (char *)"Trilobite";
+        builder_expect(m.b, -ENOTSUP, "node \"product\": operator Trilobite");
+        model_end(&m);
+}
+
+Test(dynamic, a_file_of_which_no_branch_can_be_is_refused)
+{
+        struct model m;
+
+        build_choice(&m, 5);
+        m.bodies[0]->graph.node[0] = m.bodies[1]->graph.node[0];
+        m.bodies[0]->graph.output[0]->name = (char *)"product";
+        m.bodies[0]->graph.initializer = m.bodies[1]->graph.initializer;
+        m.bodies[0]->graph.n_initializer = 1;
+        builder_expect(m.b, -EBADMSG, "MatMul: input 0 has 3 columns, input 1 has 5 rows");
+        model_end(&m);
 }

@@ -18,19 +18,24 @@ static void end(void)
         network_deinit(&net);
 }
 
-static bool independent(uint32_t output)
+static bool independent_at(int64_t samples)
 {
-        struct sl_graph *one, *two;
+        struct sl_graph *one, *many;
         bool result;
 
+        cr_assert_eq(sl_graph_specialise(net.graph, 1, &one, NULL), 0);
+        cr_assert_eq(sl_graph_specialise(net.graph, samples, &many, NULL), 0);
+        result = sl_samples_are_independent(one, many, samples);
+        sl_graph_free(one);
+        sl_graph_free(many);
+        return result;
+}
+
+static bool independent(uint32_t output)
+{
         network_output(&net, output);
         network_finish(&net);
-        cr_assert_eq(sl_graph_specialise(net.graph, 1, &one, NULL), 0);
-        cr_assert_eq(sl_graph_specialise(net.graph, 2, &two, NULL), 0);
-        result = sl_samples_are_independent(one, two);
-        sl_graph_free(one);
-        sl_graph_free(two);
-        return result;
+        return independent_at(2);
 }
 
 static uint32_t with_axis(uint32_t op, uint32_t input, int64_t axis)
@@ -178,4 +183,57 @@ Test(independence, constants_that_are_the_same_for_each_sample_keep_samples_apar
 Test(independence, constants_that_count_the_samples_mix)
 {
         cr_assert(!independent(network_node(&net, SL_OP_ADD, VALUES(x, running_sum(ones_per_sample())), 0, NULL)));
+}
+
+static uint32_t one_integer(int64_t value)
+{
+        const struct sl_tensor tensor = {.dtype = SL_DTYPE_I64, .shape = {.rank = 1, .dims = {1}}};
+        int64_t *data = sl_graph_alloc(net.graph, sizeof(*data));
+        uint32_t constant;
+
+        cr_assert_not_null(data);
+        *data = value;
+        cr_assert_eq(sl_graph_add_constant(net.graph, "integer", &tensor, data, &constant), 0);
+        return constant;
+}
+
+/* One and two samples have the first column, three the second. */
+static uint32_t column_of_count(void)
+{
+        uint32_t count = network_node(&net, SL_OP_CAST, VALUES(count_samples()), ATTRS({SL_ATTR_TO, 0, {SL_DTYPE_I64}}));
+        uint32_t start = network_node(&net, SL_OP_DIV, VALUES(count, one_integer(3)), 0, NULL);
+        uint32_t end = network_node(&net, SL_OP_ADD, VALUES(start, one_integer(1)), 0, NULL), axis = one_integer(2);
+
+        return network_node(&net, SL_OP_SLICE, VALUES(x, start, end, axis), 0, NULL);
+}
+
+Test(independence, a_place_that_hangs_on_the_number_of_samples_mixes)
+{
+        cr_assert(independent(column_of_count()));
+        cr_assert(!independent_at(3));
+}
+
+/* An image of 4 x 6 becomes one of 8 x @width, by sizes that begin with what Shape says. */
+static bool independent_resized(struct attribute policy)
+{
+        static const int64_t size = 8, width = 12;
+        const struct sl_tensor one = {.dtype = SL_DTYPE_I64, .shape = {.rank = 1, .dims = {1}}};
+        uint32_t heights, widths, sizes;
+        uint32_t leading = network_node(&net, SL_OP_SLICE, VALUES(network_apply(&net, SL_OP_SHAPE, x)),
+                ATTRS({SL_ATTR_STARTS, 1, {0}}, {SL_ATTR_ENDS, 1, {1}}, {SL_ATTR_AXES, 1, {0}}, {SL_ATTR_STEPS, 1, {1}}));
+
+        cr_assert_eq(sl_graph_add_constant(net.graph, "height", &one, &size, &heights), 0);
+        cr_assert_eq(sl_graph_add_constant(net.graph, "width", &one, &width, &widths), 0);
+        sizes = network_node(&net, SL_OP_CONCAT, VALUES(leading, heights, widths), ATTRS({SL_ATTR_AXIS, 0, {0}}));
+        return independent(network_node(&net, SL_OP_RESIZE, VALUES(x, SL_VALUE_NONE, SL_VALUE_NONE, sizes), 1, &policy));
+}
+
+Test(independence, sizes_of_an_image_that_count_the_samples_keep_them_apart)
+{
+        cr_expect(independent_resized((struct attribute){SL_ATTR_ASPECT_POLICY, 0, {0}}));
+}
+
+Test(independence, sizes_that_bound_the_scale_of_an_image_mix)
+{
+        cr_expect_not(independent_resized((struct attribute){SL_ATTR_ASPECT_POLICY, 0, {1}}));
 }

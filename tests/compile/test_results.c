@@ -311,6 +311,30 @@ Test(results, a_transformer_block_agrees_with_the_oracle)
         compare_all(&net, true);
 }
 
+Test(results, tokens_that_become_images_and_back_agree_with_the_oracle)
+{
+        static const int64_t shapes[][4] = {{0, 16, 24}, {0, 4, 4, 24}};
+        struct network net;
+        uint32_t x, y;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 24, 16));
+        y = network_node(&net, SL_OP_TRANSPOSE, VALUES(x), ATTRS({SL_ATTR_PERM, 3, {0, 2, 1}}));
+        y = network_node(&net, SL_OP_RESHAPE, VALUES(y), 1, &(struct attribute){SL_ATTR_SHAPE, 4, {0, 16, 6, 4}});
+        y = network_conv(&net, y, 16, 16, 3, 1, 16);
+        network_output(&net, y);
+        for (uint32_t i = 0; i < 2; i++) {
+                uint32_t rank = 3 + i;
+                struct attribute shape = {SL_ATTR_SHAPE, rank, {shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3]}};
+                struct attribute perm = {SL_ATTR_PERM, rank, {0, rank - 1, 1, 2}};
+                uint32_t view = network_node(&net, SL_OP_RESHAPE, VALUES(y), 1, &shape);
+
+                network_output(&net, network_apply(&net, SL_OP_EXP, network_node(&net, SL_OP_TRANSPOSE, VALUES(view), 1, &perm)));
+        }
+        network_output(&net, network_conv(&net, network_conv(&net, y, 16, 16, 2, 2, 1), 16, 8, 1, 1, 1));
+        compare_all(&net, true);
+}
+
 Test(results, embeddings_of_integers_agree_with_the_oracle_and_their_port_says_so)
 {
         struct network net;
@@ -502,7 +526,7 @@ Test(results, batch_sizes_share_one_copy_of_the_weights)
         int fd;
 
         network_init(&net);
-        network_output(&net, network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16, 8, 8)), 16, 16, 3, 1, 1));
+        network_output(&net, network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16, 8, 8)), 16, 16, 1, 1, 1));
         network_finish(&net);
         fd = network_plan_fd(&net, "cpu", 1);
         cr_assert_eq(sl_plan_open(fd, &one, NULL), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backend.h"
+#include "cpu/isa.h"
 #include "figures.h"
 #include "lower_options.h"
 #include "network.h"
@@ -24,7 +25,7 @@ static void plan_it(const char *backend)
 
         network_finish(&net);
         cr_assert_eq(sl_placement_new(net.graph, backend, &placement, no_text), 0);
-        cr_assert_eq(sl_schedule_new(placement, &schedule), 0);
+        cr_assert_eq(sl_schedule_new(placement, false, &schedule), 0);
         cr_assert_eq(sl_schedule_place(schedule), 0);
 }
 
@@ -164,7 +165,7 @@ Test(schedule, on_ref_everything_is_plain_and_nothing_is_reordered)
 
 Test(schedule, a_mean_over_all_pixels_and_a_shuffle_take_channels_last_as_it_is)
 {
-        uint32_t x = network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), 16, 16, 3, 1, 1);
+        uint32_t x = network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(1, 8, 8, 8)), 8, 16, 3, 1, 1);
 
         x = network_node(&net, SL_OP_CHANNEL_SHUFFLE, VALUES(x),
                 ATTRS({SL_ATTR_AXIS, 0, {1}}, {SL_ATTR_GROUP, 0, {2}}, {SL_ATTR_SPLIT, 1, {16}}));
@@ -190,6 +191,25 @@ Test(schedule, on_cpu_a_chain_of_convolutions_stays_channels_last_until_the_end)
         cr_assert_eq(placement->graph->values[placement->graph->outputs[0]].tensor.layout, SL_LAYOUT_PLAIN);
 }
 
+Test(schedule, a_wide_convolution_between_input_and_output_has_own_kernels_to_choose_from)
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT], x = network_input(&net, SL_DTYPE_F32, DIMS(1, 64, 56, 56));
+        struct sl_node_desc node;
+
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
+        network_output(&net, network_conv(&net, x, 64, 64, 3, 1, 1));
+        plan_it("cpu");
+        for (uint32_t i = 0; i < placement->graph->n_nodes; i++) {
+                if (placement->graph->nodes[i].op != SL_OP_CONV)
+                        continue;
+                cr_assert_eq(sl_graph_describe(placement->graph, i, &node), 0);
+                cr_expect_eq(node.inputs[0].layout, SL_LAYOUT_CHANNELS_LAST);
+                cr_expect_geq(placement->backends[i]->algorithms(&node, &sl_core_figures_typical, algorithms, NULL), 4,
+                        "tiles need channels last on both sides");
+        }
+}
+
 Test(schedule, one_pixel_needs_no_reorder)
 {
         uint32_t x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 8, 8)), pooled, flat;
@@ -201,6 +221,65 @@ Test(schedule, one_pixel_needs_no_reorder)
         plan_it("cpu");
         cr_assert_leq(placement->n_reorders, 1, "only the model's input may need one");
         cr_assert_eq(schedule->storages[pooled].place, SL_PLACE_OUTPUT);
+}
+
+static uint32_t turn(uint32_t x, int64_t a, int64_t b, int64_t c)
+{
+        return network_node(&net, SL_OP_TRANSPOSE, VALUES(x), ATTRS({SL_ATTR_PERM, 3, {a, b, c}}));
+}
+
+static uint32_t count_steps_of(uint32_t op)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < placement->graph->n_nodes; i++)
+                n += placement->graph->nodes[i].op == op && placement->backends[i];
+        return n;
+}
+
+/* Tokens to an image, a convolution, and back to tokens. */
+static uint32_t mix_pixels(uint32_t tokens)
+{
+        uint32_t image = network_node(&net, SL_OP_RESHAPE, VALUES(turn(tokens, 0, 2, 1)), ATTRS({SL_ATTR_SHAPE, 4, {2, 16, 7, 7}}));
+
+        image = network_conv(&net, image, 16, 16, 3, 1, 16);
+        return turn(network_node(&net, SL_OP_RESHAPE, VALUES(image), ATTRS({SL_ATTR_SHAPE, 3, {2, 16, 49}})), 0, 2, 1);
+}
+
+Test(schedule, tokens_become_an_image_with_channels_last_and_back_without_a_step)
+{
+        network_output(&net, mix_pixels(network_input(&net, SL_DTYPE_F32, DIMS(2, 49, 16))));
+        plan_it("cpu");
+        cr_expect_eq(count_steps_of(SL_OP_TRANSPOSE), 0);
+        cr_expect_eq(count_steps_of(SL_OP_REORDER), 0);
+}
+
+Test(schedule, on_ref_tokens_that_become_an_image_are_moved)
+{
+        network_output(&net, mix_pixels(network_input(&net, SL_DTYPE_F32, DIMS(2, 49, 16))));
+        plan_it("ref");
+        cr_expect_eq(count_steps_of(SL_OP_TRANSPOSE), 2);
+        cr_expect_eq(count_ops(SL_OP_REORDER), 0);
+}
+
+Test(schedule, a_transpose_that_moves_axes_of_one_only_is_a_view)
+{
+        uint32_t x = network_apply(&net, SL_OP_RELU, network_input(&net, SL_DTYPE_F32, DIMS(8, 1, 12)));
+
+        network_output(&net, network_apply(&net, SL_OP_EXP, turn(x, 1, 0, 2)));
+        network_output(&net, network_apply(&net, SL_OP_EXP, turn(x, 2, 1, 0)));
+        plan_it("ref");
+        cr_expect_eq(count_steps_of(SL_OP_TRANSPOSE), 1);
+}
+
+Test(schedule, a_reshape_of_the_channels_needs_them_apart)
+{
+        uint32_t x = network_conv(&net, network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 6, 6)), 16, 16, 3, 1, 1);
+
+        x = network_node(&net, SL_OP_RESHAPE, VALUES(x), ATTRS({SL_ATTR_SHAPE, 4, {1, 4, 4, 36}}));
+        network_output(&net, network_apply(&net, SL_OP_EXP, x));
+        plan_it("cpu");
+        cr_expect_geq(count_steps_of(SL_OP_REORDER), 1);
 }
 
 Test(schedule, figures_say_what_sharing_saves)

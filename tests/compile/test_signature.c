@@ -14,40 +14,38 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* x [N, M, 3] + z [M, 1]. */
-static void write_model(char *path)
-{
-        struct builder *b = builder_new(13);
-        size_t n_bytes;
-        const uint8_t *bytes;
-        int fd = mkstemp(path);
-
-        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
-        builder_input(b, "z", SL_DTYPE_F32, DIMS(-2, 1));
-        builder_node(b, "Add", "x,z", "y");
-        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2, 3));
-        bytes = builder_pack(b, &n_bytes);
-        cr_assert(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
-        close(fd);
-        builder_free(b);
-}
-
-static struct sl_plan *plan_with(const char *option, struct sl_error *error)
+static struct sl_plan *plan_of(struct builder *b, const char *option, struct sl_error *error)
 {
         char path[] = "/tmp/starling-signature-XXXXXX";
         struct sl_lower_options options;
         struct sl_plan *plan = NULL;
-        int fd = memfd_create("plan", MFD_CLOEXEC), r;
+        size_t n_bytes;
+        const uint8_t *bytes = builder_pack(b, &n_bytes);
+        int fd = mkstemp(path), plan_fd = memfd_create("plan", MFD_CLOEXEC), r;
 
-        write_model(path);
+        cr_assert(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
+        close(fd);
+        builder_free(b);
         sl_lower_options_init(&options);
         cr_assert_eq(option ? sl_lower_options_parse(&options, option, error) : 0, 0, "%s", error->text);
-        r = sl_compile_here(path, &options, -1, fd, error);
+        r = sl_compile_here(path, &options, -1, plan_fd, error);
         unlink(path);
         if (r == 0)
-                cr_assert_eq(sl_plan_open(fd, &plan, error), 0, "%s", error->text);
-        close(fd);
+                cr_assert_eq(sl_plan_open(plan_fd, &plan, error), 0, "%s", error->text);
+        close(plan_fd);
         return plan;
+}
+
+/* x [N, M, 3] + z [N, M, 1]. */
+static struct sl_plan *plan_with(const char *option, struct sl_error *error)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        builder_input(b, "z", SL_DTYPE_F32, DIMS(-1, -2, 1));
+        builder_node(b, "Add", "x,z", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, -2, 3));
+        return plan_of(b, option, error);
 }
 
 Test(signature, says_which_dimensions_are_open)
@@ -65,8 +63,11 @@ Test(signature, says_which_dimensions_are_open)
         cr_assert_eq(info->inputs[0].shape.dims[1], SL_DIM_UNKNOWN);
         cr_assert_eq(info->inputs[0].symbols[1], 0);
         cr_assert_eq(info->inputs[0].symbols[2], SL_PORT_NO_SYMBOL);
-        cr_assert_eq(info->inputs[1].batch_axis, SL_PORT_NO_BATCH);
-        cr_assert_eq(info->inputs[1].symbols[0], 0);
+        cr_assert_eq(info->inputs[1].batch_axis, 0);
+        cr_assert_eq(info->inputs[1].symbols[1], 0);
+        cr_assert_eq(info->outputs[0].batch_axis, 0);
+        cr_assert_eq(info->outputs[0].shape.dims[1], SL_DIM_UNKNOWN);
+        cr_assert_eq(info->outputs[0].shape.dims[2], 3);
         sl_plan_free(plan);
 }
 
@@ -99,4 +100,124 @@ Test(signature, becomes_a_plan_when_every_open_dimension_has_a_size)
                 cr_assert_eq(y[i], x[i] + z[i / 3]);
         sl_instance_free(instance);
         sl_plan_free(plan);
+}
+
+/* y = the running sum of x along axis 0, in which what leads meets. */
+static struct builder *running_sum(uint32_t rank, const int64_t *dims)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, rank, dims);
+        builder_ints(b, "axis", 0, NULL, (int64_t[]){0});
+        builder_node(b, "CumSum", "x,axis", "y");
+        builder_output(b, "y");
+        return b;
+}
+
+Test(signature, what_leads_is_no_batch_when_what_lies_along_it_meets)
+{
+        struct sl_error error = {""};
+        struct sl_plan *plan = plan_of(running_sum(DIMS(-1, -2, 3)), NULL, &error);
+        const struct sl_plan_info *info;
+
+        cr_assert(plan, "%s", error.text);
+        info = sl_plan_info(plan);
+        cr_assert_eq(info->n_symbols, 2);
+        cr_assert_str_eq(info->symbols[1], "N");
+        cr_assert_eq(info->n_batches, 0);
+        cr_assert_eq(info->inputs[0].batch_axis, SL_PORT_NO_BATCH);
+        cr_assert_eq(info->inputs[0].symbols[0], 1);
+        sl_plan_free(plan);
+}
+
+Test(signature, a_plan_for_the_size_1_of_what_is_no_batch_says_that_it_may_have_others)
+{
+        struct sl_error error = {""};
+        struct sl_plan *plan = plan_of(running_sum(DIMS(-1, 3)), NULL, &error);
+        struct sl_instance *instance;
+        const struct sl_plan_info *info;
+        float x[3] = {1, 2, 3}, y[3];
+
+        cr_assert(plan, "%s", error.text);
+        info = sl_plan_info(plan);
+        cr_assert_eq(info->n_symbols, 1);
+        cr_assert_str_eq(info->symbols[0], "N");
+        cr_assert_not(info->batchable);
+        cr_assert_eq(info->n_batches, 1);
+        cr_assert_eq(info->inputs[0].batch_axis, SL_PORT_NO_BATCH);
+        cr_assert_eq(info->inputs[0].shape.dims[0], 1);
+        cr_assert_eq(info->inputs[0].symbols[0], 0);
+        cr_assert_eq(info->inputs[0].symbols[1], SL_PORT_NO_SYMBOL);
+        cr_assert_neq(info->outputs[0].symbols[0], SL_PORT_NO_SYMBOL);
+        cr_assert_eq(info->outputs[0].symbols[1], SL_PORT_NO_SYMBOL);
+        cr_assert_eq(sl_instance_new(plan, 1, &instance, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_instance_run(instance, 1, (const void *[]){x}, (void *[]){y}), 0);
+        cr_assert_eq(memcmp(x, y, sizeof(x)), 0);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+/* y [@rows, 3] = x [N, 3] as if N were @rows. */
+static struct builder *reshaped(int64_t rows, int64_t columns)
+{
+        struct builder *b = builder_new(13);
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 3));
+        builder_ints(b, "shape", DIMS(2), (int64_t[]){rows, columns});
+        builder_node(b, "Reshape", "x,shape", "y");
+        builder_output(b, "y");
+        return b;
+}
+
+Test(signature, a_batch_that_the_graph_fixes_is_fixed)
+{
+        struct sl_error error = {""};
+        struct sl_plan *plan = plan_of(reshaped(1, 3), NULL, &error);
+
+        cr_assert(plan, "%s", error.text);
+        cr_assert_eq(sl_plan_info(plan)->n_symbols, 0);
+        cr_assert_eq(sl_plan_info(plan)->inputs[0].shape.dims[0], 1);
+        cr_assert_eq(sl_plan_info(plan)->inputs[0].batch_axis, SL_PORT_NO_BATCH);
+        sl_plan_free(plan);
+}
+
+Test(signature, what_cannot_be_1_has_a_signature_alone)
+{
+        struct sl_error error = {""};
+        struct sl_plan *plan = plan_of(reshaped(2, -1), NULL, &error);
+
+        cr_assert(plan, "%s", error.text);
+        cr_assert_eq(sl_plan_info(plan)->n_symbols, 1);
+        cr_assert_eq(sl_plan_info(plan)->n_batches, 0);
+        sl_plan_free(plan);
+}
+
+/* y [M] = x [1, M] without its first dimension, whatever the file declares. */
+static const struct sl_port *computed_output(struct builder *b, struct sl_plan **ret_plan)
+{
+        struct sl_error error = {""};
+
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(1, -2));
+        builder_ints(b, "axes", DIMS(1), (int64_t[]){0});
+        builder_node(b, "Squeeze", "x,axes", "y");
+        *ret_plan = plan_of(b, NULL, &error);
+        cr_assert(*ret_plan, "%s", error.text);
+        return &sl_plan_info(*ret_plan)->outputs[0];
+}
+
+Test(signature, outputs_have_the_rank_that_is_computed)
+{
+        struct builder *wrong = builder_new(13), *silent = builder_new(13);
+        const struct sl_port *output;
+        struct sl_plan *plan;
+
+        builder_declare_output(wrong, "y", SL_DTYPE_F32, DIMS(1, 2));
+        builder_output(silent, "y");
+        for (int i = 0; i < 2; i++) {
+                output = computed_output(i ? silent : wrong, &plan);
+                cr_expect_eq(output->shape.rank, 1);
+                cr_expect_eq(output->shape.dims[0], SL_DIM_UNKNOWN);
+                cr_expect_eq(output->dtype, SL_DTYPE_F32);
+                sl_plan_free(plan);
+        }
 }

@@ -49,9 +49,10 @@ static bool takes(const struct sl_node_desc *node)
         return algorithm == SL_ALGORITHM_AUTO || algorithm == SL_ALGORITHM_DIRECT || algorithm == SL_ALGORITHM_WINOGRAD_4;
 }
 
-static uint32_t list(
-        const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+static uint32_t list(const struct sl_node_desc *node, const struct sl_core_figures *core,
+        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
+        (void)core;
         ret_algorithms[0] = SL_ALGORITHM_WINOGRAD_4;
         ret_algorithms[1] = SL_ALGORITHM_DIRECT;
         if (ret_seconds) {

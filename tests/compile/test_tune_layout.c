@@ -31,8 +31,8 @@ static void build(bool pooled)
         uint32_t x;
 
         network_init(&net);
-        x = network_input(&net, SL_DTYPE_F32, DIMS(1, 16, 9, 7));
-        x = network_conv(&net, x, 16, 32, 3, 1, 1);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(1, 8, 9, 7));
+        x = network_conv(&net, x, 8, 32, 3, 1, 1);
         if (pooled)
                 x = network_apply(&net, SL_OP_GLOBAL_AVERAGE_POOL, x);
         network_output(&net, x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ONNX's own cases, as far as they are in scope (out_of_scope.inc), on `ref` and on `cpu`. What fails must be in
- * known_failures.inc, what is there must fail, and the share that passes must not fall. Two processes share the cases, so that one
- * that crashes is one failure; verdicts come back through shared memory.
+ * ONNX's own cases, as far as they are in scope (out_of_scope.inc), and those that made/ makes with ONNX Runtime, on `ref` and on
+ * `cpu`. What fails must be in known_failures.inc, what is there must fail, and the share that passes must not fall. Two processes
+ * share the cases, so that one that crashes is one failure; verdicts come back through shared memory.
  */
 #include "table.h"
 #include "trial.h"
@@ -33,6 +33,7 @@ static const struct {
         {"pytorch-converted", "/usr/share/libonnx-testdata/data/pytorch-converted"},
         {"pytorch-operator", "/usr/share/libonnx-testdata/data/pytorch-operator"},
         {"onnx-1.18", ONNX_CASES "/node"},
+        {"made", MADE_CASES},
 };
 #define N_FOLDERS (sizeof(folders) / sizeof(*folders))
 
@@ -132,7 +133,7 @@ static void run_cases(struct suite *suite)
         }
 }
 
-/* One case, one name of an outcome, for whoever looks for what to do next. */
+/* One case, its outcomes on ref, on cpu and with an open batch, for whoever looks for what to do next. */
 static void list_cases(const struct suite *suite, FILE *stream)
 {
         static const char *const names[] = {"-", "passed", "constant", "refused", "differs", "crashed"};
@@ -143,9 +144,9 @@ static void list_cases(const struct suite *suite, FILE *stream)
                 if (one->out_of_scope)
                         fprintf(stream, "out %s/%s %s\n", folders[one->folder].name, one->name, one->out_of_scope->reason);
                 else
-                        fprintf(stream, "%s %s %lld %s/%s %s\n", names[one->verdict.outcomes[BACKEND_REF]],
-                                names[one->verdict.outcomes[BACKEND_CPU]], (long long)one->verdict.opset, folders[one->folder].name,
-                                one->name, one->verdict.text);
+                        fprintf(stream, "%s %s %s %lld %s/%s %s\n", names[one->verdict.outcomes[BACKEND_REF]],
+                                names[one->verdict.outcomes[BACKEND_CPU]], names[one->verdict.open_batch],
+                                (long long)one->verdict.opset, folders[one->folder].name, one->name, one->verdict.text);
         }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fetch.sh FOLDER: unpacks ONNX's own test cases of opsets up to 23 into FOLDER/node, once. They come out of the wheel of the
-# release whose newest opset is 23 (later wheels leave them out). Exit status 77, with the reason, when that cannot be done.
+# fetch.sh FOLDER: unpacks ONNX's own test cases of opsets up to 23 into FOLDER/node, and its networks whose weights are constants
+# into FOLDER/light, once. They come out of the wheel of the release whose newest opset is 23 (later wheels leave them out). Exit status 77, with the reason, when that cannot be done.
 set -eu
 
 version=1.18.0
@@ -9,7 +9,7 @@ wheel=onnx-$version-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl
 sum=6acafb3823238bbe8f4340c7ac32fb218689442e074d797bee1c5c9a02fdae75
 
 folder=$1
-[ -e "$folder/node/complete" ] && exit 0
+[ -e "$folder/node/complete" ] && [ -e "$folder/light" ] && exit 0
 
 give_up() {
         printf 'no cases of opsets 18 to 23: %s\n' "$1"
@@ -26,8 +26,10 @@ printf '%s  %s\n' "$sum" "$work/$wheel" | sha256sum -c --quiet - >"$work/log" 2>
 python3 - "$work/$wheel" "$work" <<'EOF'
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
-    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith("onnx/backend/test/data/node/")])
+    folders = tuple("onnx/backend/test/data/" + name for name in ("node/", "light/"))
+    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith(folders)])
 EOF
 touch "$work/onnx/backend/test/data/node/complete"
-# Whoever comes second finds the folder in place.
+# Whoever comes second finds the folders in place.
+mv -T "$work/onnx/backend/test/data/light" "$folder/light" 2>/dev/null || [ -e "$folder/light" ]
 mv -T "$work/onnx/backend/test/data/node" "$folder/node" 2>/dev/null || [ -e "$folder/node/complete" ]

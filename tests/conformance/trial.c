@@ -56,13 +56,32 @@ static Onnx__ModelProto *read_model(const char *folder)
         return model;
 }
 
+/* Of a file that imports other domains alone. */
+#define OPSET_OF_OTHERS 23
+
+/* Domains that cases may import beside ONNX's own. */
+static bool is_other_domain(const char *domain)
+{
+        return domain && (!strcmp(domain, "com.microsoft") || !strcmp(domain, "ai.onnx.ml"));
+}
+
 static int64_t opset_of(const Onnx__ModelProto *model)
 {
-        if (model->n_opset_import != 1 || !model->graph)
-                return 0;
-        if (model->opset_import[0]->domain && *model->opset_import[0]->domain && strcmp(model->opset_import[0]->domain, "ai.onnx"))
-                return 0;
-        return model->opset_import[0]->version;
+        bool others = false;
+        int64_t opset = 0;
+
+        for (size_t i = 0; i < model->n_opset_import && model->graph; i++) {
+                const char *domain = model->opset_import[i]->domain;
+
+                if (is_other_domain(domain)) {
+                        others = true;
+                        continue;
+                }
+                if (opset || (domain && *domain && strcmp(domain, "ai.onnx")))
+                        return 0;
+                opset = model->opset_import[i]->version;
+        }
+        return opset || !others ? opset : OPSET_OF_OTHERS;
 }
 
 int64_t trial_opset(const char *folder)

@@ -33,5 +33,5 @@ struct verdict {
 /* @folder holds model.onnx and test_data_set_0, _1, ...; @tolerance: at least, for the case's own values. */
 void trial_run(const char *folder, double tolerance, struct verdict *ret_verdict);
 
-/* The opset of domain ai.onnx that the model imports; 0 without one, or with another domain beside it. */
+/* The opset of domain ai.onnx that the model imports; 0 without one, or with a domain beside it that cases do not import. */
 int64_t trial_opset(const char *folder);

@@ -53,7 +53,7 @@ static struct sl_repository_scan *scan(void)
         return result;
 }
 
-/* "a a:1 a:2" */
+/* Those that can be served: "a a:1 a:2". */
 static const char *names(const struct sl_repository_scan *result)
 {
         static char text[1024];
@@ -62,7 +62,9 @@ static const char *names(const struct sl_repository_scan *result)
 
         text[0] = 0;
         for (uint32_t i = 0; i < n; i++) {
-                strcat(text, i ? " " : "");
+                if (specs[i].refused)
+                        continue;
+                strcat(text, text[0] ? " " : "");
                 strcat(text, specs[i].name);
         }
         return text;

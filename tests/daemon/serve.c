@@ -3,6 +3,7 @@
 #include "folder.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -130,6 +132,16 @@ static const char *heard(void)
         return text;
 }
 
+/* The next word that is another one. */
+static const char *heard_but(const char *word)
+{
+        const char *text = heard();
+
+        while (strcmp(text, word) == 0)
+                text = heard();
+        return text;
+}
+
 static struct process serve(const char *label)
 {
         char repository[128];
@@ -157,6 +169,40 @@ Test(serve, ready_means_that_a_command_is_answered)
         cr_assert_eq(run("stats", (char *[]){"starling", "stats", "--json", name, NULL}), 0);
         kill(runtime.pid, SIGTERM);
         cr_assert_eq(end_of(&runtime), 0, "%s", output_of(&runtime));
+}
+
+Test(serve, who_serves_nothing_says_so)
+{
+        struct process empty = serve("empty");
+
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&empty));
+        cr_expect_not_null(
+                strstr(output_of(&empty), "event=serves-nothing cause=\"no repository has a model\""), "%s", output_of(&empty));
+        kill(empty.pid, SIGTERM);
+        cr_assert_str_eq(heard(), "STOPPING=1");
+        cr_assert_eq(end_of(&empty), 0);
+        struct process bare = start("bare", (char *[]){"starling", "serve", "--name", name, NULL});
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&bare));
+        cr_expect_not_null(
+                strstr(output_of(&bare), "event=serves-nothing cause=\"no model repository is named"), "%s", output_of(&bare));
+        kill(bare.pid, SIGTERM);
+        cr_assert_eq(end_of(&bare), 0);
+}
+
+Test(serve, the_first_line_of_the_log_and_the_command_name_the_version)
+{
+        struct process runtime = serve("runtime");
+
+        cr_assert_str_eq(heard(), "READY=1", "%s", output_of(&runtime));
+        const char *first = strstr(output_of(&runtime), " info event=start version=" STARLING_VERSION " name=");
+        cr_assert(first && memchr(output_of(&runtime), '\n', (size_t)(first - output_of(&runtime))) == NULL, "%s",
+                output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+
+        struct process asked = start("version", (char *[]){"starling", "--version", NULL});
+        cr_assert_eq(end_of(&asked), 0);
+        cr_assert_str_eq(output_of(&asked), "starling " STARLING_VERSION "\n");
 }
 
 Test(serve, a_term_signal_ends_it_in_order_and_leaves_nothing)
@@ -221,6 +267,94 @@ Test(serve, io_uring_that_was_asked_for_and_is_denied_is_an_error)
 
         cr_assert_eq(end_of(&process), 1, "%s", output_of(&process));
         cr_assert(strstr(output_of(&process), "starling serve: io_uring: denied"), "%s", output_of(&process));
+}
+
+/* ---- the watchdog ---- */
+
+static struct process serve_watched(const char *us, const char *pid)
+{
+        setenv("WATCHDOG_USEC", us, 1);
+        if (pid)
+                setenv("WATCHDOG_PID", pid, 1);
+        struct process runtime = serve("watched");
+        unsetenv("WATCHDOG_USEC");
+        unsetenv("WATCHDOG_PID");
+        cr_assert_neq(*heard_but("WATCHDOG=1"), 0, "%s", output_of(&runtime));
+        return runtime;
+}
+
+Test(serve, the_watchdog_is_fed_while_it_lives)
+{
+        struct process runtime = serve_watched("300000", NULL);
+
+        for (int i = 0; i < 5; i++)
+                cr_assert_str_eq(heard(), "WATCHDOG=1", "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_str_eq(heard_but("WATCHDOG=1"), "STOPPING=1");
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+Test(serve, a_watchdog_of_another_process_is_not_fed_and_a_wrong_one_is_told)
+{
+        struct process runtime = serve_watched("1000", "1");
+
+        kill(runtime.pid, SIGTERM);
+        cr_assert_str_eq(heard(), "STOPPING=1");
+        cr_assert_eq(end_of(&runtime), 0);
+
+        runtime = serve_watched("soon", NULL);
+        cr_assert_not_null(strstr(output_of(&runtime), "event=no-watchdog"), "%s", output_of(&runtime));
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
+}
+
+/* The thread id of the dispatcher of process @pid. */
+static pid_t dispatcher_of(pid_t pid)
+{
+        char path[64], comm[32];
+        pid_t found = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/task", pid);
+        DIR *tasks = opendir(path);
+        for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+                snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", pid, entry->d_name);
+                FILE *file = fopen(path, "r");
+                if (file && fgets(comm, sizeof(comm), file) && strcmp(comm, "sl-dispatcher\n") == 0)
+                        found = atoi(entry->d_name);
+                if (file)
+                        fclose(file);
+        }
+        if (tasks)
+                closedir(tasks);
+        return found;
+}
+
+Test(serve, the_watchdog_is_not_fed_while_the_dispatcher_hangs)
+{
+        struct process runtime = serve_watched("300000", NULL);
+        struct pollfd poll_manager = {.fd = manager, .events = POLLIN};
+        pid_t dispatcher = dispatcher_of(runtime.pid);
+        int status;
+
+        cr_assert_gt(dispatcher, 0);
+        if (ptrace(PTRACE_SEIZE, dispatcher, NULL, NULL) < 0) {
+                kill(runtime.pid, SIGKILL);
+                end_of(&runtime);
+                cr_skip_test("a thread of another process cannot be stopped here");
+        }
+        cr_assert_eq(ptrace(PTRACE_INTERRUPT, dispatcher, NULL, NULL), 0);
+        cr_assert_eq(waitpid(dispatcher, &status, __WALL), dispatcher);
+        /* At most an answer that was on its way, and the probe after it; then silence for many times the period. */
+        unsigned n = 0;
+        while (n < 3 && poll(&poll_manager, 1, 1500) == 1) {
+                heard();
+                n++;
+        }
+        cr_expect_leq(n, 2, "fed although the dispatcher hangs");
+        cr_assert_eq(ptrace(PTRACE_DETACH, dispatcher, NULL, NULL), 0);
+        cr_assert_str_eq(heard(), "WATCHDOG=1", "not fed although the dispatcher goes on");
+        kill(runtime.pid, SIGTERM);
+        cr_assert_eq(end_of(&runtime), 0);
 }
 
 Test(serve, a_second_runtime_of_the_name_is_refused)

@@ -111,9 +111,9 @@ static void check_tensor(const struct sl_descriptor *d, const void *tensor, uint
 }
 
 static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        uint32_t n_regions, const struct sl_admission *admission, void *const *tensors)
+        uint32_t n_regions, void *const *tensors)
 {
-        check(admission->samples == entry->samples && entry->samples >= 1 && entry->samples <= e->samples_max);
+        check(entry->samples >= 1 && entry->samples <= e->samples_max);
         check(entry->priority < SL_PRIORITIES && entry->session == 0);
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
         for (uint32_t i = 0; i < e->n_inputs; i++)
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
         void *tensors[SL_TENSORS_MAX] = {NULL};
-        struct sl_admission admission = {0};
+        struct sl_refused refused = {0};
         struct sl_entry entry;
 
         if (size < 3 + sizeof(entry))
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (uint32_t i = 0; i < e.n_inputs + e.n_outputs; i++)
                 repair_descriptor(
                         &descriptors[i], i < e.n_inputs ? &e.inputs[i] : &e.outputs[i - e.n_inputs], entry.samples, repair);
-        if (sl_admit(&entry, descriptors, regions, n_regions, &e, NOW_NS, &admission, tensors) == 0)
-                check_admitted(&e, &entry, descriptors, n_regions, &admission, tensors);
+        if (sl_admit(&entry, descriptors, regions, n_regions, &e, NOW_NS, &refused, tensors) == 0)
+                check_admitted(&e, &entry, descriptors, n_regions, tensors);
         return 0;
 }

@@ -69,6 +69,14 @@ struct builder *builder_new(int64_t opset)
         return b;
 }
 
+struct builder *builder_new_of_x(int64_t opset, uint32_t rank, const int64_t *dims)
+{
+        struct builder *b = builder_new(opset);
+
+        builder_input(b, "x", SL_DTYPE_F32, rank, dims);
+        return b;
+}
+
 struct builder *builder_free(struct builder *b)
 {
         for (struct piece *piece = b ? b->pieces : NULL, *next; piece; piece = next) {
@@ -89,7 +97,7 @@ static Onnx__TensorShapeProto__Dimension *dimension(struct builder *b, int64_t d
                 made->dim_value = dim;
         } else {
                 made->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-                made->dim_param = text(b, dim == -1 ? "N" : "M");
+                made->dim_param = text(b, dim == -1 ? "N" : dim == -2 ? "M" : "?");
         }
         return made;
 }
@@ -288,6 +296,11 @@ void builder_attr_string(struct builder *b, Onnx__NodeProto *node, const char *n
 void builder_attr_tensor(struct builder *b, Onnx__NodeProto *node, const char *name, Onnx__TensorProto *tensor)
 {
         attribute(b, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = tensor;
+}
+
+void builder_transpose(struct builder *b, const char *input, const char *output, size_t n, const int64_t *perm)
+{
+        builder_attr_ints(b, builder_node(b, "Transpose", input, output), "perm", n, perm);
 }
 
 void builder_attr_graph(struct builder *b, Onnx__NodeProto *node, const char *name, struct builder *body)

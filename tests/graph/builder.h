@@ -17,12 +17,14 @@ struct builder {
 };
 
 struct builder *builder_new(int64_t opset);
+/* Has the input "x" of floats. */
+struct builder *builder_new_of_x(int64_t opset, uint32_t rank, const int64_t *dims);
 struct builder *builder_free(struct builder *b);
 
 /* Zeroed, freed with the builder. */
 void *builder_alloc(struct builder *b, size_t bytes);
 
-/* A dimension of -1 is the parameter "N", -2 the parameter "M". */
+/* A dimension of -1 is the parameter "N", -2 the parameter "M", -3 the parameter "?". */
 void builder_input(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);
 void builder_output(struct builder *b, const char *name);
 void builder_declare_output(struct builder *b, const char *name, int32_t dtype, uint32_t rank, const int64_t *dims);
@@ -37,6 +39,7 @@ Onnx__TensorProto *builder_random(struct builder *b, const char *name, uint32_t 
 
 /* @inputs and @outputs: names with commas between, "" between two commas for an absent one. The node has the name of @outputs. */
 Onnx__NodeProto *builder_node(struct builder *b, const char *type, const char *inputs, const char *outputs);
+void builder_transpose(struct builder *b, const char *input, const char *output, size_t n, const int64_t *perm);
 void builder_attr_int(struct builder *b, Onnx__NodeProto *node, const char *name, int64_t value);
 void builder_attr_float(struct builder *b, Onnx__NodeProto *node, const char *name, float value);
 void builder_attr_ints(struct builder *b, Onnx__NodeProto *node, const char *name, size_t n, const int64_t *values);

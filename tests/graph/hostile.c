@@ -143,6 +143,35 @@ Test(hostile, cycles_and_missing_values_are_refused)
         builder_free(b);
 }
 
+static int import_two_opsets(int64_t first, int64_t second, struct sl_error *error)
+{
+        struct builder *b = builder_new(first);
+        Onnx__OperatorSetIdProto once = *b->model.opset_import[0], again = once, *both[] = {&once, &again};
+        size_t n_bytes;
+        int result;
+
+        again.version = second;
+        b->model.opset_import = both;
+        b->model.n_opset_import = 2;
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, 2));
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "y");
+        const uint8_t *bytes = builder_pack(b, &n_bytes);
+
+        result = swallow(bytes, n_bytes, error);
+        builder_free(b);
+        return result;
+}
+
+Test(hostile, a_domain_comes_twice_in_one_version_only)
+{
+        struct sl_error error = {""};
+
+        cr_expect_eq(import_two_opsets(13, 13, &error), 0, "%s", error.text);
+        cr_expect_eq(import_two_opsets(13, 14, &error), -EBADMSG);
+        cr_expect(strstr(error.text, "in opset 13 and in opset 14"), "%s", error.text);
+}
+
 Test(hostile, a_value_that_is_made_twice_is_refused)
 {
         struct builder *b = builder_new(13);

@@ -19,10 +19,24 @@ static float relative_error(const float *a, const float *b, size_t n)
         return largest > 0 ? worst / largest : worst;
 }
 
-struct sl_graph *run_pass(struct builder *b, pass_fn pass, size_t n_in, size_t n_out)
+static void count_floats(const struct sl_graph *graph, size_t *ret_in, size_t *ret_out)
+{
+        struct sl_graph *special;
+        struct sl_error error = {0};
+
+        cr_assert_eq(sl_graph_specialise(graph, BATCH, &special, &error), 0, "%s", error.text);
+        *ret_in = sl_tensor_bytes(&special->values[special->inputs[0]].tensor) / sizeof(float);
+        *ret_out = sl_tensor_bytes(&special->values[special->outputs[0]].tensor) / sizeof(float);
+        sl_graph_free(special);
+}
+
+struct sl_graph *run_pass(struct builder *b, pass_fn pass)
 {
         struct sl_graph *before = builder_import(b), *after = builder_import(b);
         struct sl_error error = {0};
+        size_t n_in, n_out;
+
+        count_floats(before, &n_in, &n_out);
         float *input = builder_alloc(b, n_in * sizeof(float));
         float *want = builder_alloc(b, n_out * sizeof(float)), *got = builder_alloc(b, n_out * sizeof(float));
 
@@ -44,4 +58,22 @@ void expect_text(const struct sl_graph *graph, const char *wanted)
 
         cr_assert_str_eq(printed, wanted, "%s", printed);
         free(printed);
+}
+
+void expect_after(struct builder *b, pass_fn pass, const char *wanted)
+{
+        struct sl_graph *graph = run_pass(b, pass);
+
+        expect_text(graph, wanted);
+        sl_graph_free(graph);
+        builder_free(b);
+}
+
+void expect_ops_after(struct builder *b, pass_fn pass, uint32_t op, uint32_t n)
+{
+        struct sl_graph *graph = run_pass(b, pass);
+
+        cr_expect_eq(count_ops(graph, op), n);
+        sl_graph_free(graph);
+        builder_free(b);
 }

@@ -112,7 +112,7 @@ static bool has_no_elements(const struct sl_node_desc *node)
 /* How much it does hangs on its data as well: what is said is a bound for any. */
 static bool depends_on_data(const struct sl_node_desc *node)
 {
-        return sl_op_traits(node->op) & (SL_OP_INDEXES | SL_OP_COUNTS);
+        return (sl_op_traits(node->op) & (SL_OP_INDEXES | SL_OP_COUNTS)) || node->op == SL_OP_PAIR_CLASSES;
 }
 
 static void print_node(const struct sl_node_desc *node)

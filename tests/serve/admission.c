@@ -27,65 +27,65 @@ static struct attempt good(void)
         };
 }
 
-static int admit(struct fixture *f, const struct attempt *attempt, struct sl_admission *ret_admission)
+static int admit(struct fixture *f, const struct attempt *attempt, struct sl_refused *ret_refused)
 {
         void *tensors[SL_TENSORS_MAX];
 
         return sl_admit(
-                &attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), ret_admission, tensors);
+                &attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), ret_refused, tensors);
 }
 
 Test(admission, takes_a_request_that_fits)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
         struct attempt attempt = good();
-        struct sl_admission admission;
+        struct sl_refused refused;
 
-        cr_assert_eq(admit(f, &attempt, &admission), 0);
-        cr_assert_eq(admission.samples, SAMPLES);
+        cr_assert_eq(admit(f, &attempt, &refused), 0);
         fixture_free(f);
 }
 
 /* Each row breaks one field of a good request. */
 #define REFUSALS(X)                                                                                                                \
-        X(entry.flags = 2, EINVAL)                                                                                                 \
-        X(entry.reserved[1] = 1, EINVAL)                                                                                           \
-        X(entry.session = 1, ENOTSUP)                                                                                              \
-        X(entry.priority = SL_PRIORITIES, EINVAL)                                                                                  \
-        X(entry.n_inputs = 2, EINVAL)                                                                                              \
-        X(entry.n_outputs = 0, EINVAL)                                                                                             \
-        X(entry.samples = 0, EINVAL)                                                                                               \
-        X(entry.samples = 301, EINVAL)                                                                                             \
-        X(entry.samples = UINT32_MAX, E2BIG)                                                                                       \
-        X(entry.deadline_ns = 1, ETIME)                                                                                            \
-        X(descriptors[0].dtype = SL_DTYPE_F64, EINVAL)                                                                             \
-        X(descriptors[0].dtype = 255, EINVAL)                                                                                      \
-        X(descriptors[0].rank = 3, EINVAL)                                                                                         \
-        X(descriptors[0].rank = 255, EINVAL)                                                                                       \
-        X(descriptors[0].dims[1] = 5, EINVAL)                                                                                      \
-        X(descriptors[0].dims[0] = 299, EINVAL)                                                                                    \
-        X(descriptors[0].bytes = 4799, EINVAL)                                                                                     \
-        X(descriptors[0].bytes = UINT64_MAX, EINVAL)                                                                               \
-        X(descriptors[0].offset = 32, EINVAL)                                                                                      \
-        X(descriptors[0].offset = UINT64_MAX - 63, EFAULT)                                                                         \
-        X(descriptors[0].offset = 1ull << 40, EFAULT)                                                                              \
-        X(descriptors[0].region = 1, EFAULT)                                                                                       \
-        X(descriptors[0].region = UINT16_MAX, EFAULT)                                                                              \
-        X(descriptors[1].dtype = SL_DTYPE_I32, EINVAL)                                                                             \
-        X(descriptors[1].bytes = SAMPLES * CLASSES * 4 - 1, EMSGSIZE)                                                              \
-        X(descriptors[1].bytes = UINT64_MAX, EFAULT)                                                                               \
-        X(descriptors[1].region = 63, EFAULT)
+        X(entry.flags = 2, EINVAL, FIELDS)                                                                                         \
+        X(entry.reserved[1] = 1, EINVAL, FIELDS)                                                                                   \
+        X(entry.session = 1, ENOTSUP, SESSION)                                                                                     \
+        X(entry.priority = SL_PRIORITIES, EINVAL, FIELDS)                                                                          \
+        X(entry.n_inputs = 2, EINVAL, COUNTS)                                                                                      \
+        X(entry.n_outputs = 0, EINVAL, COUNTS)                                                                                     \
+        X(entry.samples = 0, EINVAL, NO_SAMPLES)                                                                                   \
+        X(entry.samples = 301, EINVAL, DIMENSION)                                                                                  \
+        X(entry.samples = UINT32_MAX, E2BIG, SAMPLES)                                                                              \
+        X(entry.deadline_ns = 1, ETIME, PASSED)                                                                                    \
+        X(descriptors[0].dtype = SL_DTYPE_F64, EINVAL, TYPE)                                                                       \
+        X(descriptors[0].dtype = 255, EINVAL, TYPE)                                                                                \
+        X(descriptors[0].rank = 3, EINVAL, RANK)                                                                                   \
+        X(descriptors[0].rank = 255, EINVAL, RANK)                                                                                 \
+        X(descriptors[0].dims[1] = 5, EINVAL, DIMENSION)                                                                           \
+        X(descriptors[0].dims[0] = 299, EINVAL, DIMENSION)                                                                         \
+        X(descriptors[0].bytes = 4799, EINVAL, BYTES)                                                                              \
+        X(descriptors[0].bytes = UINT64_MAX, EINVAL, BYTES)                                                                        \
+        X(descriptors[0].offset = 32, EINVAL, ALIGNMENT)                                                                           \
+        X(descriptors[0].offset = UINT64_MAX - 63, EFAULT, PLACE)                                                                  \
+        X(descriptors[0].offset = 1ull << 40, EFAULT, PLACE)                                                                       \
+        X(descriptors[0].region = 1, EFAULT, REGION)                                                                               \
+        X(descriptors[0].region = UINT16_MAX, EFAULT, REGION)                                                                      \
+        X(descriptors[1].dtype = SL_DTYPE_I32, EINVAL, TYPE)                                                                       \
+        X(descriptors[1].bytes = SAMPLES * CLASSES * 4 - 1, EMSGSIZE, CAPACITY)                                                    \
+        X(descriptors[1].bytes = UINT64_MAX, EFAULT, PLACE)                                                                        \
+        X(descriptors[1].region = 63, EFAULT, REGION)
 
 Test(admission, refuses_each_wrong_field_with_its_own_cause)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
-        struct sl_admission admission = {0};
+        struct sl_refused refused = {0};
 
-#define X(change, error)                                                                                                           \
+#define X(change, error, why)                                                                                                      \
         {                                                                                                                          \
                 struct attempt attempt = good();                                                                                   \
                 attempt.change;                                                                                                    \
-                int r = admit(f, &attempt, &admission);                                                                            \
+                int r = admit(f, &attempt, &refused);                                                                              \
+                cr_expect_eq(refused.reason.code, SL_REASON_##why, "%s: %u", #change, refused.reason.code);                        \
                 cr_expect_eq(r, -error, "%s: %d", #change, r);                                                                     \
         }
         REFUSALS(X)
@@ -97,11 +97,11 @@ Test(admission, says_how_much_a_small_output_lacks)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, INPUTS, CLASSES, 128);
         struct attempt attempt = good();
-        struct sl_admission admission = {0};
+        struct sl_refused refused = {0};
 
         attempt.descriptors[1].bytes = 64;
-        cr_assert_eq(admit(f, &attempt, &admission), -EMSGSIZE);
-        cr_assert_eq(admission.bytes_needed, SAMPLES * CLASSES * 4);
+        cr_assert_eq(admit(f, &attempt, &refused), -EMSGSIZE);
+        cr_assert_eq(refused.bytes_needed, SAMPLES * CLASSES * 4);
         fixture_free(f);
 }
 
@@ -110,13 +110,13 @@ Test(admission, bounds_a_tensor_by_the_end_of_its_region)
 {
         struct fixture *f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 128);
         struct attempt attempt = good();
-        struct sl_admission admission;
+        struct sl_refused refused;
 
         attempt.descriptors[1].offset = f->channel->regions[0].bytes - attempt.descriptors[1].bytes - 32;
         attempt.descriptors[1].offset &= ~63ull;
-        cr_assert_eq(admit(f, &attempt, &admission), 0);
+        cr_assert_eq(admit(f, &attempt, &refused), 0);
         attempt.descriptors[1].bytes = f->channel->regions[0].bytes - attempt.descriptors[1].offset + 1;
-        cr_assert_eq(admit(f, &attempt, &admission), -EFAULT);
+        cr_assert_eq(admit(f, &attempt, &refused), -EFAULT);
         fixture_free(f);
 }
 
@@ -138,7 +138,9 @@ Test(admission, bounds_a_tensor_by_the_end_of_its_region)
 
 static int admit_open(struct fixture *f, const struct attempt *attempt)
 {
-        return sl_admit_open(&attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns());
+        struct sl_refused refused;
+
+        return sl_admit_open(&attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), &refused);
 }
 
 Test(admission, tensors_of_open_sizes_have_to_be_there)

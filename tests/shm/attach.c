@@ -216,6 +216,22 @@ Test(socket_path, empty_and_relative_directories_count_as_unset)
         expect_path("here", "/b", "/b/starling/demo.sock");
 }
 
+Test(socket_path, a_client_looks_where_the_runtime_listens)
+{
+        char path[128] = "", found[128] = "";
+
+        setenv("STARLING_SOCKET_DIR", "/a", 1);
+        setenv("XDG_RUNTIME_DIR", "/b", 1);
+        cr_expect_eq(sl_socket_find("demo", found, sizeof(found)), 0);
+        cr_expect_str_eq(found, "/a/demo.sock");
+        unsetenv("STARLING_SOCKET_DIR");
+        /* No runtime of the system has this name. */
+        cr_expect_eq(sl_socket_path("no-such-runtime", path, sizeof(path)), 0);
+        cr_expect_eq(sl_socket_find("no-such-runtime", found, sizeof(found)), 0);
+        cr_expect_str_eq(found, path);
+        cr_expect_eq(sl_socket_find("a/b", found, sizeof(found)), -EINVAL);
+}
+
 Test(socket_path, a_name_with_a_slash_or_without_a_letter_is_refused)
 {
         char path[128];

@@ -1,100 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stats.h"
-
+/*
+ * What is counted in the stats page, and what its readers see, of a damaged page too.
+ */
 #include "base/error.h"
-#include "stats_claim.h"
+#include "stats_bench.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define KIB 1024u
-#define MIB (1024u * KIB)
-
-static char folder[64];
-
-static void make_folder(void)
-{
-        strcpy(folder, "/tmp/starling-stats-XXXXXX");
-        cr_assert_not_null(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/starling.demo", folder);
-        unlink(path);
-        cr_expect_eq(rmdir(folder), 0, "nothing is left in %s", folder);
-}
-
-/* A skipped test is not torn down. */
-static void skip(const char *what)
-{
-        remove_folder();
-        cr_skip("%s", what);
-}
-
-TestSuite(stats, .init = make_folder, .fini = remove_folder);
-
-static const char *page_path(void)
-{
-        static char path[128];
-
-        snprintf(path, sizeof(path), "%s/starling.demo", folder);
-        return path;
-}
-
-static struct sl_stats_options options(void)
-{
-        return (struct sl_stats_options){
-                .name = "demo", .directory = folder, .wait_name = "epoll", .bytes = MIB, .n_dispatchers = 2, .n_models = 40};
-}
-
-static struct sl_stats *create(void)
-{
-        struct sl_stats_options o = options();
-        struct sl_stats *stats = NULL;
-        struct sl_error error = {""};
-
-        cr_assert_eq(sl_stats_create(&o, &stats, &error), 0, "%s", error.text);
-        return stats;
-}
-
-static struct sl_stats_view *view(void)
-{
-        struct sl_stats_view *v = NULL;
-        struct sl_error error = {""};
-
-        cr_assert_eq(sl_stats_open("demo", folder, &v, &error), 0, "%s", error.text);
-        return v;
-}
-
-static int create_result(const struct sl_stats_options *o, struct sl_error *error)
-{
-        struct sl_stats *stats = NULL;
-        int r = sl_stats_create(o, &stats, error);
-
-        sl_stats_free(stats);
-        return r;
-}
+TestSuite(stats, .init = stats_bench_init, .fini = stats_bench_deinit);
 
 Test(stats, a_reader_sees_what_was_counted)
 {
-        struct sl_stats *stats = create();
-        struct sl_stats_view *v = view();
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
         struct sl_model_counting counting;
         struct sl_client_stats *client, client_copy;
         struct sl_worker_stats *worker, worker_copy;
@@ -139,22 +64,22 @@ Test(stats, a_reader_sees_what_was_counted)
 
 Test(stats, the_page_is_for_all_to_read_and_goes_with_the_runtime)
 {
-        struct sl_stats *stats = create();
+        struct sl_stats *stats = stats_create();
         struct stat status;
 
         umask(0777); /* must not matter */
-        cr_assert_eq(stat(page_path(), &status), 0);
+        cr_assert_eq(stat(stats_path(), &status), 0);
         cr_expect_eq(status.st_mode & 07777, 0644);
         cr_expect_eq(status.st_size, MIB);
         cr_expect_null(sl_stats_free(stats));
-        cr_expect_lt(stat(page_path(), &status), 0);
+        cr_expect_lt(stat(stats_path(), &status), 0);
         cr_expect_null(sl_stats_free(NULL));
 }
 
 Test(stats, slots_are_used_again)
 {
-        struct sl_stats *stats = create();
-        struct sl_stats_view *v = view();
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
         struct sl_client_stats *first, *second, copy;
         struct sl_model_counting a, b;
         struct sl_model_stats model;
@@ -182,8 +107,8 @@ Test(stats, slots_are_used_again)
 
 Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms)
 {
-        struct sl_stats *stats = create();
-        struct sl_stats_view *v = view();
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
         struct sl_model_counting counting[42];
         struct sl_model_stats model;
         struct sl_stats_header header;
@@ -214,7 +139,7 @@ Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms
 
 Test(stats, a_model_without_a_slot_counts_in_the_common_one)
 {
-        struct sl_stats_options o = options();
+        struct sl_stats_options o = stats_options();
         struct sl_stats *stats;
         struct sl_model_counting counting[3];
         struct sl_error error = {""};
@@ -233,7 +158,7 @@ Test(stats, a_model_without_a_slot_counts_in_the_common_one)
 
 Test(stats, clients_beyond_the_slots_are_served_uncounted)
 {
-        struct sl_stats_options o = options();
+        struct sl_stats_options o = stats_options();
         struct sl_stats *stats;
         struct sl_client_stats *slots[3];
 
@@ -247,356 +172,11 @@ Test(stats, clients_beyond_the_slots_are_served_uncounted)
         sl_stats_free(stats);
 }
 
-/* ---- who may have the name ------------------------------------------------------------------------------------------ */
-
-/* A runtime in a process of its own that creates the page, counts, and stays. */
-static pid_t start_runtime(void)
-{
-        int ready[2];
-        char byte;
-
-        cr_assert_eq(pipe(ready), 0);
-        pid_t child = fork();
-        if (child == 0) {
-                struct sl_stats_options o = options();
-                struct sl_stats *stats;
-                struct sl_model_counting counting;
-
-                if (sl_stats_create(&o, &stats, NULL) < 0 || sl_stats_model_add(stats, "flight", &counting, NULL) < 0)
-                        _exit(1);
-                sl_model_count(&counting, failed, 13);
-                if (write(ready[1], "r", 1) == 1)
-                        pause();
-                _exit(0);
-        }
-        close(ready[1]);
-        cr_assert_eq(read(ready[0], &byte, 1), 1);
-        close(ready[0]);
-        return child;
-}
-
-static void kill_runtime(pid_t child)
-{
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
-}
-
-Test(stats, a_second_runtime_of_the_name_is_refused_while_the_first_lives)
-{
-        pid_t child = start_runtime();
-        struct sl_stats_options o = options();
-        struct sl_error error = {""};
-
-        cr_expect_eq(create_result(&o, &error), -EADDRINUSE);
-        cr_expect_not_null(strstr(error.text, page_path()));
-        struct sl_stats_view *v = view();
-        cr_expect(sl_stats_is_live(v));
-        sl_stats_close(v);
-        kill_runtime(child);
-}
-
-Test(stats, what_a_killed_runtime_left_is_readable_and_then_replaced)
-{
-        kill_runtime(start_runtime());
-
-        struct sl_stats_view *v = view();
-        struct sl_model_stats model;
-
-        cr_expect_not(sl_stats_is_live(v));
-        cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
-        cr_expect_str_eq(model.name, "flight");
-        cr_expect_eq(sl_counter_read(&model.failed), 13);
-
-        struct sl_stats *stats = create();
-        struct sl_stats_view *fresh = view();
-        cr_expect_eq(sl_stats_read_model(fresh, 1, &model), -ENOENT);
-        cr_expect(sl_stats_is_live(fresh));
-        cr_expect_eq(sl_stats_read_model(v, 1, &model), 0, "who had it open keeps the flight recorder");
-        sl_stats_close(fresh);
-        sl_stats_close(v);
-        sl_stats_free(stats);
-}
-
-/* As the kernel does with a large process: the owner is dead, and its lock is not dropped yet. */
-static void die_with_lock_held(void)
-{
-        create();
-        if (fork() == 0) {
-                usleep(300000);
-                _exit(0);
-        }
-        _exit(0);
-}
-
-Test(stats, a_lock_that_outlives_its_owner_is_waited_for)
-{
-        pid_t child = fork();
-
-        if (child == 0)
-                die_with_lock_held();
-        cr_assert_eq(waitpid(child, NULL, 0), child);
-        cr_expect(sl_stats_is_claimed("demo", folder), "the lock is gone too early for this test");
-        struct sl_stats *stats = create();
-        cr_expect(sl_stats_has_replaced(stats));
-        cr_expect_str_eq(sl_stats_path(stats), page_path());
-        sl_stats_free(stats);
-}
-
-Test(stats, a_reader_that_locks_the_file_cannot_keep_a_runtime_from_starting)
-{
-        kill_runtime(start_runtime());
-
-        int fd = open(page_path(), O_RDONLY | O_CLOEXEC);
-        struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
-
-        cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
-        sl_stats_free(create());
-        close(fd);
-}
-
-Test(stats, a_symbolic_link_is_refused_and_not_followed)
-{
-        struct sl_stats_options o = options();
-        struct sl_error error = {""};
-        char target[160];
-        struct stat status;
-
-        snprintf(target, sizeof(target), "%s/target", folder);
-        cr_assert_eq(symlink(target, page_path()), 0);
-        cr_expect_eq(create_result(&o, &error), -EPERM);
-        cr_expect_not_null(strstr(error.text, "symbolic link"));
-        cr_expect_lt(stat(target, &status), 0);
-        cr_expect_eq(lstat(page_path(), &status), 0, "it is not removed either");
-}
-
-Test(stats, what_is_no_regular_file_or_has_a_second_name_is_refused)
-{
-        struct sl_stats_options o = options();
-        char other[160];
-
-        cr_assert_eq(mkfifo(page_path(), 0600), 0);
-        cr_expect_eq(create_result(&o, NULL), -EPERM);
-        unlink(page_path());
-        cr_assert_eq(mkdir(page_path(), 0700), 0);
-        cr_expect_eq(create_result(&o, NULL), -EPERM);
-        rmdir(page_path());
-        close(open(page_path(), O_CREAT | O_WRONLY, 0600));
-        snprintf(other, sizeof(other), "%s/other", folder);
-        cr_assert_eq(link(page_path(), other), 0);
-        cr_expect_eq(create_result(&o, NULL), -EPERM);
-        unlink(other);
-}
-
-/* A path that is cut short would be that of another page. */
-Test(stats, a_name_that_makes_no_path_is_refused)
-{
-        struct sl_stats_view *v = NULL;
-        char name[600];
-        int beyond = -1, within = -1;
-
-        for (size_t n = 400; n < sizeof(name) - 1; n++) {
-                memset(name, 'x', n);
-                name[n] = 0;
-                int r = sl_stats_open(name, "/", &v, NULL);
-
-                cr_expect_lt(r, 0);
-                if (1 + strlen("/starling.") + n < 512)
-                        within = within == -1 || within == r ? r : 0;
-                else
-                        beyond = beyond == -1 || beyond == r ? r : 0;
-        }
-        cr_expect(within < 0 && beyond < 0 && within != beyond, "%d up to 511 bytes, %d beyond", within, beyond);
-}
-
-static bool fallocate_is_unknown;
-
-/* Stands before the C library's. */
-int fallocate(int fd, int mode, off_t offset, off_t bytes)
-{
-        if (!fallocate_is_unknown)
-                return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
-        errno = EOPNOTSUPP;
-        return -1;
-}
-
-/* Of a page that was just made. */
-static uint64_t reserved_blocks(void)
-{
-        struct sl_stats *stats = create();
-        struct stat status;
-
-        cr_assert_eq(stat(page_path(), &status), 0);
-        sl_stats_free(stats);
-        return (uint64_t)status.st_blocks;
-}
-
-Test(stats, memory_is_reserved_as_well_where_the_file_system_cannot_be_asked_for_it)
-{
-        uint64_t asked = reserved_blocks();
-
-        fallocate_is_unknown = true;
-        cr_expect_gt(asked, 8);
-        cr_expect_geq(reserved_blocks(), asked);
-}
-
-Test(stats, a_file_of_another_user_is_refused)
-{
-        struct sl_stats_options o = options();
-
-        if (geteuid() != 0)
-                skip("needs root to make a file of another user");
-        close(open(page_path(), O_CREAT | O_WRONLY, 0666));
-        cr_assert_eq(chown(page_path(), 12345, 12345), 0);
-        cr_expect_eq(create_result(&o, NULL), -EPERM);
-}
-
-Test(stats, names_and_sizes_out_of_range_are_refused_with_a_cause)
-{
-        struct sl_stats_options o = options();
-        struct sl_error error = {""};
-        char name[100];
-
-        memset(name, 'n', sizeof(name) - 1);
-        name[sizeof(name) - 1] = '\0';
-        o.name = "";
-        cr_expect_eq(create_result(&o, &error), -EINVAL);
-        o.name = "a/b";
-        cr_expect_eq(create_result(&o, &error), -EINVAL);
-        o.name = name;
-        cr_expect_eq(create_result(&o, &error), -EINVAL);
-        o.name = "demo";
-        o.bytes = 64 * KIB;
-        cr_expect_eq(create_result(&o, &error), -EINVAL);
-        cr_expect_not_null(strstr(error.text, "65536"));
-        o.bytes = MIB;
-        o.n_clients = UINT32_MAX;
-        cr_expect_eq(create_result(&o, &error), -EINVAL);
-        o.n_clients = 0;
-        o.directory = "/no/such/directory";
-        cr_expect_eq(create_result(&o, &error), -ENOENT);
-        cr_expect_not_null(strstr(error.text, "/no/such/directory"));
-}
-
-Test(stats, of_runtimes_that_start_at_once_one_wins)
-{
-        enum { N = 6 };
-        pid_t children[N];
-        int go[2], winners = 0;
-
-        cr_assert_eq(pipe(go), 0);
-        for (int i = 0; i < N; i++) {
-                children[i] = fork();
-                if (children[i] == 0) {
-                        struct sl_stats_options o = options();
-                        struct sl_stats *stats;
-                        char byte;
-
-                        close(go[1]);
-                        int n = (int)read(go[0], &byte, 1); /* end of file starts all */
-                        int r = n == 0 ? sl_stats_create(&o, &stats, NULL) : -EIO;
-                        if (r < 0)
-                                _exit(r == -EADDRINUSE ? 1 : 2);
-                        alarm(20); /* a second winner fails the test and does not hang it */
-                        pause();   /* keeps the name without removing it */
-                        _exit(0);
-                }
-        }
-        close(go[0]);
-        close(go[1]);
-        for (int ended = 0; ended < N - 1; ended++) {
-                int status;
-
-                cr_assert_gt(wait(&status), 0);
-                cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "the losers are told why");
-        }
-        for (int i = 0; i < N; i++)
-                winners += kill(children[i], SIGKILL) == 0 && waitpid(children[i], NULL, 0) == children[i];
-        cr_expect_eq(winners, 1);
-}
-
-/* ---- a full file system --------------------------------------------------------------------------------------------- */
-
-/* In a mount namespace of its own: a tmpfs of @size over the folder. Exit status 0, or the line that failed. */
-#define CHECK(condition)                                                                                                           \
-        do {                                                                                                                       \
-                if (!(condition))                                                                                                  \
-                        _exit(__LINE__ % 250 + 1);                                                                                 \
-        } while (0)
-
-static int in_small_tmpfs(const char *size, void (*body)(void))
-{
-        int status;
-        pid_t child = fork();
-
-        if (child == 0) {
-                if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-                        mount("none", folder, "tmpfs", 0, size) < 0)
-                        _exit(255);
-                body();
-                _exit(0);
-        }
-        waitpid(child, &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-static void create_in_too_little(void)
-{
-        struct sl_stats_options o = options();
-        struct sl_stats *stats = NULL;
-        struct sl_error error = {""};
-        struct stat status;
-
-        CHECK(sl_stats_create(&o, &stats, &error) == -ENOSPC);
-        CHECK(strstr(error.text, page_path()) && strstr(error.text, "bytes"));
-        CHECK(stat(page_path(), &status) < 0);
-}
-
-static void fill_up(void)
-{
-        struct sl_stats_options o = options();
-        struct sl_stats *stats = NULL;
-        struct sl_model_counting counting;
-        struct sl_model_stats model;
-        struct sl_stats_view *v = NULL;
-        int n = 0, r;
-
-        CHECK(sl_stats_create(&o, &stats, NULL) == 0);
-        while ((r = sl_stats_model_add(stats, "m", &counting, NULL)) == 0)
-                n++;
-        CHECK(r == -ENOSPC && n >= 1 && n < 15);
-        for (int stage = 0; stage < SL_STAGES; stage++)
-                for (uint64_t ns = 1; ns < SL_HISTOGRAM_MAX_NS; ns *= 2)
-                        sl_model_record(&counting, stage, ns); /* every store has its page */
-        CHECK(sl_stats_open("demo", folder, &v, NULL) == 0);
-        CHECK(sl_stats_read_model(v, (uint32_t)n + 1, &model) == 0 && sl_stats_histograms(v, &model));
-        CHECK(sl_histogram_quantile(&sl_stats_histograms(v, &model)->stages[SL_STAGE_TOTAL], 1) > 0);
-        sl_stats_close(v);
-        sl_stats_free(stats);
-}
-
-Test(stats, a_full_dev_shm_is_one_clear_error_and_leaves_nothing)
-{
-        int r = in_small_tmpfs("size=128k", create_in_too_little);
-
-        if (r == 255)
-                skip("needs the right to mount in a namespace of its own");
-        cr_expect_eq(r, 0, "check in line %% 250 = %d", r - 1);
-}
-
-Test(stats, a_dev_shm_that_fills_up_later_never_kills)
-{
-        int r = in_small_tmpfs("size=600k", fill_up);
-
-        if (r == 255)
-                skip("needs the right to mount in a namespace of its own");
-        cr_expect_eq(r, 0, "check in line %% 250 = %d", r - 1);
-}
-
 /* ---- damaged pages -------------------------------------------------------------------------------------------------- */
 
 static void write_page(const void *bytes, size_t n)
 {
-        int fd = open(page_path(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+        int fd = open(stats_path(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
 
         cr_assert_geq(fd, 0);
         cr_assert_eq(write(fd, bytes, n), n);
@@ -625,9 +205,9 @@ static void read_all(const struct sl_stats_view *v)
 
 Test(stats, a_damaged_page_is_refused_or_read_without_harm)
 {
-        struct sl_stats *stats = create();
+        struct sl_stats *stats = stats_create();
         char *good = malloc(MIB), *bad = malloc(MIB);
-        int fd = open(page_path(), O_RDONLY), refused = 0;
+        int fd = open(stats_path(), O_RDONLY), refused = 0;
         unsigned seed = 1;
 
         cr_assert_eq(pread(fd, good, MIB, 0), MIB);
@@ -641,7 +221,7 @@ Test(stats, a_damaged_page_is_refused_or_read_without_harm)
                 for (int i = 0; i < 1 + round % 8; i++)
                         bad[(unsigned)rand_r(&seed) % (round % 2 ? sizeof(struct sl_stats_header) : 64 * KIB)] ^= (char)(1 << i);
                 write_page(bad, bytes);
-                int r = sl_stats_open("demo", folder, &v, NULL);
+                int r = sl_stats_open("demo", stats_folder, &v, NULL);
                 cr_assert(r == 0 || r == -EBADMSG);
                 refused += r < 0;
                 if (v)
@@ -657,12 +237,12 @@ Test(stats, what_is_no_page_is_refused)
 {
         struct sl_stats_view *v = NULL;
 
-        cr_expect_eq(sl_stats_open("demo", folder, &v, NULL), -ENOENT);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, NULL), -ENOENT);
         write_page("", 0);
-        cr_expect_eq(sl_stats_open("demo", folder, &v, NULL), -EBADMSG);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, NULL), -EBADMSG);
         write_page("x", 1);
-        cr_expect_eq(sl_stats_open("demo", folder, &v, NULL), -EBADMSG);
-        cr_expect_eq(sl_stats_open("../demo", folder, &v, NULL), -EINVAL);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, NULL), -EBADMSG);
+        cr_expect_eq(sl_stats_open("../demo", stats_folder, &v, NULL), -EINVAL);
         cr_expect_null(sl_stats_close(v));
 }
 
@@ -695,8 +275,8 @@ static void *count_on(void *context)
 
 Test(stats, counters_are_read_while_they_change_and_never_fall)
 {
-        struct sl_stats *stats = create();
-        struct sl_stats_view *v = view();
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
         struct counting counting = {.slot = sl_stats_dispatcher(stats, 0)};
         struct sl_dispatcher_stats copy;
         pthread_t thread;

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+static const struct option options[] = {ADMINISTER_OPTIONS(OPTION_GETOPT){0}};
+
 typedef int (*deed_fn)(struct starling_client *client, const char *model, struct starling_error *error);
 
 static int administer(int argc, char **argv, deed_fn deed)
@@ -11,7 +13,7 @@ static int administer(int argc, char **argv, deed_fn deed)
         struct session_arguments arguments;
         struct starling_client *client;
         struct starling_error error = {""};
-        int status = session_parse(argc, argv, 0, 1, 1, &arguments);
+        int status = session_parse(argc, argv, options, 1, 1, &arguments);
 
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_ADMIN, &client);

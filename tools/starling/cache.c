@@ -6,17 +6,17 @@
 #include "base/error.h"
 #include "cache_folder.h"
 #include "command.h"
+#include "command_options.h"
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { OPTION_CONFIG = 256, OPTION_JSON };
+enum { OPTIONS = OPTIONS_BEGIN, CACHE_OPTIONS(OPTION_ID) };
 
 struct wish {
         const char *config, *action;
@@ -32,13 +32,9 @@ struct content {
 
 static int parse(int argc, char **argv, struct wish *ret_wish)
 {
-        static const struct option options[] = {
-                {"config", required_argument, NULL, OPTION_CONFIG},
-                {"json", no_argument, NULL, OPTION_JSON},
-                {0},
-        };
+        static const struct option options[] = {CACHE_OPTIONS(OPTION_GETOPT){0}};
 
-        for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_CONFIG)
                         ret_wish->config = optarg;
                 else if (option == OPTION_JSON)
@@ -72,6 +68,7 @@ static const char *kind_name(enum sl_cache_file_kind kind)
                 [SL_CACHE_RECORD] = "record",
                 [SL_CACHE_BASE] = "base",
                 [SL_CACHE_MODEL] = "model",
+                [SL_CACHE_CORE] = "core",
                 [SL_CACHE_UNDER_WAY] = "unfinished"};
 
         return names[kind];

@@ -25,11 +25,13 @@ enum status {
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
-        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx", "describe a model: operators, shapes, parameters, memory")           \
+        X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
+                "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
+        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER", "describe a model: operators, shapes, parameters, memory")    \
         X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
-        X("profile", command_profile, "[OPTIONS] MODEL.onnx", "time every node of a model: text, JSON or a Chrome trace")          \
+        X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER", "time every node of a model: text, JSON or a Chrome trace")   \
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("version", command_version, "", "print the version")                                                                     \

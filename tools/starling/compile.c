@@ -6,11 +6,11 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
+#include "command_options.h"
 #include "lower_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct option options[] = {
-        {"base", required_argument, NULL, 'b'},
-        {"option", required_argument, NULL, 'O'},
-        {"output", required_argument, NULL, 'o'},
-        {0},
-};
+enum { OPTIONS = OPTIONS_BEGIN, COMPILE_OPTIONS(OPTION_ID) };
+
+static const struct option options[] = {COMPILE_OPTIONS(OPTION_GETOPT){0}};
 
 struct wish {
         const char *model, *output, *base;
@@ -33,7 +30,7 @@ struct wish {
 /* -EINVAL without a text: wrong usage. */
 static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
-        for (int option; (option = getopt_long(argc, argv, "b:o:O:", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == 'o')
                         wish->output = optarg;
                 else if (option == 'b')

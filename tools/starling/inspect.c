@@ -3,32 +3,27 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
+#include "command_options.h"
 #include "figures.h"
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
 #include "lower_options.h"
+#include "model_argument.h"
 
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 
-enum { OPTION_JSON = 256, OPTION_BACKEND, OPTION_BATCH_MAX, OPTION_PRINT };
+enum { OPTIONS = OPTIONS_BEGIN, INSPECT_OPTIONS(OPTION_ID) };
 
-static const struct option options[] = {
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"backend", required_argument, NULL, OPTION_BACKEND},
-        {"batch-max", required_argument, NULL, OPTION_BATCH_MAX},
-        {"option", required_argument, NULL, 'O'},
-        {"print", no_argument, NULL, OPTION_PRINT},
-        {0},
-};
+static const struct option options[] = {INSPECT_OPTIONS(OPTION_GETOPT){0}};
 
 struct wish {
         const char *path;
+        struct model_argument model;
         struct sl_lower_options lowering;
         bool json, print;
 };
@@ -50,7 +45,7 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
 {
         int r = 0;
 
-        for (int option; (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_JSON)
                         wish->json = true;
                 else if (option == OPTION_PRINT)
@@ -107,6 +102,20 @@ static int inspect(const struct wish *wish, struct sl_error *error)
         return result == 0 ? print(wish, raw, optimised, error) : result;
 }
 
+/* What the command line says goes before the model's configuration. */
+static int find_model(int argc, char **argv, struct wish *wish, struct sl_error *error)
+{
+        int r = model_argument_find(wish->path, &wish->lowering, &wish->model, error);
+
+        optind = 0;
+        if (r == 0 && wish->model.configured)
+                r = parse(argc, argv, wish, error);
+        if (r < 0)
+                return r;
+        wish->path = wish->model.path;
+        return model_argument_settle("inspect", &wish->model, 1, &wish->lowering, error);
+}
+
 int command_inspect(int argc, char **argv)
 {
         struct wish wish = {0};
@@ -115,7 +124,9 @@ int command_inspect(int argc, char **argv)
         sl_lower_options_init(&wish.lowering);
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "inspect", "%s", error.text) : complain_usage("inspect");
-        int result = inspect(&wish, &error);
+        int result = find_model(argc, argv, &wish, &error);
+        if (result == 0)
+                result = inspect(&wish, &error);
         if (result == 0)
                 return STATUS_OK;
         return complain(STATUS_FAILED, "inspect", "%s: %s", wish.path, error.text[0] ? error.text : strerrordesc_np(-result));

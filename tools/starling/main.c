@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `starling COMMAND ...`: finds the command. No state.
+ * `starling COMMAND ...`: finds the command, or says what it is. No state.
  */
 #include "command.h"
+#include "describe.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +13,10 @@
 struct command {
         const char *name;
         int (*run)(int argc, char **argv);
-        const char *arguments, *summary;
 };
 
 static const struct command commands[] = {
-#define X(name, function, arguments, summary) {name, function, arguments, summary},
+#define X(name, function, arguments, summary) {name, function},
         COMMANDS(X)
 #undef X
 };
@@ -45,7 +45,7 @@ int complain(int status, const char *command, const char *format, ...)
 
 int complain_usage(const char *name)
 {
-        const struct command *command = find(name);
+        const struct command_description *command = describe_command_named(name);
 
         fprintf(stderr, "usage: starling %s %s\n", name, command ? command->arguments : "");
         return STATUS_USAGE;
@@ -53,15 +53,19 @@ int complain_usage(const char *name)
 
 static void print_help(FILE *stream)
 {
+        const struct command_description *command;
+
         fprintf(stream, "usage: starling COMMAND [ARGUMENTS]\n\n");
-        for (size_t i = 0; i < N_COMMANDS; i++)
-                fprintf(stream, "  %-8s  %s\n", commands[i].name, commands[i].summary);
-        fprintf(stream, "\nExit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed.\n");
+        for (size_t i = 0; (command = describe_command(i)); i++)
+                if (!describe_is_internal(command))
+                        fprintf(stream, "  %-13s  %s\n", command->name, command->summary);
+        fprintf(stream, "\n`starling COMMAND --help` says more.\n"
+                        "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed.\n");
 }
 
 int command_help(int argc, char **argv)
 {
-        const struct command *command = argc > 1 ? find(argv[1]) : NULL;
+        const struct command_description *command = argc > 1 ? describe_command_named(argv[1]) : NULL;
 
         if (argc > 1 && !command)
                 return complain(STATUS_USAGE, "help", "no command \"%s\"", argv[1]);
@@ -69,46 +73,10 @@ int command_help(int argc, char **argv)
                 print_help(stdout);
                 return STATUS_OK;
         }
-        printf("usage: starling %s %s\n\n%s\n", command->name, command->arguments, command->summary);
-        if (strcmp(command->name, "serve") == 0)
-                printf("\n  --config FILE      YAML; every option has a default\n"
-                       "  --name NAME        of the socket and of the stats page [starling]\n"
-                       "  --wait KIND        auto, io_uring, epoll\n"
-                       "  -O KEY=VALUE       of models without another value of their own\n"
-                       "  --log-level LEVEL  error, warning, info, debug\n");
-        if (strcmp(command->name, "cache") == 0)
-                printf("\n  list               every file: bytes, last use, and for whom it is kept\n"
-                       "  clear              removes them; runtimes that serve go on\n"
-                       "  --config FILE      whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]\n"
-                       "  --json             one object instead of text\n");
-        if (strcmp(command->name, "inspect") == 0)
-                printf("\n  --json             one object instead of text\n"
-                       "  --backend NAME     short for --option backend=NAME\n"
-                       "  --batch-max N      short for --option batch_max=N\n"
-                       "  --print            the graph as well, node by node\n");
-        if (strcmp(command->name, "compile") == 0)
-                printf("\n  -o PLAN            where the plan file goes\n");
-        if (strcmp(command->name, "profile") == 0)
-                printf("\n  --nodes            every step, the slowest first; without it only sums by operator\n"
-                       "  --batch N          [1]\n"
-                       "  --seconds S        how long it runs [2]\n"
-                       "  --json             one object, always with the steps\n"
-                       "  --trace FILE       for chrome://tracing\n");
-        if (strcmp(command->name, "quantize") == 0)
-                printf("\n  --calibration DATA a file of samples, or a folder with INPUT.npy (or INPUT.f32, bare float32) for each "
-                       "input;\n"
-                       "                     axis 0 counts the samples\n"
-                       "  --samples N        the first ones are calibrated on, accuracy is measured on the others [half]\n"
-                       "  --labels FILE      class numbers: .npy, or bare uint8; then top-1 is measured\n"
-                       "  --method METHOD    minmax, percentile, mse [mse]\n"
-                       "  --percentile P     of all numbers, those that stay inside [99.99]\n"
-                       "  --max-loss X       of top-1, without labels of cosine similarity; the worst products stay float32 "
-                       "[0.01]\n"
-                       "  --precision P      int8, bf16 [int8]\n"
-                       "  -o FILE            the variant, as ONNX; its accuracy lies in it, for `starling inspect`\n");
-        if (strcmp(command->name, "profile") == 0 || strcmp(command->name, "inspect") == 0 ||
-                strcmp(command->name, "quantize") == 0 || strcmp(command->name, "compile") == 0 ||
-                strcmp(command->name, "serve") == 0)
+        describe_print(command, stdout);
+        if (strcmp(command->name, "bench") == 0)
+                return command_bench(2, (char *[]){"bench", "help", NULL});
+        if (describe_takes_lowering(command))
                 print_lower_options();
         return STATUS_OK;
 }
@@ -120,14 +88,25 @@ int command_version(int argc, char **argv)
         return STATUS_OK;
 }
 
+/* --help or -h among the arguments, wherever it stands before "--". */
+static bool asks_help(int argc, char **argv)
+{
+        for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+                if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+                        return true;
+        return false;
+}
+
 int main(int argc, char **argv)
 {
         const char *name = argc > 1 ? argv[1] : "";
-        bool asks_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
-        const struct command *command = find(asks_help ? "help" : strcmp(name, "--version") == 0 ? "version" : name);
+        bool wants_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+        const struct command *command = find(wants_help ? "help" : strcmp(name, "--version") == 0 ? "version" : name);
 
+        if (command && !wants_help && asks_help(argc - 1, argv + 1))
+                return command_help(2, (char *[]){"help", argv[1], NULL});
         if (command)
-                return asks_help ? command_help(1, argv) : command->run(argc - 1, argv + 1);
+                return command->run(wants_help ? 1 : argc - 1, argv + 1);
         if (*name)
                 complain(STATUS_USAGE, "", "no command \"%s\"", name);
         print_help(stderr);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct option options[] = {MODELS_OPTIONS(OPTION_GETOPT){0}};
+
 #define MODELS_MAX 1024
 
 static const char *state_name(enum starling_model_state state)
@@ -77,9 +79,10 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
 {
         json_t *object = json_pack("{s:s, s:I, s:s, s:b}", "name", entry->name, "version", (json_int_t)entry->version, "state",
                 state_name(entry->state), "ensemble", entry->ensemble);
+        struct starling_error error = {""};
         struct starling_model *model;
 
-        if (starling_model_open(client, entry->name, &model, NULL) == 0) {
+        if (starling_model_open(client, entry->name, &model, &error) == 0) {
                 const struct starling_model_info *info = starling_model_describe(model);
 
                 json_object_set_new(object, "inputs", ports_json(info->inputs, info->n_inputs));
@@ -87,6 +90,8 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
                 json_object_set_new(object, "samples_max", json_integer(info->samples_max));
                 json_object_set_new(object, "segment_samples", json_integer(info->segment_samples));
                 starling_model_close(model);
+        } else if (entry->state == STARLING_MODEL_FAILED) {
+                json_object_set_new(object, "reason", json_string(error.text));
         }
         if (counts)
                 json_object_set_new(object, "workers", workers_json(counts, entry->name));
@@ -108,7 +113,7 @@ static void print_json(
 /* "image float32 [N,1,8,8]" */
 static void print_port(const struct starling_port *port)
 {
-        printf(" %s %s [", port->name, starling_dtype_name(port->dtype));
+        printf(" %s %s [%s", port->name, starling_dtype_name(port->dtype), !port->rank && port->dims[0] < 0 ? "..." : "");
         for (uint32_t i = 0; i < port->rank; i++) {
                 const char *comma = i ? "," : "";
 
@@ -143,6 +148,7 @@ static void print_text(
         struct starling_client *client, const struct starling_model_entry *entries, int n, const struct counts *counts)
 {
         for (int i = 0; i < n; i++) {
+                struct starling_error error = {""};
                 struct starling_model *model;
 
                 printf("%-24s %-8s", entries[i].name, state_name(entries[i].state));
@@ -150,7 +156,7 @@ static void print_text(
                         printf(" %-10s", "ensemble");
                 else
                         printf(" version %-2" PRId64, entries[i].version);
-                if (starling_model_open(client, entries[i].name, &model, NULL) == 0) {
+                if (starling_model_open(client, entries[i].name, &model, &error) == 0) {
                         const struct starling_model_info *info = starling_model_describe(model);
 
                         for (uint32_t k = 0; k < info->n_inputs; k++)
@@ -159,6 +165,8 @@ static void print_text(
                         for (uint32_t k = 0; k < info->n_outputs; k++)
                                 print_port(&info->outputs[k]);
                         starling_model_close(model);
+                } else if (entries[i].state == STARLING_MODEL_FAILED) {
+                        printf(" %s", error.text);
                 }
                 putchar('\n');
                 if (counts)
@@ -199,7 +207,7 @@ int command_models(int argc, char **argv)
 {
         struct session_arguments arguments;
         struct starling_client *client;
-        int status = session_parse(argc, argv, SESSION_JSON | SESSION_VERBOSE, 0, 0, &arguments);
+        int status = session_parse(argc, argv, options, 0, 0, &arguments);
 
         if (status == STATUS_OK)
                 status = session_open(argv[0], &arguments, STARLING_ROLE_READER, &client);

@@ -5,14 +5,15 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
+#include "command_options.h"
 #include "compile.h"
 #include "lower_options.h"
+#include "model_argument.h"
 #include "node_profile.h"
 #include "plan.h"
 #include "profile_print.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +22,13 @@
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
 SL_DEFINE_CLEANUP(struct sl_node_profile *, sl_node_profile_free)
 
-enum { OPTION_NODES = 256, OPTION_BATCH, OPTION_JSON, OPTION_TRACE, OPTION_SECONDS };
+enum { OPTIONS = OPTIONS_BEGIN, PROFILE_OPTIONS(OPTION_ID) };
 
-static const struct option options[] = {
-        {"nodes", no_argument, NULL, OPTION_NODES},
-        {"batch", required_argument, NULL, OPTION_BATCH},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"trace", required_argument, NULL, OPTION_TRACE},
-        {"seconds", required_argument, NULL, OPTION_SECONDS},
-        {"option", required_argument, NULL, 'O'},
-        {0},
-};
+static const struct option options[] = {PROFILE_OPTIONS(OPTION_GETOPT){0}};
 
 struct wish {
-        const char *model, *trace;
+        const char *path, *trace;
+        struct model_argument model;
         struct sl_lower_options lowering;
         uint32_t batch; /* 0: the largest of the ladder */
         double seconds;
@@ -70,13 +64,13 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
 /* -EINVAL without a text: wrong usage. */
 static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
-        for (int option; (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (take(wish, option, optarg, error) < 0)
                         return -EINVAL;
         }
         if (argc - optind != 1)
                 return -EINVAL;
-        wish->model = argv[optind];
+        wish->path = argv[optind];
         return 0;
 }
 
@@ -104,22 +98,64 @@ static int show(const struct wish *wish, const struct sl_node_profile *profile, 
         return r;
 }
 
+/* What the command line says goes before the model's configuration. */
+static int find_model(int argc, char **argv, struct wish *wish, struct sl_error *error)
+{
+        int r = model_argument_find(wish->path, &wish->lowering, &wish->model, error);
+
+        optind = 0;
+        if (r == 0 && wish->model.configured) {
+                wish->lowering.batch_max = 1;
+                r = parse(argc, argv, wish, error);
+        }
+        if (r < 0)
+                return r;
+        wish->path = wish->model.path;
+        return model_argument_settle("profile", &wish->model, wish->batch ? wish->batch : 1, &wish->lowering, error);
+}
+
+static int compile(
+        const struct wish *wish, const struct sl_lower_options *lowering, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("plan", MFD_CLOEXEC);
+        int r = fd < 0 ? sl_error_set(error, errno, "memory for the plan: %s", strerror(errno))
+                       : sl_compile_here(wish->path, lowering, -1, fd, error);
+
+        return r < 0 ? r : sl_plan_open(fd, ret_plan, error);
+}
+
+/* What leads and is no batch has a size like any other open dimension: that of the samples that are asked for. */
+static int compile_for(const struct wish *wish, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = NULL;
+        struct sl_lower_options lowering = wish->lowering;
+        int r = compile(wish, &lowering, &plan, error);
+
+        if (r < 0)
+                return r;
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        if (wish->batch <= 1 || !info->n_symbols) {
+                *ret_plan = sl_take(plan);
+                return 0;
+        }
+        for (uint32_t i = 0; i < info->n_symbols; i++)
+                sl_dim_sizes_add(&lowering.shapes, info->symbols[i], strlen(info->symbols[i]), wish->batch);
+        return compile(wish, &lowering, ret_plan, error);
+}
+
 static int profile(const struct wish *wish, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_node_profile_free) struct sl_node_profile *measured = NULL;
         SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = NULL;
-        SL_CLEANUP(sl_cleanup_fd) int fd = memfd_create("plan", MFD_CLOEXEC);
-        const struct sl_plan_info *info;
-        int r = fd < 0 ? sl_error_set(error, errno, "memory for the plan: %s", strerror(errno))
-                       : sl_compile_here(wish->model, &wish->lowering, -1, fd, error);
+        int r = compile_for(wish, &plan, error);
 
-        if (r == 0)
-                r = sl_plan_open(fd, &plan, error);
         if (r < 0)
                 return r;
-        info = sl_plan_info(plan);
-        r = sl_node_profile_new(
-                plan, wish->batch ? wish->batch : info->batches[info->n_batches - 1], wish->seconds, &measured, error);
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        if (!info->batchable && wish->batch > 1 && info->inputs[0].shape.dims[0] == 1)
+                fprintf(stderr, "starling profile: the model fixes the batch: a run is one sample\n");
+        r = sl_node_profile_new(plan, wish->batch && info->batchable ? wish->batch : info->batches[info->n_batches - 1],
+                wish->seconds, &measured, error);
         return r < 0 ? r : show(wish, measured, error);
 }
 
@@ -133,8 +169,10 @@ int command_profile(int argc, char **argv)
         wish.lowering.batch_max = 1;
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "profile", "%s", error.text) : complain_usage("profile");
-        r = profile(&wish, &error);
+        r = find_model(argc, argv, &wish, &error);
+        if (r == 0)
+                r = profile(&wish, &error);
         if (r == 0)
                 return STATUS_OK;
-        return complain(STATUS_FAILED, "profile", "%s: %s", wish.model, error.text[0] ? error.text : strerrordesc_np(-r));
+        return complain(STATUS_FAILED, "profile", "%s: %s", wish.path, error.text[0] ? error.text : strerrordesc_np(-r));
 }

@@ -124,8 +124,11 @@ static void print_step(const struct sl_node_profile *profile, uint64_t step, FIL
 
         shape_text(&info->out, shape);
         print_rates(profile, info->multiply_adds, info->bytes, profile->step_ns[step], stream);
-        fprintf(stream, "  %5llu  %s %s (%s) %s \"%s\"\n", (unsigned long long)step, info->operator_name, info->algorithm,
+        fprintf(stream, "  %5llu  %s %s (%s) %s \"%s\"", (unsigned long long)step, info->operator_name, info->algorithm,
                 info->backend, shape, info->name);
+        if (info->depth)
+                fprintf(stream, " in \"%s\"", info->around);
+        fputc('\n', stream);
 }
 
 static void print_steps(const struct sl_node_profile *profile, FILE *stream)
@@ -164,10 +167,10 @@ static json_t *step_json(const struct sl_node_profile *profile, uint64_t step)
         char shape[SHAPE_BYTES];
 
         shape_text(&info->out, shape);
-        return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:f, s:f}", "step", (json_int_t)step, "name", info->name,
-                "operator", info->operator_name, "algorithm", info->algorithm, "backend", info->backend, "shape", shape, "ns",
-                profile->step_ns[step], "multiply_adds", (json_int_t)info->multiply_adds, "bytes", (json_int_t)info->bytes,
-                "gflops", gflops(info->multiply_adds, profile->step_ns[step]), "share_of_peak",
+        return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:I, s:f, s:f}", "step", (json_int_t)step, "name",
+                info->name, "in", info->around, "operator", info->operator_name, "algorithm", info->algorithm, "backend",
+                info->backend, "shape", shape, "ns", profile->step_ns[step], "multiply_adds", (json_int_t)info->multiply_adds,
+                "bytes", (json_int_t)info->bytes, "gflops", gflops(info->multiply_adds, profile->step_ns[step]), "share_of_peak",
                 share_of_peak(profile, info->multiply_adds, profile->step_ns[step]));
 }
 

@@ -6,14 +6,14 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
+#include "command_options.h"
+#include "dataset.h"
 #include "export.h"
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
-#include "dataset.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -28,28 +28,9 @@
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_dataset *, sl_dataset_free)
 
-enum {
-        OPTION_CALIBRATION = 256,
-        OPTION_LABELS,
-        OPTION_METHOD,
-        OPTION_PERCENTILE,
-        OPTION_SAMPLES,
-        OPTION_MAX_LOSS,
-        OPTION_PRECISION
-};
+enum { OPTIONS = OPTIONS_BEGIN, QUANTIZE_OPTIONS(OPTION_ID) };
 
-static const struct option options[] = {
-        {"calibration", required_argument, NULL, OPTION_CALIBRATION},
-        {"labels", required_argument, NULL, OPTION_LABELS},
-        {"method", required_argument, NULL, OPTION_METHOD},
-        {"percentile", required_argument, NULL, OPTION_PERCENTILE},
-        {"samples", required_argument, NULL, OPTION_SAMPLES},
-        {"max-loss", required_argument, NULL, OPTION_MAX_LOSS},
-        {"precision", required_argument, NULL, OPTION_PRECISION},
-        {"output", required_argument, NULL, 'o'},
-        {"option", required_argument, NULL, 'O'},
-        {0},
-};
+static const struct option options[] = {QUANTIZE_OPTIONS(OPTION_GETOPT){0}};
 
 static const char *const methods[] = {
         [SL_RANGE_MINMAX] = "minmax",
@@ -122,7 +103,7 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
 /* -EINVAL without a text: wrong usage. */
 static int parse(int argc, char **argv, struct wish *wish, struct sl_error *error)
 {
-        for (int option; (option = getopt_long(argc, argv, "o:O:", options, NULL)) != -1;)
+        for (int option; (option = next_option(argc, argv, options)) != -1;)
                 if (take(wish, option, optarg, error) < 0)
                         return -EINVAL;
         if (argc - optind != 1 || !wish->data || !wish->output)

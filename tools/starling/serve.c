@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 #include "command.h"
+#include "command_options.h"
 #include "daemon.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 
-enum { OPTION_CONFIG = 256, OPTION_NAME, OPTION_WAIT, OPTION_LOG_LEVEL };
+enum { OPTIONS = OPTIONS_BEGIN, SERVE_OPTIONS(OPTION_ID) };
 
-static const struct option options[] = {
-        {"config", required_argument, NULL, OPTION_CONFIG},
-        {"name", required_argument, NULL, OPTION_NAME},
-        {"wait", required_argument, NULL, OPTION_WAIT},
-        {"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
-        {"option", required_argument, NULL, 'O'},
-        {0},
-};
+static const struct option options[] = {SERVE_OPTIONS(OPTION_GETOPT){0}};
 
 #define LOWERING_MAX 64 /* assignments on a command line */
 
 static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_options *ret_options)
 {
         ret_options->lowering = lowering;
-        for (int option; (option = getopt_long(argc, argv, "O:", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 switch (option) {
                 case OPTION_CONFIG:
                         ret_options->config_path = optarg;

@@ -3,24 +3,13 @@
 #include "command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 
-enum { OPTION_NAME = 256, OPTION_JSON, OPTION_VERBOSE };
-
-#define OPTIONS_MAX 4
-
-int session_parse(int argc, char **argv, unsigned takes, int min, int max, struct session_arguments *ret_arguments)
+int session_parse(int argc, char **argv, const struct option *options, int min, int max, struct session_arguments *ret_arguments)
 {
-        struct option options[OPTIONS_MAX] = {{"name", required_argument, NULL, OPTION_NAME}};
-        int n_options = 1;
         struct session_arguments arguments = {.name = NULL};
 
-        if (takes & SESSION_JSON)
-                options[n_options++] = (struct option){"json", no_argument, NULL, OPTION_JSON};
-        if (takes & SESSION_VERBOSE)
-                options[n_options++] = (struct option){"verbose", no_argument, NULL, OPTION_VERBOSE};
-        for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        for (int option; (option = next_option(argc, argv, options)) != -1;) {
                 if (option == OPTION_NAME)
                         arguments.name = optarg;
                 else if (option == OPTION_JSON)

@@ -4,14 +4,15 @@
  */
 #pragma once
 
+#include "command_options.h"
 #include "starling.h"
 
 #include <stdbool.h>
 
-/* Options that a command may take beside --name NAME. */
-enum { SESSION_JSON = 1 << 0, SESSION_VERBOSE = 1 << 1 };
+/* The options of all commands that talk to a runtime; each has a table of those that it takes. */
+enum { SESSION_OPTIONS = OPTIONS_BEGIN, MODELS_OPTIONS(OPTION_ID) };
 
-/* What every command that talks to a runtime takes: --name NAME, those of the options above that it names; then the arguments. */
+/* What they say; then the arguments. */
 struct session_arguments {
         const char *name; /* of the runtime, or the path of its socket; NULL: the default */
         bool json, verbose;
@@ -20,7 +21,7 @@ struct session_arguments {
 };
 
 /* Return: STATUS_OK; STATUS_USAGE after the usage was printed. */
-int session_parse(int argc, char **argv, unsigned takes, int min, int max, struct session_arguments *ret_arguments);
+int session_parse(int argc, char **argv, const struct option *options, int min, int max, struct session_arguments *ret_arguments);
 
 /* Connects; complains and returns an enum status when that fails. */
 int session_open(const char *command, const struct session_arguments *arguments, enum starling_role role,

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <string.h>
 
+static const struct option options[] = {STATS_OPTIONS(OPTION_GETOPT){0}};
+
 int command_stats(int argc, char **argv)
 {
         struct session_arguments arguments;
         struct sl_error error = {""};
         struct counts counts;
-        int status = session_parse(argc, argv, SESSION_JSON, 0, 1, &arguments);
+        int status = session_parse(argc, argv, options, 0, 1, &arguments);
 
         if (status != STATUS_OK)
                 return status;

@@ -80,8 +80,8 @@ class Call:
 
     def _room_for(self, port, samples):
         """A flat array with room for what the model says, or a guess where it does not say."""
-        shape = [samples if axis == port.batch_axis else n for axis, n in enumerate(port.shape)]
-        if None in shape:
+        shape = [samples if axis == port.batch_axis else n for axis, n in enumerate(port.shape or ())]
+        if port.shape is None or None in shape:
             guess = max([_GUESS_BYTES] + [array.nbytes for array in self._inputs])
             return arena.empty(self._core, guess // port.dtype.itemsize, port.dtype)
         return arena.empty(self._core, shape, port.dtype)
@@ -125,7 +125,7 @@ class Call:
         if self._given:
             return False
         for i, (port, array) in enumerate(zip(self.model.outputs, self._outputs)):
-            if None in port.shape and array.nbytes < error.bytes_needed:
+            if array.nbytes < error.bytes_needed:
                 items = -(-error.bytes_needed // port.dtype.itemsize)
                 self._outputs[i] = arena.empty(self._core, items, port.dtype)
                 self._c_outputs[i] = self._tensor(port, self._outputs[i])
@@ -143,7 +143,7 @@ class Call:
         self.times = Times(completion.queued_ns, completion.batched_ns, completion.computing_ns, completion.combining_ns)
         if completion.status < 0:
             self.model.stale |= completion.status == -errno.ESTALE
-            words = self._core.library.words(completion.status)
+            words = self._core.library.reason(completion)
             raise error_of(completion.status, f'model "{self.model.name}": {words}', completion.bytes_needed)
         arrays = self._outputs
         if completion.n_outputs == len(arrays):

@@ -27,13 +27,15 @@ Entry = namedtuple("Entry", "name version state ensemble")
 
 
 class Port:
-    """An input or an output: `shape` has None where the size is free, `batch_axis` is the axis that counts samples, or None."""
+    """An input or an output: `shape` has None where the size is free, and is None where its rank is not known; `batch_axis` is the axis
+    that counts samples, or None."""
 
     def __init__(self, info):
         self.name = info.name.decode()
         self.number = info.dtype
         self.dtype = arena.DTYPES[info.dtype]
-        self.shape = tuple(None if n < 0 else n for n in info.dims[: info.rank])
+        free_rank = info.rank == 0 and info.dims[0] < 0
+        self.shape = None if free_rank else tuple(None if n < 0 else n for n in info.dims[: info.rank])
         self.batch_axis = None if info.batch_axis < 0 else info.batch_axis
 
     def __repr__(self):
@@ -301,8 +303,7 @@ class Client:
                     return call.result(completion)
 
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
-        """As infer(), but returns a Future at once; waits only while the queue pair is full. Outputs whose size only the model
-        knows should be given: there is no second try when the guess is too small."""
+        """As infer(), but returns a Future at once; waits only while the queue pair is full."""
         call = self._call(model, inputs, outputs, timeout, priority, session)
         with self._lock:
             if self._reaper is None:

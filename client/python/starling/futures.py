@@ -11,7 +11,7 @@ import os
 import select
 import threading
 
-from .errors import Busy, StarlingError, error_of
+from .errors import Busy, StarlingError, TooSmall, error_of
 
 _CLOSE_SLICE_NS = 100_000_000
 _CLOSE_TRIES = 50  # for a runtime that lives but does not answer
@@ -102,10 +102,25 @@ class Reaper:
         except BlockingIOError:
             pass  # full of wake-ups already
 
+    def _outcomes(self, completions):
+        """What has become of each call; one whose outputs lacked room goes again with as much as they want."""
+        outcomes = []
+        for call, future, completion in completions:
+            result, error = future._outcome(completion)
+            if isinstance(error, TooSmall) and not self._stopping:
+                try:
+                    if call.grow(error):
+                        self._line.submit(call, future)
+                        continue
+                except StarlingError as second:
+                    error = second
+            outcomes.append((future, (result, error)))
+        return outcomes
+
     def _poll(self):
         """Outcomes of what has completed; when there are none, whether the descriptor is to be waited for."""
         with self._room, self._gate:
-            outcomes = [(future, future._outcome(completion)) for _, future, completion in self._line.poll()]
+            outcomes = self._outcomes(self._line.poll())
             if outcomes:
                 self._room.notify_all()
                 return outcomes, False
@@ -147,7 +162,7 @@ class Reaper:
             if not self._line.calls:
                 break
             with self._gate:
-                outcomes = [(future, future._outcome(completion)) for _, future, completion in self._line.wait(_CLOSE_SLICE_NS)]
+                outcomes = self._outcomes(self._line.wait(_CLOSE_SLICE_NS))
             _settle_all(outcomes)
         os.close(self._wake_read)
         os.close(self._wake_write)

@@ -7,7 +7,7 @@ ctypes.CDLL gives up the interpreter lock for the length of every call, so waits
 import ctypes
 import glob
 import os
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 
 RANK_MAX = 8
 NAME_BYTES = 64
@@ -101,6 +101,17 @@ class Shape(Structure):
     _fields_ = [("bytes", c_uint64), ("dims", c_uint32 * RANK_MAX), ("rank", c_uint32), ("dtype", c_int)]
 
 
+class Reason(Structure):
+    _fields_ = [
+        ("code", c_uint16),
+        ("tensor", c_uint8),
+        ("axis", c_uint8),
+        ("got", c_uint64),
+        ("limit", c_uint64),
+        ("text", c_char_p),
+    ]
+
+
 class Completion(Structure):
     _fields_ = [
         ("id", c_uint64),
@@ -113,11 +124,13 @@ class Completion(Structure):
         ("computing_ns", c_uint64),
         ("combining_ns", c_uint64),
         ("bytes_needed", c_uint64),
+        ("reason", Reason),
     ]
 
 
 _CALLS = {
     "strerror": (c_char_p, [c_int]),
+    "reason_text": (c_char_p, [POINTER(Completion), c_char_p, c_size_t]),
     "version": (c_char_p, []),
     "clock_ns": (c_uint64, []),
     "connect": (c_int, [POINTER(Options), POINTER(c_void_p), POINTER(Error)]),
@@ -162,9 +175,15 @@ class Library:
     def words(self, status):
         return self.strerror(status).decode()
 
+    def reason(self, completion):
+        """Why a request was refused or failed, in words."""
+        text = ctypes.create_string_buffer(TEXT_BYTES)
+        return self.reason_text(completion, text, TEXT_BYTES).decode(errors="replace")
+
 
 def _candidates():
     here = os.path.dirname(os.path.abspath(__file__))
+    yield os.path.join(here, "lib", "libstarling.so")
     yield os.path.join(here, "libstarling.so")
     tree = os.path.join(here, "..", "..", "..", "build")
     yield os.path.join(tree, "release", "lib", "libstarling.so")

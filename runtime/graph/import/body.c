@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * If, Loop and Scan. A body is imported by an importer of its own into a graph of its own; a name that it does not make is looked
- * up in the outer graphs, and becomes a constant of the body or a further input of the node. An If whose condition is constant is
+ * up in the outer graphs, and becomes a constant of the body or a further input of the node. An If whose way is known (decide.c) is
  * no node: the nodes of its branch are the outer graph's.
  *
  * A Loop's body is imported for the shapes that its first round gets. Where that turns out to be too narrow it is imported again,
@@ -113,6 +113,7 @@ static void take_back(struct sl_importer *im, struct sl_importer *inner)
         im->constant_bytes = inner->constant_bytes;
         im->budget = inner->budget;
         im->n_imports = inner->n_imports;
+        im->n_decisions = inner->n_decisions;
         sl_symbols_deinit(&inner->symbols);
 }
 
@@ -267,28 +268,67 @@ static void free_bodies(struct body *bodies, uint32_t n_bodies)
         free(bodies);
 }
 
+/* Shapes that do not fit each other; what Starling lacks is refused by its name, in whatever branch it stands. */
+static bool contradicts_itself(int result)
+{
+        return result == -EBADMSG;
+}
+
+/* Branch @b cannot be for these shapes, and nobody but the data say that it is not taken. */
+static int stand_in(struct sl_importer *im, const struct sl_onnx_node *node, struct body bodies[2], uint32_t b, int failure)
+{
+        const struct body *other = &bodies[1 - b];
+        struct body *body = &bodies[b];
+        uint32_t capture;
+
+        body->graph = sl_graph_free(body->graph);
+        if (!sl_import_can_fail_like(other->graph, &other->captures, &capture))
+                return failure;
+        im->error->text[0] = 0;
+        body->captures.n = 1;
+        body->captures.items[0] = other->captures.items[capture];
+        return sl_import_fail_like(other->graph, node->name, &body->captures.items[0], &body->graph, im->error);
+}
+
+static int import_branches(struct sl_importer *im, const struct sl_onnx_node *node, struct body bodies[2])
+{
+        int results[2] = {import_body(im, &bodies[0]), 0};
+
+        if (results[0] < 0 && !contradicts_itself(results[0]))
+                return results[0];
+        results[1] = import_body(im, &bodies[1]);
+        if (results[1] < 0 && (results[0] < 0 || !contradicts_itself(results[1])))
+                return results[1];
+        for (uint32_t b = 0; b < 2; b++)
+                if (results[b] < 0)
+                        return stand_in(im, node, bodies, b, results[b]);
+        return 0;
+}
+
 static int import_if(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
-        const uint8_t *condition = draft->n_inputs ? sl_graph_constant(im->graph, draft->inputs[0]) : NULL;
         const Onnx__GraphProto *protos[2] = {0};
         struct body *bodies;
-        int result = find_body(im, node, "then_branch", &protos[0]);
+        int result = find_body(im, node, "else_branch", &protos[0]);
 
         if (result == 0)
-                result = find_body(im, node, "else_branch", &protos[1]);
+                result = find_body(im, node, "then_branch", &protos[1]);
         if (result < 0)
                 return result;
         if (draft->n_inputs != 1)
                 return sl_import_wrong(im, node, "it wants one input");
-        if (condition && im->graph->values[draft->inputs[0]].data_bytes == 1)
-                return import_inline(im, node, protos[*condition ? 0 : 1]);
+        result = sl_import_decide(im, node, draft->inputs[0]);
+        if (result < 0)
+                return result;
+        if (result != SL_IMPORT_UNDECIDED)
+                return import_inline(im, node, protos[result]);
+        result = 0;
         bodies = calloc(2, sizeof(*bodies));
         if (!bodies)
                 return -ENOMEM;
-        for (uint32_t b = 0; b < 2 && result == 0; b++) {
-                bodies[b].proto = protos[b];
-                result = import_body(im, &bodies[b]);
-        }
+        bodies[0].proto = protos[1];
+        bodies[1].proto = protos[0];
+        result = import_branches(im, node, bodies);
         if (result == 0)
                 result = add_captures(im, node, bodies, 2, draft);
         if (result == 0) {

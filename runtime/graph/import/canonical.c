@@ -89,7 +89,8 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
                 .adapt = sl_canonical_recurrent},
         [SL_OP_QUANTIZE_LINEAR] = {.attrs = " axis block_size output_dtype ", .understood = " saturate precision "},
         [SL_OP_DEQUANTIZE_LINEAR] = {.attrs = " axis block_size output_dtype "},
-        [SL_OP_QLINEAR_CONV] = {.attrs = WINDOW, .understood = " auto_pad ", .adapt = sl_canonical_window},
+        [SL_OP_QLINEAR_CONV] = {.attrs = WINDOW, .understood = " auto_pad ", .least = 8, .adapt = sl_canonical_qlinear_conv},
+        [SL_OP_QLINEAR_MATMUL] = {.least = 8, .adapt = sl_canonical_qlinear_matmul},
         [SL_OP_CONV_INTEGER] = {.attrs = WINDOW, .understood = " auto_pad ", .adapt = sl_canonical_window},
         [SL_OP_CONV_TRANSPOSE] = {.attrs = WINDOW " output_padding output_shape ",
                 .understood = " auto_pad ",
@@ -161,10 +162,18 @@ static const struct sl_canonical rows[SL_OP_COUNT] = {
 static const struct sl_canonical others[] = {
         {.name = "Constant", .understood = " value value_float value_floats value_int value_ints ", .adapt = sl_canonical_constant},
         {.name = "CastLike", .op = SL_OP_CAST, .understood = " saturate ", .adapt = sl_canonical_cast_like},
+        /* ONNX Runtime writes it, into ONNX's own domain. */
+        {.name = "SimplifiedLayerNormalization", .op = SL_OP_RMS_NORM, .attrs = " axis epsilon ", .understood = " stash_type "},
         {.name = "Size", .op = SL_OP_SHAPE, .adapt = sl_canonical_size},
         {.name = "Dropout", .op = SL_OP_IDENTITY, .understood = " ratio seed is_test ", .adapt = sl_canonical_dropout},
         {.name = "Scatter", .op = SL_OP_SCATTER_ELEMENTS, .attrs = " axis "},
         {.name = "Upsample", .op = SL_OP_RESIZE, .attrs = " scales ", .words = upsample, .adapt = sl_canonical_upsample},
+};
+
+/* Other domains than ONNX's own. */
+static const struct sl_domain domains[] = {
+        {"com.microsoft", sl_contrib_rows},
+        {"ai.onnx.ml", sl_ml_rows_of_domain},
 };
 
 static const char *domain_of(const struct sl_onnx_node *node)
@@ -182,6 +191,29 @@ int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, con
 {
         return sl_error_set(im->error, EBADMSG, "node \"%s\": operator %s of domain %s, opset %" PRId64 ": %s", node->name,
                 node->proto->op_type, domain_of(node), im->graph->opset, what);
+}
+
+static const struct sl_canonical *rows_of(const char *domain)
+{
+        for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
+                if (!strcmp(domains[i].name, domain))
+                        return domains[i].rows;
+        return NULL;
+}
+
+static const struct sl_canonical *find_in(const struct sl_canonical *row, const char *type, uint32_t *ret_op)
+{
+        while (row->name && strcmp(row->name, type))
+                row++;
+        *ret_op = row->op;
+        return row->name ? row : NULL;
+}
+
+int sl_import_wants_batch(struct sl_importer *im, const struct sl_onnx_node *node, const char *what)
+{
+        return sl_error_set(im->error, EDOM,
+                "node \"%s\": operator %s of domain %s, opset %" PRId64 ": %s, so the leading dimension of the inputs wants a size",
+                node->name, node->proto->op_type, domain_of(node), im->graph->opset, what);
 }
 
 static const struct sl_canonical *find_row(const char *type, uint32_t *ret_op)
@@ -312,6 +344,9 @@ static int import_known(struct sl_importer *im, struct sl_onnx_node *node, const
                 return result;
         if (!node->proto->n_output)
                 return sl_import_wrong(im, node, "it has no output");
+        for (uint32_t i = 0; i < row->least; i++)
+                if (i >= node->n_inputs || node->inputs[i] == SL_VALUE_NONE)
+                        return sl_import_wrong(im, node, "an input is missing");
         draft.n_inputs = node->n_inputs;
         memcpy(draft.inputs, node->inputs, sizeof(draft.inputs));
         if (row->adapt)
@@ -330,7 +365,8 @@ static bool carries_graph(const Onnx__NodeProto *proto)
 int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
 {
         struct sl_onnx_node node = {.proto = proto, .name = proto->name};
-        const struct sl_canonical *row;
+        const struct sl_canonical *row, *rows_there;
+        bool is_onnx;
         uint32_t op;
         int result;
 
@@ -340,17 +376,19 @@ int sl_import_node(struct sl_importer *im, const Onnx__NodeProto *proto)
                 node.name = proto->output[0];
         if (!node.name)
                 node.name = "";
-        if (strcmp(domain_of(&node), "ai.onnx"))
+        is_onnx = !strcmp(domain_of(&node), "ai.onnx");
+        rows_there = rows_of(domain_of(&node));
+        if (!is_onnx && !rows_there)
                 return sl_import_refuse(im, &node, "the domain is not supported");
         result = sl_import_count(im);
         if (result < 0)
                 return result;
-        if (sl_import_has_bodies(proto))
+        if (is_onnx && sl_import_has_bodies(proto))
                 return sl_import_control(im, &node);
         if (carries_graph(proto))
                 return sl_import_refuse(im, &node, "operators that carry a graph are not supported");
-        row = find_row(proto->op_type, &op);
-        if (row && sl_import_is_wide(op, proto))
+        row = is_onnx ? find_row(proto->op_type, &op) : find_in(rows_there, proto->op_type, &op);
+        if (row && is_onnx && sl_import_is_wide(op, proto))
                 return sl_import_wide(im, &node, op);
         if (!row)
                 return sl_import_refuse(im, &node, "the operator is not supported");

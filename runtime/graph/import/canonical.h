@@ -26,8 +26,21 @@ struct sl_canonical {
         const char *attrs;                      /* " axis keepdims ": go over as they are */
         const char *understood;                 /* read by the function, or without effect on inference */
         const struct sl_canonical_words *words; /* ends with one that has no name */
+        uint32_t least;                         /* inputs that must be there, before the function may read them */
         sl_canonical_fn adapt;                  /* NULL: nothing more to do */
 };
+
+/* Operators of another domain; the table ends with a row that has no name. */
+struct sl_domain {
+        const char *name;
+        const struct sl_canonical *rows;
+};
+
+/* contrib.c: com.microsoft */
+extern const struct sl_canonical sl_contrib_rows[];
+
+/* ml.c: ai.onnx.ml */
+extern const struct sl_canonical sl_ml_rows_of_domain[];
 
 /* canonical_shape.c */
 int sl_canonical_axes(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
@@ -80,6 +93,10 @@ int sl_canonical_roi_align(struct sl_importer *im, const struct sl_onnx_node *no
 
 /* canonical_einsum.c */
 int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+
+/* canonical_qlinear.c */
+int sl_canonical_qlinear_conv(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
+int sl_canonical_qlinear_matmul(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
 /* canonical_signal.c */
 int sl_canonical_blocks(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);

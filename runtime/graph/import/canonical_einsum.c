@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Einsum. The equation becomes numbers (shape/einsum.h). Two operands that are a matrix product in other words become one: both
- * are turned so that the dimensions that are summed over meet, and the result is turned into the order that was asked for. Two
- * that nothing is summed over become a Mul, one operand a sum and a Transpose.
+ * Einsum. Two operands that are a matrix product in other words become one: both are turned so that the dimensions that are summed
+ * over meet, and the result is turned into the order that was asked for. Two that nothing is summed over become a Mul, one operand
+ * a sum and a Transpose; everything else a chain of such (contract.h). Diagonals, sizes of 0, integers of few bits, and sizes of
+ * which only a request says whether they broadcast stay an Einsum, whose equation becomes numbers (shape/einsum.h).
  */
 #include "import/canonical.h"
+#include "import/contract.h"
 
 #include <string.h>
 
 #define OPERANDS_MAX (SL_ATTR_INTS_MAX - 1)
-#define LABELS_MAX   SL_RANK_MAX
-
-struct term {
-        uint8_t labels[LABELS_MAX];
-        uint32_t count;
-};
+#define LABELS_MAX   SL_TERM_LABELS_MAX
 
 struct equation {
-        struct term operands[OPERANDS_MAX], out;
+        struct sl_term operands[OPERANDS_MAX], out;
         uint32_t n_operands;
 };
 
@@ -39,7 +36,7 @@ static uint32_t count_letters(const char *text, size_t length, bool *ret_ellipsi
 }
 
 /* One part of the equation; its ellipsis stands for the last @ellipsis of @most dimensions. */
-static int read_term(const char *text, size_t length, uint32_t ellipsis, uint32_t most, struct term *term)
+static int read_term(const char *text, size_t length, uint32_t ellipsis, uint32_t most, struct sl_term *term)
 {
         for (size_t i = 0; i < length; i++) {
                 if (text[i] == ' ')
@@ -57,11 +54,6 @@ static int read_term(const char *text, size_t length, uint32_t ellipsis, uint32_
                 i += 2;
         }
         return 0;
-}
-
-static bool has(const struct term *term, uint8_t label)
-{
-        return memchr(term->labels, label, term->count) != NULL;
 }
 
 /* Without an arrow: the ellipsis, then what occurs once, in the order of the alphabet. */
@@ -119,15 +111,10 @@ static int parse(const struct sl_importer *im, const struct sl_draft *draft, con
 
 /* The four kinds of labels of a product of two: kept by both, summed over, kept of one alone. */
 struct roles {
-        struct term batch, inner, rows, columns;
+        struct sl_term batch, inner, rows, columns;
 };
 
-static void append(struct term *term, uint8_t label)
-{
-        term->labels[term->count++] = label;
-}
-
-static bool is_twice(const struct term *term)
+static bool is_twice(const struct sl_term *term)
 {
         for (uint32_t i = 0; i < term->count; i++)
                 for (uint32_t k = 0; k < i; k++)
@@ -139,30 +126,58 @@ static bool is_twice(const struct term *term)
 /* False when the product has a label that one operand sums over alone, or takes a diagonal. */
 static bool find_roles(const struct equation *e, struct roles *roles)
 {
-        const struct term *a = &e->operands[0], *b = &e->operands[1];
+        const struct sl_term *a = &e->operands[0], *b = &e->operands[1];
 
         if (e->n_operands != 2 || is_twice(a) || is_twice(b) || is_twice(&e->out))
                 return false;
         for (uint32_t i = 0; i < e->out.count; i++) {
                 uint8_t label = e->out.labels[i];
 
-                if (!has(a, label) && !has(b, label))
+                if (!sl_term_has(a, label) && !sl_term_has(b, label))
                         return false;
-                append(has(a, label) && has(b, label) ? &roles->batch : has(a, label) ? &roles->rows : &roles->columns, label);
+                sl_term_append(sl_term_has(a, label) && sl_term_has(b, label) ? &roles->batch
+                               : sl_term_has(a, label)                        ? &roles->rows
+                                                                              : &roles->columns,
+                        label);
         }
         for (uint32_t i = 0; i < a->count; i++) {
-                if (!has(&e->out, a->labels[i]) && !has(b, a->labels[i]))
+                if (!sl_term_has(&e->out, a->labels[i]) && !sl_term_has(b, a->labels[i]))
                         return false;
-                if (!has(&e->out, a->labels[i]))
-                        append(&roles->inner, a->labels[i]);
+                if (!sl_term_has(&e->out, a->labels[i]))
+                        sl_term_append(&roles->inner, a->labels[i]);
         }
         for (uint32_t i = 0; i < b->count; i++)
-                if (!has(&e->out, b->labels[i]) && !has(a, b->labels[i]))
+                if (!sl_term_has(&e->out, b->labels[i]) && !sl_term_has(a, b->labels[i]))
                         return false;
         return roles->inner.count > 0;
 }
 
-static int64_t size_of(const struct sl_shape *shape, const struct term *term, uint8_t label)
+/* The output ends in what only the second operand has, then in what only the first has: their product the other way round needs
+ * no turn. */
+static bool is_backwards(const struct equation *e)
+{
+        const struct sl_term *a = &e->operands[0], *b = &e->operands[1];
+        uint8_t last, before;
+
+        if (e->n_operands != 2 || e->out.count < 2)
+                return false;
+        last = e->out.labels[e->out.count - 1];
+        before = e->out.labels[e->out.count - 2];
+        return sl_term_has(a, last) && !sl_term_has(b, last) && sl_term_has(b, before) && !sl_term_has(a, before);
+}
+
+static void swap_operands(struct sl_draft *draft, struct equation *e)
+{
+        struct sl_term term = e->operands[0];
+        uint32_t value = draft->inputs[0];
+
+        e->operands[0] = e->operands[1];
+        e->operands[1] = term;
+        draft->inputs[0] = draft->inputs[1];
+        draft->inputs[1] = value;
+}
+
+static int64_t size_of(const struct sl_shape *shape, const struct sl_term *term, uint8_t label)
 {
         const uint8_t *at = memchr(term->labels, label, term->count);
 
@@ -170,7 +185,7 @@ static int64_t size_of(const struct sl_shape *shape, const struct term *term, ui
 }
 
 /* The product of the sizes of the labels; negative when one is open. */
-static int64_t extent_of(const struct sl_shape *shape, const struct term *term, const struct term *labels)
+static int64_t extent_of(const struct sl_shape *shape, const struct sl_term *term, const struct sl_term *labels)
 {
         int64_t extent = 1;
 
@@ -200,8 +215,8 @@ static bool is_product(const struct roles *roles, const struct equation *e, cons
                (roles->columns.count == 1 || extent_of(b, &e->operands[1], &roles->columns) >= 0);
 }
 
-static int turn(
-        struct sl_importer *im, const struct sl_onnx_node *node, const struct term *from, const struct term *to, uint32_t *value)
+static int turn(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_term *from, const struct sl_term *to,
+        uint32_t *value)
 {
         struct sl_draft transpose = {.op = SL_OP_TRANSPOSE, .n_inputs = 1, .n_outputs = 1, .inputs = {*value}};
         int64_t perm[LABELS_MAX];
@@ -226,14 +241,14 @@ static int reshape(struct sl_importer *im, const struct sl_onnx_node *node, cons
         return result < 0 ? result : sl_import_emit_step(im, node, &draft, value);
 }
 
-static struct term joined(const struct term *a, const struct term *b, const struct term *c)
+static struct sl_term joined(const struct sl_term *a, const struct sl_term *b, const struct sl_term *c)
 {
-        struct term all = *a;
+        struct sl_term all = *a;
 
         for (uint32_t i = 0; i < b->count; i++)
-                append(&all, b->labels[i]);
+                sl_term_append(&all, b->labels[i]);
         for (uint32_t i = 0; c && i < c->count; i++)
-                append(&all, c->labels[i]);
+                sl_term_append(&all, c->labels[i]);
         return all;
 }
 
@@ -241,7 +256,7 @@ static struct term joined(const struct term *a, const struct term *b, const stru
 static int prepare(struct sl_importer *im, const struct sl_onnx_node *node, const struct equation *e, const struct roles *r,
         const struct sl_shape *a, const struct sl_shape *b, uint32_t values[2])
 {
-        struct term left = joined(&r->batch, &r->rows, &r->inner), right = joined(&r->batch, &r->inner, &r->columns);
+        struct sl_term left = joined(&r->batch, &r->rows, &r->inner), right = joined(&r->batch, &r->inner, &r->columns);
         int64_t dims[LABELS_MAX] = {0};
         int result = turn(im, node, &e->operands[0], &left, &values[0]);
 
@@ -267,7 +282,7 @@ static int as_product(struct sl_importer *im, const struct sl_onnx_node *node, c
         const struct sl_shape b = im->graph->values[draft->inputs[1]].tensor.shape;
         struct sl_draft product = {.op = SL_OP_MATMUL, .n_inputs = 2, .n_outputs = 1},
                         last = {.op = SL_OP_TRANSPOSE, .n_inputs = 1};
-        struct term made = joined(&r->batch, &r->rows, &r->columns);
+        struct sl_term made = joined(&r->batch, &r->rows, &r->columns);
         int64_t dims[LABELS_MAX] = {0}, perm[LABELS_MAX];
         uint32_t values[2] = {draft->inputs[0], draft->inputs[1]}, value;
         int result = prepare(im, node, e, r, &a, &b, values);
@@ -291,23 +306,23 @@ static int as_product(struct sl_importer *im, const struct sl_onnx_node *node, c
 }
 
 /* The labels of @from that @to has, in the order of @to. */
-static struct term ordered(const struct term *from, const struct term *to)
+static struct sl_term ordered(const struct sl_term *from, const struct sl_term *to)
 {
-        struct term both = {.count = 0};
+        struct sl_term both = {.count = 0};
 
         for (uint32_t i = 0; i < to->count; i++)
-                if (has(from, to->labels[i]))
-                        append(&both, to->labels[i]);
+                if (sl_term_has(from, to->labels[i]))
+                        sl_term_append(&both, to->labels[i]);
         return both;
 }
 
 /* The positions in @of of the labels that @from lacks. */
-static uint32_t list_missing(const struct term *of, const struct term *from, int64_t ret_axes[LABELS_MAX])
+static uint32_t list_missing(const struct sl_term *of, const struct sl_term *from, int64_t ret_axes[LABELS_MAX])
 {
         uint32_t count = 0;
 
         for (uint32_t i = 0; i < of->count; i++)
-                if (!has(from, of->labels[i]))
+                if (!sl_term_has(from, of->labels[i]))
                         ret_axes[count++] = i;
         return count;
 }
@@ -320,17 +335,18 @@ static bool is_plain(const struct equation *e)
         for (uint32_t k = 0; k < e->n_operands; k++)
                 plain = plain && !is_twice(&e->operands[k]);
         for (uint32_t i = 0; i < e->out.count && plain; i++)
-                plain = has(&e->operands[0], e->out.labels[i]) || (e->n_operands > 1 && has(&e->operands[1], e->out.labels[i]));
+                plain = sl_term_has(&e->operands[0], e->out.labels[i]) ||
+                        (e->n_operands > 1 && sl_term_has(&e->operands[1], e->out.labels[i]));
         return plain;
 }
 
 static int as_transpose(
         struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_draft *draft, const struct equation *e)
 {
-        const struct term *from = &e->operands[0];
+        const struct sl_term *from = &e->operands[0];
         struct sl_draft sum = {.op = SL_OP_REDUCE_SUM, .n_inputs = 1, .n_outputs = 1, .inputs = {draft->inputs[0]}};
         struct sl_draft last = {.op = SL_OP_TRANSPOSE, .n_inputs = 1, .n_outputs = 1, .inputs = {draft->inputs[0]}};
-        struct term left = ordered(&e->out, from);
+        struct sl_term left = ordered(&e->out, from);
         int64_t axes[LABELS_MAX], perm[LABELS_MAX];
         uint32_t n_axes = list_missing(from, &e->out, axes);
         int result = 0;
@@ -352,11 +368,11 @@ static int as_transpose(
 }
 
 /* The operand in the order of the output, with a dimension of 1 for what it lacks. */
-static int spread(
-        struct sl_importer *im, const struct sl_onnx_node *node, const struct term *from, const struct term *out, uint32_t *value)
+static int spread(struct sl_importer *im, const struct sl_onnx_node *node, const struct sl_term *from, const struct sl_term *out,
+        uint32_t *value)
 {
         struct sl_draft unsqueeze = {.op = SL_OP_UNSQUEEZE, .n_inputs = 1, .n_outputs = 1};
-        struct term order = ordered(from, out);
+        struct sl_term order = ordered(from, out);
         int64_t axes[LABELS_MAX];
         uint32_t n_axes = list_missing(out, from, axes);
         int result = turn(im, node, from, &order, value);
@@ -382,7 +398,7 @@ static int as_mul(struct sl_importer *im, const struct sl_onnx_node *node, const
         return result < 0 ? result : 1;
 }
 
-static int64_t packed(const struct term *term)
+static int64_t packed(const struct sl_term *term)
 {
         uint64_t bits = 0;
 
@@ -409,6 +425,20 @@ static bool ranks_fit(const struct sl_importer *im, const struct sl_draft *draft
         return true;
 }
 
+/* Does the equation fit the operands? Else the operator itself says why not. */
+static bool is_consistent(const struct sl_importer *im, const struct sl_draft *draft, const struct equation *e)
+{
+        struct sl_node_desc desc = {.op = SL_OP_EINSUM, .n_inputs = e->n_operands, .n_outputs = 1};
+        struct sl_draft kept = *draft;
+
+        if (keep(&kept, e) < 0)
+                return false;
+        desc.attrs = kept.attrs;
+        for (uint32_t k = 0; k < e->n_operands; k++)
+                desc.inputs[k] = im->graph->values[draft->inputs[k]].tensor;
+        return sl_op_infer(&desc, NULL) == 0;
+}
+
 /* Sums and products of integers of few bits are not what those operators take. */
 static bool is_float(const struct sl_importer *im, const struct sl_draft *draft)
 {
@@ -423,6 +453,27 @@ static bool has_no_sum(const struct equation *e)
         for (uint32_t k = 0; k < e->n_operands; k++)
                 n += list_missing(&e->operands[k], &e->out, axes);
         return n == 0;
+}
+
+/* Products and sums of these are what MatMul and ReduceSum take. */
+static bool is_summed(uint32_t dtype)
+{
+        return sl_dtype_is_float(dtype) || dtype == SL_DTYPE_I32 || dtype == SL_DTYPE_I64;
+}
+
+/* As sums and products in general; diagonals, and what has no such form, stay an Einsum. */
+static int contract(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, const struct equation *e)
+{
+        struct sl_contracted operands[OPERANDS_MAX];
+        bool whole = !is_twice(&e->out) && is_consistent(im, draft, e);
+        int result;
+
+        for (uint32_t k = 0; k < e->n_operands; k++) {
+                operands[k] = sl_contracted_of(im, &e->operands[k], draft->inputs[k]);
+                whole = whole && !is_twice(&e->operands[k]) && is_summed(im->graph->values[draft->inputs[k]].tensor.dtype);
+        }
+        result = whole ? sl_import_contract(im, node, operands, e->n_operands, &e->out) : 0;
+        return result ? result : keep(draft, e);
 }
 
 int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
@@ -441,8 +492,10 @@ int sl_canonical_einsum(struct sl_importer *im, const struct sl_onnx_node *node,
                 return as_transpose(im, node, draft, &e);
         if (e.n_operands == 2 && is_plain(&e) && e.out.count && has_no_sum(&e) && is_float(im, draft))
                 return as_mul(im, node, draft, &e);
+        if (is_backwards(&e))
+                swap_operands(draft, &e);
         if (find_roles(&e, &roles) && is_product(&roles, &e, &im->graph->values[draft->inputs[0]].tensor.shape,
                                               &im->graph->values[draft->inputs[1]].tensor.shape))
                 return as_product(im, node, draft, &e, &roles);
-        return keep(draft, &e);
+        return contract(im, node, draft, &e);
 }

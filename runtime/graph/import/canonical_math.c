@@ -98,24 +98,6 @@ int sl_canonical_clip(struct sl_importer *im, const struct sl_onnx_node *node, s
         return result < 0 ? result : sl_onnx_copy_attr(im, node, "max", SL_ATTR_MAX, &draft->attrs);
 }
 
-/* Up to opset 6 it is in training unless is_test says otherwise, or nothing is there to take what training gives. */
-int sl_canonical_batch_norm(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
-{
-        int64_t spatial = 1, training = 0, test = im->graph->opset >= 7 || node->proto->n_output == 1;
-        int result = sl_onnx_int(im, node, "spatial", &spatial);
-
-        (void)draft;
-        if (result == 0)
-                result = sl_onnx_int(im, node, "training_mode", &training);
-        if (result == 0 && im->graph->opset < 7 && !test)
-                result = sl_onnx_int(im, node, "is_test", &test);
-        if (result < 0)
-                return result;
-        if (spatial != 1)
-                return sl_import_refuse(im, node, "spatial = 0 is not supported");
-        return training || !test ? sl_import_refuse(im, node, "training_mode is not supported") : 0;
-}
-
 int sl_canonical_lrn(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         int64_t size = 0;

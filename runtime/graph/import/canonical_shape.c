@@ -27,7 +27,7 @@ int sl_canonical_axes(struct sl_importer *im, const struct sl_onnx_node *node, s
         return check_one_form(im, node, draft, SL_ATTR_AXES, 1);
 }
 
-/* Without axes, what has one element goes: but never the batch, which only happens to be 1 in some batch sizes. */
+/* Without axes, what has one element goes: the batch too where it is one, so that the rank hangs on it. */
 int sl_canonical_squeeze(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         bool given = sl_attrs_find(&draft->attrs, SL_ATTR_AXES) || draft->n_inputs > 1;
@@ -39,6 +39,8 @@ int sl_canonical_squeeze(struct sl_importer *im, const struct sl_onnx_node *node
         const struct sl_shape *shape = &im->graph->values[draft->inputs[0]].tensor.shape;
 
         for (uint32_t i = 0; i < shape->rank; i++) {
+                if (shape->dims[i] < 0 && sl_import_has_batch(im))
+                        return sl_import_wants_batch(im, node, "without axes, it takes a batch of one away");
                 if (shape->dims[i] == SL_DIM_UNKNOWN)
                         return sl_import_refuse(im, node, "without axes, and a dimension of its input is not known");
                 if (shape->dims[i] == 1)

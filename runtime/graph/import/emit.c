@@ -81,11 +81,26 @@ static int add_output(struct sl_importer *im, const char *name, uint32_t *ret_va
         return sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &nothing, ret_value);
 }
 
-int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_value)
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_values)
 {
-        int result = add_output(im, node->name, ret_value);
+        int result = 0;
 
-        return result < 0 ? result : sl_import_emit(im, node, draft, ret_value);
+        for (uint32_t i = 0; i < draft->n_outputs && result == 0; i++)
+                result = add_output(im, node->name, &ret_values[i]);
+        return result < 0 ? result : sl_import_emit(im, node, draft, ret_values);
+}
+
+/* The value that is to be output @output of the file's node; one without a name where that is left out, for a kernel still needs a
+ * place to put it. */
+static int add_named(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t output, uint32_t *ret_value)
+{
+        bool given = output < node->proto->n_output;
+        struct sl_symbol *symbol = given ? sl_symbols_find(&im->symbols, node->proto->output[output]) : NULL;
+        int result = add_output(im, symbol ? symbol->name : node->name, ret_value);
+
+        if (result == 0 && symbol)
+                symbol->value = *ret_value;
+        return result;
 }
 
 int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
@@ -93,18 +108,20 @@ int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node,
         uint32_t outputs[SL_NODE_OUTPUTS_MAX];
 
         for (uint32_t i = 0; i < draft->n_outputs; i++) {
-                struct sl_symbol *symbol = sl_symbols_find(&im->symbols, node->proto->output[i]);
-                int result;
+                int result = add_named(im, node, i, &outputs[i]);
 
-                outputs[i] = SL_VALUE_NONE;
-                /* Outputs may be left out by an empty name; a kernel still needs a place to put them. */
-                result = add_output(im, symbol ? symbol->name : node->name, &outputs[i]);
                 if (result < 0)
                         return result;
-                if (symbol)
-                        symbol->value = outputs[i];
         }
         return sl_import_emit(im, node, draft, outputs);
+}
+
+int sl_import_emit_output(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t output)
+{
+        uint32_t value;
+        int result = add_named(im, node, output, &value);
+
+        return result < 0 ? result : sl_import_emit(im, node, draft, &value);
 }
 
 int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value)

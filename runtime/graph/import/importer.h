@@ -42,7 +42,8 @@ struct sl_importer {
         const struct sl_tensor *formals; /* what its node gives its inputs */
         uint32_t *formal_values, n_formals;
         uint32_t depth;
-        uint64_t n_imports; /* of nodes, in all bodies so far */
+        uint64_t n_imports;   /* of nodes, in all bodies so far */
+        uint32_t n_decisions; /* on Ifs whose conditions are no constants */
 };
 
 /* A node of the file with its inputs looked up. */
@@ -76,9 +77,16 @@ int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *tensor, const ch
 /* The same from values in memory: @count of them, shape [count], or a scalar for @scalar. */
 int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints, uint32_t count, bool scalar, uint32_t *ret_value);
 
-/* ports.c: a dimension that has no size, and the name of its parameter ("" for none). */
+/* A constant of float32 for the caller to fill, of @tensor's shape and within the limits. */
+int sl_import_floats(
+        struct sl_importer *im, const char *name, const struct sl_tensor *tensor, float **ret_data, uint32_t *ret_value);
+
+/* ports.c: a dimension that has no size, and the name of its parameter ("" for none, or for one that names nothing). */
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim);
 const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim);
+
+/* ports.c: some input of the model leads with an open batch. */
+bool sl_import_has_batch(const struct sl_importer *im);
 
 /* ports.c: the inputs of the graph, before the nodes; its outputs, after them. -EBADMSG, -ENOTSUP. */
 int sl_import_inputs(struct sl_importer *im);
@@ -100,6 +108,21 @@ bool sl_import_has_bodies(const Onnx__NodeProto *proto);
 int sl_import_control(struct sl_importer *im, const struct sl_onnx_node *node);
 int sl_import_count(struct sl_importer *im);
 
+/*
+ * decide.c: which branch an If with that condition takes: 1 then, 0 else, or SL_IMPORT_UNDECIDED when it hangs on data. -EDOM: the
+ * batch decides; -ENOMEM.
+ */
+#define SL_IMPORT_UNDECIDED 2
+int sl_import_decide(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t condition);
+
+/*
+ * impossible.c: a branch that makes what @other makes, and always fails. It reads one of the values that @other captures, which is
+ * told first; @capture is that, and gets the value in the new graph. -ENOMEM, -E2BIG.
+ */
+bool sl_import_can_fail_like(const struct sl_graph *other, const struct sl_captures *captures, uint32_t *ret_capture);
+int sl_import_fail_like(const struct sl_graph *other, const char *name, struct sl_capture *capture, struct sl_graph **ret_graph,
+        struct sl_error *error);
+
 /* import.c: names, initializers, inputs, nodes, and the outputs of what is a graph of its own. */
 int sl_import_contents(struct sl_importer *im);
 
@@ -112,8 +135,11 @@ int sl_import_emit(struct sl_importer *im, const struct sl_onnx_node *node, stru
 /* Emits the draft with the outputs of the file's node. */
 int sl_import_emit_last(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft);
 
-/* Emits the draft with one new value as output, for the drafts that follow. */
-int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_value);
+/* Emits the draft with new values as its outputs, for the drafts that follow. */
+int sl_import_emit_step(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t *ret_values);
+
+/* Emits the draft, which has one output, as output @output of the file's node. */
+int sl_import_emit_output(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft, uint32_t output);
 
 /* Binds the first output of the file's node to a value that exists. */
 int sl_import_bind(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t value);
@@ -136,6 +162,8 @@ int sl_onnx_word(struct sl_importer *im, const struct sl_onnx_node *node, const 
 
 /* -ENOTSUP with what is refused, the operator, its domain, the opset and the node. */
 int sl_import_refuse(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
+/* -EDOM in the same form: the node is something else for some batch sizes, and no graph with an open batch can say so. */
+int sl_import_wants_batch(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 /* -EBADMSG in the same form. */
 int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 

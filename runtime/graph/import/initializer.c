@@ -268,3 +268,21 @@ int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints
                 memcpy(data, ints, sizeof(*data) * count);
         return sl_graph_add_constant(im->graph, name, &tensor, data, ret_value);
 }
+
+int sl_import_floats(
+        struct sl_importer *im, const char *name, const struct sl_tensor *tensor, float **ret_data, uint32_t *ret_value)
+{
+        uint64_t bytes = sl_tensor_bytes(tensor);
+        float *data;
+        int result = bytes == UINT64_MAX ? -E2BIG : check_limits(im, name, bytes);
+
+        if (result < 0)
+                return result;
+        data = sl_graph_alloc(im->graph, bytes);
+        if (!data)
+                return -ENOMEM;
+        result = sl_graph_add_constant(im->graph, name, tensor, data, ret_value);
+        if (result == 0)
+                *ret_data = data;
+        return result;
+}

@@ -9,11 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What exporters write for a dimension of which they know nothing: Paddle's and Keras' own. Two of them are not the same one. */
+static bool says_nothing(const char *parameter)
+{
+        return !strcmp(parameter, "?") || !strcmp(parameter, "-1") || !strcmp(parameter, "None");
+}
+
 const char *sl_onnx_dim_parameter(const Onnx__TensorShapeProto__Dimension *dim)
 {
         bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param;
 
-        return named ? dim->dim_param : "";
+        return named && !says_nothing(dim->dim_param) ? dim->dim_param : "";
 }
 
 bool sl_onnx_dim_is_open(const Onnx__TensorShapeProto__Dimension *dim)
@@ -111,6 +117,20 @@ int sl_import_inputs(struct sl_importer *im)
         return result;
 }
 
+bool sl_import_has_batch(const struct sl_importer *im)
+{
+        while (im->outer)
+                im = im->outer;
+        return sl_graph_has_batch(im->graph);
+}
+
+/* What a branch made in place of its If has another name there. */
+static void rename_value(struct sl_value *value, const char *name)
+{
+        memset(value->name, 0, sizeof(value->name));
+        memcpy(value->name, name, strnlen(name, sizeof(value->name) - 1));
+}
+
 /* An output that is an input, a constant, or an output already gets a node of its own, so that every output is computed once. */
 static int own_output(struct sl_importer *im, const char *name, const uint32_t *outputs, size_t n_outputs, uint32_t *value)
 {
@@ -121,8 +141,10 @@ static int own_output(struct sl_importer *im, const char *name, const uint32_t *
 
         for (size_t i = 0; i < n_outputs; i++)
                 taken |= outputs[i] == *value;
-        if (!taken)
+        if (!taken) {
+                rename_value(&im->graph->values[*value], name);
                 return 0;
+        }
         result = sl_graph_add_value(im->graph, name, SL_VALUE_COMPUTED, &tensor, &copy);
         if (result == 0)
                 result = sl_graph_add_node(im->graph, SL_OP_IDENTITY, name, value, 1, &copy, 1, &made);

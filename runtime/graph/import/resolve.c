@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exporters write "the batch, and the rest" as arithmetic on Shape. The graph is specialised for two batch sizes: a parameter that
- * is the same in both is constant; a Reshape of which one dimension grows with the batch is a Reshape with -1 there. What cannot be
- * settled so stays an input, and sl_graph_specialise() settles it for each batch size.
+ * Exporters write "the batch, and the rest" as arithmetic on Shape. The graph is specialised for several batch sizes: a parameter
+ * that is the same in all of them is constant; a Reshape of which one dimension grows with the batch is a Reshape with -1 there.
+ * What cannot be settled so stays an input, and sl_graph_specialise() settles it for each batch size.
  */
 #include "fold.h"
 #include "import/importer.h"
@@ -11,22 +11,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_A 6
-#define BATCH_B 35
+/* One size is compared with the others. A batch of one, two or three is where broadcasting and clamping change their minds. */
+#define FIRST 6
+static const int64_t others[] = {35, 1, 2, 3, 4096};
+
+/* What the parameters of a node are, as far as sizes were compared. */
+struct verdict {
+        enum { OPEN, SAME, GROWS, VARIES } kind;
+        int growing; /* of a Reshape that GROWS: the dimension */
+};
 
 /* The dimension that is k times the batch in both lists, all others being equal; -1 when it is not so. */
-static int growing_dim(const struct sl_attr *a, const struct sl_attr *b)
+static int growing_dim(const struct sl_attr *first, const struct sl_attr *other, int64_t batch)
 {
         int growing = -1;
 
-        if (a->count != b->count)
+        if (first->count != other->count)
                 return -1;
-        for (uint32_t i = 0; i < a->count; i++) {
-                if (a->ints[i] == b->ints[i])
-                        continue;
-                bool scales = a->ints[i] > 0 && a->ints[i] % BATCH_A == 0 && b->ints[i] == a->ints[i] / BATCH_A * BATCH_B;
+        for (uint32_t i = 0; i < first->count; i++) {
+                int64_t dim = first->ints[i];
 
-                if (!scales || growing >= 0)
+                if (dim == other->ints[i])
+                        continue;
+                if (dim <= 0 || dim % FIRST || other->ints[i] != dim / FIRST * batch || growing >= 0)
                         return -1;
                 growing = (int)i;
         }
@@ -46,28 +53,23 @@ static bool copies_batch(const struct sl_graph *graph, const struct sl_node *nod
 {
         const struct sl_shape *in = &graph->values[node->inputs[0]].tensor.shape;
 
-        return dim < in->rank && in->dims[dim] == SL_DIM_BATCH && shape->ints[dim] == BATCH_A &&
+        return dim < in->rank && in->dims[dim] == SL_DIM_BATCH && shape->ints[dim] == FIRST &&
                !sl_attrs_int(&node->attrs, SL_ATTR_ALLOW_ZERO, 0);
 }
 
 /* "The batch, and fixed sizes" becomes [-1, ...]; "the batch, and the rest" becomes [0, ..., -1]. */
-static int settle_reshape(const struct sl_graph *graph, struct sl_node *node, const struct sl_node *a, const struct sl_node *b)
+static int settle_reshape(const struct sl_graph *graph, struct sl_node *node, const struct sl_node *first, uint32_t growing)
 {
-        const struct sl_attr *shape_a = sl_attrs_find(&a->attrs, SL_ATTR_SHAPE), *shape_b = sl_attrs_find(&b->attrs, SL_ATTR_SHAPE);
-        int growing = node->op == SL_OP_RESHAPE && shape_a && shape_b ? growing_dim(shape_a, shape_b) : -1;
-        struct sl_attr shape;
+        struct sl_attr shape = *sl_attrs_find(&first->attrs, SL_ATTR_SHAPE);
 
-        if (growing < 0)
-                return 0;
-        shape = *shape_a;
         if (!has_open(&shape))
                 shape.ints[growing] = -1;
-        else if (copies_batch(graph, node, &shape, (uint32_t)growing))
+        else if (copies_batch(graph, node, &shape, growing))
                 shape.ints[growing] = 0;
         else
                 return 0;
-        node->attrs = a->attrs;
-        node->n_inputs = a->n_inputs;
+        node->attrs = first->attrs;
+        node->n_inputs = first->n_inputs;
         return sl_attrs_set_ints(&node->attrs, SL_ATTR_SHAPE, shape.ints, shape.count);
 }
 
@@ -76,32 +78,61 @@ static bool attrs_equal(const struct sl_attrs *a, const struct sl_attrs *b)
         return a->count == b->count && !memcmp(a->items, b->items, a->count * sizeof(*a->items));
 }
 
-static int settle_node(struct sl_graph *graph, uint32_t index, const struct sl_graph *a, const struct sl_graph *b)
+static struct verdict compare(const struct sl_node *first, const struct sl_node *other, int64_t batch)
 {
-        struct sl_node *node = &graph->nodes[index];
-        const struct sl_node *in_a = &a->nodes[index], *in_b = &b->nodes[index];
+        const struct sl_attr *shape = sl_attrs_find(&first->attrs, SL_ATTR_SHAPE);
+        const struct sl_attr *other_shape = sl_attrs_find(&other->attrs, SL_ATTR_SHAPE);
+        int growing;
 
-        if (in_a->dead || in_b->dead || in_a->op != node->op || in_b->op != node->op || !sl_parameters_pending(node))
+        if (first->dead || other->dead || first->op != other->op)
+                return (struct verdict){.kind = VARIES};
+        if (attrs_equal(&first->attrs, &other->attrs))
+                return (struct verdict){.kind = SAME};
+        growing = first->op == SL_OP_RESHAPE && shape && other_shape ? growing_dim(shape, other_shape, batch) : -1;
+        return growing < 0 ? (struct verdict){.kind = VARIES} : (struct verdict){.kind = GROWS, .growing = growing};
+}
+
+static void compare_nodes(const struct sl_graph *graph, const struct sl_graph *first, const struct sl_graph *other, int64_t batch,
+        struct verdict *verdicts)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++) {
+                struct verdict *verdict = &verdicts[i], now;
+
+                if (verdict->kind == VARIES || graph->nodes[i].dead || !sl_parameters_pending(&graph->nodes[i]))
+                        continue;
+                now = compare(&first->nodes[i], &other->nodes[i], batch);
+                if (verdict->kind != OPEN && (now.kind != verdict->kind || now.growing != verdict->growing))
+                        now.kind = VARIES;
+                *verdict = now;
+        }
+}
+
+static int settle_node(struct sl_graph *graph, uint32_t index, const struct sl_graph *first, struct verdict verdict)
+{
+        const struct sl_node *settled = &first->nodes[index];
+        struct sl_node *node = &graph->nodes[index];
+
+        if (verdict.kind == GROWS)
+                return settle_reshape(graph, node, settled, (uint32_t)verdict.growing);
+        if (verdict.kind != SAME || settled->op != node->op)
                 return 0;
-        if (!attrs_equal(&in_a->attrs, &in_b->attrs))
-                return settle_reshape(graph, node, in_a, in_b);
-        node->attrs = in_a->attrs;
-        node->n_inputs = in_a->n_inputs;
+        node->attrs = settled->attrs;
+        node->n_inputs = settled->n_inputs;
         for (uint32_t i = 0; i < node->n_inputs; i++)
-                if (in_a->inputs[i] == SL_VALUE_NONE)
+                if (settled->inputs[i] == SL_VALUE_NONE)
                         node->inputs[i] = SL_VALUE_NONE;
         return 0;
 }
 
 /* In order, each with its shape, for the next one may want to know where the batch is. */
-static int settle_nodes(struct sl_importer *im, const struct sl_graph *a, const struct sl_graph *b)
+static int settle_nodes(struct sl_importer *im, const struct sl_graph *first, const struct verdict *verdicts)
 {
         int result = 0;
 
         for (uint32_t i = 0; i < im->graph->n_nodes && result == 0; i++) {
                 if (im->graph->nodes[i].dead)
                         continue;
-                result = settle_node(im->graph, i, a, b);
+                result = settle_node(im->graph, i, first, verdicts[i]);
                 if (result == 0)
                         result = sl_graph_infer_node(im->graph, i, im->error);
         }
@@ -116,20 +147,39 @@ static bool any_pending(const struct sl_graph *graph)
         return false;
 }
 
+/* False for a graph that takes some batch sizes only: it is left as it is, and specialising it says what is wrong. */
+static bool compare_sizes(
+        const struct sl_graph *graph, struct sl_fold_budget budget, const struct sl_graph *first, struct verdict *verdicts)
+{
+        for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+                struct sl_graph *other;
+
+                if (sl_graph_specialise_within(graph, others[i], budget, &other, NULL) < 0)
+                        return false;
+                compare_nodes(graph, first, other, others[i], verdicts);
+                sl_graph_free(other);
+        }
+        return true;
+}
+
 int sl_import_resolve(struct sl_importer *im)
 {
         struct sl_fold_budget budget = sl_fold_budget_of(im->graph);
-        struct sl_graph *a = NULL, *b = NULL;
+        struct verdict *verdicts;
+        struct sl_graph *first;
         int result = 0;
 
         budget.shapes = true;
         if (!any_pending(im->graph) || !sl_graph_has_batch(im->graph))
                 return 0;
-        /* A graph that takes some batch sizes only is left as it is: specialising it says what is wrong. */
-        if (sl_graph_specialise_within(im->graph, BATCH_A, budget, &a, NULL) == 0 &&
-                sl_graph_specialise_within(im->graph, BATCH_B, budget, &b, NULL) == 0)
-                result = settle_nodes(im, a, b);
-        sl_graph_free(a);
-        sl_graph_free(b);
+        if (sl_graph_specialise_within(im->graph, FIRST, budget, &first, NULL) < 0)
+                return 0;
+        verdicts = calloc(im->graph->n_nodes + 1u, sizeof(*verdicts));
+        if (!verdicts)
+                result = -ENOMEM;
+        else if (compare_sizes(im->graph, budget, first, verdicts))
+                result = settle_nodes(im, first, verdicts);
+        free(verdicts);
+        sl_graph_free(first);
         return result;
 }

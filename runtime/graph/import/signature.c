@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int number_of(struct sl_importer *im, struct sl_signature *signature, const char *name, uint8_t *ret_symbol)
+static int number_of(struct sl_signature *signature, const char *name, struct sl_error *error, uint8_t *ret_symbol)
 {
         for (uint32_t i = 0; i < signature->n_symbols; i++) {
                 if (strcmp(signature->symbols[i], name) == 0) {
@@ -18,8 +18,8 @@ static int number_of(struct sl_importer *im, struct sl_signature *signature, con
                 }
         }
         if (signature->n_symbols == SL_SYMBOLS_MAX)
-                return sl_error_set(im->error, E2BIG, "dimension \"%s\" is open: a model has at most %d such beside the batch",
-                        name, SL_SYMBOLS_MAX);
+                return sl_error_set(error, E2BIG, "dimension \"%s\" is open: a model has at most %d such beside the batch", name,
+                        SL_SYMBOLS_MAX);
         *ret_symbol = (uint8_t)signature->n_symbols;
         strcpy(signature->symbols[signature->n_symbols++], name);
         return 0;
@@ -41,8 +41,11 @@ static int read_dim(struct sl_importer *im, struct sl_signature *signature, cons
                 *target = SL_DIM_BATCH;
                 return 0;
         }
-        return number_of(im, signature, sl_symbol_name(sl_onnx_dim_parameter(dim), port->name, axis, name), &port->symbols[axis]);
+        return number_of(
+                signature, sl_symbol_name(sl_onnx_dim_parameter(dim), port->name, axis, name), im->error, &port->symbols[axis]);
 }
+
+/* Return: 0; -ENOTSUP the file does not say type and rank; -E2BIG. */
 
 static int read_port(struct sl_importer *im, struct sl_signature *signature, const Onnx__ValueInfoProto *info, const char **batch,
         struct sl_signature_port *port)
@@ -53,6 +56,7 @@ static int read_port(struct sl_importer *im, struct sl_signature *signature, con
         int result = 0;
 
         memcpy(port->name, name, strnlen(name, sizeof(port->name) - 1));
+        memset(port->symbols, SL_SYMBOL_NONE, sizeof(port->symbols));
         if (!type || !type->has_elem_type || type->elem_type < 0 || !sl_dtype_bytes((uint32_t)type->elem_type) || !type->shape)
                 return sl_error_set(im->error, ENOTSUP,
                         "\"%s\" has no element type or no rank, which a model with open dimensions must say of its ports", name);
@@ -61,7 +65,23 @@ static int read_port(struct sl_importer *im, struct sl_signature *signature, con
         port->tensor = (struct sl_tensor){.dtype = (uint32_t)type->elem_type, .shape.rank = (uint32_t)type->shape->n_dim};
         for (uint32_t i = 0; i < port->tensor.shape.rank && result == 0; i++)
                 result = read_dim(im, signature, type->shape->dim[i], i, batch, port);
+        port->described = result == 0;
         return result;
+}
+
+/* What is computed says it better. */
+static int read_output(struct sl_importer *im, struct sl_signature *signature, const Onnx__ValueInfoProto *info)
+{
+        struct sl_error ignored;
+        struct sl_error *error = im->error;
+        int result;
+
+        if (signature->n_outputs == SL_SIGNATURE_PORTS_MAX)
+                return sl_error_set(im->error, E2BIG, "more than %d outputs", SL_SIGNATURE_PORTS_MAX);
+        im->error = &ignored;
+        result = read_port(im, signature, info, NULL, &signature->outputs[signature->n_outputs++]);
+        im->error = error;
+        return result == -ENOTSUP ? 0 : result < 0 ? sl_error_set(error, -result, "%s", ignored.text) : 0;
 }
 
 /* An input that an initializer gives a value is none. */
@@ -76,9 +96,37 @@ static int collect_initializers(struct sl_importer *im, const Onnx__GraphProto *
         return result < 0 ? result : sl_symbols_sort(&im->symbols, im->error);
 }
 
-static int refuse_count(struct sl_importer *im, const char *what)
+int sl_signature_open_batch(struct sl_signature *signature, struct sl_error *error)
 {
-        return sl_error_set(im->error, E2BIG, "more than %d %s", SL_SIGNATURE_PORTS_MAX, what);
+        int result = 0;
+
+        for (uint32_t i = 0; i < signature->n_inputs && result == 0; i++) {
+                struct sl_signature_port *port = &signature->inputs[i];
+                char name[SL_SYMBOL_BYTES];
+
+                if (!port->tensor.shape.rank || port->tensor.shape.dims[0] != SL_DIM_BATCH)
+                        continue;
+                port->tensor.shape.dims[0] = SL_DIM_UNKNOWN;
+                result = number_of(signature, sl_symbol_name(signature->batch, port->name, 0, name), error, &port->symbols[0]);
+        }
+        signature->has_batch = false;
+        return result;
+}
+
+/* Each sample of a batch has a part of every input, and the batch is no size of anything else. */
+static bool leads_all_inputs(const struct sl_signature *signature)
+{
+        for (uint32_t i = 0; i < signature->n_symbols; i++) {
+                if (!strcmp(signature->symbols[i], signature->batch))
+                        return false;
+        }
+        for (uint32_t i = 0; i < signature->n_inputs; i++) {
+                const struct sl_shape *shape = &signature->inputs[i].tensor.shape;
+
+                if (!shape->rank || shape->dims[0] != SL_DIM_BATCH)
+                        return false;
+        }
+        return signature->n_inputs > 0;
 }
 
 static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, struct sl_signature *signature)
@@ -90,10 +138,14 @@ static int read_inputs(struct sl_importer *im, const Onnx__GraphProto *proto, st
                 if (sl_symbols_find(&im->symbols, proto->input[i]->name ? proto->input[i]->name : ""))
                         continue;
                 if (signature->n_inputs == SL_SIGNATURE_PORTS_MAX)
-                        return refuse_count(im, "inputs");
+                        return sl_error_set(im->error, E2BIG, "more than %d inputs", SL_SIGNATURE_PORTS_MAX);
                 result = read_port(im, signature, proto->input[i], &batch, &signature->inputs[signature->n_inputs++]);
         }
-        return result;
+        if (result < 0 || !batch)
+                return result;
+        memcpy(signature->batch, batch, strnlen(batch, sizeof(signature->batch) - 1));
+        signature->has_batch = true;
+        return leads_all_inputs(signature) ? 0 : sl_signature_open_batch(signature, im->error);
 }
 
 int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signature)
@@ -108,10 +160,7 @@ int sl_import_ports_signature(struct sl_importer *im, struct sl_signature *signa
         result = collect_initializers(im, proto);
         if (result == 0)
                 result = read_inputs(im, proto, signature);
-        for (size_t i = 0; i < proto->n_output && result == 0; i++) {
-                if (signature->n_outputs == SL_SIGNATURE_PORTS_MAX)
-                        return refuse_count(im, "outputs");
-                result = read_port(im, signature, proto->output[i], NULL, &signature->outputs[signature->n_outputs++]);
-        }
+        for (size_t i = 0; i < proto->n_output && result == 0; i++)
+                result = read_output(im, signature, proto->output[i]);
         return result;
 }

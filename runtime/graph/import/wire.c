@@ -155,9 +155,12 @@ int sl_wire_check(const ProtobufCMessageDescriptor *type, const void *bytes, siz
         return result;
 }
 
-/* Varints of one byte become numbers of eight, and a message costs more in memory than on the wire. */
+/*
+ * Varints of one byte become numbers of eight, and a message costs more in memory than on the wire. Forests of many trees are all
+ * attributes, so that a file of 136 MB takes 2 GB; beyond that the limits of the process hold.
+ */
 #define EXPANSION     14
-#define EXPANSION_MAX (512ull << 20)
+#define EXPANSION_MAX (4ull << 30)
 #define BUDGET_FREE   (16ull << 20)
 
 struct budget {
@@ -186,13 +189,14 @@ static void budget_free(void *data, void *pointer)
 int sl_wire_parse_model(const void *bytes, size_t n_bytes, Onnx__ModelProto **ret_model, struct sl_error *error)
 {
         uint64_t expansion = (uint64_t)n_bytes * EXPANSION;
-        struct budget budget = {
-                .left_bytes = 2 * (uint64_t)n_bytes + (expansion < EXPANSION_MAX ? expansion : EXPANSION_MAX) + BUDGET_FREE};
+        uint64_t most = 2 * (uint64_t)n_bytes + (expansion < EXPANSION_MAX ? expansion : EXPANSION_MAX) + BUDGET_FREE;
+        struct budget budget = {.left_bytes = most};
         ProtobufCAllocator allocator = {.alloc = budget_alloc, .free = budget_free, .allocator_data = &budget};
         Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, n_bytes, bytes);
 
         if (!model && budget.exceeded)
-                return sl_error_set(error, E2BIG, "a file of %zu bytes wants a multiple of it in memory", n_bytes);
+                return sl_error_set(error, E2BIG, "a file of %zu bytes wants more than %llu bytes of memory to be parsed", n_bytes,
+                        (unsigned long long)most);
         if (!model)
                 return sl_error_set(error, EBADMSG, "not an ONNX file: the parser refuses it");
         *ret_model = model;

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BatchNormalization at inference is a scale and a shift for each channel, which the weights and the bias of the Conv or Gemm
- * before it can have in them. The arithmetic is in double precision, so that the weights are rounded once.
+ * before it can have in them.
  */
 #include "pass.h"
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "fold.h"
 #include "graph.h"
+#include "pass/affine.h"
 #include "pass/bias.h"
 
 #include <math.h>
 
 enum { IN_DATA, IN_SCALE, IN_SHIFT, IN_MEAN, IN_VARIANCE, N_IN };
 
-struct affine {
-        double *scale, *shift; /* for each channel */
-        uint32_t channels;
-};
-
-static int read_affine(struct sl_graph *graph, const struct sl_node *norm, uint32_t channels, struct affine *ret_affine)
+static int read_affine(struct sl_graph *graph, const struct sl_node *norm, uint32_t channels, struct sl_affine *ret_affine)
 {
         double epsilon = sl_attrs_float(&norm->attrs, SL_ATTR_EPSILON, 1e-5);
         double *both = sl_graph_alloc(graph, 2ull * channels * sizeof(*both));
@@ -34,63 +29,8 @@ static int read_affine(struct sl_graph *graph, const struct sl_node *norm, uint3
                 both[i] = (double)in[IN_SCALE][i] / sqrt((double)in[IN_VARIANCE][i] + epsilon);
                 both[i + channels] = (double)in[IN_SHIFT][i] - (double)in[IN_MEAN][i] * both[i];
         }
-        *ret_affine = (struct affine){.scale = both, .shift = both + channels, .channels = channels};
+        *ret_affine = (struct sl_affine){.scale = both, .shift = both + channels, .channels = channels};
         return 0;
-}
-
-/* Conv has the channel outermost, Gemm in the rows or the columns of B. */
-static bool is_outermost(const struct sl_node *node)
-{
-        return node->op == SL_OP_CONV || sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
-}
-
-static void scale_rows(const float *from, uint64_t row_floats, const struct affine *affine, float *to)
-{
-        for (uint64_t row = 0; row < affine->channels; row++)
-                for (uint64_t i = row * row_floats; i < (row + 1) * row_floats; i++)
-                        to[i] = (float)((double)from[i] * affine->scale[row]);
-}
-
-static void scale_columns(const float *from, uint64_t n_rows, const struct affine *affine, float *to)
-{
-        for (uint64_t row = 0; row < n_rows; row++, from += affine->channels, to += affine->channels)
-                for (uint32_t i = 0; i < affine->channels; i++)
-                        to[i] = (float)((double)from[i] * affine->scale[i]);
-}
-
-static int scale_weights(struct sl_graph *graph, uint32_t index, const struct affine *affine)
-{
-        struct sl_node *node = &graph->nodes[index];
-        const struct sl_value *old = &graph->values[node->inputs[1]];
-        struct sl_tensor tensor = old->tensor;
-        uint64_t elements = sl_shape_elements(&tensor.shape);
-        const float *from = old->data;
-        float *to = sl_graph_alloc(graph, elements * sizeof(*to));
-        uint32_t weights;
-        int result;
-
-        if (!to)
-                return -ENOMEM;
-        if (is_outermost(node))
-                scale_rows(from, elements / affine->channels, affine, to);
-        else
-                scale_columns(from, elements / affine->channels, affine, to);
-        result = sl_graph_add_constant(graph, old->name, &tensor, to, &weights);
-        if (result == 0)
-                sl_graph_set_input(graph, index, 1, weights);
-        return result;
-}
-
-static int move_bias(struct sl_graph *graph, uint32_t index, const struct affine *affine)
-{
-        float *bias = sl_graph_alloc(graph, affine->channels * sizeof(*bias));
-
-        if (!bias)
-                return -ENOMEM;
-        sl_bias_read(graph, index, bias, affine->channels);
-        for (uint32_t i = 0; i < affine->channels; i++)
-                bias[i] = (float)((double)bias[i] * affine->scale[i] + affine->shift[i]);
-        return sl_bias_write(graph, index, bias, affine->channels);
 }
 
 static bool is_constant_vector(const struct sl_graph *graph, uint32_t value, uint32_t channels)
@@ -119,31 +59,10 @@ static uint32_t find_host(const struct sl_graph *graph, const struct sl_node *no
 
 static int fold(struct sl_graph *graph, uint32_t norm, uint32_t host, uint32_t channels)
 {
-        uint32_t made = graph->nodes[host].outputs[0];
-        struct affine affine;
+        struct sl_affine affine;
         int result = read_affine(graph, &graph->nodes[norm], channels, &affine);
 
-        if (result == 0)
-                result = scale_weights(graph, host, &affine);
-        if (result == 0)
-                result = move_bias(graph, host, &affine);
-        if (result < 0)
-                return result;
-        sl_graph_set_output(graph, host, 0, graph->nodes[norm].outputs[0]);
-        graph->nodes[norm].dead = 1;
-        graph->values[made].dead = 1;
-        return 0;
-}
-
-/* Weights that many nodes share are copied for each: only as far as the budget goes. */
-static bool afford(const struct sl_graph *graph, uint32_t host, struct sl_fold_budget *budget)
-{
-        uint64_t bytes = graph->values[graph->nodes[host].inputs[1]].data_bytes;
-
-        if (!bytes || bytes > budget->bytes)
-                return false;
-        budget->bytes -= bytes;
-        return true;
+        return result < 0 ? result : sl_affine_fold(graph, host, &affine, norm);
 }
 
 int sl_pass_fold_batch_norm(struct sl_graph *graph, struct sl_error *error)
@@ -158,7 +77,7 @@ int sl_pass_fold_batch_norm(struct sl_graph *graph, struct sl_error *error)
                 if (node->dead || node->op != SL_OP_BATCH_NORM || node->n_inputs < N_IN)
                         continue;
                 host = find_host(graph, node, &channels);
-                if (host != SL_VALUE_NONE && afford(graph, host, &budget))
+                if (host != SL_VALUE_NONE && sl_affine_afford(graph, host, &budget))
                         result = fold(graph, i, host, channels);
                 if (result < 0)
                         return sl_error_set(error, -result, "node \"%s\": no memory for its weights", graph->nodes[i].name);

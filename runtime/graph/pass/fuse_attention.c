@@ -8,6 +8,8 @@
  *     -Transpose-> [N,S,H,D] -Reshape-> [N,S,H*D]
  *
  * The three may lie in one projection, as [N,S,3,H,D] that is split; a scale may stand at the queries, the keys or the scores.
+ * Weights that are not numbers may be replaced by 0, as exporters do for rows of which all is masked: where no mask has infinities,
+ * there are none of finite scores.
  */
 #include "pass.h"
 
@@ -16,6 +18,7 @@
 #include "pass/match.h"
 #include "shape/attention.h"
 
+#include <math.h>
 #include <string.h>
 
 #define STEPS_MAX 16 /* that are followed back from a product to the rows */
@@ -104,6 +107,27 @@ static bool back_over_split(const struct sl_graph *graph, const struct sl_node *
         return true;
 }
 
+/* One part cut out along its axis, which stays. */
+static bool back_over_slice(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
+{
+        const struct sl_attr *axes = sl_attrs_find(&node->attrs, SL_ATTR_AXES);
+        const struct sl_shape *in = shape_of(graph, node->inputs[0]);
+        int64_t axis = axes && axes->count == 1 ? wrapped(axes->ints[0], in->rank) : 0, parts, part;
+
+        if (node->n_inputs != 1 || s->part_is_taken || s->at[AXIS_PART] == NOWHERE || in->rank != 5 || (axes && axes->count != 1) ||
+                axis != s->at[AXIS_PART] || sl_attrs_ints(&node->attrs, SL_ATTR_STEPS, 0, 1) != 1)
+                return false;
+        parts = in->dims[axis];
+        part = sl_attrs_ints(&node->attrs, SL_ATTR_STARTS, 0, -1);
+        part += part < 0 ? parts : 0;
+        if (part < 0 || part >= parts || shape_of(graph, node->outputs[0])->dims[axis] != 1)
+                return false;
+        s->part = part;
+        s->part_is_taken = true;
+        s->value = node->inputs[0];
+        return true;
+}
+
 /* One index along an axis, which vanishes. */
 static bool back_over_gather(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
 {
@@ -167,6 +191,8 @@ static bool find_rows(const struct sl_graph *graph, uint32_t value, bool transpo
                         on = back_over_squeeze(graph, node, &s);
                 else if (node && node->op == SL_OP_SPLIT)
                         on = back_over_split(graph, node, &s);
+                else if (node && node->op == SL_OP_SLICE)
+                        on = back_over_slice(graph, node, &s);
                 else if (node && node->op == SL_OP_GATHER)
                         on = back_over_gather(graph, node, &s);
                 if (!on)
@@ -240,18 +266,64 @@ static bool match_masked_scores(const struct sl_graph *graph, uint32_t value, st
         return false;
 }
 
+/* 0 where @value is not a number, else @value: what is under that, with no other users than these two; else @value itself. */
+static uint32_t under_guard(const struct sl_graph *graph, uint32_t value)
+{
+        uint32_t where = sl_match_made(graph, value, SL_OP_WHERE), test, under, users[2];
+        double otherwise;
+
+        if (where == SL_VALUE_NONE || graph->nodes[where].n_inputs != 3)
+                return value;
+        under = graph->nodes[where].inputs[2];
+        test = sl_match_made(graph, graph->nodes[where].inputs[0], SL_OP_IS_NAN);
+        if (test == SL_VALUE_NONE || graph->nodes[test].inputs[0] != under ||
+                !sl_match_scalar(graph, graph->nodes[where].inputs[1], &otherwise) || otherwise != 0)
+                return value;
+        if (sl_graph_is_output(graph, under) || sl_graph_users(graph, under, users, 2) != 2 ||
+                sl_graph_only_user(graph, graph->nodes[where].inputs[0]) == SL_VALUE_NONE)
+                return value;
+        return under;
+}
+
+static bool is_finite_constant(const struct sl_graph *graph, uint32_t value)
+{
+        const float *data = sl_graph_constant(graph, value);
+        uint64_t n = data && graph->values[value].tensor.dtype == SL_DTYPE_F32 ? sl_shape_elements(shape_of(graph, value)) : 0;
+
+        for (uint64_t i = 0; i < n; i++)
+                if (!isfinite(data[i]))
+                        return false;
+        return n > 0;
+}
+
+/* No mask, or one that chooses between finite numbers: then no row of finite scores is without a weight, and the guard is idle. */
+static bool leaves_a_weight(const struct sl_graph *graph, uint32_t mask)
+{
+        uint32_t where = mask == SL_VALUE_NONE ? SL_VALUE_NONE : sl_match_made(graph, mask, SL_OP_WHERE);
+        double yes, no;
+
+        if (mask == SL_VALUE_NONE || is_finite_constant(graph, mask))
+                return true;
+        return where != SL_VALUE_NONE && graph->nodes[where].n_inputs == 3 &&
+               sl_match_scalar(graph, graph->nodes[where].inputs[1], &yes) && isfinite(yes) &&
+               sl_match_scalar(graph, graph->nodes[where].inputs[2], &no) && isfinite(no);
+}
+
 /* Softmax over the keys, times the values. Nothing else may want the weights: they are not kept. */
 static bool match_sums(const struct sl_graph *graph, uint32_t value, struct attention *a)
 {
         const struct sl_node *product = product_of(graph, value);
-        uint32_t softmax = product ? sl_match_made(graph, product->inputs[0], SL_OP_SOFTMAX) : SL_VALUE_NONE;
+        uint32_t weights = product ? under_guard(graph, product->inputs[0]) : SL_VALUE_NONE, softmax;
         int64_t axis;
 
-        if (softmax == SL_VALUE_NONE || sl_graph_only_user(graph, product->inputs[0]) == SL_VALUE_NONE ||
-                shape_of(graph, product->inputs[0])->rank != 4)
+        if (!product || sl_graph_only_user(graph, product->inputs[0]) == SL_VALUE_NONE || shape_of(graph, weights)->rank != 4)
+                return false;
+        softmax = sl_match_made(graph, weights, SL_OP_SOFTMAX);
+        if (softmax == SL_VALUE_NONE)
                 return false;
         axis = sl_attrs_int(&graph->nodes[softmax].attrs, SL_ATTR_AXIS, -1);
         return (axis == -1 || axis == 3) && match_masked_scores(graph, graph->nodes[softmax].inputs[0], a) &&
+               (weights == product->inputs[0] || leaves_a_weight(graph, a->mask)) &&
                find_rows(graph, product->inputs[1], false, &a->values);
 }
 

@@ -3,13 +3,10 @@
 
 import asyncio
 import os
-import shutil
-import subprocess
-import tempfile
 import unittest
 
 import numpy as np
-import starling
+from world import RealRuntime
 
 DIGITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "client", "examples", "digits")
 
@@ -22,36 +19,11 @@ def load(name, *shape):
 class Digits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="starling-digits-")
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.log = open(os.path.join(cls.folder, "log"), "w+")
-        cls.addClassCleanup(cls.log.close)
-        name = f"python-{os.getpid()}"
-        cls.runtime = subprocess.Popen(
-            [os.environ["STARLING_COMMAND"], "serve", "--name", name, os.path.join(DIGITS, "models")],
-            env=dict(os.environ, STARLING_SOCKET_DIR=cls.folder),
-            stderr=cls.log,
-        )
-        cls.addClassCleanup(cls.stop)
-        cls.client = cls.connect(os.path.join(cls.folder, name + ".sock"))
+        cls.runtime = RealRuntime(os.path.join(DIGITS, "models"))
+        cls.addClassCleanup(cls.runtime.stop)
+        cls.client = cls.runtime.connect()
         cls.addClassCleanup(cls.client.close)
         cls.images = cls.client.array(load("test-images.f32", -1, 1, 8, 8))
-
-    @classmethod
-    def connect(cls, socket):
-        """Waits for models to load, but not for a runtime that has ended."""
-        while True:
-            try:
-                return starling.Client(socket, timeout=1)
-            except starling.NotFound:
-                if cls.runtime.poll() is not None:
-                    cls.log.seek(0)
-                    raise RuntimeError(f"the runtime has ended: {cls.log.read()}")
-
-    @classmethod
-    def stop(cls):
-        cls.runtime.terminate()
-        cls.runtime.wait()
 
     def test_ensemble_agrees_with_onnx_runtime(self):
         probabilities = self.client.infer("digits", self.images)

@@ -44,6 +44,51 @@ class FakeRuntime:
         shutil.rmtree(self.folder)
 
 
+class RealRuntime:
+    """$STARLING_COMMAND serving a repository: a folder, or {name: bytes of its ONNX file, or files of its folder}."""
+
+    def __init__(self, models, *arguments):
+        self.folder = tempfile.mkdtemp(prefix="starling-python-")
+        self.name = f"python-{os.getpid()}"
+        repository = models if isinstance(models, str) else self._write(models)
+        self.log = open(os.path.join(self.folder, "log"), "w+")
+        self.process = subprocess.Popen(
+            [os.environ["STARLING_COMMAND"], "serve", "--name", self.name, *arguments, repository],
+            env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
+            stderr=self.log,
+        )
+
+    def _write(self, models):
+        for name, files in models.items():
+            files = files if isinstance(files, dict) else {"1/model.onnx": files}
+            for path, content in files.items():
+                path = os.path.join(self.folder, "models", name, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as file:
+                    file.write(content)
+        return os.path.join(self.folder, "models")
+
+    def connect(self, **options):
+        """Waits for models to load, but not for a runtime that has ended."""
+        while True:
+            try:
+                return starling.Client(os.path.join(self.folder, self.name + ".sock"), timeout=1, **options)
+            except starling.NotFound:
+                if self.process.poll() is not None:
+                    raise RuntimeError(f"the runtime has ended: {self.said()}") from None
+
+    def said(self):
+        """Its log."""
+        self.log.seek(0)
+        return self.log.read()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder)
+
+
 class WorldCase(unittest.TestCase):
     """A test with a fake runtime and a client of it."""
 

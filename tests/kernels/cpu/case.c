@@ -156,6 +156,8 @@ static void parse_word(struct test_case *test, char *word)
                 test->packed = true;
         else if (!strcmp(word, "positive"))
                 test->positive = true;
+        else if (!strcmp(word, "extreme"))
+                test->extreme = true;
         else if (!strncmp(word, "outputs:", 8))
                 test->node.n_outputs = (uint32_t)atoi(word + 8);
         else if (!strncmp(word, "below:", 6))
@@ -232,6 +234,10 @@ static double random_value(const struct test_case *test, uint32_t dtype, uint64_
                 return unit < 0.5;
         if (sl_dtype_is_float(dtype))
                 return test->wide * (test->positive ? 0.5 + unit : 2.0 * unit - 1.0);
+        if (test->extreme && dtype == SL_DTYPE_U8)
+                return unit < 0.25 ? 0 : UINT8_MAX;
+        if (test->extreme && dtype == SL_DTYPE_I8)
+                return unit < 0.5 ? INT8_MIN : INT8_MAX;
         if (dtype == SL_DTYPE_U8)
                 return floor(unit * (double)test->below);
         return floor((2.0 * unit - 1.0) * (double)test->below);

@@ -25,7 +25,7 @@
 struct test_case {
         const char *line;
         struct sl_node_desc node; /* shapes inferred, all PLAIN */
-        bool nhwc_inputs, nhwc_outputs, packed, positive;
+        bool nhwc_inputs, nhwc_outputs, packed, positive, extreme;
         int64_t below;
         double loose, wide;
         bool has_second;

@@ -60,8 +60,8 @@ static const char *const strided_winograds[] = {
 static void check_with(const char *const *lines, size_t n_lines, uint32_t algorithm, const char *layouts)
 {
         sl_cpu_use_one_thread();
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < n_lines; i++) {
                 char line[256];
 
@@ -152,6 +152,37 @@ Test(cpu_convolutions, as_products_they_give_what_the_reference_gives)
         check_all(products, COUNT(products), SL_ALGORITHM_BLOCKED);
 }
 
+/* Rows that lie in the input, or in a frame of zeros around it. */
+static const char *const line_products[] = {
+        "Conv 1x16x40 24x16x5 24 pads=2,2 +relu",
+        "Conv 2x16x40 24x16x5 24 +residual +relu",
+        "Conv 3x1x400 20x1x64 20 strides=16",
+        "Conv 1x1x300 1x1x40 strides=2 pads=19,19",
+        "Conv 2x33x57 70x33x3 70 strides=2 +gelu",
+        "Conv 2x40x90 33x40x3 33 pads=8,8 dilations=8 +relu",
+        "Conv 1x24x31x1 40x24x5x1 40 pads=2,0,2,0 +swish",
+        "Conv 3x24x31x1 40x24x4x1 strides=3,1 +residual",
+        "Conv 2x24x1x31 40x24x1x4 40 pads=0,3,0,1 strides=1,3 +residual +relu",
+        "Conv 2x9x11x17 21x9x3x5 21 pads=1,2,1,2 +hardswish",
+        "Conv 3x20x13x15 40x20x3x3 40 strides=2,2 +relu",
+        "Conv 2x8x20x40 16x8x3x39 16 pads=1,19,1,19 +relu",
+        "Conv 1x32x9x200 16x32x1x21 16 pads=0,10,0,10 strides=2,3",
+        "Conv 1x48x20x20 70x48x5x5 70 pads=4,1,0,3 dilations=2,1 +tanh loose:4e-5",
+        "Conv 2x64x7x9 96x64x3x3 96 pads=1,1,1,1 +residual",
+        "Conv 1x256x12x300 8x256x3x3 8 pads=1,1,1,1 loose:2e-5",
+        "Conv 2x48x49 96x24x128 96 group=2 pads=64,64 +gelu loose:2e-5",
+        "Conv 1x32x5 32x16x20 32 group=2 pads=18,19",
+        "Conv 1x16x3 8x16x16 8 pads=40,40",
+        "Conv 1x8x300 12x8x31 12 pads=15,15 strides=3 +residual +relu",
+        "Conv 2x60x17x15 48x20x3x3 48 group=3 pads=1,1,1,1 strides=1,2 +residual +swish",
+        "Conv 2x72x20x24 72x24x3x3 72 group=3 +clip",
+};
+
+Test(cpu_convolutions, over_lines_they_give_what_the_reference_gives)
+{
+        check_all(line_products, COUNT(line_products), SL_ALGORITHM_BLOCKED);
+}
+
 static const char *const first_ones[] = {
         "Conv 1x3x33x31 32x3x7x7 32 pads=3,3,3,3 strides=2,2 +relu",
         "Conv 2x3x70x64 24x3x3x3 24 pads=1,1,1,1 strides=2,2 +clip",
@@ -182,7 +213,7 @@ static const char *const not_for_winograd[] = {
         "Conv 1x16x8x8 16x16x1x5 16",
         "Conv 1x16x8x8 16x16x3x7 16",
         "Conv 1x16x8x8 16x16x3x3 16 pads=3,1,1,1",
-        "Conv 1x16x8 16x16x3 16 pads=1,1",
+        "Conv 1x16x8 16x16x5 16 pads=2,2",
 };
 
 static void parse_for(const char *line, uint32_t algorithm, struct sl_node_desc *ret_node)
@@ -220,7 +251,7 @@ Test(cpu_convolutions, each_algorithm_that_is_named_is_supported_and_auto_is_exa
                 bool exact = false;
 
                 parse_for(lines[i], 0, &node);
-                n = sl_backend_cpu.algorithms(&node, algorithms, NULL);
+                n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, NULL);
                 cr_assert_eq(sl_backend_cpu.pack(&node, 1, &automatic), 0);
                 for (uint32_t a = 0; a < n; a++) {
                         cr_expect(algorithms[a] > SL_ALGORITHM_AUTO && algorithms[a] < SL_ALGORITHM_COUNT);
@@ -245,13 +276,73 @@ Test(cpu_convolutions, what_should_be_fastest_is_named_first_with_its_estimate)
                 struct sl_node_desc node;
 
                 parse_for(lines[i], 0, &node);
-                n = sl_backend_cpu.algorithms(&node, algorithms, seconds);
+                n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, seconds);
                 cr_expect(!n || seconds[0] > 0, "%s", lines[i]);
                 for (uint32_t a = 1; a < n; a++) { /* estimates: no machine's load changes them */
                         double ratio = seconds[a] / seconds[a - 1];
 
                         cr_expect(ratio >= 1 && ratio < 1e3, "%s: %g s behind %g s", lines[i], seconds[a], seconds[a - 1]);
                 }
+        }
+}
+
+/* Where an algorithm stands on such a core; SL_ALGORITHM_COUNT: nowhere. */
+static uint32_t place_of(uint32_t algorithm, const char *line, const struct sl_core_figures *core)
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+        struct sl_node_desc node;
+
+        parse_for(line, 0, &node);
+        n = sl_backend_cpu.algorithms(&node, core, algorithms, NULL);
+        for (uint32_t i = 0; i < n; i++)
+                if (algorithms[i] == algorithm)
+                        return i;
+        return SL_ALGORITHM_COUNT;
+}
+
+Test(cpu_convolutions, many_weights_are_guessed_to_pay_where_memory_is_fast_and_only_there)
+{
+        static const char line[] = "Conv 1x512x14x14 512x512x3x3 512 pads=1,1,1,1";
+        struct sl_core_figures slow = sl_core_figures_typical, fast = sl_core_figures_typical;
+
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
+        slow.weights = 1e9;
+        fast.weights = 1e12;
+        cr_expect_gt(place_of(SL_ALGORITHM_WINOGRAD_4, line, &slow), place_of(SL_ALGORITHM_BLOCKED, line, &slow));
+        cr_expect_lt(place_of(SL_ALGORITHM_WINOGRAD_4, line, &fast), place_of(SL_ALGORITHM_BLOCKED, line, &fast));
+}
+
+Test(cpu_convolutions, figures_that_are_all_so_many_times_as_large_change_no_order)
+{
+        static const char line[] = "Conv 1x256x56x56 256x256x3x3 256 pads=1,1,1,1";
+        struct sl_core_figures twice = sl_core_figures_typical;
+
+        twice.flops *= 2;
+        twice.weights *= 2;
+        twice.stream *= 2;
+        twice.far *= 2;
+        twice.near *= 2;
+        for (uint32_t algorithm = SL_ALGORITHM_DIRECT; algorithm < SL_ALGORITHM_COUNT; algorithm++)
+                cr_expect_eq(place_of(algorithm, line, &twice), place_of(algorithm, line, &sl_core_figures_typical));
+}
+
+Test(cpu_convolutions, what_a_core_reaches_has_two_digits_each)
+{
+        struct sl_core_figures core;
+        int r = sl_backend_cpu.measure(&core);
+
+        if (r == -ENOTSUP)
+                cr_skip_test("this processor has no AVX2");
+        cr_assert_eq(r, 0);
+        const double figures[] = {core.flops, core.weights, core.stream, core.far, core.near};
+
+        for (size_t i = 0; i < COUNT(figures); i++) {
+                char text[32];
+
+                cr_expect(figures[i] > 1e6 && figures[i] < 1e15, "figure %zu: %g", i, figures[i]);
+                snprintf(text, sizeof(text), "%.1e", figures[i]);
+                cr_expect_float_eq(figures[i] / strtod(text, NULL), 1, 1e-12, "figure %zu: %.17g", i, figures[i]);
         }
 }
 
@@ -271,8 +362,8 @@ Test(cpu_convolutions, weights_of_one_algorithm_are_refused_by_another_and_when_
         struct sl_node_desc node;
         struct sl_packed weights;
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         sl_cpu_use_one_thread();
         parse_for(line, SL_ALGORITHM_WINOGRAD_4, &node);
         cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
@@ -355,13 +446,16 @@ static void expect_same_bits(const char *format, uint32_t algorithm)
 
 Test(cpu_convolutions, a_sample_has_the_same_bits_in_any_batch)
 {
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         sl_cpu_use_one_thread();
         expect_same_bits("Conv %dx40x9x9 40x1x3x3 40 group=40 pads=1,1,1,1 +swish", SL_ALGORITHM_BLOCKED);
         expect_same_bits("Conv %dx40x5x7 50x40x1x1 50 +gelu", SL_ALGORITHM_BLOCKED);
         expect_same_bits("Conv %dx40x5x7 50x40x3x3 50 pads=1,1,1,1 strides=2,2", SL_ALGORITHM_BLOCKED);
         expect_same_bits("Conv %dx40x9x9 40x4x3x3 40 group=10 pads=1,1,1,1", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx24x5 40x24x3 40 pads=1,1", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx32x30 32x16x20 32 group=2 pads=10,9 +gelu", SL_ALGORITHM_BLOCKED);
+        expect_same_bits("Conv %dx512x30x40 16x512x3x3 16 pads=1,1,1,1", SL_ALGORITHM_BLOCKED);
         for (uint32_t algorithm = SL_ALGORITHM_WINOGRAD_2; algorithm <= SL_ALGORITHM_WINOGRAD_4; algorithm++) {
                 expect_same_bits("Conv %dx64x9x9 72x64x3x3 72 pads=1,1,1,1 +relu", algorithm);
                 expect_same_bits("Conv %dx20x4x4 160x20x3x3 160 pads=1,1,1,1 +swish", algorithm);

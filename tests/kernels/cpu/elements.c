@@ -272,6 +272,8 @@ static const char *const statistics[] = {
         "LayerNormalization 4x5x96 96",
         "LayerNormalization 4x5x97 97 97 axis=-1 epsilon=1e-12",
         "LayerNormalization 4x5x6 5x6 5x6 axis=1",
+        "RMSNormalization 4x5x97 97 epsilon=1e-6",
+        "RMSNormalization 4x5x6 5x6 axis=1",
         "InstanceNormalization 2x3x9x9 3 3",
         "InstanceNormalization 2x3x17 3 3 epsilon=0.01",
         "LRN 2x16x5x7 axis=5",
@@ -315,4 +317,58 @@ static const char *const statistics[] = {
 Test(cpu_elements, a_normalisation_or_reduction_gives_what_the_reference_gives)
 {
         case_check_all(statistics, sizeof(statistics) / sizeof(statistics[0]));
+}
+
+/* Many values around one: a sum that grows value by value loses four digits and more. */
+static const char *const means[] = {
+        "ReduceMean 1x8x256x256 axes=2,3 fromnhwc positive loose:3e-7",
+        "ReduceMean 1x200x256x256 axes=2,3 fromnhwc positive loose:3e-7",
+        "ReduceMean 1x3x256x256 axes=2,3 positive loose:3e-7",
+        "ReduceMean 65536x5 axes=0 positive loose:3e-7",
+        "ReduceMean 65535x3 axes=0 positive loose:3e-7",
+        "ReduceSum 1x65536 axes=1 positive loose:3e-7",
+        "ReduceSum 1x70001 axes=1 positive loose:3e-7",
+        "ReduceL1 65536x5 axes=0 positive loose:3e-7",
+        "ReduceL1 2x65536 axes=1 positive loose:3e-7",
+        "ReduceL2 65536x5 axes=0 positive loose:3e-7",
+        "ReduceL2 2x65536 axes=1 positive loose:3e-7",
+        "ReduceSumSquare 65536x5 axes=0 positive loose:3e-7",
+        "ReduceSumSquare 2x65536 axes=1 positive loose:3e-7",
+        "GlobalAveragePool 1x8x256x256 nhwc positive loose:3e-7",
+        "GlobalAveragePool 2x3x256x256 positive loose:3e-7",
+        "GlobalAveragePool 2x3x65536 positive loose:3e-7",
+        "GlobalAveragePool 1x8x16x64x64 nhwc positive loose:3e-7",
+        "AveragePool 1x8x256x256 kernel_shape=256,256 nhwc positive loose:3e-7",
+        "AveragePool 1x3x256x256 kernel_shape=256,256 positive loose:3e-7",
+        "AveragePool 1x3x65536 kernel_shape=65536 positive loose:3e-7",
+        "AveragePool 1x16x256x256 kernel_shape=128,128 strides=64,64 nhwc positive loose:3e-7",
+        "InstanceNormalization 1x2x256x256 2 2 positive loose:1e-6",
+        "LayerNormalization 2x65536 65536 65536 positive loose:1e-6",
+        "LayerNormalization 2x70001 70001 70001 positive loose:1e-6",
+};
+
+Test(cpu_elements, a_mean_of_many_values_keeps_its_digits)
+{
+        case_check_all(means, sizeof(means) / sizeof(means[0]));
+}
+
+static const char *const averages[] = {
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2 pads=5,4,6,3",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2 pads=5,4,6,3 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2 pads=5,4,6,3 count_include_pad=1",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=3,2 pads=5,4,6,3 count_include_pad=1 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=7,6 pads=5,4,6,3 ceil_mode=1 count_include_pad=1 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=7,6 pads=5,4,6,3 ceil_mode=1 count_include_pad=1",
+        "AveragePool 2x5x40x37 kernel_shape=20,17 strides=7,6 ceil_mode=1 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=18,17 dilations=2,2 pads=3,3,3,3 nhwc",
+        "AveragePool 2x5x40x37 kernel_shape=18,17 dilations=2,2 pads=3,3,3,3",
+        "AveragePool 2x200x700 kernel_shape=300 strides=100 pads=10,20",
+        "AveragePool 2x200x700 kernel_shape=300 strides=100 pads=10,20 nhwc",
+};
+
+Test(cpu_elements, an_average_of_large_windows_gives_what_the_reference_gives)
+{
+        case_check_all(averages, sizeof(averages) / sizeof(averages[0]));
 }

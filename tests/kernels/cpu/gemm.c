@@ -98,8 +98,8 @@ Test(cpu_gemm, every_count_of_rows_and_columns_gives_the_product)
         static const int64_t columns[] = {1, 15, 16, 17, 31, 32, 33, 48, 64, 65, 96, 130, 144};
         static const int64_t depths[] = {1, 3, 4, 7, 24};
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (int64_t rows = 1; rows <= 30; rows++)
                 for (size_t n = 0; n < sizeof(columns) / sizeof(columns[0]); n++)
                         check(rows, depths[(size_t)rows % 5], columns[n], rows % 3, NULL);
@@ -121,8 +121,8 @@ Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
                 {-INFINITY, INFINITY, SL_ACT_ELU, 0.75f, false}, {-INFINITY, INFINITY, SL_ACT_GELU_ERF, 0, true},
                 {-INFINITY, 0.5f, SL_ACT_NONE, 0, true}};
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < sizeof(finishes) / sizeof(finishes[0]); i++) {
                 check(17, 9, 53, 2, &finishes[i]);
                 check(5, 30, 80, 0, &finishes[i]);
@@ -135,8 +135,8 @@ Test(cpu_gemm, where_the_matrix_comes_from_changes_no_bits)
 {
         static const int64_t shapes[][3] = {{40, 60, 90}, {300, 60, 90}, {270, 16, 33}, {45, 1300, 110}, {14, 700, 256}};
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
                 int64_t rows = shapes[i][0], depth = shapes[i][1], columns = shapes[i][2];
                 float *a = random_floats(rows * depth, 7), *b = random_floats(sl_gemm_packed_floats(depth, columns), 8);
@@ -161,8 +161,8 @@ Test(cpu_gemm, a_residual_may_lie_where_the_result_comes)
 {
         static const int64_t shapes[][3] = {{40, 60, 90}, {45, 1300, 110}, {100, 2400, 70}};
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
                 int64_t rows = shapes[i][0], depth = shapes[i][1], columns = shapes[i][2];
                 float *a = random_floats(rows * depth, 11), *b = random_floats(sl_gemm_packed_floats(depth, columns), 12);
@@ -191,8 +191,8 @@ Test(cpu_gemm, a_row_has_the_same_bits_among_any_number_of_rows)
         enum { ROWS = 20, DEPTH = 70, COLUMNS = 150 };
         float *a, *b, packed[DEPTH * 160], one[COLUMNS], all[ROWS * COLUMNS];
 
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         a = random_floats(ROWS * DEPTH, 5);
         b = random_floats(DEPTH * COLUMNS, 6);
         sl_gemm_pack(b, DEPTH, COLUMNS, COLUMNS, 1, packed);

@@ -58,6 +58,14 @@ static const char *const moves[] = {
         "Pad 3x4 pads=1,2,0,3 value=1.5",
         "Pad 3x4:int64 pads=1,2,0,3",
         "Pad 3x4 pads=-1,2,0,-1",
+        "Pad 3x4 pads=2,3,1,2 mode=1",
+        "Pad 7 pads=3,6 mode=1",
+        "Pad 3x4 pads=1,2,0,9 mode=2",
+        "Pad 3x4 pads=-1,2,3,-2 mode=2",
+        "Pad 3x4:int64 pads=4,0,5,7 mode=3",
+        "Pad 3x4:uint8 pads=1,-2,1,3 mode=1",
+        "Pad 2x3x4x5 pads=0,1,2,1,0,2,2,1 mode=1 nhwc",
+        "Pad 2x3x4x5 pads=1,0,0,7,0,2,2,1 mode=2 nhwc",
         "Pad 2x3x4x5 pads=0,0,1,1,0,0,2,1 nhwc",
         "Pad 2x3x4x5 pads=0,1,0,0,0,1,0,0 nhwc value=-1",
         "Expand 3x1 shape=2,3,4",
@@ -69,6 +77,14 @@ static const char *const moves[] = {
         "Gather 3x10x4 5:int64 axis=1 below:10",
         "Gather 3x10:int64 scalar:int64 axis=1 below:10",
         "Gather 10x4:uint8 6:int64 axis=-2 below:10",
+        "GatherElements 10x4 3x4:int64 axis=0 below:10",
+        "GatherElements 10x4 3x2:int32 axis=0 below:10",
+        "GatherElements 3x10x4 3x5x4:int64 axis=1 below:10",
+        "GatherElements 3x10x4:int64 2x7x3:int32 axis=1 below:10",
+        "GatherElements 3x5x10:uint8 3x5x12:int64 axis=-1 below:10",
+        "GatherElements 3x10:bool 3x6:int32 axis=1 below:10",
+        "GatherElements 2x10x4x5:bfloat16 2x3x4x5:int64 axis=1 below:10 nhwc",
+        "GatherElements 10 0:int64 axis=0 below:10",
 };
 
 Test(cpu_movement, elements_arrive_where_the_reference_puts_them)
@@ -110,24 +126,28 @@ Test(cpu_movement, consecutive_indices_are_indices)
         check_run(INT64_MAX - 5, -ERANGE);
 }
 
-static void check_index(int64_t index, int expected)
+static void check_index(const char *line, int64_t index, int expected)
 {
         struct test_case test;
         struct test_kernel cpu;
 
-        case_parse("Gather 3x10x4 5:int64 axis=1 below:10", &test);
+        case_parse(line, &test);
         cr_assert(test_kernel_init(&cpu, &sl_backend_cpu, &test));
         ((int64_t *)cpu.tensors.inputs[1])[4] = index;
-        cr_expect_eq(test_kernel_launch(&cpu), expected, "index %ld", (long)index);
+        cr_expect_eq(test_kernel_launch(&cpu), expected, "%s: index %ld", line, (long)index);
         test_kernel_deinit(&cpu);
 }
 
 Test(cpu_movement, an_index_outside_its_bounds_is_refused)
 {
-        check_index(9, 0);
-        check_index(-10, 0);
-        check_index(10, -ERANGE);
-        check_index(-11, -ERANGE);
-        check_index(INT64_MAX, -ERANGE);
-        check_index(INT64_MIN, -ERANGE);
+        const char *const lines[] = {"Gather 3x10x4 5:int64 axis=1 below:10", "GatherElements 3x10x4 2x5x4:int64 axis=1 below:10"};
+
+        for (size_t i = 0; i < 2; i++) {
+                check_index(lines[i], 9, 0);
+                check_index(lines[i], -10, 0);
+                check_index(lines[i], 10, -ERANGE);
+                check_index(lines[i], -11, -ERANGE);
+                check_index(lines[i], INT64_MAX, -ERANGE);
+                check_index(lines[i], INT64_MIN, -ERANGE);
+        }
 }

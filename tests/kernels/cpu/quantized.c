@@ -4,6 +4,7 @@
  * y_scale; its results may differ by one where a factor in float32 moves a tie.
  */
 #include "case.h"
+#include "cpu/isa.h"
 
 #include <criterion/criterion.h>
 
@@ -67,6 +68,49 @@ Test(cpu_quantized, a_matrix_product_of_bytes_gives_what_the_reference_gives)
         case_check_all(products, sizeof(products) / sizeof(products[0]));
 }
 
+/* Two neighbouring products do not fit 16 bits, and long sums no float32; a large bias and its sum do not fit 32 bits. */
+static const char *const extremes[] = {
+        "QuantizedMatMul 7x64:uint8 64x33:int8 33 33:int32 to=1 packed positive extreme loose:1e-6",
+        "QuantizedMatMul 7x64:uint8 64x33:int8 33 _ to=1 positive extreme loose:1e-6",
+        "QuantizedMatMul 7x63:int8 33x63:int8 33 33:int32 transB=1 to=1 packed positive extreme loose:1e-6",
+        "QuantizedMatMul 7x64:int8 64x33:int8 1 33:int32 x_zero=-128 to=1 packed positive extreme loose:1e-6",
+        "QuantizedMatMul 7x64:uint8 64x33:int8 33 33:int32 x_zero=255 y_scale=30000 y_zero=128 packed positive extreme",
+        "QuantizedMatMul 2x20001:uint8 20001x17:int8 17 17:int32 to=1 packed positive extreme second:127 loose:1e-6",
+        "QuantizedMatMul 2x20001:uint8 20001x17:int8 17 17:int32 to=1 packed positive extreme second:-128 loose:1e-6",
+        "QuantizedMatMul 5x999:uint8 999x300:int8 300 300:int32 x_zero=99 to=1 packed positive extreme below:2147483000 loose:1e-6",
+        "QuantizedConv 2x32x9x11:uint8 24x32x3x3:int8 24 24:int32 pads=1,1,1,1 x_zero=3 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 2x32x9x11:int8 24x32x3x3:int8 24 24:int32 pads=1,1,1,1 to=1 packed nhwc positive extreme loose:1e-6",
+        "QuantizedConv 2x32x9x11:uint8 24x32x3x3:int8 24 24:int32 pads=1,1,1,1 to=1 nhwc positive extreme loose:1e-6",
+        "QuantizedConv 2x5x9x11:uint8 24x5x3x3:int8 24 24:int32 pads=2,2,2,2 dilations=2,2 x_zero=200 to=1 packed nhwc positive "
+        "extreme loose:1e-6",
+        "QuantizedConv 2x5x19x11:uint8 24x5x5x3:int8 24 _ pads=2,0,1,3 strides=3,2 x_zero=200 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 2x64x9x11:uint8 24x64x1x1:int8 24 24:int32 y_scale=30000 packed nhwc positive extreme +relu",
+        "QuantizedConv 2x64x9x11:uint8 24x64x1x1:int8 24 24:int32 strides=2,3 pads=1,1,0,2 x_zero=9 to=1 packed nhwc positive "
+        "extreme loose:1e-6",
+        "QuantizedConv 2x24x9x11:uint8 24x1x3x3:int8 24 24:int32 pads=1,1,1,1 group=24 x_zero=9 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 2x24x9x11:int8 24x1x5x3:int8 24 24:int32 pads=1,1,1,1 strides=2,1 group=24 to=1 nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 2x24x9x11:uint8 48x4x3x3:int8 48 48:int32 pads=1,1,1,1 group=6 x_zero=9 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 1x24x9x11:uint8 48x1x3x3:int8 48 48:int32 pads=1,1,1,1 group=24 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 3x6x40:uint8 9x6x7:int8 9 9:int32 pads=3,3 x_zero=9 to=1 packed nhwc positive extreme loose:1e-6",
+        "QuantizedConv 1x128x150x90:uint8 9x128x3x3:int8 9 9:int32 pads=1,1,1,1 x_zero=9 to=1 packed nhwc positive extreme "
+        "loose:1e-6",
+        "QuantizedConv 1x32x9x11:uint8 24x32x3x3:int8 24 24:int32 pads=1,1,1,1 y_scale=90000 y_zero=99 addend_scale=50000 "
+        "addend_zero=44 packed nhwc positive extreme +residual +relu",
+        "QuantizedConv 1x32x9x11:int8 24x32x3x3:int8 24 24:int32 pads=1,1,1,1 y_scale=90000 to=3 packed nhwc positive extreme "
+        "+clip",
+};
+
+Test(cpu_quantized, bytes_at_the_ends_of_their_range_give_what_the_reference_gives)
+{
+        case_check_all(extremes, sizeof(extremes) / sizeof(extremes[0]));
+}
+
 static const char *const sums[] = {
         "QuantizedAdd 2x7x9x5:uint8 2x7x9x5:uint8 x_scale=0.5 addend_scale=0.25 x_zero=3 addend_zero=90 y_scale=0.4 y_zero=20",
         "QuantizedAdd 2x7x9x5:uint8 2x7x9x5:int8 x_scale=0.5 addend_scale=0.25 x_zero=3 y_scale=0.4 y_zero=20 nhwc +relu",
@@ -91,6 +135,9 @@ static const char *const borders[] = {
         "QuantizeLinear 2x7x9x5 1 1:int8 wide:90 positive",
         "QuantizeLinear 3x5 scalar positive",
         "QuantizeLinear 1x3x40x40 scalar scalar:uint8 wide:200 positive tonhwc fromnhwc",
+        "DynamicQuantizeLinear 2x7x9x5 wide:90",
+        "DynamicQuantizeLinear 1x1 positive",
+        "DynamicQuantizeLinear 3x359 wide:9",
         "DequantizeLinear 2x7x9x5:uint8 scalar scalar:uint8 positive nhwc",
         "DequantizeLinear 2x7x9x5:int8 scalar scalar:int8 positive",
         "DequantizeLinear 2x7x9x5:int8 1 positive",
@@ -127,5 +174,7 @@ static const char *const halves[] = {
 
 Test(cpu_quantized, bfloat16_gives_what_the_reference_gives)
 {
+        if (!sl_cpu_has_avx512())
+                cr_skip_test("products of bfloat16 want AVX-512");
         case_check_all(halves, sizeof(halves) / sizeof(halves[0]));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent layers against the reference: directions, layouts, states, peepholes, lengths. */
 #include "case.h"
+#include "cpu/isa.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -23,6 +24,8 @@ static const char *const layers[] = {
 
 Test(cpu_recurrent, layers_compute_what_the_reference_computes)
 {
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("without AVX2 recurrent layers are for ref");
         case_check_all(layers, sizeof(layers) / sizeof(layers[0]));
 }
 
@@ -56,6 +59,8 @@ static void compare_lengths(const char *line)
 
 Test(cpu_recurrent, each_sample_ends_and_turns_at_its_own_length)
 {
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("without AVX2 recurrent layers are for ref");
         compare_lengths("LSTM 5x3x7 2x40x7 2x40x10 2x80 3:int32 direction=2 outputs:3");
         compare_lengths("GRU 5x3x7 2x30x7 2x30x10 2x60 3:int32 direction=2 outputs:2");
         compare_lengths("RNN 3x5x7 2x10x7 2x10x10 2x20 3:int32 direction=2 layout=1 outputs:2");
@@ -66,6 +71,8 @@ Test(cpu_recurrent, a_length_beyond_the_steps_is_refused)
         static const int32_t long_one[3] = {5, 6, 2}, negative[3] = {5, -1, 2};
         struct test_kernel cpu;
 
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("without AVX2 recurrent layers are for ref");
         run_with_lengths("LSTM 5x3x7 1x40x7 1x40x10 _ 3:int32", &sl_backend_cpu, long_one, &cpu);
         cr_assert_eq(test_kernel_launch(&cpu), -ERANGE);
         test_kernel_deinit(&cpu);

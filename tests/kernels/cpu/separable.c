@@ -36,8 +36,8 @@ static const char *const blocks[] = {
 Test(cpu_separable, blocks_give_what_the_reference_gives)
 {
         sl_cpu_use_one_thread();
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
                 char line[256];
 
@@ -109,8 +109,8 @@ static void expect_bits_of_the_parts(const char *line)
 Test(cpu_separable, a_block_has_the_bits_of_the_convolutions_that_it_is_made_of)
 {
         sl_cpu_use_one_thread();
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
                 char line[256];
 
@@ -126,8 +126,8 @@ Test(cpu_separable, weights_of_any_part_that_do_not_lie_packed_are_refused)
         char line[256];
 
         sl_cpu_use_one_thread();
-        if (!sl_cpu_has_avx512())
-                cr_skip_test("this processor has no AVX-512");
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
         snprintf(line, sizeof(line), "%s nhwc packed", blocks[0]);
         case_parse(line, &test);
         cr_assert(test_kernel_init(&k, &sl_backend_cpu, &test));

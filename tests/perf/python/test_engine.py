@@ -25,7 +25,7 @@ class Summary(unittest.TestCase):
         figures = table.summary([row(ratio=2.0), row("b", 0.5), row("c", 8.0), row("d", 100.0, agrees=False)])
         self.assertAlmostEqual(figures["geomean_ratio"], 2.0)
         self.assertEqual(figures["min_ratio"], 0.5)
-        self.assertEqual((figures["slower"], figures["disagreeing"]), (["b"], ["d"]))
+        self.assertEqual(([r["model"] for r in figures["slower"]], figures["disagreeing"]), (["b"], ["d"]))
 
     def test_other_precisions_cores_and_batches_do_not_count(self):
         others = [row("b", 9.0, precision="bf16"), row("c", 9.0, cores=2), row("d", 9.0, batch=32)]

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/measure.h"
+
+#include "base/cleanup.h"
+#include "core_figures.h"
+#include "cpu/gemm.h"
+#include "cpu/isa.h"
+#include "cpu/operator.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* The matrix that comes from memory: 32 MiB, far more than a second-level cache holds. */
+#define DEPTH   2048
+#define COLUMNS 4096
+#define FLOATS  ((int64_t)DEPTH * COLUMNS)
+
+/* The one that lies in the cache, by many rows. */
+#define NEAR_DEPTH   256
+#define NEAR_COLUMNS 128
+#define NEAR_ROWS    224
+
+/* As many as pass by a matrix together without hiding what it takes to come. */
+#define FEW_ROWS 8
+
+#define RUNS_MAX 15
+
+struct bench {
+        float *matrix, *rows, *result; /* packed; DEPTH for each of FEW_ROWS, or NEAR_DEPTH of NEAR_ROWS; what they become */
+        int64_t n;                     /* floats that a loop over the matrix reads */
+};
+
+static int by_value(const void *a, const void *b)
+{
+        double left = *(const double *)a, right = *(const double *)b;
+
+        return (left > right) - (left < right);
+}
+
+/* Of this thread alone: time in which others had the core does not count. */
+static double now_seconds(void)
+{
+        struct timespec now;
+
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Median seconds of @runs, the first of which is not counted. */
+static double median(const struct bench *bench, void (*run)(const struct bench *bench), int runs)
+{
+        double seconds[RUNS_MAX];
+
+        run(bench);
+        for (int i = 0; i < runs; i++) {
+                double start = now_seconds();
+
+                run(bench);
+                seconds[i] = now_seconds() - start;
+        }
+        qsort(seconds, (size_t)runs, sizeof(*seconds), by_value);
+        return seconds[runs / 2];
+}
+
+static void multiply(const struct bench *bench, int64_t rows, int64_t depth, int64_t columns, bool streams)
+{
+        sl_gemm_run(&(struct sl_gemm){.a = bench->rows,
+                .b = bench->matrix,
+                .c = bench->result,
+                .rows = rows,
+                .depth = depth,
+                .columns = columns,
+                .a_stride = depth,
+                .c_stride = columns,
+                .streams = streams});
+}
+
+static void run_near_product(const struct bench *bench)
+{
+        for (int i = 0; i < 8; i++)
+                multiply(bench, NEAR_ROWS, NEAR_DEPTH, NEAR_COLUMNS, false);
+}
+
+static void run_product(const struct bench *bench)
+{
+        multiply(bench, FEW_ROWS, DEPTH, COLUMNS, true);
+}
+
+static void run_row(const struct bench *bench)
+{
+        multiply(bench, 1, DEPTH, COLUMNS, true);
+}
+
+SL_CPU_CLONES static void scale(int64_t n, float *restrict to, const float *restrict from)
+{
+        for (int64_t i = 0; i < n; i++)
+                to[i] = from[i] * 1.5f;
+}
+
+/* From one half of what is walked to the other. */
+static void run_walk(const struct bench *bench)
+{
+        scale(bench->n / 2, bench->matrix + bench->n / 2, bench->matrix);
+}
+
+static void run_near_walk(const struct bench *bench)
+{
+        for (int i = 0; i < 16; i++)
+                run_walk(bench);
+}
+
+/* Two digits: what a second measurement would say too. */
+static double rounded(double value)
+{
+        double unit = pow(10, floor(log10(value)) - 1);
+
+        return round(value / unit) * unit;
+}
+
+static void measure_all(struct bench *bench, struct sl_core_figures *figures)
+{
+        const double bytes = sizeof(float) * (double)FLOATS;
+
+        figures->flops = 8 * 2.0 * NEAR_ROWS * NEAR_DEPTH * NEAR_COLUMNS / median(bench, run_near_product, RUNS_MAX);
+        figures->weights = bytes / median(bench, run_product, 7);
+        figures->stream = bytes / median(bench, run_row, 7);
+        bench->n = 4 * sl_cpu_cache_bytes() / (int64_t)sizeof(float);
+        bench->n = bench->n < FLOATS ? bench->n : FLOATS;
+        figures->far = sizeof(float) * (double)bench->n / median(bench, run_walk, 9);
+        bench->n = sl_cpu_cache_bytes() / 4 / (int64_t)sizeof(float);
+        bench->n = bench->n < FLOATS ? bench->n : FLOATS;
+        figures->near = 16 * sizeof(float) * (double)bench->n / median(bench, run_near_walk, RUNS_MAX);
+}
+
+int sl_cpu_measure(struct sl_core_figures *ret_figures)
+{
+        SL_CLEANUP(sl_cleanup_free) float *matrix = NULL, *rows = NULL, *result = NULL;
+        struct sl_core_figures figures;
+        struct bench bench;
+
+        if (!sl_cpu_has_avx2())
+                return -ENOTSUP;
+        matrix = aligned_alloc(64, FLOATS * sizeof(float));
+        rows = calloc(NEAR_ROWS * NEAR_DEPTH, sizeof(float));
+        result = calloc(
+                FEW_ROWS * COLUMNS > NEAR_ROWS * NEAR_COLUMNS ? FEW_ROWS * COLUMNS : NEAR_ROWS * NEAR_COLUMNS, sizeof(float));
+        if (!matrix || !rows || !result)
+                return -ENOMEM;
+        memset(matrix, 0, FLOATS * sizeof(float));
+        bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
+        measure_all(&bench, &figures);
+        *ret_figures = (struct sl_core_figures){.flops = rounded(figures.flops),
+                .weights = rounded(figures.weights),
+                .stream = rounded(figures.stream),
+                .far = rounded(figures.far),
+                .near = rounded(figures.near)};
+        return 0;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one core of this machine reaches, measured. Each figure is the median of several runs in the thread's own time, so that
+ * neither who else has the core nor what disturbs fewer than half of the runs changes much, and has two digits. It takes some tens
+ * of milliseconds and 32 MiB.
+ */
+#pragma once
+
+struct sl_core_figures;
+
+/* As sl_backend.measure. */
+int sl_cpu_measure(struct sl_core_figures *ret_figures);

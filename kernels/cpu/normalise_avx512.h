@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of LayerNormalization on processors that sl_cpu_has_avx512() says yes of. Pure; any thread. */
-#pragma once
-
-#include <stdint.h>
-
-/* y = (x - mean) / sqrt(variance + epsilon) * gamma + beta over a row of @n; @beta may be NULL, @y may be @x. */
-void sl_normalise_row_avx512(int64_t n, float *y, const float *x, float epsilon, const float *gamma, const float *beta);

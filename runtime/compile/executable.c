@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executable.h"
+
+#include "base/bytes.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "interpreter.h"
+#include "op.h"
+#include "pace.h"
+
+#include <stdlib.h>
+
+SL_DEFINE_CLEANUP(struct sl_executable *, sl_executable_free)
+
+/* What all programs of one tree are built with. */
+struct builder {
+        const struct sl_plan *plan;
+        struct sl_pace *pace;
+        struct sl_plan_call *call; /* of the step at hand; large */
+        uint64_t n_numbers;
+        struct sl_error *error;
+};
+
+static uint64_t count_pointers(const struct sl_plan *plan, const struct sl_plan_program *source)
+{
+        uint64_t n = 0;
+
+        for (uint64_t i = 0; i < source->n_steps; i++) {
+                const struct sl_plan_step *step = &plan->steps[source->first_step + i];
+
+                n += step->n_inputs + step->n_outputs;
+        }
+        return n;
+}
+
+static void *pointer_of(const struct sl_executable *executable, const struct sl_plan_operand *operand)
+{
+        const struct sl_plan *plan = executable->plan;
+
+        switch (operand->place) {
+        case SL_PLACE_WORKSPACE:
+                return executable->workspace + operand->offset;
+        case SL_PLACE_CONSTANT:
+                return (void *)sl_plan_constant_data(plan, &plan->constants[operand->index]);
+        default:
+                return NULL;
+        }
+}
+
+static void bind_operand(struct sl_executable *executable, const struct sl_plan_operand *operand, void **slot)
+{
+        *slot = pointer_of(executable, operand);
+        if (operand->place == SL_PLACE_INPUT || operand->place == SL_PLACE_OUTPUT)
+                executable->patches[executable->n_patches++] =
+                        (struct sl_executable_patch){.slot = slot, .place = operand->place, .port = operand->index};
+}
+
+/* The slots of a step: its inputs, then its outputs. */
+static void bind_step(
+        const struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step, void **slots)
+{
+        const struct sl_plan_step *source = step->source;
+
+        for (uint32_t i = 0; i < source->n_inputs + source->n_outputs; i++)
+                bind_operand(executable, &builder->plan->operands[source->first_operand + i], &slots[i]);
+        step->binding.pace = builder->pace;
+        step->binding.inputs = (const void *const *)slots;
+        step->binding.outputs = slots + source->n_inputs;
+        step->binding.scratch = source->scratch_bytes ? executable->workspace + source->scratch_offset : NULL;
+}
+
+static int lacks_scratch(const struct builder *builder, const struct sl_plan_step *source, uint64_t wanted)
+{
+        return sl_error_set(builder->error, EBADMSG, "plan file: a %s wants %llu bytes of scratch and has %llu",
+                sl_op_name(source->op), (unsigned long long)wanted, (unsigned long long)source->scratch_bytes);
+}
+
+/* Elementary steps of `ref` that one launch counts as. */
+static uint64_t work_of(const struct sl_node_desc *node, const struct sl_backend *backend)
+{
+        uint64_t work = sl_op_work(node), weighted;
+
+        if (sl_mul_overflows(work, backend->step_weight, &weighted))
+                return UINT64_MAX;
+        return weighted / sl_backend_ref.step_weight + 1;
+}
+
+static int compile_kernel(struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step)
+{
+        const struct sl_plan_step *source = step->source;
+        const char *name = sl_plan_backend_name(source->backend);
+        uint64_t work;
+        int r;
+
+        step->backend = sl_backend_find(name);
+        if (!step->backend)
+                return sl_error_set(builder->error, ENOTSUP, "this program has no backend \"%s\"", name);
+        r = sl_plan_read_step(builder->plan, source, builder->call);
+        if (r < 0)
+                return sl_error_set(
+                        builder->error, -r, "plan file: the shapes of a %s contradict each other", sl_op_name(source->op));
+        r = step->backend->compile(
+                &builder->call->node, builder->call->packed, builder->call->constants, &step->kernel, builder->error);
+        if (r < 0)
+                return sl_error_prefix(builder->error, r, "%s on backend \"%s\"", sl_op_name(source->op), name);
+        if (step->backend->scratch_bytes(step->kernel) > source->scratch_bytes)
+                return lacks_scratch(builder, source, step->backend->scratch_bytes(step->kernel));
+        work = work_of(&builder->call->node, step->backend);
+        executable->work = executable->work > UINT64_MAX - work ? UINT64_MAX : executable->work + work;
+        return 0;
+}
+
+static int build(struct builder *builder, uint64_t number, uint8_t *workspace, struct sl_executable **ret_executable);
+
+/* The workspaces of its bodies are the front of its scratch, for only one of them runs at a time. */
+static int build_bodies(struct builder *builder, const struct sl_executable *executable, struct sl_executable_step *step)
+{
+        const struct sl_plan_step *source = step->source;
+        int r = 0;
+
+        step->rounds = calloc(1, sizeof(*step->rounds));
+        if (!step->rounds)
+                return -ENOMEM;
+        r = sl_rounds_of_step(builder->plan, source, step->rounds);
+        if (r < 0)
+                return sl_error_set(builder->error, -r, "plan file: the bodies of a %s contradict it", sl_op_name(source->op));
+        if (step->rounds->bytes > source->scratch_bytes)
+                return lacks_scratch(builder, source, step->rounds->bytes);
+        for (uint64_t b = 0; b < source->n_bodies && r == 0; b++)
+                r = build(builder, source->first_body + b, executable->workspace + source->scratch_offset, &step->bodies[b]);
+        return r;
+}
+
+static int build_step(struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step)
+{
+        executable->dynamic = executable->dynamic || step->source->dynamic;
+        if (!step->source->dynamic)
+                return compile_kernel(builder, executable, step);
+        return step->source->n_bodies ? build_bodies(builder, executable, step) : 0;
+}
+
+/* Tables of at least one element, so that an empty program needs no special case. */
+static int allocate_tables(struct sl_executable *executable, uint64_t n_pointers)
+{
+        const struct sl_plan_program *source = executable->source;
+
+        executable->steps = calloc(source->n_steps + 1, sizeof(*executable->steps));
+        executable->pointers = calloc(n_pointers + 1, sizeof(*executable->pointers));
+        executable->patches = calloc(n_pointers + 1, sizeof(*executable->patches));
+        executable->inputs = calloc(source->n_inputs + 1, sizeof(*executable->inputs));
+        executable->outputs = calloc(source->n_outputs + 1, sizeof(*executable->outputs));
+        return executable->steps && executable->pointers && executable->patches && executable->inputs && executable->outputs
+                       ? 0
+                       : -ENOMEM;
+}
+
+static int build_steps(struct builder *builder, struct sl_executable *executable)
+{
+        void **slots = executable->pointers;
+
+        for (uint64_t i = 0; i < executable->source->n_steps; i++) {
+                struct sl_executable_step *step = &executable->steps[executable->n_steps++];
+                int r;
+
+                step->source = &builder->plan->steps[executable->source->first_step + i];
+                r = build_step(builder, executable, step);
+                if (r < 0)
+                        return sl_error_prefix(builder->error, r, "step %llu", (unsigned long long)i);
+                bind_step(builder, executable, step, slots);
+                slots += step->source->n_inputs + step->source->n_outputs;
+        }
+        return 0;
+}
+
+static int build(struct builder *builder, uint64_t number, uint8_t *workspace, struct sl_executable **ret_executable)
+{
+        SL_CLEANUP(sl_cleanup_sl_executable_free) struct sl_executable *executable = calloc(1, sizeof(*executable));
+        const struct sl_plan_program *source = &builder->plan->programs[number];
+        int r;
+
+        if (!executable)
+                return sl_error_set(builder->error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*executable));
+        executable->plan = builder->plan;
+        executable->source = source;
+        executable->workspace = workspace;
+        executable->first_number = builder->n_numbers;
+        builder->n_numbers += source->n_steps;
+        if (allocate_tables(executable, count_pointers(builder->plan, source)) < 0)
+                return sl_error_set(builder->error, ENOMEM, "instance: no memory for the tables of %llu steps",
+                        (unsigned long long)source->n_steps);
+        r = build_steps(builder, executable);
+        if (r < 0)
+                return r;
+        *ret_executable = sl_take(executable);
+        return 0;
+}
+
+int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *workspace, struct sl_pace *pace,
+        struct sl_executable **ret_executable, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_plan_call *call = calloc(1, sizeof(*call));
+        struct builder builder = {.plan = plan, .pace = pace, .call = call, .error = error};
+
+        if (!call)
+                return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*call));
+        return build(&builder, number, workspace, ret_executable);
+}
+
+struct sl_executable *sl_executable_free(struct sl_executable *executable)
+{
+        if (!executable)
+                return NULL;
+        for (uint32_t i = 0; i < executable->n_steps; i++) {
+                struct sl_executable_step *step = &executable->steps[i];
+
+                if (step->backend)
+                        step->backend->kernel_free(step->kernel);
+                for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
+                        sl_executable_free(step->bodies[b]);
+                free(step->rounds);
+        }
+        free(executable->steps);
+        free(executable->pointers);
+        free(executable->patches);
+        free(executable->inputs);
+        free(executable->outputs);
+        free(executable);
+        return NULL;
+}
+
+uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
+{
+        const struct sl_plan_program *source = &plan->programs[number];
+        uint64_t bytes = sizeof(struct sl_executable) + source->n_steps * sizeof(struct sl_executable_step);
+
+        bytes += count_pointers(plan, source) * (sizeof(void *) + sizeof(struct sl_executable_patch));
+        bytes += (source->n_inputs + source->n_outputs) * sizeof(void *);
+        for (uint64_t i = 0; i < source->n_steps; i++) {
+                const struct sl_plan_step *step = &plan->steps[source->first_step + i];
+
+                for (uint64_t b = 0; b < step->n_bodies; b++)
+                        bytes += sl_executable_bytes(plan, step->first_body + b);
+                bytes += step->n_bodies ? sizeof(struct sl_rounds_layout) : 0;
+        }
+        return bytes;
+}
+
+void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)
+{
+        executable->port_inputs = inputs;
+        executable->port_outputs = outputs;
+        for (uint32_t i = 0; i < executable->n_patches; i++) {
+                const struct sl_executable_patch *patch = &executable->patches[i];
+
+                *patch->slot = patch->place == SL_PLACE_INPUT ? (void *)inputs[patch->port] : outputs[patch->port];
+        }
+}
+
+static int run_step(struct sl_executable *executable, const struct sl_executable_step *step, struct sl_interpreter *interpreter)
+{
+        int r = sl_stop_look(&interpreter->pace->stop);
+
+        if (r < 0)
+                return r;
+        if (step->backend)
+                r = step->backend->launch(step->kernel, &step->binding);
+        else
+                r = sl_interpreter_step(interpreter, executable, step);
+        if (__builtin_expect(r < 0 && !interpreter->failed, 0))
+                interpreter->failed = step->source;
+        return r;
+}
+
+/* The time of a step with bodies is what is left of it when the steps of those are taken off. */
+static int run_timed_step(
+        struct sl_executable *executable, const struct sl_executable_step *step, struct sl_interpreter *interpreter)
+{
+        uint64_t number = executable->first_number + (uint64_t)(step - executable->steps), outer_ns = interpreter->inner_ns;
+        uint64_t before = sl_clock_ns(), taken;
+        int r;
+
+        interpreter->inner_ns = 0;
+        r = run_step(executable, step, interpreter);
+        taken = sl_clock_ns() - before;
+        interpreter->step_ns[number] += taken - interpreter->inner_ns;
+        interpreter->inner_ns = outer_ns + taken;
+        return r;
+}
+
+int sl_executable_run(struct sl_executable *executable, struct sl_interpreter *interpreter)
+{
+        int r = 0;
+
+        if (interpreter->step_ns) {
+                for (uint32_t i = 0; i < executable->n_steps && r == 0; i++)
+                        r = run_timed_step(executable, &executable->steps[i], interpreter);
+                return r;
+        }
+        for (uint32_t i = 0; i < executable->n_steps && r == 0; i++)
+                r = run_step(executable, &executable->steps[i], interpreter);
+        return r;
+}

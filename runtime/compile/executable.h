@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of a plan, ready to run: its kernels are compiled and its pointers are set, and so are those of the bodies of its
+ * steps. A body is a program like any other. It runs inside its step: its workspace lies in the scratch of that step, its ports are
+ * what the step gives it for one round. One thread, that of the instance.
+ */
+#pragma once
+
+#include "backend.h"
+#include "plan_map.h"
+#include "rounds.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_interpreter;
+struct sl_live;
+struct sl_pace;
+
+#define SL_STEP_BODIES_MAX 2
+
+struct sl_executable_step {
+        const struct sl_plan_step *source;
+        const struct sl_backend *backend; /* NULL: the interpreter runs it */
+        struct sl_kernel *kernel;
+        struct sl_binding binding; /* points into the pointer table */
+        struct sl_executable *bodies[SL_STEP_BODIES_MAX];
+        struct sl_rounds_layout *rounds; /* of a step with bodies */
+};
+
+struct sl_executable_patch {
+        void **slot;
+        uint32_t place; /* SL_PLACE_INPUT or SL_PLACE_OUTPUT */
+        uint32_t port;
+};
+
+struct sl_executable {
+        const struct sl_plan *plan;
+        const struct sl_plan_program *source;
+        uint8_t *workspace; /* its own part of the instance's */
+        bool dynamic;       /* some step is */
+        uint32_t n_steps, n_patches;
+        struct sl_executable_step *steps;
+        struct sl_executable_patch *patches;
+        void **pointers;
+        const void **inputs; /* of a body: room for the ports of a round */
+        void **outputs;
+        uint64_t work;         /* of one round of a body: its steps that have kernels, in elementary steps of `ref` */
+        uint64_t first_number; /* of its steps among all of the model's at this batch size: sl_plan_steps() */
+
+        /* Of the run. */
+        const void *const *port_inputs;
+        void *const *port_outputs;
+        struct sl_live *slots;
+};
+
+/*
+ * Compiles program @number of the plan, whose workspace begins at @workspace, and all bodies below it. @pace: that of each run. The
+ * plan outlives it. Return: 0; -ENOMEM; -ENOTSUP; -EBADMSG the steps of the file contradict what the kernels say.
+ */
+int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *workspace, struct sl_pace *pace,
+        struct sl_executable **ret_executable, struct sl_error *error);
+struct sl_executable *sl_executable_free(struct sl_executable *executable);
+
+/* Bytes of its tables, those of its bodies included. Pure. */
+uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number);
+
+/* From here on inputs and outputs lie there; the arrays live as long as the run. */
+void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs);
+
+/* All steps in order, between which it looks at the interpreter's pace. Return: 0, or what a step says. */
+int sl_executable_run(struct sl_executable *executable, struct sl_interpreter *interpreter);

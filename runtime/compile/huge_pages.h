@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Huge pages for the weights of a plan file in memory. A product of few rows reads its weights once, as fast as memory gives them;
+ * from pages of 4 KiB, which lie anywhere, that is a third less. Every process that maps the file has the same pages. The system's
+ * settings for shared memory do not matter: MADV_COLLAPSE (Linux 6.1) is asked for by name. Where there is none, or the file is on
+ * a disk, all stays as it is.
+ *
+ * One owner thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* of Linux 6.1, which older headers lack */
+#endif
+
+#define SL_HUGE_PAGE_BYTES (2u << 20)
+
+/* What of a file lies in huge pages so far. Zeroed it is empty. */
+struct sl_huge_pages {
+        uint64_t end_bytes; /* of what was looked at */
+        bool gives_up;
+        void *window; /* a range of addresses that holds a huge page, or NULL */
+};
+
+/*
+ * The file, which ends before or at @end, is about to be written up to there: what it lacks comes in huge pages, but for the first.
+ * It may get longer, by less than a huge page.
+ */
+void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end);
+void sl_huge_pages_deinit(struct sl_huge_pages *pages);
+
+/* mmap(), shared and read-only, where huge pages of the file can be mapped as such. MAP_FAILED and errno. */
+const void *sl_huge_pages_map(int fd, size_t bytes);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sizes_trial.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "graph.h"
+#include "import.h"
+#include "ladder.h"
+#include "lower.h"
+#include "model_file.h"
+#include "signature.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+
+/* Tokens, pixels and samples of most models; then what divides little; 1, at which much can be broadcast, comes last. */
+static const int64_t sizes_tried[] = {64, 224, 16, 512, 8, 4, 3, 2, 1};
+
+int sl_sizes_bind(const struct sl_signature *signature, int64_t size, struct sl_dim_sizes *sizes)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < signature->n_symbols && r == 0; i++)
+                if (!sl_dim_sizes_find(sizes, signature->symbols[i]))
+                        r = sl_dim_sizes_add(sizes, signature->symbols[i], strlen(signature->symbols[i]), size);
+        return r;
+}
+
+/* @describe: where there is no ladder, the ports as far as they are known will do. */
+static bool try_one(
+        const struct sl_model_file *model, const struct sl_lower_options *options, bool describe, struct sl_plan_info *ret_info)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *single = NULL;
+        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
+        struct sl_graph_limits limits = sl_lower_graph_limits(options);
+        int r;
+
+        if (!info || sl_import_onnx_file(model, &limits, &options->shapes, &graph, NULL) < 0 ||
+                sl_lower_rewrite(graph, options, NULL) < 0)
+                return false;
+        r = sl_ladder_choose(graph, sl_lower_ladder_max(options), info, &single, NULL);
+        if (r < 0 && (!describe || sl_ladder_describe(graph, info, NULL) < 0))
+                return false;
+        *ret_info = *info;
+        return true;
+}
+
+bool sl_sizes_try(const struct sl_model_file *model, const struct sl_lower_options *options, const struct sl_signature *signature,
+        struct sl_plan_info *ret_info)
+{
+        size_t n = signature->n_symbols ? sizeof(sizes_tried) / sizeof(sizes_tried[0]) : 1;
+        bool known = false;
+
+        for (size_t i = 0; i < n && !(known && ret_info->n_batches); i++) {
+                struct sl_lower_options bound = *options;
+
+                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) == 0)
+                        known |= try_one(model, &bound, !known, ret_info);
+        }
+        return known;
+}
+
+/* ---- tools ---- */
+
+static bool leads_an_input(const struct sl_signature *signature, uint32_t symbol)
+{
+        for (uint32_t i = 0; i < signature->n_inputs; i++)
+                if (signature->inputs[i].tensor.shape.rank && signature->inputs[i].symbols[0] == symbol)
+                        return true;
+        return false;
+}
+
+static bool choose(const struct sl_model_file *model, const struct sl_signature *signature, uint32_t samples,
+        struct sl_lower_options *lowering)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_plan_info *info = calloc(1, sizeof(*info));
+        struct sl_lower_options first = *lowering;
+
+        for (uint32_t i = 0; i < signature->n_symbols; i++) {
+                const char *name = signature->symbols[i];
+
+                if (leads_an_input(signature, i) && !sl_dim_sizes_find(&first.shapes, name))
+                        sl_dim_sizes_add(&first.shapes, name, strlen(name), samples);
+        }
+        for (size_t i = 0; i < sizeof(sizes_tried) / sizeof(sizes_tried[0]) && info; i++) {
+                struct sl_lower_options bound = first;
+
+                if (sl_sizes_bind(signature, sizes_tried[i], &bound.shapes) < 0 || !try_one(model, &bound, false, info))
+                        continue;
+                *lowering = bound;
+                return true;
+        }
+        return false;
+}
+
+/* Also a leading dimension, where the file has no form with an open one. */
+static int settle(const struct sl_model_file *model, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
+{
+        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
+        struct sl_signature signature;
+        int r = sl_import_signature(model, &limits, &signature, error);
+
+        if (r < 0 || choose(model, &signature, samples, lowering))
+                return r;
+        if (signature.has_batch && sl_signature_open_batch(&signature, NULL) == 0 && choose(model, &signature, samples, lowering))
+                return 0;
+        return signature.n_symbols ? sl_error_set(error, ENOTSUP,
+                                             "dimension \"%s\" is open, and no size that is tried will do: -O shapes=\"%s=SIZE\"",
+                                             signature.symbols[0], signature.symbols[0])
+                                   : 0;
+}
+
+int sl_open_sizes_choose(const char *model_path, uint32_t samples, struct sl_lower_options *lowering, struct sl_error *error)
+{
+        struct sl_model_file model;
+        int r = sl_model_file_open(model_path, &model, error);
+
+        if (r < 0)
+                return r;
+        sl_model_file_use_folder(&model);
+        r = settle(&model, samples, lowering, error);
+        sl_model_file_close(&model);
+        return r;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One sentence for each key of the configuration, for starling-config(5). A key without one, or a sentence without a key, fails the
+ * build. Ranges, choices and defaults are not said here: they come from the tables that parse.
+ */
+#pragma once
+
+#define SL_RUNTIME_WORDS(X)                                                                                                        \
+        X("name", "Of the socket and of the stats page.")                                                                          \
+        X("socket_dir", "The folder of the socket, an absolute path. The default is $STARLING_SOCKET_DIR, else "                   \
+                        "$XDG_RUNTIME_DIR/starling, else /run/starling.")                                                          \
+        X("grace_seconds", "How long requests may go on that run when the runtime is told to stop.")                               \
+        X("wait", "What the control thread waits with; auto takes io_uring where the host allows it.")                             \
+        X("log_level", "The least important that is logged.")                                                                      \
+        X("model_repositories", "Folders of models; those of the command line come first.")                                        \
+        X("models", "Names of the models to serve; without it all that the repositories have.")                                    \
+        X("access", "Who may attach, as what: a user (\"alice\", 1000), a group (\"@video\"), or \"*\" for everybody. The "        \
+                    "runtime's own user and root always may.")                                                                     \
+        X("access.allow", "Clients, which submit requests.")                                                                       \
+        X("access.admins", "Administrators, which load, unload and reload; \"*\" is refused.")                                     \
+        X("access.readers", "Readers of the catalogue and of the statistics, which clients may read as well.")                     \
+        X("model_defaults", "The keys of a model, but ensemble, for models that do not say otherwise.")                            \
+        X("limits", "What clients together, one client and one user may take.")                                                    \
+        X("limits.clients", "Clients that are attached at once.")                                                                  \
+        X("limits.memory_max", "Of all that the runtime takes, compilers included. The default is seven eighths of what is "       \
+                               "available at the start.")                                                                          \
+        X("limits.staging_bytes", "Of predictions that wait to be combined. The default is 64 MiB, at most an eighth of "          \
+                                  "memory_max.")                                                                                   \
+        X("limits.stats_bytes", "Of the stats page.")                                                                              \
+        X("limits.client", "Of one client.")                                                                                       \
+        X("limits.client.arena_bytes", "Of all regions of its arena.")                                                             \
+        X("limits.client.in_flight", "Requests that are accepted and not completed.")                                              \
+        X("limits.uid", "Of all clients of one user.")                                                                             \
+        X("limits.uid.arena_bytes", "Of their arenas; at least limits.client.arena_bytes.")                                        \
+        X("limits.uid.in_flight", "Requests that are accepted and not completed; at least limits.client.in_flight.")               \
+        X("limits.uid.shapes", "Sizes of open models that are compiled for its requests in a minute; more wait.")                  \
+        X("limits.uid.log_lines", "Lines of the log in a minute on its behalf; then one line says how many were left out.")        \
+        X("threads", "Where the threads run.")                                                                                     \
+        X("threads.dispatcher_cores", "Cores of the dispatcher, numbers and ranges (2-5); without it one is chosen.")              \
+        X("threads.worker_cores", "Cores of the workers; without it all others.")                                                  \
+        X("threads.numa_node", "Only cores and memory of this node; the default is all of them.")                                  \
+        X("threads.spin_us", "How long a thread looks for work before it sleeps, in microseconds.")                                \
+        X("compile", "The child processes that compile models.")                                                                   \
+        X("compile.jobs", "How many run at once.")                                                                                 \
+        X("compile.memory_bytes", "Address space of one.")                                                                         \
+        X("compile.seconds", "Processor time of one.")                                                                             \
+        X("cache", "Where compiled plans are kept.")                                                                               \
+        X("cache.directory", "An absolute path, a folder of the runtime's user alone. The default is $XDG_CACHE_HOME/starling, "   \
+                             "else ~/.cache/starling.")                                                                            \
+        X("cache.bytes", "Of all plans; what was used longest ago goes. 0 keeps none.")
+
+#define SL_MODEL_WORDS(X)                                                                                                          \
+        X("backend", "Where operators run; what cpu lacks, ref runs.")                                                             \
+        X("batch_max", "The largest batch of a worker; smaller powers of two are compiled, too.")                                  \
+        X("without_passes", "Graph passes that are left out.")                                                                     \
+        X("precision", "Of weights and activations. bf16 is computed as fp32 on a processor without products of bfloat16.")        \
+        X("tune", "Whether algorithms and layouts are timed on this host, or guessed.")                                            \
+        X("tune_seconds", "Processor time that the timing may take.")                                                              \
+        X("winograd", "Whether approximate algorithms may be taken.")                                                              \
+        X("max_relative_error", "Of an approximate algorithm, as a part of the output's range.")                                   \
+        X("batch_invariant", "Whether a sample has the same bits in any batch; then each is computed by itself.")                  \
+        X("nodes_max", "Nodes of a model; of values there may be twice as many.")                                                  \
+        X("model_bytes_max", "Of the file, and of all its constants.")                                                             \
+        X("tensor_bytes_max", "Of one tensor.")                                                                                    \
+        X("plan_seconds", "Processor time of a compilation, its tuning apart.")                                                    \
+        X("plan_bytes_max", "Of the plan file.")                                                                                   \
+        X("workspace_bytes_max", "Of an instance at the largest batch.")                                                           \
+        X("dynamic_bytes_max", "Of what one run makes of shapes that depend on data.")                                             \
+        X("work_max", "Elementary steps of one run; a core does 1e13 in about two minutes.")                                       \
+        X("dynamic_steps_max", "Nodes and rounds of loops that one run may take.")                                                 \
+        X("core_measured", "Whether the figures of a core that follow are measured once for each cache and program.")              \
+        X("core_flops",                                                                                                            \
+                "Floating-point operations a second; with 0 what was measured, or is typical. Algorithms are guessed by it.")      \
+        X("core_weights", "Bytes a second that come from memory under a product of few rows; 0 as before.")                        \
+        X("core_stream", "The same under a product of one row.")                                                                   \
+        X("core_far", "Bytes a second that are read and written beyond the second-level cache; 0 as before.")                      \
+        X("core_near", "The same within the second-level cache.")                                                                  \
+        X("shapes", "Sizes of open dimensions of the inputs, NAME=SIZE; without it each request brings its own.")                  \
+        X("batch_bytes_max", "Of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this.") \
+        X("instances", "Workers of the model, over which its requests are spread.")                                                \
+        X("segment_samples", "A request is worked on in pieces of so many samples; at least batch_max.")                           \
+        X("slice_ms", "A worker computes no longer before it looks for what is more urgent, but for a single sample.")             \
+        X("samples_max", "Of one request.")                                                                                        \
+        X("queue_requests", "Accepted and not completed; more are refused.")                                                       \
+        X("warmup_ms", "How long an idle worker of a model that just became ready may run larger batches.")                        \
+        X("shapes_max", "Combinations of sizes, of those that requests bring, that are kept compiled.")                            \
+        X("prepared_shapes", "Combinations that are compiled before anybody asks, such as \"sequence=64,height=224\".")            \
+        X("version_policy", "Which versions are served, by exactly one of its keys.")                                              \
+        X("version_policy.latest", "How many, the highest numbers.")                                                               \
+        X("version_policy.all", "All of them: true.")                                                                              \
+        X("version_policy.specific", "These numbers.")                                                                             \
+        X("ensemble", "The folder has no versions: the model is made of others.")                                                  \
+        X("ensemble.members", "Names of models: NAME, the newest version that is served, or NAME:VERSION.")                        \
+        X("ensemble.rule", "How their predictions are combined: none (side by side), mean, weighted_mean, majority_vote, "         \
+                           "geometric_mean or maximum.")                                                                           \
+        X("ensemble.weights", "Of weighted_mean, one for each member.")

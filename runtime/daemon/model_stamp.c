@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model_stamp.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define START      0xcbf29ce484222325u
+#define PATH_BYTES 4096
+#define FILES_MAX  4096
+#define DEPTH_MAX  4
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t stamp, const void *data, size_t bytes)
+{
+        const unsigned char *byte = data;
+
+        for (size_t i = 0; i < bytes; i++)
+                stamp = (stamp ^ byte[i]) * 0x100000001b3u;
+        return stamp;
+}
+
+static uint64_t mix_options(uint64_t stamp, const struct sl_lower_options *options)
+{
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                char text[SL_LOWER_OPTION_TEXT_BYTES];
+
+                sl_lower_options_text(options, (enum sl_lower_option)i, text);
+                stamp = mix(stamp, text, strlen(text) + 1);
+        }
+        return stamp;
+}
+
+static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
+{
+        uint32_t numbers[] = {config->instances, config->segment_samples, config->slice_ms, config->samples_max,
+                config->queue_requests, config->warmup_ms, config->shapes_max, config->rule, config->n_members};
+        uint64_t bytes_max = config->batch_given ? 0 : config->batch_bytes_max;
+
+        stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);
+        stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
+        for (uint32_t i = 0; i < config->n_members; i++) {
+                stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
+                stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
+        }
+        return mix(stamp, config->prepared, config->n_prepared * sizeof(config->prepared[0]));
+}
+
+static uint64_t stamp_of_file(const char *path, const struct stat *file)
+{
+        uint64_t stamp = mix(START, path, strlen(path) + 1);
+
+        stamp = mix(stamp, &file->st_ino, sizeof(file->st_ino));
+        stamp = mix(stamp, &file->st_size, sizeof(file->st_size));
+        return mix(stamp, &file->st_mtim, sizeof(file->st_mtim));
+}
+
+/* The sum of its files' stamps, which does not depend on the order in which the file system lists them. */
+static uint64_t stamp_of_folder(const char *folder, uint32_t depth, uint32_t *files)
+{
+        DIR *dir = opendir(folder);
+        uint64_t sum = 0;
+
+        for (struct dirent *entry; dir && *files < FILES_MAX && (entry = readdir(dir));) {
+                char path[PATH_BYTES];
+                struct stat file;
+
+                if (entry->d_name[0] == '.' || snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path) ||
+                        stat(path, &file) < 0)
+                        continue;
+                ++*files;
+                if (S_ISREG(file.st_mode))
+                        sum += stamp_of_file(path, &file);
+                else if (S_ISDIR(file.st_mode) && depth < DEPTH_MAX)
+                        sum += stamp_of_folder(path, depth + 1, files);
+        }
+        if (dir)
+                closedir(dir);
+        return sum;
+}
+
+uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path)
+{
+        uint64_t stamp = mix_config(START, config), files_stamp;
+        char folder[PATH_BYTES];
+        uint32_t files = 0;
+
+        if (!path || snprintf(folder, sizeof(folder), "%s", path) >= (int)sizeof(folder) || !strrchr(folder, '/'))
+                return stamp;
+        *strrchr(folder, '/') = 0;
+        files_stamp = stamp_of_folder(folder, 1, &files);
+        return mix(mix(stamp, path, strlen(path)), &files_stamp, sizeof(files_stamp));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A number that changes when anything does that decides how a name is served: an option of its configuration, the model file, or a
+ * file beside it, as external data are. Files are known by what the file system says of them: inode, size and time of the last
+ * change, which notices a change and is no claim against forgers. Nothing is opened. Any thread.
+ */
+#pragma once
+
+#include "model_config.h"
+
+#include <stdint.h>
+
+/* @path: VERSION/model.onnx, of whose folder the first 4096 files are looked at, four levels deep; NULL: an ensemble. */
+uint64_t sl_model_stamp(const struct sl_model_config *config, const char *path);

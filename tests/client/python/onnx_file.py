@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small ONNX files without the package `onnx`: just enough protobuf for models of a few nodes."""
+
+
+def _varint(n):
+    out = bytearray()
+    n &= (1 << 64) - 1
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out) + bytes([n])
+
+
+def _number(field, value):
+    return _varint(field << 3) + _varint(value)
+
+
+def _bytes(field, value):
+    value = value.encode() if isinstance(value, str) else value
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+class Graph(bytes):
+    """A body, or what a model is."""
+
+
+def _attribute(name, value):
+    if isinstance(value, Graph):
+        return _bytes(1, name) + _bytes(6, value) + _number(20, 5)
+    if isinstance(value, int):
+        return _bytes(1, name) + _number(3, value) + _number(20, 2)
+    return _bytes(1, name) + b"".join(_number(8, n) for n in value) + _number(20, 7)
+
+
+def node(operator, inputs, outputs, **attributes):
+    return (
+        b"".join(_bytes(1, name) for name in inputs)
+        + b"".join(_bytes(2, name) for name in outputs)
+        + _bytes(4, operator)
+        + b"".join(_bytes(5, _attribute(*item)) for item in attributes.items())
+    )
+
+
+def _dimension(size):
+    return _number(1, size) if isinstance(size, int) else _bytes(2, size)
+
+
+def port(name, number, shape):
+    """An input or output of element type `number`; a text in the shape is an open dimension."""
+    dims = b"".join(_bytes(1, _dimension(size)) for size in shape)
+    return _bytes(1, name) + _bytes(2, _bytes(1, _number(1, number) + _bytes(2, dims)))
+
+
+def constant(name, number, array):
+    """An initializer."""
+    dims = b"".join(_number(1, size) for size in array.shape)
+    return dims + _number(2, number) + _bytes(8, name) + _bytes(9, array.tobytes())
+
+
+def graph(nodes, inputs, outputs, constants=()):
+    return Graph(
+        b"".join(_bytes(1, item) for item in nodes)
+        + _bytes(2, "graph")
+        + b"".join(_bytes(5, item) for item in constants)
+        + b"".join(_bytes(11, item) for item in inputs)
+        + b"".join(_bytes(12, item) for item in outputs)
+    )
+
+
+def model(nodes, inputs, outputs, constants=(), opset=17):
+    return _number(1, 8) + _bytes(7, graph(nodes, inputs, outputs, constants)) + _bytes(8, _bytes(1, "") + _number(2, opset))

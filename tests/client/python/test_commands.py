@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that look at one model take what `starling serve` takes. Skipped where `starling` is not built."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import test_models as models
+from world import RealRuntime
+
+MODELS = {
+    "open": lambda: models.sequence_major(),
+    "meeting": lambda: models.meeting(),
+    "stateful": lambda: models.stateful(),
+    "finding": lambda: models.finding(),
+    "integers": lambda: models.turning(models.I64),
+    "fixed": lambda: models.fixed(),
+}
+SHAPES = {"open": ["--shape", "x=5x2x3"], "stateful": ["--shape", "x=2x4x3", "--shape", "state=2x2x3"]}
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="starling-commands-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_command(self, *arguments, env=None):
+        return subprocess.run([os.environ["STARLING_COMMAND"], *arguments], capture_output=True, text=True, env=env)
+
+    def succeed(self, *arguments, env=None):
+        done = self.run_command(*arguments, env=env)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        return done
+
+    def write(self, path, content):
+        path = os.path.join(self.folder, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def test_inspect_and_profile_take_every_model(self):
+        for name, make in MODELS.items():
+            path = self.write(name + ".onnx", make())
+            with self.subTest(model=name):
+                json.loads(self.succeed("inspect", "--json", path).stdout)
+                json.loads(self.succeed("profile", "--seconds", "0.02", "--json", path).stdout)
+                json.loads(self.succeed("profile", "--seconds", "0.02", "--batch", "3", "--json", path).stdout)
+
+    def test_an_open_dimension_has_a_size_that_is_said(self):
+        path = self.write("open.onnx", models.stateful())
+        self.assertIn('dimension "T" is open and is 64 here', self.succeed("inspect", path).stderr)
+        self.assertNotIn('"T"', self.succeed("inspect", "-O", "shapes=T=9", path).stderr)
+
+    def test_a_folder_is_its_newest_version_with_its_configuration(self):
+        self.write("repository/net/1/model.onnx", models.fixed())
+        self.write("repository/net/2/model.onnx", models.turning(models.F32))
+        self.write("repository/net/config.yaml", b"backend: ref\nbatch_max: 4\n")
+        folder = os.path.join(self.folder, "repository", "net")
+        plan = json.loads(self.succeed("inspect", "--json", folder).stdout)["plan"]
+        self.assertEqual(plan["backend"], "ref")
+        self.assertEqual(plan["memory"][-1]["batch"], 4)
+        plan = json.loads(self.succeed("inspect", "--json", "-O", "backend=cpu", folder).stdout)["plan"]
+        self.assertEqual(plan["backend"], "cpu")
+        self.succeed("profile", "--seconds", "0.02", folder)
+
+    def test_a_folder_that_is_no_model_says_why(self):
+        self.write("repository/net/config.yaml", b"backend: none\n")
+        self.write("repository/empty/readme", b"")
+        self.write("repository/team/config.yaml", b"ensemble:\n  members: [net]\n")
+        for name, text in (("net", "config.yaml:1: backend"), ("empty", "no VERSION/model.onnx"), ("team", "net")):
+            done = self.run_command("profile", os.path.join(self.folder, "repository", name))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
+
+    def test_bench_takes_every_model_that_is_served(self):
+        runtime = RealRuntime({name: make() for name, make in MODELS.items()})
+        self.addCleanup(runtime.stop)
+        runtime.connect().close()
+        socket = os.path.join(runtime.folder, runtime.name + ".sock")
+        for name in MODELS:
+            with self.subTest(model=name):
+                done = self.succeed("bench", "model", name, "--runtime", socket, "--seconds", "0.1", "--warmup", "0", "--json",
+                                    *SHAPES.get(name, []))
+                self.assertEqual(json.loads(done.stdout)["requests_failed"], 0)
+        done = self.run_command("bench", "model", "fixed", "--runtime", socket, "--shape", "x=2x2x3", "--seconds", "0.1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("wants float32 [1,2,3], got float32 [2,2,3]", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

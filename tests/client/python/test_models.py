@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user's models take and give, through `starling serve` and the Python client. Skipped where `starling` is not built."""
+
+import os
+import unittest
+
+import numpy as np
+import onnx_file as onnx
+import starling
+from starling import arena
+from world import RealRuntime
+
+F32, I64, BOOL = 1, 7, 9
+
+
+def turning(number):
+    """y [N, 3, 2] = x [N, 2, 3] turned over, of any type."""
+    return onnx.model(
+        [onnx.node("Transpose", ["x"], ["y"], perm=[0, 2, 1])],
+        [onnx.port("x", number, ("N", 2, 3))],
+        [onnx.port("y", number, ("N", 3, 2))],
+    )
+
+
+def finding():
+    """The places of what is not 0, the place of the largest, and the sum of all, in which samples meet."""
+    return onnx.model(
+        [
+            onnx.node("NonZero", ["x"], ["places"]),
+            onnx.node("ArgMax", ["x"], ["largest"], axis=1, keepdims=0),
+            onnx.node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        ],
+        [onnx.port("x", F32, ("N", 4))],
+        [onnx.port("places", I64, (2, "K")), onnx.port("largest", I64, ("N",)), onnx.port("sum", F32, ())],
+    )
+
+
+def meeting():
+    """y = the running sum of x [N, 3] along N, which is therefore no batch."""
+    return onnx.model(
+        [onnx.node("CumSum", ["x", "axis"], ["y"])],
+        [onnx.port("x", F32, ("N", 3))],
+        [onnx.port("y", F32, ("N", 3))],
+        [onnx.constant("axis", I64, np.array(0, np.int64))],
+    )
+
+
+def sequence_major():
+    """y [T, N, 3] = the running sum of x [T, N, 3] along T: the batch is on axis 1."""
+    return onnx.model(
+        [onnx.node("CumSum", ["x", "axis"], ["y"])],
+        [onnx.port("x", F32, ("T", "N", 3))],
+        [onnx.port("y", F32, ("T", "N", 3))],
+        [onnx.constant("axis", I64, np.array(0, np.int64))],
+    )
+
+
+def stateful():
+    """As recurrent networks are exported: x [N, T, 3], a state [2, N, 3], a rate without dimensions; y = x + rate, next = 2 state."""
+    return onnx.model(
+        [onnx.node("Add", ["x", "rate"], ["y"]), onnx.node("Add", ["state", "state"], ["next"])],
+        [onnx.port("x", F32, ("N", "T", 3)), onnx.port("state", F32, (2, "N", 3)), onnx.port("rate", F32, ())],
+        [onnx.port("y", F32, ("N", "T", 3)), onnx.port("next", F32, (2, "N", 3))],
+    )
+
+
+def declared_wrongly(dimensions):
+    """y [2] = the sums of the rows of x, and declared as [1, 2]."""
+    return onnx.model(
+        [onnx.node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)],
+        [onnx.port("x", F32, dimensions)],
+        [onnx.port("y", F32, (1, 2))],
+        [onnx.constant("axes", I64, np.array([1], np.int64))],
+    )
+
+
+def wide():
+    """y [N, 100000] = the running sum along N of each x [N, 1], which is as wide as no input."""
+    return onnx.model(
+        [onnx.node("CumSum", ["x", "axis"], ["sum"]), onnx.node("Expand", ["sum", "shape"], ["y"])],
+        [onnx.port("x", F32, ("N", 1))],
+        [onnx.port("y", F32, ("N", 100000))],
+        [
+            onnx.constant("axis", I64, np.array(0, np.int64)),
+            onnx.constant("shape", I64, np.array([1, 100000], np.int64)),
+        ],
+    )
+
+
+def squeezing():
+    """y = the sums of the rows of x [N, 3] without any dimension of 1: [N], but of one row a scalar."""
+    return onnx.model(
+        [onnx.node("ReduceSum", ["x", "axes"], ["sums"]), onnx.node("Squeeze", ["sums"], ["y"])],
+        [onnx.port("x", F32, ("N", 3))],
+        [onnx.port("y", F32, ("N",))],
+        [onnx.constant("axes", I64, np.array([1], np.int64))],
+    )
+
+
+def caches(layers):
+    """As decoders are exported: x [N, 4] and two caches a layer [N, P, 4] come, and each goes out with x behind it."""
+    names = [f"{kind}{i}" for i in range(layers) for kind in ("key", "value")]
+    nodes = [onnx.node("Unsqueeze", ["x", "axis"], ["row"])]
+    nodes += [onnx.node("Concat", [name, "row"], [name + "_out"], axis=1) for name in names]
+    return onnx.model(
+        nodes,
+        [onnx.port("x", F32, ("N", 4))] + [onnx.port(name, F32, ("N", "P", 4)) for name in names],
+        [onnx.port(name + "_out", F32, ("N", "P1", 4)) for name in names],
+        [onnx.constant("axis", I64, np.array([1], np.int64))],
+    )
+
+
+def fixed():
+    """y = -x of just [1, 2, 3]."""
+    return onnx.model([onnx.node("Neg", ["x"], ["y"])], [onnx.port("x", F32, (1, 2, 3))], [onnx.port("y", F32, (1, 2, 3))])
+
+
+WEIGHTS = np.random.default_rng(7).standard_normal((3, 3)).astype(np.float32)
+
+
+def branch(operator):
+    """r = what @operator makes of the h around it."""
+    return onnx.graph([onnx.node(operator, ["next"], ["r"])], [], [onnx.port("r", F32, (2, 3))])
+
+
+def recurrent():
+    """h' = relu(h w + x) of each x [5, 2, 3]; rows of h', or -h' where their sum is below 4: a Scan around an If."""
+    body = onnx.graph(
+        [
+            onnx.node("MatMul", ["h", "w"], ["product"]),
+            onnx.node("Add", ["product", "step"], ["sum"]),
+            onnx.node("Relu", ["sum"], ["next"]),
+            onnx.node("ReduceSum", ["next"], ["all"], keepdims=0),
+            onnx.node("Less", ["all", "four"], ["small"]),
+            onnx.node("If", ["small"], ["row"], then_branch=branch("Neg"), else_branch=branch("Identity")),
+        ],
+        [onnx.port("h", F32, (2, 3)), onnx.port("step", F32, (2, 3))],
+        [onnx.port("next", F32, (2, 3)), onnx.port("row", F32, (2, 3))],
+        [onnx.constant("w", F32, WEIGHTS), onnx.constant("four", F32, np.array(4, np.float32))],
+    )
+    return onnx.model(
+        [onnx.node("Scan", ["h0", "x"], ["last", "rows"], body=body, num_scan_inputs=1)],
+        [onnx.port("h0", F32, (2, 3)), onnx.port("x", F32, (5, 2, 3))],
+        [onnx.port("last", F32, (2, 3)), onnx.port("rows", F32, (5, 2, 3))],
+    )
+
+
+def repeated():
+    """y = x w w ... w, as often as a request says: a Loop."""
+    body = onnx.graph(
+        [onnx.node("MatMul", ["h", "w"], ["next"]), onnx.node("Identity", ["go"], ["on"])],
+        [onnx.port("i", I64, ()), onnx.port("go", BOOL, ()), onnx.port("h", F32, (2, 3))],
+        [onnx.port("on", BOOL, ()), onnx.port("next", F32, (2, 3))],
+        [onnx.constant("w", F32, WEIGHTS)],
+    )
+    return onnx.model(
+        [onnx.node("Loop", ["times", "", "x"], ["y"], body=body)],
+        [onnx.port("times", I64, ()), onnx.port("x", F32, (2, 3))],
+        [onnx.port("y", F32, (2, 3))],
+    )
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class Models(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        models = {str(number): turning(number) for number in arena.DTYPES}
+        models.update(
+            finding=finding(),
+            meeting=meeting(),
+            major=sequence_major(),
+            stateful=stateful(),
+            wrong=declared_wrongly((2, 5)),
+            wrong_open=declared_wrongly((2, "M")),
+            wide=wide(),
+            squeezing=squeezing(),
+            caches=caches(12),
+            fixed=fixed(),
+            recurrent=recurrent(),
+            repeated=repeated(),
+        )
+        cls.runtime = RealRuntime(models)
+        cls.addClassCleanup(cls.runtime.stop)
+        cls.client = cls.runtime.connect()
+        cls.addClassCleanup(cls.client.close)
+
+    def test_every_element_type_goes_in_and_out(self):
+        random = np.random.default_rng(1)
+        for number, dtype in arena.DTYPES.items():
+            for samples in (1, 3, 200):
+                shape = (samples, 2, 3)
+                x = random.integers(0, 2, shape).astype(dtype) if number == 9 else random.integers(0, 100, shape).astype(dtype)
+                y = self.client.infer(str(number), x)
+                with self.subTest(dtype=dtype, number=number, samples=samples):
+                    self.assertEqual(y.dtype, dtype)
+                    np.testing.assert_array_equal(y, x.transpose(0, 2, 1))
+
+    def test_outputs_of_several_types_and_sizes_that_the_data_decide(self):
+        for samples in (1, 3, 5):
+            x = np.random.default_rng(samples).integers(-1, 3, (samples, 4)).astype(np.float32)
+            answer = self.client.infer("finding", x)
+            np.testing.assert_array_equal(answer["places"], np.array(np.nonzero(x)))
+            np.testing.assert_array_equal(answer["largest"], x.argmax(axis=1))
+            self.assertEqual(answer["sum"].shape, ())
+            self.assertEqual(answer["sum"], x.sum())
+
+    def test_what_leads_and_is_no_batch_may_have_any_size(self):
+        model = self.client.model("meeting")
+        self.assertEqual((model.inputs[0].shape, model.inputs[0].batch_axis), ((None, 3), None))
+        for rows in (1, 3, 7, 1):
+            x = np.random.default_rng(rows).integers(-9, 9, (rows, 3)).astype(np.float32)
+            np.testing.assert_array_equal(self.client.infer(model, x), x.cumsum(axis=0))
+
+    def test_a_batch_that_is_not_on_axis_0(self):
+        for steps, samples in ((1, 1), (5, 1), (1, 4), (5, 3)):
+            x = np.random.default_rng(steps).integers(-9, 9, (steps, samples, 3)).astype(np.float32)
+            np.testing.assert_array_equal(self.client.infer("major", x), x.cumsum(axis=0))
+
+    def test_a_batch_that_lies_along_another_axis_of_a_state(self):
+        for samples, steps in ((1, 4), (3, 4), (3, 9)):
+            random = np.random.default_rng(samples)
+            x = random.standard_normal((samples, steps, 3), np.float32)
+            state = random.standard_normal((2, samples, 3), np.float32)
+            answer = self.client.infer("stateful", {"x": x, "state": state, "rate": np.float32(0.5)})
+            np.testing.assert_array_equal(answer["y"], x + np.float32(0.5))
+            np.testing.assert_array_equal(answer["next"], state * 2)
+        with self.assertRaises(starling.InvalidRequest):  # the state of another number of samples
+            self.client.infer("stateful", {"x": x, "state": state[:, :2], "rate": np.float32(0.5)})
+
+    def test_outputs_have_the_rank_that_is_computed(self):
+        for name in ("wrong", "wrong_open"):
+            x = np.arange(10, dtype=np.float32).reshape(2, 5)
+            y = self.client.infer(name, x)
+            self.assertEqual(y.shape, (2,))
+            np.testing.assert_array_equal(y, x.sum(axis=1))
+            self.assertEqual(len(self.client.model(name).outputs[0].shape), 1)
+
+    def test_a_rank_that_follows_the_size_is_not_known_before(self):
+        self.assertIsNone(self.client.model("squeezing").outputs[0].shape)
+        for rows in (1, 4, 1, 2):
+            x = np.random.default_rng(rows).integers(-9, 9, (rows, 3)).astype(np.float32)
+            y = self.client.infer("squeezing", x)
+            self.assertEqual(y.shape, (rows,) if rows > 1 else ())
+            np.testing.assert_array_equal(y, x.sum(axis=1).reshape(y.shape))
+
+    def test_a_decoder_brings_and_gets_two_caches_a_layer(self):
+        with self.runtime.connect(tensors_per_request=64, queue_depth=4) as client:
+            for samples, steps in ((1, 3), (2, 5)):
+                random = np.random.default_rng(samples)
+                ports = client.model("caches").inputs
+                inputs = {p.name: random.standard_normal((samples, steps, 4), np.float32) for p in ports[1:]}
+                inputs["x"] = random.standard_normal((samples, 4), np.float32)
+                answer = client.infer("caches", inputs)
+                self.assertEqual(len(answer), 24)
+                for name, array in answer.items():
+                    expected = np.concatenate([inputs[name.removesuffix("_out")], inputs["x"][:, None]], axis=1)
+                    np.testing.assert_array_equal(array, expected)
+
+    def test_a_fixed_batch_is_fixed(self):
+        x = np.random.default_rng(1).standard_normal((3, 2, 3), np.float32)
+        np.testing.assert_array_equal(self.client.infer("fixed", x[:1]), -x[:1])
+        with self.assertRaisesRegex(starling.InvalidRequest, r"wants float32 \[1,2,3\], got float32 \[3,2,3\]"):
+            self.client.infer("fixed", x)
+
+    def test_a_scan_around_an_if(self):
+        for seed in range(4):
+            random = np.random.default_rng(seed)
+            h, x = random.standard_normal((2, 3), np.float32), random.standard_normal((5, 2, 3), np.float32)
+            answer = self.client.infer("recurrent", {"h0": h, "x": x})
+            for step, row in zip(x, answer["rows"]):
+                h = np.maximum(h @ WEIGHTS + step, 0)
+                np.testing.assert_allclose(row, h if h.sum() >= 4 else -h, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(answer["last"], h, rtol=1e-5, atol=1e-5)
+
+    def test_a_loop_whose_rounds_a_request_counts(self):
+        x = np.random.default_rng(1).standard_normal((2, 3), np.float32)
+        for times in (0, 1, 2, 7):
+            y = self.client.infer("repeated", {"times": np.int64(times), "x": x})
+            np.testing.assert_allclose(y, x @ np.linalg.matrix_power(WEIGHTS, times), rtol=1e-4, atol=1e-5)
+        with self.assertRaises(starling.StarlingError):  # more rounds than a run may take
+            self.client.infer("repeated", {"times": np.int64(1 << 40), "x": x})
+
+    def test_outputs_that_are_larger_than_any_guess_come_all_the_same(self):
+        x = np.ones((5, 1), np.float32)
+        for future in [self.client.submit("wide", x[:rows]) for rows in (5, 1, 2)]:
+            self.assertEqual(future.result(60).shape[1], 100000)
+        self.assertEqual(self.client.infer("wide", x).shape, (5, 100000))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# readme.sh README INCLUDE LIBRARY WORK CC CXX [FLAGS]: the programs of the README compile as what they are said to be, without a
+# warning, C also as C++, and say that no runtime is there.
+set -euo pipefail
+readme=$1 include=$2 library=$3 work=$4 cc=$5 cxx=$6 flags=${7:-}
+mkdir -p "$work"
+
+# block LANGUAGE FILE: the README's first fenced block of that language.
+block() {
+        awk -v fence="\`\`\`$1" '$0 == "```" && inside {exit} inside {print} $0 == fence {inside = 1}' "$readme" >"$2"
+        [ -s "$2" ] || { printf 'no block of %s in %s\n' "$1" "$readme"; exit 1; }
+}
+
+# build NAME COMPILER...: warnings are errors; C++ asks for members that C leaves out on purpose.
+build() {
+        local name=$1
+        shift
+        # shellcheck disable=SC2086
+        "$@" $flags -Wall -Wextra -Werror -I "$include" "$library" -pthread -Wl,-rpath,"$(dirname "$library")" -o "$work/$name"
+        if STARLING_SOCKET_DIR=$work "$work/$name" 2>"$work/$name.err"; then
+                printf '%s: succeeds without a runtime\n' "$name"
+                exit 1
+        fi
+        grep -q "$work" "$work/$name.err" || { printf '%s: does not say where it looked: %s\n' "$name" "$(cat "$work/$name.err")"; exit 1; }
+}
+
+block c "$work/example.c"
+cp "$work/example.c" "$work/example-c.cpp"
+block c++ "$work/example.cpp"
+build c17 "$cc" -std=c17 -pedantic "$work/example.c"
+build c-as-c++20 "$cxx" -std=c++20 -pedantic -Wno-missing-field-initializers "$work/example-c.cpp"
+build c++20 "$cxx" -std=c++20 -pedantic "$work/example.cpp"

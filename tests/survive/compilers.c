@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Models that are broken or lead out of their folder, plans that are damaged, and compilers that die or have no memory: each costs
+ * one line that says why, and no request.
+ */
+#include "builder.h"
+#include "honest.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static void add_truncated(const struct world *world)
+{
+        static unsigned char bytes[1 << 20];
+        FILE *file = fopen(DIGITS "/models/lenet/1/model.onnx", "rb");
+
+        cr_assert_not_null(file);
+        size_t n = fread(bytes, 1, sizeof(bytes), file);
+        fclose(file);
+        world_add_model(world, "bad-truncated", bytes, n / 2);
+}
+
+/* Ten gigabytes of a constant, in a file of a few bytes. */
+static void add_claim(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        builder_ints(b, "shape", DIMS(3), (int64_t[]){2500, 1000, 1000});
+        builder_node(b, "ConstantOfShape", "shape", "huge");
+        builder_node(b, "ReduceSum", "huge", "sum");
+        builder_node(b, "Add", "x,sum", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "bad-claim", file, bytes);
+        builder_free(b);
+}
+
+static void add_unknown(const struct world *world)
+{
+        struct builder *b = builder_new(13);
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        builder_node(b, "Frobnicate", "x", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, "bad-operator", file, bytes);
+        builder_free(b);
+}
+
+/* A model whose 16 weights are in a file of their own. */
+static void add_external(const struct world *world, const char *name, const char *location)
+{
+        struct builder *b = builder_new(13);
+        Onnx__TensorProto *weights;
+        Onnx__StringStringEntryProto *entry = builder_alloc(b, sizeof(*entry));
+        size_t bytes;
+
+        builder_input(b, "x", 1, DIMS(-1, 4));
+        weights = builder_random(b, "w", DIMS(4, 4));
+        onnx__string_string_entry_proto__init(entry);
+        entry->key = (char *)"location";
+        entry->value = (char *)location;
+        weights->raw_data.len = 0;
+        weights->has_raw_data = 0;
+        weights->external_data = builder_alloc(b, sizeof(entry));
+        weights->external_data[0] = entry;
+        weights->n_external_data = 1;
+        weights->has_data_location = 1;
+        weights->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+        builder_node(b, "MatMul", "x,w", "y");
+        builder_output(b, "y");
+        const uint8_t *file = builder_pack(b, &bytes);
+        world_add_model(world, name, file, bytes);
+        builder_free(b);
+}
+
+static void add_bad_models(const struct world *world)
+{
+        char noise[5000];
+
+        for (size_t i = 0; i < sizeof(noise); i++)
+                noise[i] = (char)(i * 2654435761u >> 13);
+        world_add_model(world, "bad-noise", noise, sizeof(noise));
+        world_add_model(world, "bad-empty", noise, 0);
+        add_truncated(world);
+        add_claim(world);
+        add_unknown(world);
+        add_external(world, "bad-path", "../../../../../../etc/passwd");
+}
+
+static void expect_one_line_each(struct world *world)
+{
+        static const char *const names[] = {"noise", "empty", "truncated", "claim", "operator", "path"};
+
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                char text[128];
+
+                snprintf(text, sizeof(text), "event=model-failed model=bad-%s version=1 cause=", names[i]);
+                world_expect_log(world, text);
+                cr_expect_eq(world_count_log(world, text), 1, "%s", text);
+        }
+        cr_expect_eq(world_count_log(world, " error event="), 6, "%s", world_log(world));
+}
+
+Test(compilers, bad_models_cost_one_line_each_at_the_start, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world;
+
+        world_init(&world);
+        add_bad_models(&world);
+        world_start(&world);
+        expect_one_line_each(&world);
+        cr_expect_not_null(strstr(world_log(&world), "event=ready failed_models=6"), "%s", world_log(&world));
+        honest = honest_start(&world, "digits");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(compilers, bad_models_that_come_later_leave_those_that_serve_alone, .timeout = 60)
+{
+        struct honest *honest;
+        struct world world;
+        struct footprint before;
+
+        world_init(&world);
+        world_start(&world);
+        honest = honest_start(&world, "digits");
+        honest_expect_progress(honest, 1);
+        before = world_footprint(&world);
+        add_bad_models(&world);
+        kill(world.pid, SIGHUP);
+        expect_one_line_each(&world);
+        honest_expect_progress(honest, 20);
+        world_expect_footprint(&world, &before);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Of the model's folder. */
+static const char *path_in(const struct world *world, const char *model, const char *name, char path[256])
+{
+        snprintf(path, 256, "%s/%s/1/%s", world->repository, model, name);
+        return path;
+}
+
+static void add_weights(const char *path)
+{
+        static const float weights[16] = {1, 2, 3, 4};
+        FILE *file = fopen(path, "wb");
+
+        cr_assert_not_null(file, "%s", path);
+        cr_assert_eq(fwrite(weights, sizeof(weights), 1, file), 1);
+        fclose(file);
+}
+
+static void add_good_external(const struct world *world)
+{
+        char path[256];
+
+        add_external(world, "outer-good", "deep/weights.bin");
+        cr_assert_eq(mkdir(path_in(world, "outer-good", "deep", path), 0755), 0);
+        add_weights(path_in(world, "outer-good", "deep/weights.bin", path));
+}
+
+/* What is there is as good as what the model above has, but for how it is reached. A device can be made by root alone. */
+static void add_bad_externals(const struct world *world)
+{
+        char path[256], target[256];
+
+        add_external(world, "outer-above", "../../outer-good/1/deep/weights.bin");
+        add_external(world, "outer-absolute", path_in(world, "outer-good", "deep/weights.bin", path));
+        add_external(world, "outer-link", "weights.bin");
+        path_in(world, "outer-good", "deep/weights.bin", target);
+        cr_assert_eq(symlink(target, path_in(world, "outer-link", "weights.bin", path)), 0);
+        add_external(world, "outer-linked-folder", "deep/weights.bin");
+        path_in(world, "outer-good", "deep", target);
+        cr_assert_eq(symlink(target, path_in(world, "outer-linked-folder", "deep", path)), 0);
+        add_external(world, "outer-fifo", "weights.bin");
+        cr_assert_eq(mkfifo(path_in(world, "outer-fifo", "weights.bin", path), 0600), 0);
+        add_external(world, "outer-folder", "weights.bin");
+        cr_assert_eq(mkdir(path_in(world, "outer-folder", "weights.bin", path), 0755), 0);
+        add_external(world, "outer-missing", "weights.bin");
+        add_external(world, "outer-device", "weights.bin");
+        if (mknod(path_in(world, "outer-device", "weights.bin", path), S_IFCHR | 0600, makedev(1, 5)) < 0)
+                mkfifo(path, 0600);
+}
+
+/* One line that names model and file, and says why. */
+static void expect_refusal(struct world *world, const char *model, const char *location, const char *cause)
+{
+        char head[128], line[1024];
+        const char *at;
+
+        snprintf(head, sizeof(head), "event=model-failed model=%s version=1 ", model);
+        cr_assert_eq(world_count_log(world, head), 1, "%s: %s", model, world_log(world));
+        at = strstr(world_log(world), head);
+        snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
+        cr_expect_not_null(strstr(line, location), "%s", line);
+        cr_expect_not_null(strstr(line, cause), "%s", line);
+}
+
+Test(compilers, external_data_are_read_from_files_in_the_models_folder_alone, .timeout = 60)
+{
+        static const char outside[] = "leads outside the model's folder or over a link";
+        struct world world;
+
+        world_init(&world);
+        add_good_external(&world);
+        add_bad_externals(&world);
+        world_configure(&world,
+                "models: [outer-good, outer-above, outer-absolute, outer-link, outer-linked-folder, outer-fifo, outer-folder,"
+                " outer-missing, outer-device]\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=outer-good"), 1, "%s", world_log(&world));
+        cr_expect_not_null(strstr(world_log(&world), "event=ready failed_models=8"), "%s", world_log(&world));
+        expect_refusal(&world, "outer-above", "../../outer-good/1/deep/weights.bin", outside);
+        expect_refusal(&world, "outer-absolute", "/outer-good/1/deep/weights.bin", outside);
+        expect_refusal(&world, "outer-link", "weights.bin", outside);
+        expect_refusal(&world, "outer-linked-folder", "deep/weights.bin", outside);
+        expect_refusal(&world, "outer-fifo", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-folder", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-device", "weights.bin", "is no regular file");
+        expect_refusal(&world, "outer-missing", "weights.bin", "No such file");
+        world_stop(&world);
+        world_free(&world);
+}
+
+Test(compilers, a_compiler_without_memory_costs_one_line, .timeout = 60)
+{
+        struct world world;
+
+        if (WORLD_SLOW)
+                cr_skip_test("sanitizers take the whole address space: the compiler's is not limited then");
+        world_init(&world);
+        world_configure(&world, "models: [densenet]\ncompile: {memory_bytes: 32 MiB}\n");
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=model-failed model=densenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* A copy is made beside the serving; a plan without its final name is none. */
+static void expect_plans(const char *folder, uint32_t n)
+{
+        char pattern[4200];
+        glob_t found;
+
+        snprintf(pattern, sizeof(pattern), "%s/*.plan", folder);
+        for (int tries = 0; tries < 1000; tries++) {
+                bool enough = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc >= n;
+
+                globfree(&found);
+                if (enough)
+                        return;
+                world_pause_us(10000);
+        }
+        cr_assert_fail("no %u plans in %s", n, folder);
+}
+
+Test(compilers, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_line, .timeout = 60)
+{
+        char folder[4096], yaml[4200], command[4300];
+        struct world world;
+
+        world_init(&world);
+        snprintf(folder, sizeof(folder), "%.3000s/plans", world.folder);
+        snprintf(yaml, sizeof(yaml), "models: [lenet]\nlog_level: debug\ncache: {directory: %s}\n", folder);
+        world_configure(&world, yaml);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used"), 0, "%s", world_log(&world));
+        expect_plans(folder, 1);
+        world_stop(&world);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used model=lenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        snprintf(command, sizeof(command), "for f in %s/*.plan; do truncate -s 5000 $f; done", folder);
+        cr_assert_eq(system(command), 0);
+        world_start(&world);
+        cr_expect_eq(world_count_log(&world, "event=cache-used"), 0, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=cache-ignored model=lenet"), 1, "%s", world_log(&world));
+        cr_expect_eq(world_count_log(&world, "event=model-ready model=lenet"), 1, "%s", world_log(&world));
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* A child of the runtime: its compiler. Return: 0 when there is none now. */
+static pid_t find_compiler(const struct world *world)
+{
+        char path[64], text[32] = "";
+
+        snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return 0;
+        (void)!read(fd, text, sizeof(text) - 1);
+        close(fd);
+        return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Return: false when it was done before it could be killed. */
+static bool kill_compiler(struct world *world, uint32_t round)
+{
+        char yaml[64];
+
+        snprintf(yaml, sizeof(yaml), "batch_max: %u\n", 1 + round % 32);
+        world_add_model_config(world, "mlp", yaml);
+        kill(world->pid, SIGHUP);
+        for (uint64_t until = starling_clock_ns() + 1000000000ull; starling_clock_ns() < until;) {
+                pid_t pid = find_compiler(world);
+
+                if (pid > 0)
+                        return kill(pid, SIGKILL) == 0;
+        }
+        return false;
+}
+
+/* A model whose compiler dies is not replaced, and what it was serves on. */
+Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeout = 60)
+{
+        struct footprint before;
+        struct honest *honest;
+        struct world world;
+        uint32_t killed = 0;
+        char command[512];
+
+        world_init(&world);
+        world_remove_model(&world, "mlp");
+        snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
+        cr_assert_eq(system(command), 0);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        honest = honest_start(&world, "mlp");
+        honest_expect_progress(honest, 1);
+        before = world_footprint(&world);
+        for (uint32_t round = 0; killed < 5 && round < 100; round++)
+                killed += kill_compiler(&world, round);
+        if (killed == 0)
+                cr_skip_test("compilers are too fast to be caught here, or /proc does not list children");
+        world_expect_log(&world, "event=model-not-replaced model=mlp version=1 cause=");
+        honest_expect_progress(honest, 20);
+        world_expect_footprint(&world, &before);
+        honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * starling-stats(5): the layout of the stats page, with the offsets that the compiler gives it.
+ */
+#include "page.h"
+#include "stats_layout.h"
+
+struct field {
+        size_t offset, bytes;
+        const char *name, *text;
+};
+
+#define FIELD(type, name, text)                                                                                                    \
+        {                                                                                                                          \
+                offsetof(type, name), sizeof(((type *)NULL)->name), #name, text                                                    \
+        }
+#define SLOT                   FIELD(struct sl_stats_slot, seq, "odd while names change"), FIELD(struct sl_stats_slot, used, "0 or 1")
+#define DISPATCHER(name, text) FIELD(struct sl_dispatcher_stats, name, text),
+#define MODEL(name, text)      FIELD(struct sl_model_stats, name, text),
+#define CLIENT(name, text)     FIELD(struct sl_client_stats, name, text),
+#define WORKER(name, text)     FIELD(struct sl_worker_stats, name, text),
+
+static const struct field header[] = {
+        FIELD(struct sl_stats_header, magic, "stored last: the page is whole"),
+        FIELD(struct sl_stats_header, version, "of this layout; fields are only added at the end of a slot"),
+        FIELD(struct sl_stats_header, header_bytes, "of this header"),
+        FIELD(struct sl_stats_header, bytes, "of the file"),
+        FIELD(struct sl_stats_header, pid, "of the runtime"),
+        FIELD(struct sl_stats_header, state, "0 starting, 1 ready, 2 stopping, 3 stopped; a crash leaves what it was"),
+        FIELD(struct sl_stats_header, started_ns, "CLOCK_MONOTONIC"),
+        FIELD(struct sl_stats_header, started_unix_ns, "CLOCK_REALTIME"),
+        FIELD(struct sl_stats_header, crowded, "models that had to be counted in a common slot"),
+        FIELD(struct sl_stats_header, runtime_name, "NUL-terminated"),
+        FIELD(struct sl_stats_header, wait_name, "io_uring or epoll"),
+        FIELD(struct sl_stats_header, sections,
+                "offset (8 bytes), stride (4), count (4) of each section, in this order: "
+                "dispatchers, models, clients, workers, histograms"),
+        FIELD(struct sl_stats_header, memory_bytes, "promised, of memory_max"),
+        FIELD(struct sl_stats_header, memory_max, "all bits set: no limit"),
+};
+
+static const struct field dispatchers[] = {
+        SLOT,
+        FIELD(struct sl_dispatcher_stats, core, "it is pinned to; -1: none"),
+        SL_DISPATCHER_COUNTERS(DISPATCHER)
+                FIELD(struct sl_dispatcher_stats, refusals, "entries that were refused, by the reasons below"),
+};
+
+static const struct field models[] = {SLOT, FIELD(struct sl_model_stats, histograms, "index in the section of histograms"),
+        FIELD(struct sl_model_stats, name, "NUL-terminated"), SL_MODEL_COUNTERS(MODEL)};
+
+static const struct field clients[] = {SLOT, FIELD(struct sl_client_stats, id, "as in the log"),
+        FIELD(struct sl_client_stats, uid, "of its process"), FIELD(struct sl_client_stats, pid, "in the runtime's PID namespace"),
+        FIELD(struct sl_client_stats, label, "NUL-terminated"), SL_CLIENT_COUNTERS(CLIENT)};
+
+static const struct field workers[] = {SLOT, FIELD(struct sl_worker_stats, core, "first core of its let; -1: not pinned"),
+        FIELD(struct sl_worker_stats, batch_max, "largest batch"), FIELD(struct sl_worker_stats, model, "NUL-terminated"),
+        SL_WORKER_COUNTERS(WORKER)};
+
+static const struct field histogram[] = {
+        FIELD(struct sl_histogram, count, "of values"),
+        FIELD(struct sl_histogram, sum_ns, "of the true values"),
+        FIELD(struct sl_histogram, max_ns, "the largest"),
+        FIELD(struct sl_histogram, clamped, "values above 100 s, which lie in the last bucket"),
+        FIELD(struct sl_histogram, buckets,
+                "32 for each doubling: nanoseconds below 32 have one each; bucket 32 s + (ns >> s) counts "
+                "ns, with s so that the second part is from 32 to 63"),
+};
+
+#define FIELDS(array) array, sizeof(array) / sizeof((array)[0])
+
+static const struct table {
+        const char *title;
+        size_t slot_bytes; /* 0: no slots */
+        const struct field *fields;
+        size_t n_fields;
+} tables[] = {
+        {"Header", 0, FIELDS(header)},
+        {"Dispatchers", sizeof(struct sl_dispatcher_stats), FIELDS(dispatchers)},
+        {"Models", sizeof(struct sl_model_stats), FIELDS(models)},
+        {"Clients", sizeof(struct sl_client_stats), FIELDS(clients)},
+        {"Workers", sizeof(struct sl_worker_stats), FIELDS(workers)},
+        {"Histogram", sizeof(struct sl_histogram_set), FIELDS(histogram)},
+};
+
+static void print_table(FILE *out, const struct table *table)
+{
+        fprintf(out, ".Ss %s\n", table->title);
+        if (table->slot_bytes)
+                fprintf(out, "A slot has at least %zu bytes.\n", table->slot_bytes);
+        fputs(".Bl -column offset bytes refusalsxxxxxxxxxx text\n.It Sy offset Ta Sy bytes Ta Sy field Ta Sy what it is\n", out);
+        for (const struct field *field = table->fields; field < table->fields + table->n_fields; field++) {
+                fprintf(out, ".It %zu Ta %zu Ta %s Ta ", field->offset, field->bytes, field->name);
+                page_text(out, field->text);
+        }
+        fputs(".El\n", out);
+}
+
+static void print_names(FILE *out, const char *title, const char *const *names, size_t n)
+{
+        fprintf(out, ".Ss %s\n.Bl -tag -width Ds\n", title);
+        for (size_t i = 0; i < n; i++) {
+                fprintf(out, ".It %zu\n", i);
+                page_text(out, names[i]);
+        }
+        fputs(".El\n", out);
+}
+
+#define NAME(id, text) text,
+
+static void print_lists(FILE *out)
+{
+        static const char *const refusals[] = {SL_REFUSALS(NAME)}, *const stages[] = {SL_STAGES_OF_A_REQUEST(NAME)},
+                                 *const reasons[] = {SL_BATCH_REASONS(NAME)};
+
+        print_names(out, "Reasons of a refusal", refusals, SL_REFUSAL_LIMIT);
+        print_names(out, "Reasons of a worker's batch_max", reasons, SL_BATCH_REASON_LIMIT);
+        print_names(out, "Stages of a request, each with a histogram", stages, SL_STAGES);
+}
+
+int page_of_stats(FILE *out)
+{
+        page_begin(out, "STARLING-STATS", 5, "starling-stats", "the stats page of a runtime");
+        fputs(".Sh SYNOPSIS\n.In starling/stats.h\n.Sh DESCRIPTION\n", out);
+        page_paragraphs(out,
+                "A runtime counts in /dev/shm/starling.NAME, a file that whoever may attach as a client or reader can map and "
+                "read at any time, without asking the runtime. A crash leaves it behind as the flight recorder; an orderly end "
+                "removes it. The runtime holds a write lock on it (fcntl, open file description) while it lives. Where somebody "
+                "else's file has that name, it lies beside the socket as starling.NAME.\n"
+                "\n"
+                "Check magic, version, bytes and that each section lies in the file; go from slot to slot by the stride that the "
+                "header gives, which may grow; skip slots whose `used` is 0. Names and what else is not a counter change under "
+                "`seq`: read it, copy, read it again; it must be even and the same (sl_seqlock_read() of <starling/seqlock.h>). "
+                "Counters are 8 bytes, little-endian, each with one writer, and are never torn; several models in one slot, or "
+                "several slots of one model, are to be added up. Slot 0 of the models and of the histograms is common to those "
+                "that found no room.");
+        fprintf(out, ".Pp\nMagic is 0x%llx, version %d.\n", (unsigned long long)SL_STATS_MAGIC, SL_STATS_VERSION);
+        for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+                print_table(out, &tables[i]);
+        fprintf(out, "A slot holds one histogram of %zu bytes for each stage.\n", sizeof(struct sl_histogram));
+        print_lists(out);
+        fputs(".Sh SEE ALSO\n", out);
+        page_reference(out, "starling-stats", 1, 0);
+        return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of every command: one table for each, from which come what getopt reads, `starling help COMMAND`, the man pages and
+ * the completions of the shells. Constants only.
+ *
+ * A row: id, long name, letter or 0, what follows it or NULL, one sentence. What follows is a word in capitals, or the choices with
+ * "|" between them.
+ */
+#pragma once
+
+#include <getopt.h>
+
+#define SERVE_OPTIONS(X)                                                                                                           \
+        X(CONFIG, "config", 0, "FILE", "YAML, see starling-config(5); every option has a default")                                 \
+        X(NAME, "name", 0, "NAME", "of the socket and of the stats page [starling]")                                               \
+        X(WAIT, "wait", 0, "auto|io_uring|epoll", "what the control thread waits with [auto]")                                     \
+        X(OPTION, "option", 'O', "KEY=VALUE", "of models without another value of their own")                                      \
+        X(LOG_LEVEL, "log-level", 0, "error|warning|info|debug", "the least important that is logged [info]")
+
+#define MODELS_OPTIONS(X)                                                                                                          \
+        X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")                                         \
+        X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
+        X(VERBOSE, "verbose", 0, NULL, "what each worker takes, too")
+
+#define ADMINISTER_OPTIONS(X) X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")
+
+#define STATS_OPTIONS(X)                                                                                                           \
+        X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
+        X(JSON, "json", 0, NULL, "one object instead of text")
+
+#define CACHE_OPTIONS(X)                                                                                                           \
+        X(CONFIG, "config", 0, "FILE", "whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]")                \
+        X(JSON, "json", 0, NULL, "one object instead of text")
+
+#define IMPORT_TRITON_OPTIONS(X) X(WRITE, "write", 0, NULL, "into config.yaml beside it, never over one; without it on stdout")
+
+#define INSPECT_OPTIONS(X)                                                                                                         \
+        X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
+        X(BACKEND, "backend", 0, "cpu|ref", "short for --option backend=NAME")                                                     \
+        X(BATCH_MAX, "batch-max", 0, "N", "short for --option batch_max=N")                                                        \
+        X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")                                                                \
+        X(PRINT, "print", 0, NULL, "the graph as well, node by node")
+
+#define QUANTIZE_OPTIONS(X)                                                                                                        \
+        X(CALIBRATION, "calibration", 0, "DATA",                                                                                   \
+                "a file of samples, or a folder with INPUT.npy (or INPUT.f32, bare float32) for each input; axis 0 counts the "    \
+                "samples")                                                                                                         \
+        X(SAMPLES, "samples", 0, "N", "the first ones are calibrated on, accuracy is measured on the others [half]")               \
+        X(LABELS, "labels", 0, "FILE", "class numbers: .npy, or bare uint8; then top-1 is measured")                               \
+        X(METHOD, "method", 0, "minmax|percentile|mse", "how the range of a tensor is chosen [mse]")                               \
+        X(PERCENTILE, "percentile", 0, "P", "of all numbers, those that stay inside [99.99]")                                      \
+        X(MAX_LOSS, "max-loss", 0, "X", "of top-1, without labels of cosine similarity; the worst products stay float32 [0.01]")   \
+        X(PRECISION, "precision", 0, "int8|bf16", "of weights and activations [int8]")                                             \
+        X(OUTPUT, "output", 'o', "FILE", "the variant, as ONNX; its accuracy lies in it, for `starling inspect`")                  \
+        X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
+
+#define PROFILE_OPTIONS(X)                                                                                                         \
+        X(NODES, "nodes", 0, NULL, "every step, the slowest first; without it only sums by operator")                              \
+        X(BATCH, "batch", 0, "N", "samples of a run [1]")                                                                          \
+        X(SECONDS, "seconds", 0, "S", "how long it runs [2]")                                                                      \
+        X(JSON, "json", 0, NULL, "one object, always with the steps")                                                              \
+        X(TRACE, "trace", 0, "FILE", "for chrome://tracing")                                                                       \
+        X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
+
+#define COMPILE_OPTIONS(X)                                                                                                         \
+        X(OUTPUT, "output", 'o', "PLAN", "where the plan file goes")                                                               \
+        X(BASE, "base", 'b', "PLAN", "of the same model, whose weights are shared")                                                \
+        X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
+
+#define NO_OPTIONS(X)
+
+/* OPTION_CONFIG and so on, beyond every letter. An option with a letter is known by that. */
+enum { OPTIONS_BEGIN = 255 };
+
+/* Rows of an enum, and of what getopt_long() takes: enum { OPTIONS = OPTIONS_BEGIN, SERVE_OPTIONS(OPTION_ID) }; */
+#define OPTION_ID(id, name, letter, argument, text) OPTION_##id,
+#define OPTION_GETOPT(id, name, letter, argument, text)                                                                            \
+        {name, (argument) ? required_argument : no_argument, NULL, (letter) ? (letter) : OPTION_##id},
+
+/* getopt_long() with the letters of @options, which end with a row of zeros: its id or letter; '?' a wrong one; -1 no more. */
+int next_option(int argc, char **argv, const struct option *options);

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "describe.h"
+#include "command.h"
+#include "command_options.h"
+
+#include <string.h>
+
+#define ROW(id, name, letter, argument, text) {name, letter, argument, text},
+#define OPTIONS(command, rows)                                                                                                     \
+        static const struct command_option command_##command##_options[] = {                                                       \
+                rows(ROW){NULL, 0, NULL, NULL},                                                                                    \
+        };
+
+OPTIONS(serve, SERVE_OPTIONS)
+OPTIONS(models, MODELS_OPTIONS)
+OPTIONS(load, ADMINISTER_OPTIONS)
+OPTIONS(unload, ADMINISTER_OPTIONS)
+OPTIONS(reload, ADMINISTER_OPTIONS)
+OPTIONS(stats, STATS_OPTIONS)
+OPTIONS(cache, CACHE_OPTIONS)
+OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
+OPTIONS(inspect, INSPECT_OPTIONS)
+OPTIONS(quantize, QUANTIZE_OPTIONS)
+OPTIONS(bench, NO_OPTIONS)
+OPTIONS(profile, PROFILE_OPTIONS)
+OPTIONS(compile, COMPILE_OPTIONS)
+OPTIONS(compiler, NO_OPTIONS)
+OPTIONS(version, NO_OPTIONS)
+OPTIONS(help, NO_OPTIONS)
+
+static const char command_serve_text[] =
+        "Compiles the models of the repositories, those of the command line and of the configuration, listens on its socket and "
+        "serves "
+        "until SIGTERM or SIGINT comes; a second one ends it without grace. SIGHUP reads configuration and repositories again: new "
+        "models are loaded, changed ones replaced, lost ones unloaded, while the others serve.\n"
+        "\n"
+        "A repository has a folder for each model, as Triton's:\n"
+        "\n"
+        "    NAME/VERSION/model.onnx\n"
+        "    NAME/config.yaml           optional; alone in its folder it describes an ensemble\n"
+        "\n"
+        "The log goes to standard error, one line for each event. Started by a service manager, it says when it is ready "
+        "(sd_notify).";
+
+static const char command_models_text[] =
+        "Lists name, version, state and what each model takes and gives, from the runtime's catalogue.";
+
+static const char command_load_text[] =
+        "Loads a model of the repositories that is not served: a new one, one that failed, or one that was "
+        "unloaded. Returns when it is ready. Only administrators may: see access.admins in "
+        "starling-config(5).";
+
+static const char command_unload_text[] =
+        "The model takes no more requests; those in flight are finished. Only administrators may: see access.admins in "
+        "starling-config(5).";
+
+static const char command_reload_text[] =
+        "Loads the newest version and puts it in the place of the one that serves, which serves until "
+        "then. Only administrators may: see access.admins in starling-config(5).";
+
+static const char command_stats_text[] =
+        "Reads the stats page of a runtime, see starling-stats(5). It needs no connection, costs the runtime "
+        "nothing, and works after a crash, too: then it shows what was counted until then.";
+
+static const char command_cache_text[] = "`list` prints every file of the cache: its bytes, its last use, and for whom it is kept. "
+                                         "`clear` removes them; runtimes that "
+                                         "serve go on, and compile again what they load next.";
+
+static const char command_import_triton_text[] =
+        "Reads config.pbtxt of a model folder, or of every model of a repository, and says the same in config.yaml. What has no "
+        "counterpart is named: with its line, in comments and on standard error.";
+
+#define MODEL_TEXT                                                                                                                 \
+        "A folder is that of a model in a repository: its newest version that is served, with the options of its config.yaml, "    \
+        "before "                                                                                                                  \
+        "which those of the command line go. A dimension beside the batch that the file leaves open gets a size that the model "   \
+        "takes, "                                                                                                                  \
+        "which is said on standard error; `-O shapes=NAME=SIZE` gives it another."
+
+static const char command_inspect_text[] =
+        "Imports a model, applies the passes and plans its memory, in this process, without running "
+        "it. Prints its inputs and outputs, its operators and on which backend each runs, the "
+        "bytes of weights and activations by batch, and the accuracy that `starling quantize` stored.\n"
+        "\n" MODEL_TEXT;
+
+static const char command_quantize_text[] = "Measures the ranges of activations on samples, makes a variant of the model in int8 "
+                                            "(QDQ) or bfloat16, measures its accuracy on "
+                                            "the samples that were not calibrated on, and writes it as ONNX.";
+
+static const char command_bench_text[] =
+        "Runs one of the benchmarks, each of which names the floor of this machine beside its figures.";
+
+static const char command_profile_text[] = "Compiles a model in this process, runs it on one thread, and says where its time goes: "
+                                           "by operator, or step by step with the "
+                                           "kernel, its shape and the share of what the core could do.\n"
+                                           "\n" MODEL_TEXT;
+
+static const char command_compile_text[] =
+        "Compiles a model into a plan file, in a child process with the limits that the runtime sets "
+        "its compilers: what it refuses, the runtime refuses, too.";
+
+static const char command_compiler_text[] =
+        "Not for people: the runtime starts it for each model, without files, network or privileges.";
+
+static const char command_version_text[] = "Prints one line, as `starling --version` does.";
+
+static const char command_help_text[] = "Without a command it lists them all. `starling COMMAND --help` is the same.";
+
+static const struct command_description descriptions[] = {
+#define X(name, function, arguments, summary) {name, arguments, summary, function##_text, function##_options},
+        COMMANDS(X)
+#undef X
+};
+
+#define N_DESCRIPTIONS (sizeof(descriptions) / sizeof(*descriptions))
+
+const struct command_description *describe_command(size_t i)
+{
+        return i < N_DESCRIPTIONS ? &descriptions[i] : NULL;
+}
+
+const struct command_description *describe_command_named(const char *name)
+{
+        for (size_t i = 0; i < N_DESCRIPTIONS; i++)
+                if (strcmp(descriptions[i].name, name) == 0)
+                        return &descriptions[i];
+        return NULL;
+}
+
+bool describe_is_internal(const struct command_description *command)
+{
+        return strcmp(command->name, "compiler") == 0;
+}
+
+bool describe_takes_lowering(const struct command_description *command)
+{
+        for (const struct command_option *option = command->options; option->name; option++)
+                if (strcmp(option->name, "option") == 0)
+                        return true;
+        return false;
+}
+
+void describe_option(const struct command_option *option, char *ret_text, size_t bytes)
+{
+        char letter[8] = "";
+
+        if (option->letter)
+                snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+        snprintf(ret_text, bytes, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+                option->argument ? option->argument : "");
+}
+
+#define LINE_BYTES 100 /* of a line of help, where words allow it */
+
+/* Words of @text from column @at on, later lines indented by @indent. */
+static void print_words(const char *text, size_t at, size_t indent, FILE *stream)
+{
+        while (*text) {
+                size_t bytes = strcspn(text, " ");
+
+                if (at > indent && at + 1 + bytes > LINE_BYTES) {
+                        fprintf(stream, "\n%*s", (int)indent, "");
+                        at = indent;
+                } else if (at > indent) {
+                        fputc(' ', stream);
+                        at++;
+                }
+                fprintf(stream, "%.*s", (int)bytes, text);
+                at += bytes;
+                text += bytes + strspn(text + bytes, " ");
+        }
+        fputc('\n', stream);
+}
+
+static void print_text(const char *text, FILE *stream)
+{
+        while (*text) {
+                size_t bytes = strcspn(text, "\n");
+                char line[2048];
+
+                snprintf(line, sizeof(line), "%.*s", (int)bytes, text);
+                if (line[0] == ' ')
+                        fprintf(stream, "%s\n", line);
+                else
+                        print_words(line, 0, 0, stream);
+                text += bytes + (text[bytes] == '\n');
+        }
+}
+
+#define OPTION_COLUMNS 26
+
+static void print_option(const struct command_option *option, FILE *stream)
+{
+        char text[128];
+
+        describe_option(option, text, sizeof(text));
+        if (strlen(text) + 3 < OPTION_COLUMNS)
+                fprintf(stream, "  %-*s", OPTION_COLUMNS - 2, text);
+        else
+                fprintf(stream, "  %s\n%*s", text, OPTION_COLUMNS, "");
+        print_words(option->text, OPTION_COLUMNS, OPTION_COLUMNS, stream);
+}
+
+void describe_print(const struct command_description *command, FILE *stream)
+{
+        fprintf(stream, "usage: starling %s%s%s\n\n", command->name, *command->arguments ? " " : "", command->arguments);
+        fprintf(stream, "starling %s: %s\n\n", command->name, command->summary);
+        print_text(command->text, stream);
+        if (command->options->name)
+                fputc('\n', stream);
+        for (const struct command_option *option = command->options; option->name; option++)
+                print_option(option, stream);
+}

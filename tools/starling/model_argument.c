@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model_argument.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "model_config.h"
+#include "repository.h"
+#include "sizes_trial.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
+
+static bool is_folder(const char *path)
+{
+        struct stat status;
+
+        return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Keeps the first complaint: it is about this model, as no other is looked for. */
+static void note(void *context, const char *text)
+{
+        struct sl_error *first = context;
+
+        if (!first->text[0])
+                snprintf(first->text, sizeof(first->text), "%s", text);
+}
+
+static int read_folder(const char *repository, const char *name, struct sl_lower_options *lowering,
+        struct model_argument *ret_argument, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *scan = NULL;
+        struct sl_model_config defaults;
+        struct sl_error complaint = {""};
+        uint32_t n;
+
+        sl_model_config_init(&defaults);
+        const struct sl_repository_query query = {
+                .repositories = &repository, .n_repositories = 1, .models = &name, .n_models = 1, .defaults = &defaults};
+        int r = sl_repository_scan(&query, note, &complaint, &scan, error);
+        const struct sl_model_spec *spec = r == 0 ? sl_repository_specs(scan, &n) : NULL;
+
+        if (complaint.text[0])
+                return sl_error_set(error, EINVAL, "%s", complaint.text);
+        if (r < 0)
+                return r;
+        if (spec->refused)
+                return sl_error_set(error, EINVAL, "%s", spec->refused);
+        if (!spec->path)
+                return sl_error_set(error, EINVAL, "it is an ensemble: look at its members");
+        snprintf(ret_argument->path, sizeof(ret_argument->path), "%s", spec->path);
+        ret_argument->configured = true;
+        *lowering = spec->lowering;
+        return 0;
+}
+
+int model_argument_find(
+        const char *text, struct sl_lower_options *lowering, struct model_argument *ret_argument, struct sl_error *error)
+{
+        char folder[PATH_MAX];
+
+        *ret_argument = (struct model_argument){.configured = false};
+        if (!is_folder(text)) {
+                if (strlen(text) >= sizeof(ret_argument->path))
+                        return sl_error_set(error, ENAMETOOLONG, "a path of more than %zu bytes", sizeof(ret_argument->path) - 1);
+                strcpy(ret_argument->path, text);
+                return 0;
+        }
+        if (!realpath(text, folder))
+                return sl_error_set(error, errno, "%s", strerror(errno));
+        char *slash = strrchr(folder, '/');
+        *slash = 0;
+        return read_folder(*folder ? folder : "/", slash + 1, lowering, ret_argument, error);
+}
+
+int model_argument_settle(const char *command, const struct model_argument *argument, uint32_t samples,
+        struct sl_lower_options *lowering, struct sl_error *error)
+{
+        uint32_t before = lowering->shapes.n;
+        int r = sl_open_sizes_choose(argument->path, samples, lowering, error);
+
+        for (uint32_t i = before; r == 0 && i < lowering->shapes.n; i++) {
+                const struct sl_dim_size *size = &lowering->shapes.items[i];
+
+                fprintf(stderr,
+                        "starling %s: dimension \"%s\" is open and is %" PRId64 " here; for another size: -O shapes=%s=SIZE\n",
+                        command, size->name, size->size, size->name);
+        }
+        return r;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command_options.h"
+
+#include <stddef.h>
+
+int next_option(int argc, char **argv, const struct option *options)
+{
+        char letters[64];
+        int n = 0;
+
+        for (const struct option *option = options; option->name && n < (int)sizeof(letters) - 2; option++) {
+                if (option->val > OPTIONS_BEGIN)
+                        continue;
+                letters[n++] = (char)option->val;
+                if (option->has_arg)
+                        letters[n++] = ':';
+        }
+        letters[n] = 0;
+        return getopt_long(argc, argv, letters, options, NULL);
+}
