@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# try-wheel.sh FOLDER: installs the wheel in it into a fresh virtual environment, serves the digits ensemble with the command that it brings and asks
+# it from Python. Exit status 77: NumPy, which it depends on, cannot be had.
+set -euo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd)
+wheel=$(realpath "$1"/starling_inference-*.whl)
+[ -f "$wheel" ] || { printf '[SKIP] the wheel is not tried: there is none in %s\n' "$1"; exit 77; }
+pip=$source/build/package-venv/bin/pip # as wheel.sh got it
+work=$(mktemp -d)
+runtime=
+
+finish() {
+        if [ -n "$runtime" ]; then
+                kill -TERM "$runtime" 2>/dev/null || true
+                wait "$runtime" || true
+        fi
+        rm -rf "$work"
+}
+trap finish EXIT
+
+fail() {
+        printf 'try-wheel: %s\n' "$*"
+        [ ! -f "$work/log" ] || cat "$work/log"
+        exit 1
+}
+
+python3 -m venv --without-pip "$work/venv"
+"$pip" --python "$work/venv/bin/python" install -q --no-compile --disable-pip-version-check "$wheel" >"$work/pip.log" 2>&1 || {
+        grep -qi 'numpy' "$work/pip.log" || fail "$(tail -n 5 "$work/pip.log")"
+        printf '[SKIP] the wheel is not tried: NumPy cannot be had: %s\n' "$(tail -n 1 "$work/pip.log")"
+        exit 77
+}
+
+# Nothing of this source tree, nor of the system's libraries, may be needed. Takes the place of the shell that calls it.
+alone() {
+        exec env -i PATH="$work/venv/bin:/usr/bin:/bin" HOME="$work" STARLING_SOCKET_DIR="$work" "$@"
+}
+cd "$work"
+version=$(alone starling --version)
+[ "$version" = "starling $(sed -n 's/^version = "\(.*\)"/\1/p' "$source/client/python/pyproject.toml")" ] || fail "says: $version"
+[ "$(alone python -c 'import starling; print(starling.version())')" = "${version#starling }" ] || fail "library and command differ"
+
+name=wheel-$$
+(alone starling serve --name "$name" "$source/client/examples/digits/models") 2>"$work/log" &
+runtime=$!
+for ((i = 0; i < 400; i++)); do
+        [ -S "$work/$name.sock" ] && break
+        kill -0 "$runtime" 2>/dev/null || fail "the runtime did not start"
+        sleep 0.1
+done
+mv "$work/$name.sock" "$work/starling.sock"
+(alone python "$source/packaging/try/digits.py" "$source/client/examples/digits") || fail "digits"
+
+# Every library beside libc's own comes out of the wheel.
+outside=$(sed -n 's/.* \(\/[^ ]*\.so[^ ]*\)$/\1/p' "/proc/$runtime/maps" | sort -u | grep -v "^$work/" |
+        grep -Ev '/(ld-linux-x86-64|libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)
+[ -z "$outside" ] || fail "libraries of the system are used: $outside"
+grep -q "$work/venv/.*libdnnl" "/proc/$runtime/maps" || fail "oneDNN does not come out of the wheel"
+kill -TERM "$runtime"
+wait "$runtime" || fail "the runtime ended with $?"
+runtime=
+printf 'try-wheel: %s works\n' "$(basename "$wheel")"
