@@ -329,10 +329,11 @@ static uint64_t row_offset(const struct sl_rounds_rows *rows, int64_t round)
 static const void *read_slice(struct course *course, const struct sl_rounds_rows *rows, const uint8_t *whole, int64_t round)
 {
         const uint8_t *first = whole + row_offset(rows, round);
-        uint8_t *row = course->scratch + rows->at;
+        uint8_t *row;
 
         if (rows->at == SL_ROUNDS_NOWHERE)
                 return first;
+        row = course->scratch + rows->at;
         for (uint64_t o = 0; o < rows->outer; o++)
                 memcpy(row + o * rows->inner, first + o * (uint64_t)rows->count * rows->inner, rows->inner);
         return row;
