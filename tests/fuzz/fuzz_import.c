@@ -46,6 +46,7 @@ static void specialise(const struct sl_graph *graph, int64_t batch)
 
 #define WORKSPACE_BYTES_MAX (1u << 20)
 #define MULTIPLY_ADDS_MAX   (1u << 20)
+#define WORK_MAX            (1u << 26)
 #define PORT_BYTES          (1u << 20)
 
 /* Numbers that are good and bad indices by turns. */
@@ -101,6 +102,7 @@ static void lower(const struct sl_graph *graph, bool cpu)
         options.backend = !cpu;
         options.batch_max = 2;
         options.workspace_bytes_max = WORKSPACE_BYTES_MAX;
+        options.work_max = WORK_MAX;
         if (fd >= 0 && sl_lowered_new(graph, &options, &lowered, &error) == 0 && sl_lowered_write(lowered, fd, &error) == 0) {
                 if (sl_plan_open(fd, &plan, &error) < 0) {
                         fprintf(stderr, "%s\n", error.text);
