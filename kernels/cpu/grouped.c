@@ -7,10 +7,11 @@
 #include "cpu/isa.h"
 #include "shape/window.h"
 
-#define LANES      SL_GROUPED_LANES
-#define GROUP_MAX  8 /* from 16 on the library fills its vectors */
-#define CHUNK_MAX  256
-#define NEAR_BYTES (28 << 10)
+#define LANES       SL_GROUPED_LANES
+#define GROUP_MAX   8 /* from 16 on the library fills its vectors */
+#define FILTERS_MAX 8
+#define CHUNK_MAX   256
+#define NEAR_BYTES  (28 << 10)
 
 static bool read_window(const struct sl_node_desc *node, struct sl_grouped *d)
 {
@@ -22,8 +23,8 @@ static bool read_window(const struct sl_node_desc *node, struct sl_grouped *d)
         d->stride = w.stride[0];
         d->pad_top = w.pad_begin[0];
         d->pad_left = w.pad_begin[1];
-        return (d->side == 3 || (d->side == 5 && d->group == 1)) && (d->stride == 1 || d->stride == 2) && w.dilation[0] == 1 &&
-               w.dilation[1] == 1;
+        return (d->side == 3 || ((d->side == 5 || d->side == 7) && d->group == 1)) && (d->stride == 1 || d->stride == 2) &&
+               w.dilation[0] == 1 && w.dilation[1] == 1;
 }
 
 static bool is_grouped(const struct sl_node_desc *node, struct sl_grouped *d)
@@ -32,11 +33,13 @@ static bool is_grouped(const struct sl_node_desc *node, struct sl_grouped *d)
 
         if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
                 return false;
-        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || f->shape.dims[0] != x->shape.dims[1])
+        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || f->shape.dims[0] % x->shape.dims[1])
                 return false;
         d->group = f->shape.dims[1];
+        d->filters = f->shape.dims[0] / x->shape.dims[1];
         return sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) * d->group == x->shape.dims[1] && d->group >= 1 &&
-               d->group <= GROUP_MAX && LANES % d->group == 0;
+               d->group <= GROUP_MAX && LANES % d->group == 0 && d->filters >= 1 && d->filters <= FILTERS_MAX &&
+               LANES % d->filters == 0 && (d->filters == 1 || d->group == 1);
 }
 
 /*
@@ -61,7 +64,8 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         if (y[3] < SL_GROUPED_COLUMNS || y[2] < sl_grouped_rows(d))
                 return false;
         d->batch = x[0];
-        d->channels = x[1];
+        d->in_channels = x[1];
+        d->channels = y[1];
         d->height = x[2];
         d->width = x[3];
         d->out_height = y[2];
@@ -69,7 +73,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         d->chunk_channels = choose_chunk(d);
         d->has_bias = sl_describe_input(node, 2) != NULL;
         d->residual = d->finish.has_residual ? node->n_inputs - 1 : 0;
-        sizes->scratch_bytes = (size_t)d->channels * sizeof(float);
+        sizes->scratch_bytes = (size_t)d->in_channels * sizeof(float);
         return true;
 }
 
@@ -106,7 +110,7 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
 static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_grouped *d = state;
-        double inputs = (double)d->batch * (double)d->height * (double)d->width * (double)d->channels;
+        double inputs = (double)d->batch * (double)d->height * (double)d->width * (double)d->in_channels;
         double outputs = (double)d->batch * (double)d->out_height * (double)d->out_width * (double)d->channels;
         double tiled = (double)d->batch * (double)d->channels *
                        (double)sl_align_up((uint64_t)d->out_height, (uint64_t)sl_grouped_rows(d)) *

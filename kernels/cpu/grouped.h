@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions whose groups have as many filters as channels, and few: depthwise ones (3x3 and 5x5) and groups of 2, 4 or 8
- * (3x3), with stride 1 or 2, channels last. A tile of a few pixels of the output is summed in registers, sixteen channels at a
- * time: each pixel of the input is loaded once for all outputs of the tile that it touches, and with groups once for each channel
- * of a group, which is then spread over the lanes of its group. Pixels outside the image are read from a row of zeros in scratch.
+ * Depthwise convolutions (3x3, 5x5 and 7x7; one, two, four or eight filters for each channel) and groups of 2, 4 or 8 channels and as
+ * many filters (3x3), with stride 1 or 2, channels last. A tile of a few pixels of the output is summed in registers, a vector of
+ * channels at a time: each pixel of the input is loaded once for all outputs of the tile that it touches, and with groups once for
+ * each channel of a group, which is then spread over the lanes of its group. Pixels outside the image are read from a row of zeros in scratch.
  * The last tile of a row or column lies over its neighbour where the image does not divide; what both compute is the same.
  *
  * Weights are packed as [sixteen filters][channel of the group][tap][filter].
@@ -16,9 +16,11 @@
 #include <stdint.h>
 
 struct sl_grouped {
-        int64_t group;                          /* channels of one */
-        int64_t side, stride;                   /* of the window */
-        int64_t batch, height, width, channels; /* of the input */
+        int64_t group;                 /* channels of one */
+        int64_t side, stride;          /* of the window */
+        int64_t filters;               /* that read one channel: more than 1 in depthwise ones alone, a power of two */
+        int64_t batch, height, width;  /* of the input */
+        int64_t in_channels, channels; /* of the input, of the output */
         int64_t out_height, out_width;
         int64_t pad_top, pad_left;
         int64_t chunk_channels; /* that are computed at a time, a multiple of 16 */
@@ -45,7 +47,8 @@ static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
  * its own: row r of the input, panels of SL_GROUPED_PANEL channels apart, is row r % slots of @ring, and begins with pad_left
  * pixels of zeros; it ends with as many as the windows reach to the right. Rows outside of the image are @zeros.
  */
-#define SL_GROUPED_PANEL 32
+#define SL_GROUPED_PANEL          32
+#define SL_GROUPED_STRIP_SIDE_MAX 5 /* of its window; one filter reads each channel */
 
 struct sl_grouped_strip {
         const float *ring, *zeros;

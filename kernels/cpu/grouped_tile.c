@@ -12,7 +12,8 @@
 #define COLUMNS      SL_GROUPED_COLUMNS
 /* Sums of a tile with groups: as many as there are registers for. */
 #define GROUPED_ROWS (SL_VECTOR_FLOATS == 16 ? 4 : 2)
-#define PIXELS_MAX   (9 * 9) /* of the input under a tile: 5x5 with stride 2 */
+#define TAPS_MAX     (7 * 7)
+#define PIXELS_MAX   (9 * 13) /* of the input under a tile: 7x7 with stride 2 */
 
 /* One tile: where its pixels lie, at the first channel of the chunk. */
 struct tile {
@@ -56,31 +57,33 @@ INLINE void add_pixel(
                 }
 }
 
-/* How the input lies: in an image; the same with channels to be spread over their groups; in a ring. */
-enum source { IMAGE, GROUPS, RING };
+/* How the input lies: in an image; the same with channels to be spread over their groups, or over the filters that read them; in a
+ * ring. */
+enum source { IMAGE, GROUPS, FILTERS, RING };
 
 INLINE const float *pixel_at(const struct tile *t, enum source source, int in_columns, int row, int column)
 {
         return source == RING ? t->pixels[row] + column * SL_GROUPED_PANEL : t->pixels[row * in_columns + column];
 }
 
-/* One channel of each group: every pixel under the tile, and all that it touches. */
+/* One channel of each group: every pixel under the tile, and all that it touches; @c: of the input, with @mask. */
 INLINE void add_channel(const struct tile *t, int side, int stride, int rows, enum source source, sl_order order, sl_vector *sums,
         const float *packed, int64_t c, sl_lanes mask)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
-        sl_vector weights[25];
+        sl_vector weights[TAPS_MAX];
 
-#pragma GCC unroll 25
+#pragma GCC unroll 49
         for (int tap = 0; tap < side * side; tap++)
                 weights[tap] = sl_vector_load(packed + tap * SL_GROUPED_LANES);
 #pragma GCC unroll 9
         for (int row = 0; row < in_rows; row++)
-#pragma GCC unroll 11
+#pragma GCC unroll 13
                 for (int column = 0; column < in_columns; column++) {
                         sl_vector x = sl_vector_load_lanes(mask, pixel_at(t, source, in_columns, row, column) + c);
 
-                        add_pixel(side, stride, rows, sums, weights, source == GROUPS ? sl_vector_order(x, order) : x, row, column);
+                        add_pixel(side, stride, rows, sums, weights,
+                                source == GROUPS || source == FILTERS ? sl_vector_order(x, order) : x, row, column);
                 }
 }
 
@@ -100,6 +103,11 @@ INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int sid
                         add_channel(t, side, stride, rows, source, order, sums, packed, c, mask);
                         order = sl_order_next(order);
                 }
+        } else if (source == FILTERS) {
+                int64_t left = (t->channels - c) / d->filters;
+
+                add_channel(t, side, stride, rows, source, sl_order_spread((int)d->filters), sums, packed, c / d->filters,
+                        sl_lanes_first(left < SL_VECTOR_FLOATS / d->filters ? left : SL_VECTOR_FLOATS / d->filters));
         } else {
                 add_channel(t, side, stride, rows, source, sl_order_groups(1), sums, packed, c, mask);
         }
@@ -130,7 +138,7 @@ INLINE void find_offsets(const struct sl_grouped *d, int in_rows, int in_columns
 {
         for (int i = 0; i < in_rows; i++)
                 for (int j = 0; j < in_columns; j++)
-                        ret_offsets[i * in_columns + j] = (i * d->width + j) * d->channels;
+                        ret_offsets[i * in_columns + j] = (i * d->width + j) * d->in_channels;
 }
 
 /* Pointers to all pixels under the tile whose first output is (row, column). */
@@ -138,7 +146,7 @@ INLINE void find_pixels(const struct sl_grouped *d, const float *image, const fl
         int64_t column, int in_rows, int in_columns, struct tile *t)
 {
         int64_t top = row * d->stride - d->pad_top, left = column * d->stride - d->pad_left;
-        const float *first = image + (top * d->width + left) * d->channels;
+        const float *first = image + (top * d->width + left) * d->in_channels;
 
         if (top >= 0 && left >= 0 && top + in_rows <= d->height && left + in_columns <= d->width) {
                 for (int i = 0; i < in_rows * in_columns; i++)
@@ -158,7 +166,8 @@ INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *bindi
         enum source source, int64_t sample, int64_t first)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
-        const float *image = (const float *)binding->inputs[0] + sample * d->height * d->width * d->channels + first;
+        const float *image =
+                (const float *)binding->inputs[0] + sample * d->height * d->width * d->in_channels + first / d->filters;
         struct tile t = {.weights = (const float *)binding->inputs[1] + first * d->group * side * side,
                 .bias = d->has_bias ? (const float *)binding->inputs[2] + first : NULL,
                 .row_floats = d->out_width * d->channels,
@@ -193,18 +202,32 @@ DEFINE(depthwise_3_1, 3, 1, 2, IMAGE)
 DEFINE(depthwise_3_2, 3, 2, 2, IMAGE)
 DEFINE(depthwise_5_1, 5, 1, 2, IMAGE)
 DEFINE(depthwise_5_2, 5, 2, 2, IMAGE)
+DEFINE(depthwise_7_1, 7, 1, 2, IMAGE)
+DEFINE(depthwise_7_2, 7, 2, 2, IMAGE)
+DEFINE(filters_3_1, 3, 1, 2, FILTERS)
+DEFINE(filters_3_2, 3, 2, 2, FILTERS)
+DEFINE(filters_5_1, 5, 1, 2, FILTERS)
+DEFINE(filters_5_2, 5, 2, 2, FILTERS)
+DEFINE(filters_7_1, 7, 1, 2, FILTERS)
+DEFINE(filters_7_2, 7, 2, 2, FILTERS)
 DEFINE(grouped_3_1, 3, 1, GROUPED_ROWS, GROUPS)
 DEFINE(grouped_3_2, 3, 2, 2, GROUPS)
 
+typedef void grouped_function(const struct sl_grouped *d, const struct sl_binding *binding);
+
+/* Of depthwise ones: by whether several filters read a channel, the side of the window (3, 5, 7) and the stride. */
+static grouped_function *const functions[2][3][2] = {
+        {{depthwise_3_1, depthwise_3_2}, {depthwise_5_1, depthwise_5_2}, {depthwise_7_1, depthwise_7_2}},
+        {{filters_3_1, filters_3_2}, {filters_5_1, filters_5_2}, {filters_7_1, filters_7_2}},
+};
+
 int SL_TILE(sl_grouped_run)(const struct sl_grouped *d, const struct sl_binding *binding)
 {
-        memset(binding->scratch, 0, (size_t)d->channels * sizeof(float));
+        memset(binding->scratch, 0, (size_t)d->in_channels * sizeof(float));
         if (d->group > 1)
                 (d->stride == 1 ? grouped_3_1 : grouped_3_2)(d, binding);
-        else if (d->side == 3)
-                (d->stride == 1 ? depthwise_3_1 : depthwise_3_2)(d, binding);
         else
-                (d->stride == 1 ? depthwise_5_1 : depthwise_5_2)(d, binding);
+                functions[d->filters > 1][d->side / 2 - 1][d->stride - 1](d, binding);
         return 0;
 }
 

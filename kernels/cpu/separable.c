@@ -59,8 +59,9 @@ static bool plan_parts(const struct sl_node_desc *node, struct separable *s)
                 if (sl_separable_has(node, part) && !plan_part(node, s, part, &output))
                         return false;
         s->projects = sl_separable_has(node, SL_SEPARABLE_PROJECT);
-        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.group == 1 && !s->expand.block_rows &&
-               !s->project.block_rows && sl_cpu_same_place(&output, &node->outputs[0]);
+        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.group == 1 && s->depthwise.filters == 1 &&
+               s->depthwise.side <= SL_GROUPED_STRIP_SIDE_MAX && !s->expand.block_rows && !s->project.block_rows &&
+               sl_cpu_same_place(&output, &node->outputs[0]);
 }
 
 /* Few rows, so that they stay near; enough pixels for whole blocks of the products; strips of about the same height. */

@@ -63,6 +63,13 @@ SL_VECTOR_INLINE sl_order sl_order_groups(int size)
                 _mm512_set1_epi32(size - 1), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
+/* Each of the first lanes for @n lanes; a power of two. */
+SL_VECTOR_INLINE sl_order sl_order_spread(int n)
+{
+        return _mm512_srlv_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                _mm512_set1_epi32(__builtin_ctz((unsigned)n)));
+}
+
 /* What lies above the integer below. 0 for an infinity. */
 #define sl_vector_fraction(x) _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
 
@@ -133,6 +140,11 @@ typedef __m256i sl_order;
 SL_VECTOR_INLINE sl_order sl_order_groups(int size)
 {
         return _mm256_andnot_si256(_mm256_set1_epi32(size - 1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+SL_VECTOR_INLINE sl_order sl_order_spread(int n)
+{
+        return _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(__builtin_ctz((unsigned)n)));
 }
 
 /* The bounds of an infinity make its fraction 0, too. */
