@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The vector functions against the C library in double precision, over all magnitudes, and the two widths against each other.
+ * The vector functions against the C library in double precision, over all magnitudes, and the three widths against each other.
  */
 #include "cpu/vector_math.h"
 
@@ -97,42 +97,66 @@ Test(vector_math, a_nan_stays_one)
 }
 
 #if defined(__x86_64__)
-#define COMPARE(one, sixteen)                                                                                                      \
+static bool same_bits(float narrow, float wide)
+{
+        return !memcmp(&narrow, &wide, sizeof(narrow)) || (narrow != narrow && wide != wide);
+}
+
+#define COMPARE(lanes, store, one, many)                                                                                           \
         do {                                                                                                                       \
-                _mm512_storeu_ps(wide, sixteen);                                                                                   \
-                for (int i = 0; i < 16; i++) {                                                                                     \
-                        float x = in[i], narrow = one;                                                                             \
-                        same = same && (!memcmp(&narrow, &wide[i], sizeof(narrow)) || (narrow != narrow && wide[i] != wide[i]));   \
+                store(wide, many);                                                                                                 \
+                for (int i = 0; i < (lanes); i++) {                                                                                \
+                        float x = in[i];                                                                                           \
+                                                                                                                                   \
+                        same = same && same_bits(one, wide[i]);                                                                    \
                 }                                                                                                                  \
         } while (0)
 
-SL_AVX512 static bool both_widths_agree(const float *in)
-{
-        __m512 v = _mm512_loadu_ps(in);
-        float wide[16];
-        bool same = true;
+/* Each function of a width against that of one float. */
+#define DEFINE_AGREE(name, target, lanes, type, load, store, set)                                                                  \
+        target static bool name(const float *in)                                                                                   \
+        {                                                                                                                          \
+                type v = load(in);                                                                                                 \
+                float wide[lanes];                                                                                                 \
+                bool same = true;                                                                                                  \
+                                                                                                                                   \
+                COMPARE(lanes, store, sl_exp(x), sl_exp_##lanes(v));                                                               \
+                COMPARE(lanes, store, sl_erf(x), sl_erf_##lanes(v));                                                               \
+                COMPARE(lanes, store, sl_tanh(x), sl_tanh_##lanes(v));                                                             \
+                COMPARE(lanes, store, sl_sigmoid(x), sl_sigmoid_##lanes(v));                                                       \
+                COMPARE(lanes, store, sl_swish(x, 1.5f), sl_swish_##lanes(v, set(1.5f)));                                          \
+                COMPARE(lanes, store, sl_gelu(x), sl_gelu_##lanes(v));                                                             \
+                COMPARE(lanes, store, sl_gelu_tanh(x), sl_gelu_tanh_##lanes(v));                                                   \
+                COMPARE(lanes, store, sl_hard_swish(x), sl_hard_swish_##lanes(v));                                                 \
+                return same;                                                                                                       \
+        }
 
-        COMPARE(sl_exp(x), sl_exp_16(v));
-        COMPARE(sl_erf(x), sl_erf_16(v));
-        COMPARE(sl_tanh(x), sl_tanh_16(v));
-        COMPARE(sl_sigmoid(x), sl_sigmoid_16(v));
-        COMPARE(sl_swish(x, 1.5f), sl_swish_16(v, _mm512_set1_ps(1.5f)));
-        COMPARE(sl_gelu(x), sl_gelu_16(v));
-        COMPARE(sl_gelu_tanh(x), sl_gelu_tanh_16(v));
-        COMPARE(sl_hard_swish(x), sl_hard_swish_16(v));
-        return same;
+DEFINE_AGREE(sixteen_agree, SL_AVX512, 16, __m512, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps)
+DEFINE_AGREE(eight_agree, SL_AVX2, 8, __m256, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps)
+
+/* Of all magnitudes, some infinite or not a number. */
+static void expect_agreement(bool (*agree)(const float *in), uint32_t lanes)
+{
+        float in[16];
+
+        for (uint32_t at = 0; at < 0x7f900000u; at += lanes * 4099) {
+                for (uint32_t i = 0; i < lanes; i++)
+                        in[i] = float_of((at + i * 4099) | (i & 1 ? 0x80000000u : 0));
+                cr_assert(agree(in), "from %g", (double)in[0]);
+        }
 }
 
 Test(vector_math, sixteen_at_once_have_the_bits_of_one)
 {
-        float in[16];
-
         if (!__builtin_cpu_supports("avx512f"))
                 cr_skip_test("this processor has no AVX-512");
-        for (uint32_t at = 0; at < 0x7f800000u; at += 16 * 4099) {
-                for (uint32_t i = 0; i < 16; i++)
-                        in[i] = float_of((at + i * 4099) | (i & 1 ? 0x80000000u : 0));
-                cr_assert(both_widths_agree(in), "from %g", (double)in[0]);
-        }
+        expect_agreement(sixteen_agree, 16);
+}
+
+Test(vector_math, eight_at_once_have_the_bits_of_one)
+{
+        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+                cr_skip_test("this processor has no AVX2");
+        expect_agreement(eight_agree, 8);
 }
 #endif
