@@ -101,8 +101,9 @@ __attribute__((cold, noinline)) static int refuse_counts(struct starling_queue *
                 return sl_error_set(&queue->error, EINVAL, "model \"%s\": wants %" PRIu32 " outputs, got %" PRIu32, info->name,
                         info->n_outputs, request->outputs ? request->n_outputs : 0);
         return sl_error_set(&queue->error, E2BIG,
-                "model \"%s\": %" PRIu32 " inputs and outputs exceed the %" PRIu32 " tensors per request of this connection",
-                info->name, info->n_inputs + info->n_outputs, queue->map.tensors);
+                "model \"%s\": %" PRIu32 " inputs and outputs exceed the %" PRIu32
+                " tensors per request of this connection (tensors_per_request, at most %u)",
+                info->name, info->n_inputs + info->n_outputs, queue->map.tensors, SL_TENSORS_MAX);
 }
 
 __attribute__((cold, noinline)) static int refuse_samples(const struct place *place, uint32_t got, uint32_t samples)

@@ -44,13 +44,17 @@ class Runtime:
             env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
             stderr=self.log,
         )
-        self.client = self._connect(os.path.join(self.folder, f"zoo-{os.getpid()}.sock"))
+        try:
+            self.client = self._connect(os.path.join(self.folder, f"zoo-{os.getpid()}.sock"))
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self, socket):
         until = time.monotonic() + LOAD_SECONDS
         while True:
             try:
-                return starling.Client(socket, timeout=1, tensors_per_request=32, queue_depth=16)
+                return starling.Client(socket, timeout=1, tensors_per_request=64, queue_depth=8)
             except starling.NotFound:
                 if self.process.poll() is not None or time.monotonic() > until:
                     raise RuntimeError(f"no runtime: {self.said()}") from None

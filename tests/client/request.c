@@ -363,7 +363,8 @@ Test(request, more_tensors_than_the_connection_carries_are_refused)
 
         struct starling_request request = {.model = model, .inputs = t, .n_inputs = 2, .outputs = t, .n_outputs = 2};
 
-        expect_refused(&w, &request, E2BIG, "4 inputs and outputs exceed the 3 tensors per request");
+        expect_refused(&w, &request, E2BIG,
+                "4 inputs and outputs exceed the 3 tensors per request of this connection (tensors_per_request, at most 128)");
         world_leave(&w);
 }
 
