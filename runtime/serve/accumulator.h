@@ -18,11 +18,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct sl_request;
+struct sl_assembly;
+struct sl_work;
 
 /* One segment in flight: consecutive samples of a request, at most N. */
 struct sl_segment {
-        struct sl_request *request;
+        struct sl_work *work;
         uint32_t start, samples; /* of the request: [start, start + samples) */
         _Atomic uint32_t missing;  /* members whose prediction is not staged (P1) */
         _Atomic uint32_t failures; /* members that could not predict: nothing is combined */
@@ -42,10 +43,10 @@ int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accu
 struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
 
 /*
- * Dispatcher: a segment with its staging: samples [start, start + samples) of @request, at most N.
+ * Dispatcher: a segment with its staging: samples [start, start + samples) of the request whose @work it is, at most N.
  * Return: its id; for now -EAGAIN: no record is free; -ENOMEM: no staging.
  */
-int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_request *request, uint32_t start, uint32_t samples);
+int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_work *work, uint32_t start, uint32_t samples);
 
 /* Dispatcher: all messages of the segment are back. */
 void sl_accumulator_close(struct sl_accumulator *accumulator, uint32_t segment);
@@ -54,8 +55,7 @@ void sl_accumulator_close(struct sl_accumulator *accumulator, uint32_t segment);
 struct sl_segment *sl_accumulator_segment(struct sl_accumulator *accumulator, uint32_t segment);
 
 /* Bytes of staging that a segment of @samples needs; 0 when nothing is staged. */
-struct sl_ensemble;
-uint64_t sl_accumulator_staging_bytes(const struct sl_ensemble *ensemble, uint32_t samples);
+uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32_t samples);
 
 /* Worker: where member @member puts output @output of this segment; [segment->samples, ...], PLAIN. */
 void *sl_accumulator_place(const struct sl_segment *segment, uint32_t member, uint32_t output);

@@ -38,8 +38,8 @@ static int check_entry(const struct look *look)
                 return refuse(look, -EINVAL, SL_REASON_FIELDS, entry->priority, SL_PRIORITIES);
         if (entry->session)
                 return refuse(look, -ENOTSUP, SL_REASON_SESSION, entry->session, 0);
-        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->n_outputs)
-                return refuse(look, -EINVAL, SL_REASON_COUNTS, n, ensemble->n_inputs + ensemble->n_outputs);
+        if (entry->n_inputs != ensemble->n_inputs || entry->n_outputs != ensemble->assembly.n_outputs)
+                return refuse(look, -EINVAL, SL_REASON_COUNTS, n, ensemble->n_inputs + ensemble->assembly.n_outputs);
         if (entry->samples == 0)
                 return refuse(look, -EINVAL, SL_REASON_NO_SAMPLES, 0, 1);
         if (!ensemble->batchable && entry->samples != 1)
@@ -117,7 +117,7 @@ static int check_input(const struct look *look, uint32_t i, void **ret_place)
 
 static int check_output(const struct look *look, uint32_t i, void **ret_place)
 {
-        const struct sl_served_port *port = &look->ensemble->outputs[i];
+        const struct sl_served_port *port = &look->ensemble->assembly.outputs[i];
         const struct sl_descriptor *d = &look->descriptors[look->ensemble->n_inputs + i];
         uint64_t needed = sl_served_port_bytes(port, look->entry->samples);
 
@@ -156,7 +156,7 @@ int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descripto
 
         for (uint32_t i = 0; i < ensemble->n_inputs && r == 0; i++)
                 r = check_input(&look, i, &ret_tensors[i]);
-        for (uint32_t i = 0; i < ensemble->n_outputs && r == 0; i++)
+        for (uint32_t i = 0; i < ensemble->assembly.n_outputs && r == 0; i++)
                 r = check_output(&look, i, &ret_tensors[ensemble->n_inputs + i]);
         return r < 0 ? r : check_deadline(&look, now_ns);
 }

@@ -2,9 +2,7 @@
 #include "batcher.h"
 
 #include "base/bytes.h"
-#include "ensemble.h"
 #include "port.h"
-#include "request.h"
 #include "workspace.h"
 
 #include <errno.h>
@@ -106,7 +104,7 @@ int sl_batcher_populate(struct sl_batcher *b, uint64_t bytes_max)
 
 static const unsigned char *client_input(const struct sl_segment *segment, const struct sl_served_port *port, uint32_t input)
 {
-        const unsigned char *base = segment->request->tensors[input];
+        const unsigned char *base = segment->work->inputs[input];
 
         return port->port.batch_axis == SL_PORT_NO_BATCH ? base : base + (size_t)segment->start * port->sample_bytes;
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "accumulator.h"
-#include "message.h"
+#include "job.h"
 #include "plan.h"
 
 #include <stdbool.h>

@@ -19,7 +19,7 @@ static uint32_t slice_samples(const struct sl_ensemble *ensemble)
 {
         uint32_t samples = SL_SLICE_SAMPLES_MAX;
 
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 if (ensemble->members[m]->slice_samples < samples)
                         samples = ensemble->members[m]->slice_samples;
         return samples;
@@ -73,7 +73,7 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
 {
         uint32_t samples = next_samples(request);
 
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 sl_scheduler_push(&ensemble->members[m]->scheduler, segment, m, request->priority);
         sl_places_pin(ensemble->places, request);
         sl_fair_charge(ensemble->waiting, client_of(request), request, samples);
@@ -95,7 +95,7 @@ static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accu
 
                 if (!request)
                         break;
-                segment = sl_accumulator_open(accumulator, request, request->broadcast, next_samples(request));
+                segment = sl_accumulator_open(accumulator, &request->work, request->broadcast, next_samples(request));
                 if (segment < 0)
                         return segment;
                 broadcast(ensemble, request, (uint32_t)segment);
@@ -113,7 +113,7 @@ uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble 
         while (ensemble) {
                 struct sl_ensemble *next = ensemble->next ? ensemble->next : ensembles;
                 uint32_t n = 0;
-                int r = no_staging && !ensemble->direct ? 0 : fill_window(ensemble, accumulator, &n);
+                int r = no_staging && !ensemble->assembly.direct ? 0 : fill_window(ensemble, accumulator, &n);
 
                 segments += n;
                 no_staging |= r == -ENOMEM;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "spec.h"
+#include "rule.h"
 
 #include <stddef.h>
 

@@ -96,9 +96,9 @@ static void fill_open_output(const struct sl_made_output *made, struct sl_output
 /* What the first output that did not fit wants. */
 static uint64_t bytes_needed(const struct sl_request *request)
 {
-        for (uint32_t i = 0; i < request->ensemble->n_outputs && request->ensemble->open_outputs; i++)
-                if (request->made[i].bytes > request->made[i].capacity_bytes)
-                        return request->made[i].bytes;
+        for (uint32_t i = 0; i < request->ensemble->assembly.n_outputs && request->ensemble->assembly.open_outputs; i++)
+                if (request->work.made[i].bytes > request->work.made[i].capacity_bytes)
+                        return request->work.made[i].bytes;
         return request->bytes_needed;
 }
 
@@ -108,8 +108,8 @@ static void fill_outputs(const struct sl_request *request)
         const struct sl_queue *queue = request->queue;
         struct sl_output *lines = &queue->map.outputs[(size_t)request->tag * queue->map.tensors];
 
-        for (uint32_t i = 0; i < ensemble->n_outputs; i++) {
-                const struct sl_served_port *port = &ensemble->outputs[i];
+        for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++) {
+                const struct sl_served_port *port = &ensemble->assembly.outputs[i];
                 struct sl_output output = {
                         .bytes = sl_served_port_bytes(port, request->samples),
                         .rank = (uint8_t)port->port.shape.rank,
@@ -119,7 +119,7 @@ static void fill_outputs(const struct sl_request *request)
                 for (uint32_t k = 0; k < port->port.shape.rank; k++)
                         output.dims[k] = k == port->port.batch_axis ? request->samples : (uint32_t)port->port.shape.dims[k];
                 if (sl_port_is_open(&port->port))
-                        fill_open_output(&request->made[i], &output);
+                        fill_open_output(&request->work.made[i], &output);
                 lines[i] = output;
         }
 }
@@ -134,7 +134,7 @@ static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
         request->ensemble->in_flight--;
         sl_places_leave(request->ensemble->places, request);
         d->in_flight--;
-        if (request->deadline_ns) {
+        if (request->work.deadline_ns) {
                 queue->with_deadline--;
                 d->with_deadline--;
         }
@@ -155,7 +155,7 @@ static int reason_of(const struct sl_dispatcher *d, const struct sl_request *req
 {
         switch (status) {
         case -ETIME:
-                return sl_refuse(reason, status, SL_REASON_EXPIRED, 0, span(request->taken_ns, request->deadline_ns));
+                return sl_refuse(reason, status, SL_REASON_EXPIRED, 0, span(request->taken_ns, request->work.deadline_ns));
         case -ECANCELED:
                 return sl_refuse(reason, status, d->closing ? SL_REASON_STOPPING : SL_REASON_CANCELLED, 0, 0);
         case -EDQUOT:
@@ -168,7 +168,7 @@ static int reason_of(const struct sl_dispatcher *d, const struct sl_request *req
 static void fill_reason(const struct sl_dispatcher *d, const struct sl_request *request, int32_t status)
 {
         const struct sl_queue_map *map = &request->queue->map;
-        struct sl_fault *fault = request->fault;
+        struct sl_fault *fault = request->work.fault;
         const char *text = sl_fault_text(fault);
         struct sl_reason reason = {.code = SL_REASON_TEXT};
 
@@ -197,7 +197,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
                 .combining_ns = span(request->staged_ns, request->combined_ns),
                 .index = request->index,
                 .bytes_needed = status == -EMSGSIZE ? bytes_needed(request) : request->bytes_needed,
-                .n_outputs = (uint16_t)(status == 0 ? ensemble->n_outputs : 0),
+                .n_outputs = (uint16_t)(status == 0 ? ensemble->assembly.n_outputs : 0),
         };
         unaccount(d, request);
         sl_meter_ended(request, status, sl_clock_ns());
@@ -223,9 +223,9 @@ void sl_complete_refused(struct sl_dispatcher *d, struct sl_request *request, in
 
 void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
 {
-        if (atomic_load_explicit(&request->verdict, memory_order_relaxed))
+        if (atomic_load_explicit(&request->work.verdict, memory_order_relaxed))
                 return;
-        atomic_store_explicit(&request->verdict, status, memory_order_release);
+        atomic_store_explicit(&request->work.verdict, status, memory_order_release); /* V1 */
         if (request->state == SL_REQUEST_WAITING)
                 sl_broadcaster_withdraw(request);
         if (request->slot)
@@ -246,7 +246,7 @@ static void expire_queue(struct sl_dispatcher *d, struct sl_queue *queue, uint64
         for (uint32_t tag = 0; tag < queue->map.depth && queue->with_deadline; tag++) {
                 struct sl_request *request = &queue->requests[tag];
 
-                if (request->state != SL_REQUEST_FREE && request->deadline_ns && now_ns >= request->deadline_ns)
+                if (request->state != SL_REQUEST_FREE && request->work.deadline_ns && now_ns >= request->work.deadline_ns)
                         sl_give_up(d, request, -ETIME);
         }
         sl_completions_publish(d, queue);

@@ -139,12 +139,12 @@ static int init_weights(struct sl_ensemble *ensemble, const struct sl_model_spec
 
         if (spec->rule != SL_RULE_WEIGHTED_MEAN)
                 return 0;
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 sum += spec->weights[m];
         if (!(sum > 0))
                 return sl_error_set(error, EINVAL, "ensemble \"%s\": weights sum to %g, more than 0 is needed", spec->name, sum);
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
-                ensemble->weights[m] = (float)(spec->weights[m] / sum);
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
+                ensemble->assembly.weights[m] = (float)(spec->weights[m] / sum);
         return 0;
 }
 
@@ -163,14 +163,16 @@ static int init_port(const struct sl_ensemble *ensemble, const struct sl_port *f
 
 static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *member, bool name_member)
 {
+        struct sl_assembly *assembly = &ensemble->assembly;
+
         for (uint32_t i = 0; i < member->info->n_outputs; i++) {
                 struct sl_served_port *port;
                 int r;
 
-                if (ensemble->n_outputs == SL_MODEL_OUTPUTS_MAX)
+                if (assembly->n_outputs == SL_MODEL_OUTPUTS_MAX)
                         return -E2BIG;
-                port = &ensemble->outputs[ensemble->n_outputs++];
-                ensemble->open_outputs |= !ensemble->open && sl_port_is_open(&member->info->outputs[i]);
+                port = &assembly->outputs[assembly->n_outputs++];
+                assembly->open_outputs |= !ensemble->open && sl_port_is_open(&member->info->outputs[i]);
                 r = init_port(ensemble, &member->info->outputs[i], port);
                 if (r < 0)
                         return r;
@@ -186,15 +188,16 @@ static int add_outputs(struct sl_ensemble *ensemble, const struct sl_model *memb
 static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
 {
         const struct sl_plan_info *info = ensemble->members[0]->info;
-        bool side_by_side = ensemble->rule == SL_RULE_NONE && ensemble->n_members > 1;
+        struct sl_assembly *assembly = &ensemble->assembly;
+        bool side_by_side = assembly->rule == SL_RULE_NONE && assembly->n_members > 1;
         int r = 0;
 
         ensemble->batchable = info->batchable || ensemble->open; /* of an open one: its sizes decide */
         ensemble->n_inputs = info->n_inputs;
-        ensemble->member_outputs = info->n_outputs;
+        assembly->member_outputs = info->n_outputs;
         for (uint32_t i = 0; i < info->n_inputs && r == 0; i++)
                 r = init_port(ensemble, &info->inputs[i], &ensemble->inputs[i]);
-        for (uint32_t m = 0; m < (side_by_side ? ensemble->n_members : 1) && r == 0; m++)
+        for (uint32_t m = 0; m < (side_by_side ? assembly->n_members : 1) && r == 0; m++)
                 r = add_outputs(ensemble, ensemble->members[m], side_by_side);
         if (r == -E2BIG)
                 return sl_error_set(
@@ -208,7 +211,7 @@ static uint32_t most_workers(const struct sl_ensemble *ensemble)
 {
         uint32_t workers = 0;
 
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 if (ensemble->members[m]->n_workers > workers)
                         workers = ensemble->members[m]->n_workers;
         return workers;
@@ -224,8 +227,9 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
                 return sl_error_set(error, ENOMEM, "no memory for ensemble \"%s\"", spec->name);
         snprintf(ensemble->name, sizeof(ensemble->name), "%s", spec->name);
         ensemble->version = spec->version;
-        ensemble->rule = rule_of(spec);
-        ensemble->n_members = n_members;
+        ensemble->assembly.rule = rule_of(spec);
+        ensemble->assembly.direct = ensemble->assembly.rule == SL_RULE_NONE;
+        ensemble->assembly.n_members = n_members;
         ensemble->open = spec->path && !spec->sized && members[0]->info->n_symbols;
         memcpy(ensemble->members, members, n_members * sizeof(*members));
         r = check_members(spec, members, n_members, error);
@@ -237,7 +241,6 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
                 r = init_ports(ensemble, error);
         if (r < 0)
                 return r;
-        ensemble->direct = ensemble->rule == SL_RULE_NONE;
         ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
         ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
         ensemble->queue_requests = spec->queue_requests;
@@ -263,13 +266,13 @@ struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
 
 bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensemble *b)
 {
-        if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->samples_max != b->samples_max)
+        if (a->n_inputs != b->n_inputs || a->assembly.n_outputs != b->assembly.n_outputs || a->samples_max != b->samples_max)
                 return false;
         for (uint32_t i = 0; i < a->n_inputs; i++)
                 if (!same_port(&a->inputs[i].port, &b->inputs[i].port))
                         return false;
-        for (uint32_t i = 0; i < a->n_outputs; i++)
-                if (!same_port(&a->outputs[i].port, &b->outputs[i].port))
+        for (uint32_t i = 0; i < a->assembly.n_outputs; i++)
+                if (!same_port(&a->assembly.outputs[i].port, &b->assembly.outputs[i].port))
                         return false;
         return true;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "assembly.h"
 #include "fair.h"
 #include "layout.h"
 #include "port.h"
@@ -23,21 +24,15 @@ struct sl_ensemble {
         uint32_t index;      /* in the catalogue */
         uint32_t generation; /* of its inputs and outputs */
         int64_t version;
-        enum sl_rule rule;
-        float weights[SL_MEMBERS_MAX]; /* normalised to sum 1 */
-        struct sl_model *members[SL_MEMBERS_MAX];
-        uint32_t n_members;
+        struct sl_assembly assembly;              /* of what members make: all that workers see of it */
+        struct sl_model *members[SL_MEMBERS_MAX]; /* [assembly.n_members] */
         bool batchable;
-        bool open;         /* requests say sizes of its model: it has ports, and nothing is run in its name */
-        bool open_outputs; /* the shape of some output hangs on the data */
-        bool direct;       /* members write into the client's outputs: nothing is combined */
+        bool open; /* requests say sizes of its model: it has ports, and nothing is run in its name */
         uint32_t segment_samples, samples_max, queue_requests;
-        uint32_t n_inputs, n_outputs;
+        uint32_t n_inputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
-        struct sl_served_port outputs[SL_MODEL_OUTPUTS_MAX];
-        uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
-        uint32_t workers;        /* of the member that has most */
-        bool is_shape;           /* it serves the open ensemble at open_index, at these sizes */
+        uint32_t workers; /* of the member that has most */
+        bool is_shape;    /* it serves the open ensemble at open_index, at these sizes */
         uint32_t open_index;
         int64_t sizes[SL_SYMBOLS_MAX];
 

@@ -28,7 +28,7 @@ uint64_t sl_forecast_ns(const struct sl_ensemble *ensemble, uint64_t samples)
 {
         uint64_t longest_ns = 0;
 
-        for (uint32_t m = 0; m < ensemble->n_members; m++) {
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++) {
                 uint64_t ns = member_ns(ensemble->members[m], samples);
 
                 if (ns > longest_ns)

@@ -20,7 +20,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, uint32_t id, uint32_t samples)
 {
         struct sl_queue *queue = request->queue;
-        int32_t verdict = atomic_load_explicit(&request->verdict, memory_order_relaxed);
+        int32_t verdict = atomic_load_explicit(&request->work.verdict, memory_order_relaxed);
 
         request->ensemble->samples_out -= samples;
         sl_accumulator_close(d->options.accumulator, id);
@@ -50,7 +50,7 @@ static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_w
 {
         uint32_t id = (uint32_t)message->segment;
         struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
-        struct sl_request *request = segment->request;
+        struct sl_request *request = sl_request_of(segment->work);
 
         uint32_t priority = worker->jobs[0].priority;
 

@@ -103,10 +103,18 @@ static void account(struct sl_dispatcher *d, struct sl_request *request)
         request->ensemble->in_flight++;
         sl_places_enter(request->ensemble->places, request);
         d->in_flight++;
-        if (request->deadline_ns) {
+        if (request->work.deadline_ns) {
                 queue->with_deadline++;
                 d->with_deadline++;
         }
+}
+
+/* Tensors are inputs, then outputs. */
+static void set_ensemble(struct sl_request *request, struct sl_ensemble *ensemble)
+{
+        request->ensemble = ensemble;
+        request->work.assembly = &ensemble->assembly;
+        request->work.outputs = request->work.inputs + ensemble->n_inputs;
 }
 
 static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
@@ -114,11 +122,6 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
 {
         *request = (struct sl_request){
                 .queue = queue,
-                .ensemble = ensemble,
-                .tensors = tensors,
-                .made = queue->channel->made + (tensors - queue->channel->tensors),
-                .fault = queue->channel->faults + (request - queue->channel->requests),
-                .deadline_ns = entry->deadline_ns,
                 .samples = entry->samples,
                 .user_data = entry->user_data,
                 .index = queue->head - 1,
@@ -126,6 +129,13 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
                 .priority = entry->priority,
                 .taken_ns = now_ns,
         };
+        request->work = (struct sl_work){
+                .inputs = tensors,
+                .made = queue->channel->made + (tensors - queue->channel->tensors),
+                .fault = queue->channel->faults + (request - queue->channel->requests),
+                .deadline_ns = entry->deadline_ns,
+        };
+        set_ensemble(request, ensemble);
 }
 
 /* True when the client has asked for the end of just this request. A word of 0 asks for nothing, also when the index wraps. */
@@ -157,8 +167,8 @@ static void note_capacities(struct sl_request *request, const struct sl_descript
 {
         const struct sl_ensemble *ensemble = request->ensemble;
 
-        for (uint32_t i = 0; i < ensemble->n_outputs && ensemble->open_outputs; i++)
-                request->made[i] = (struct sl_made_output){.capacity_bytes = descriptors[ensemble->n_inputs + i].bytes};
+        for (uint32_t i = 0; i < ensemble->assembly.n_outputs && ensemble->assembly.open_outputs; i++)
+                request->work.made[i] = (struct sl_made_output){.capacity_bytes = descriptors[ensemble->n_inputs + i].bytes};
 }
 
 /* It counts as the open ensemble's until its sizes are served; its tensors are looked at then. */
@@ -182,7 +192,7 @@ static int admit_again(struct sl_dispatcher *d, struct sl_request *request, stru
 
         copy_descriptors(
                 request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
-        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), refused, request->tensors);
+        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), refused, request->work.inputs);
         if (r == 0)
                 r = make_place(d, request->queue->channel, ensemble, &refused->reason);
         return r;
@@ -202,7 +212,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         }
         request->ensemble->in_flight--;
         sl_places_leave(request->ensemble->places, request);
-        request->ensemble = ensemble;
+        set_ensemble(request, ensemble);
         note_capacities(request, descriptors);
         ensemble->in_flight++;
         sl_places_enter(ensemble->places, request);

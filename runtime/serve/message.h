@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What travels through the mailboxes between the runtime's threads.
+ * What travels through the mailboxes between the control thread and the dispatcher.
  */
 #pragma once
 
@@ -9,46 +9,6 @@
 
 #include <stdint.h>
 
-/*
- * Dispatcher -> worker: segments of one model to predict. Several segments fit one batch together, one may take several batches;
- * the whole is expected to fit the model's slice of time, unless it is a single sample.
- */
-#define SL_JOB_SEGMENTS_MAX 31
-
-enum sl_job_kind { SL_JOB_PREDICT, SL_JOB_SHUT_DOWN };
-
-struct sl_job {
-        uint32_t kind; /* enum sl_job_kind */
-        uint32_t n_segments;
-        struct {
-                uint32_t segment; /* id in the accumulator */
-                uint32_t member;  /* which member of that segment's ensemble the model is */
-        } items[SL_JOB_SEGMENTS_MAX];
-};
-_Static_assert(sizeof(struct sl_job) == 256, "four lines");
-
-/*
- * Worker -> dispatcher: {segment, model, prediction} of the ensemble paper, section II.C.2. The prediction itself lies in
- * the segment's staging. Negative segments are the paper's special messages.
- */
-enum { SL_PREDICTION_NO_MEMORY = -1, SL_PREDICTION_READY = -2 };
-
-struct sl_prediction {
-        int32_t segment; /* id, or a special message */
-        uint32_t member;
-        int32_t status;        /* 0; -ETIME, -ECANCELED: not computed; -EIO, -ERANGE, -E2BIG: the model failed */
-        uint32_t batches;      /* launches that this message accounts for */
-        uint64_t started_ns;   /* the batch began to compute; 0 if it never did */
-        uint64_t staged_ns;    /* this member's prediction was in its place */
-        uint64_t combined_ns;  /* the combined result was stored; 0 unless this member came last */
-        uint64_t busy_ns;      /* the worker's time for this message's share of the job */
-        uint64_t computing_ns; /* of it, inside the network */
-        uint32_t samples;
-        uint32_t job_samples; /* of the whole job, which took busy_ns; 0 unless this message accounts for it */
-};
-_Static_assert(sizeof(struct sl_prediction) == 64, "one line");
-
-/* Control <-> dispatcher. */
 enum sl_command_kind {
         SL_COMMAND_ADD_CHANNEL,    /* pointer: struct sl_channel */
         SL_COMMAND_REMOVE_CHANNEL, /* ends its requests; answered by CHANNEL_GONE */

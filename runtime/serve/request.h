@@ -7,47 +7,28 @@
  *     WAITING --verdict, no segment out, or made room (places.h)--> FREE
  *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
  *
- * Owner: the dispatcher. Workers read the fields above `verdict`, which do not change from the first broadcast to the last
- * message of the last segment, and `verdict` itself.
+ * Owner: the dispatcher. Workers read `work`, from the first broadcast to the last message of the last segment (job.h).
  */
 #pragma once
 
+#include "job.h"
 #include "layout.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sl_ensemble;
-struct sl_fault;
 struct sl_queue;
 struct sl_shape_slot;
 
 enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_PARKED, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
 
-/*
- * An output whose shape hangs on the data. The dispatcher writes the capacity before the first broadcast; the worker that makes
- * the output writes the rest before its message.
- */
-struct sl_made_output {
-        uint64_t capacity_bytes, bytes;
-        uint32_t dims[SL_WIRE_RANK_MAX];
-        uint32_t rank;
-};
-
 struct sl_request {
+        struct sl_work work; /* all that workers see of it */
         struct sl_queue *queue;
         struct sl_ensemble *ensemble;
-        void **tensors;              /* inputs, then outputs, in the runtime's mapping of the client's arena */
-        struct sl_made_output *made; /* of each output */
-        struct sl_fault *fault;      /* where the words go when it fails */
-        uint64_t deadline_ns;
         uint32_t samples;
-
-        /* 0, or the -errno that ends the request early. Dispatcher stores (release), workers load (acquire): a hint to skip work.
-         */
-        _Atomic int32_t verdict;
-
         enum sl_request_state state;
         uint64_t user_data;
         uint32_t index; /* submission index */
@@ -67,7 +48,8 @@ struct sl_request {
         struct sl_entry entry;
 };
 
-static inline int32_t sl_request_verdict(const struct sl_request *request)
+/* The request whose work this is. */
+static inline struct sl_request *sl_request_of(struct sl_work *work)
 {
-        return atomic_load_explicit(&request->verdict, memory_order_acquire);
+        return (struct sl_request *)((char *)work - offsetof(struct sl_request, work));
 }

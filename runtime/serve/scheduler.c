@@ -3,7 +3,7 @@
 
 #include "accumulator.h"
 #include "base/bytes.h"
-#include "message.h"
+#include "job.h"
 #include "model.h"
 #include "request.h"
 #include "turns.h"
@@ -91,6 +91,14 @@ static uint32_t gathered_max(const struct sl_model *model)
         return batch_max < model->slice_samples ? batch_max : model->slice_samples;
 }
 
+static void note_assigned(const struct sl_segment *segment, uint64_t now_ns)
+{
+        struct sl_request *request = sl_request_of(segment->work);
+
+        if (!request->assigned_ns)
+                request->assigned_ns = now_ns;
+}
+
 /*
  * Fills a job from the queue: the first segment whatever its size, more as long as all fit one batch and no idle worker
  * goes without. Models without a batch take one segment at a time.
@@ -111,8 +119,7 @@ static void fill_job(struct round *round, uint32_t share, struct sl_job *job)
                 round->queue->head++;
                 job->items[job->n_segments].segment = task.segment;
                 job->items[job->n_segments++].member = task.member;
-                if (!segment->request->assigned_ns)
-                        segment->request->assigned_ns = round->now_ns;
+                note_assigned(segment, round->now_ns);
         }
 }
 

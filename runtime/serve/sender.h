@@ -6,8 +6,8 @@
 #pragma once
 
 #include "accumulator.h"
+#include "job.h"
 #include "mailbox.h"
-#include "message.h"
 
 /* @message: everything but staged_ns and combined_ns, which are filled here. The outbox always has room. */
 void sl_sender_send(struct sl_mailbox *outbox, struct sl_segment *segment, struct sl_prediction *message);

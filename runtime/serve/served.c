@@ -80,11 +80,11 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *e
                 model.segment_samples = ensemble->segment_samples;
                 model.samples_max = ensemble->samples_max;
                 model.n_inputs = ensemble->n_inputs;
-                model.n_outputs = ensemble->n_outputs;
+                model.n_outputs = ensemble->assembly.n_outputs;
                 for (uint32_t i = 0; i < ensemble->n_inputs; i++)
                         publish_port(&model.inputs[i], &ensemble->inputs[i]);
-                for (uint32_t i = 0; i < ensemble->n_outputs; i++)
-                        publish_port(&model.outputs[i], &ensemble->outputs[i]);
+                for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++)
+                        publish_port(&model.outputs[i], &ensemble->assembly.outputs[i]);
         }
         sl_catalogue_write(catalogue, entry->index, &model);
 }

@@ -44,7 +44,7 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
 {
         struct sl_served *entry = &r->entries[ensemble->index];
 
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 drop_model(r, ensemble->members[m]);
         if (entry->ensemble == ensemble) {
                 entry->ensemble = NULL;
@@ -85,7 +85,7 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status,
 
 static int check_staging(const struct sl_registry *r, const struct sl_ensemble *ensemble, struct sl_error *error)
 {
-        uint64_t bytes = sl_accumulator_staging_bytes(ensemble, ensemble->segment_samples);
+        uint64_t bytes = sl_accumulator_staging_bytes(&ensemble->assembly, ensemble->segment_samples);
 
         if (bytes <= r->options.runtime->staging_bytes)
                 return 0;
@@ -93,7 +93,7 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
                 "\"%s\": under rule %s a segment of %u samples needs %llu bytes of staging, limits.staging_bytes is %llu: raise "
                 "it, or "
                 "lower segment_samples",
-                ensemble->name, sl_rule_name(ensemble->rule), ensemble->segment_samples, (unsigned long long)bytes,
+                ensemble->name, sl_rule_name(ensemble->assembly.rule), ensemble->segment_samples, (unsigned long long)bytes,
                 (unsigned long long)r->options.runtime->staging_bytes);
 }
 
@@ -108,7 +108,7 @@ static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ense
         ensemble->generation = entry->generation;
         if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
                 sl_entries_report(r, 1, "model-without-histograms", entry, error.text);
-        for (uint32_t m = 0; m < ensemble->n_members; m++)
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 ensemble->members[m]->refs++;
         ensemble->is_shape = entry->is_shape;
         ensemble->open_index = entry->open;

@@ -6,29 +6,13 @@
 #pragma once
 
 #include "lower_options.h"
+#include "rule.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SL_MEMBERS_MAX  32
 #define SL_PREPARED_MAX 8
 #define SL_SHAPES_MAX   64 /* combinations of sizes of one model with open dimensions */
-
-/* How the members' predictions become one (ensemble paper, section II.C.2). */
-#define SL_RULES(X)                                                                                                                \
-        X(NONE, "none")                     /* all members' outputs side by side */                                                \
-        X(MEAN, "mean")                     /* sum over members / members */                                                       \
-        X(WEIGHTED_MEAN, "weighted_mean")   /* sum of weight * prediction / sum of weights */                                      \
-        X(MAJORITY_VOTE, "majority_vote")   /* share of the members whose largest class this is */                                 \
-        X(GEOMETRIC_MEAN, "geometric_mean") /* of probabilities, normalised to sum 1 */                                            \
-        X(MAXIMUM, "maximum")
-
-enum sl_rule {
-#define X(id, name) SL_RULE_##id,
-        SL_RULES(X)
-#undef X
-                SL_RULE_COUNT,
-};
 
 struct sl_model_spec {
         const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
@@ -62,9 +46,3 @@ struct sl_model_spec {
         uint32_t samples_max;     /* of one request */
         uint32_t queue_requests;  /* accepted and not completed; beyond: places.h */
 };
-
-/* "mean"; NULL for a number that is no rule. */
-const char *sl_rule_name(uint32_t rule);
-
-/* The rule of that name, or -EINVAL. */
-int sl_rule_find(const char *name);

@@ -2,14 +2,14 @@
 #include "worker.h"
 
 #include "accumulator.h"
+#include "assembly.h"
 #include "base/background.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
 #include "batcher.h"
-#include "ensemble.h"
-#include "request.h"
+#include "fault.h"
 #include "sender.h"
 #include "stats.h"
 #include "stop.h"
@@ -52,7 +52,7 @@ static void wait_for_job(struct sl_worker *worker, struct sl_job *ret_job)
 /* What ends the work on a segment: looked at before it begins, and while it runs. */
 static struct sl_stop stop_of(const struct sl_segment *segment)
 {
-        return (struct sl_stop){.verdict = &segment->request->verdict, .deadline_ns = segment->request->deadline_ns};
+        return (struct sl_stop){.verdict = &segment->work->verdict, .deadline_ns = segment->work->deadline_ns};
 }
 
 static int given_up(const struct sl_segment *segment)
@@ -82,7 +82,7 @@ static int run_open(struct sl_worker *worker, const struct sl_segment *segment, 
         struct sl_error *error)
 {
         const struct sl_plan_info *info = sl_plan_info(worker->options.plan);
-        struct sl_made_output *made = segment->request->made + member * info->n_outputs;
+        struct sl_made_output *made = segment->work->made + member * info->n_outputs;
         struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
         int r;
 
@@ -116,7 +116,7 @@ static int predict(
         int r = 0;
 
         while (r == 0 && sl_batcher_next(worker->batcher, worker->instance, &batch)) {
-                r = segment->request->ensemble->open_outputs
+                r = segment->work->assembly->open_outputs
                             ? run_open(worker, segment, member, &batch, error)
                             : sl_instance_run(worker->instance, batch.samples, batch.inputs, batch.outputs);
                 batches++;
@@ -156,7 +156,7 @@ static void run_segments(struct sl_worker *worker, struct sl_segment *const *seg
                 return;
         }
         if (status < 0 && status != -ETIME && status != -ECANCELED && error.text[0])
-                sl_fault_tell(segments[0]->request->fault, error.text);
+                sl_fault_tell(segments[0]->work->fault, error.text);
         uint32_t samples = 0;
         for (uint32_t i = 0; i < n; i++)
                 samples += segments[i]->samples;

@@ -16,8 +16,8 @@
 #pragma once
 
 #include "bell.h"
+#include "job.h"
 #include "mailbox.h"
-#include "message.h"
 #include "plan.h"
 #include "warm_up.h"
 

@@ -52,17 +52,17 @@ static struct sl_ensemble ensemble_of(uint32_t choice)
 
         if (choice == 0) {
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, 0, 2, (int64_t[]){0, 4});
-                e.outputs[e.n_outputs++] = port(SL_DTYPE_F32, 0, 2, (int64_t[]){0, 10});
+                e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_F32, 0, 2, (int64_t[]){0, 10});
         } else if (choice == 1) {
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_I64, 0, 2, (int64_t[]){0, 7});
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, 1, 3, (int64_t[]){5, 0, 3});
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_U8, SL_PORT_NO_BATCH, 1, (int64_t[]){13});
-                e.outputs[e.n_outputs++] = port(SL_DTYPE_F64, 0, 4, (int64_t[]){0, 3, 1, 2});
-                e.outputs[e.n_outputs++] = port(SL_DTYPE_BOOL, 0, 1, (int64_t[]){0});
+                e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_F64, 0, 4, (int64_t[]){0, 3, 1, 2});
+                e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_BOOL, 0, 1, (int64_t[]){0});
         } else {
                 e.segment_samples = e.samples_max = 1;
                 e.inputs[e.n_inputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 2, (int64_t[]){1 << 18, 1 << 18});
-                e.outputs[e.n_outputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 0, (int64_t[]){0});
+                e.assembly.outputs[e.assembly.n_outputs++] = port(SL_DTYPE_F32, SL_PORT_NO_BATCH, 0, (int64_t[]){0});
         }
         return e;
 }
@@ -75,7 +75,7 @@ static void repair_entry(struct sl_entry *entry, const struct sl_ensemble *e)
         entry->reserved[0] = entry->reserved[1] = 0;
         entry->priority %= SL_PRIORITIES;
         entry->n_inputs = (uint8_t)e->n_inputs;
-        entry->n_outputs = (uint8_t)e->n_outputs;
+        entry->n_outputs = (uint8_t)e->assembly.n_outputs;
         entry->samples = entry->samples % e->samples_max + 1;
         if (entry->deadline_ns)
                 entry->deadline_ns |= 1ull << 40;
@@ -118,9 +118,9 @@ static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *e
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
         for (uint32_t i = 0; i < e->n_inputs; i++)
                 check_tensor(&descriptors[i], tensors[i], sl_served_port_bytes(&e->inputs[i], entry->samples), n_regions);
-        for (uint32_t i = 0; i < e->n_outputs; i++)
+        for (uint32_t i = 0; i < e->assembly.n_outputs; i++)
                 check_tensor(&descriptors[e->n_inputs + i], tensors[e->n_inputs + i],
-                        sl_served_port_bytes(&e->outputs[i], entry->samples), n_regions);
+                        sl_served_port_bytes(&e->assembly.outputs[i], entry->samples), n_regions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -142,9 +142,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(descriptors, data + 3 + sizeof(entry), left < sizeof(descriptors) ? left : sizeof(descriptors));
         if (repair & REPAIR_ENTRY)
                 repair_entry(&entry, &e);
-        for (uint32_t i = 0; i < e.n_inputs + e.n_outputs; i++)
-                repair_descriptor(
-                        &descriptors[i], i < e.n_inputs ? &e.inputs[i] : &e.outputs[i - e.n_inputs], entry.samples, repair);
+        for (uint32_t i = 0; i < e.n_inputs + e.assembly.n_outputs; i++)
+                repair_descriptor(&descriptors[i], i < e.n_inputs ? &e.inputs[i] : &e.assembly.outputs[i - e.n_inputs],
+                        entry.samples, repair);
         if (sl_admit(&entry, descriptors, regions, n_regions, &e, NOW_NS, &refused, tensors) == 0)
                 check_admitted(&e, &entry, descriptors, n_regions, tensors);
         return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batcher.h"
-#include "fixture.h"
+#include "exercise.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct sl_plan_info two_inputs(void)
 /* A client may change its memory at any time: what is used as an index is first copied to where it cannot. */
 Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_in_place)
 {
-        struct fixture *f = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
+        struct exercise *e = exercise_new(1, SL_RULE_NONE, 10);
         const struct sl_plan_info info = two_inputs();
         float x[4] = {1, 2, 3, 4};
         int64_t at[3] = {2, 0, 1};
@@ -29,13 +29,10 @@ Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_
         struct sl_batch batch;
 
         cr_assert_eq(sl_batcher_new(&info, 1, &batcher), 0);
-        struct sl_request *request = fixture_request(f, 0, 1);
-        request->tensors[0] = x;
-        request->tensors[1] = at;
-        request->tensors[2] = f->outputs;
-        int id = sl_accumulator_open(f->accumulator, request, 0, request->samples);
-        cr_assert_geq(id, 0);
-        struct sl_segment *segment = sl_accumulator_segment(f->accumulator, (uint32_t)id);
+        e->inputs[0] = x;
+        e->inputs[1] = at;
+        uint32_t id;
+        struct sl_segment *segment = exercise_segment(e, 0, 1, &id);
         sl_batcher_begin(batcher, &segment, &(uint32_t){0}, 1);
         cr_assert(sl_batcher_next(batcher, NULL, &batch));
         memset(at, 0x7f, sizeof(at));
@@ -43,5 +40,5 @@ Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_
         cr_expect_arr_eq(batch.inputs[1], wanted, sizeof(wanted));
         cr_expect_not(sl_batcher_next(batcher, NULL, &batch));
         sl_batcher_free(batcher);
-        fixture_free(f);
+        exercise_free(e);
 }

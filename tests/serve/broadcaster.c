@@ -195,6 +195,6 @@ Test(broadcaster, turns_last_a_slice_whatever_the_requests)
         sl_broadcaster_enqueue(f->ensemble, other);
         f->ensemble->samples_out = 0;
         run(f);
-        cr_assert_eq(sl_accumulator_segment(f->accumulator, queue->tasks[2].segment)->request, other, "it has the next turn");
+        cr_assert_eq(sl_accumulator_segment(f->accumulator, queue->tasks[2].segment)->work, &other->work, "it has the next turn");
         fixture_free(f);
 }

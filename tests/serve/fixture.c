@@ -72,7 +72,7 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
 
 void fixture_free(struct fixture *f)
 {
-        for (uint32_t m = 0; m < f->ensemble->n_members; m++)
+        for (uint32_t m = 0; m < f->ensemble->assembly.n_members; m++)
                 sl_scheduler_deinit(&f->models[m].scheduler);
         sl_ensemble_free(f->ensemble);
         sl_accumulator_free(f->accumulator);
@@ -86,16 +86,17 @@ struct sl_request *fixture_request(struct fixture *f, uint16_t tag, uint32_t sam
 {
         struct sl_queue *queue = &f->channel->queues[0];
         struct sl_request *request = &queue->requests[tag];
+        void **tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors;
 
         *request = (struct sl_request){
+                .work = {.assembly = &f->ensemble->assembly, .inputs = tensors, .outputs = tensors + 1},
                 .queue = queue,
                 .ensemble = f->ensemble,
-                .tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors,
                 .samples = samples,
                 .tag = tag,
         };
-        request->tensors[0] = f->inputs;
-        for (uint32_t i = 0; i < f->ensemble->n_outputs; i++)
-                request->tensors[1 + i] = f->outputs;
+        request->work.inputs[0] = f->inputs;
+        for (uint32_t i = 0; i < f->ensemble->assembly.n_outputs; i++)
+                request->work.outputs[i] = f->outputs;
         return request;
 }

@@ -29,7 +29,7 @@ static void line_up(struct line_up *to, uint32_t n_workers, uint64_t sample_ns)
                 sl_service_time_learn(&to->model.service_time, 32, 32 * sample_ns);
         to->model.jobs = SL_JOBS_KNOWN;
         to->ensemble.members[0] = &to->model;
-        to->ensemble.n_members = 1;
+        to->ensemble.assembly.n_members = 1;
 }
 
 Test(forecast, is_what_goes_before_at_the_speed_of_all_workers)
@@ -50,7 +50,7 @@ Test(forecast, of_several_members_is_the_slowest)
         line_up(&line, 1, SAMPLE_NS);
         line_up(&slow, 1, 3 * SAMPLE_NS);
         line.ensemble.members[1] = &slow.model;
-        line.ensemble.n_members = 2;
+        line.ensemble.assembly.n_members = 2;
         cr_expect_eq(sl_forecast_ns(&line.ensemble, 10), 30 * SAMPLE_NS);
 }
 

@@ -47,6 +47,6 @@ Test(intake, a_cancellation_ends_the_request_that_it_names_and_no_other)
         atomic_store(&queue->map.request->cancellations, 1);
         cr_assert_eq(sl_intake_cancellations(&d, queue), 1);
         for (uint16_t tag = 0; tag < queue->map.depth; tag++)
-                cr_expect_eq(sl_request_verdict(&queue->requests[tag]), tag == 3 ? -ECANCELED : 0, "tag %u", tag);
+                cr_expect_eq(sl_work_verdict(&queue->requests[tag].work), tag == 3 ? -ECANCELED : 0, "tag %u", tag);
         fixture_free(f);
 }

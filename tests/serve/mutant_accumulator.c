@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accumulator whose last sender does not acquire what the others staged: ThreadSanitizer must report it. Tests only. */
 #include "accumulator.h"
-#include "request.h"
+#include "assembly.h"
+#include "job.h"
 
 #define memory_order_acq_rel memory_order_relaxed
 #include "../../runtime/serve/accumulator.c"

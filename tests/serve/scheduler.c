@@ -44,7 +44,7 @@ static void crew_deinit(struct crew *crew)
 static void wait_with_priority(struct crew *crew, uint16_t tag, uint32_t samples, uint32_t priority)
 {
         struct sl_request *request = fixture_request(crew->f, tag, samples);
-        int id = sl_accumulator_open(crew->f->accumulator, request, 0, samples);
+        int id = sl_accumulator_open(crew->f->accumulator, &request->work, 0, samples);
 
         cr_assert_geq(id, 0);
         sl_scheduler_push(&crew->model->scheduler, (uint32_t)id, 0, priority);
@@ -140,7 +140,7 @@ static int next_tag(struct crew *crew)
 
         if (!sl_mailbox_take(crew->workers[0].inbox, &job))
                 return -1;
-        return sl_accumulator_segment(crew->f->accumulator, job.items[0].segment)->request->tag;
+        return sl_request_of(sl_accumulator_segment(crew->f->accumulator, job.items[0].segment)->work)->tag;
 }
 
 /* The worker answers its oldest job, and the dispatcher counts its end. */
