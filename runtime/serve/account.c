@@ -37,7 +37,7 @@ static void tell_left_out(const struct sl_accounts *accounts, struct sl_account 
 {
         struct sl_fields fields = {0};
 
-        sl_fields_add_number(&fields, "uid", account->uid);
+        sl_fields_add_number(&fields, "uid", account->user.uid);
         sl_fields_add_number(&fields, "lines", account->lines_left_out);
         sl_fields_add_number(&fields, "limit_per_minute", accounts->runtime->uid_log_lines);
         account->lines_left_out = 0;
@@ -56,7 +56,7 @@ struct sl_accounts *sl_accounts_free(struct sl_accounts *accounts)
 struct sl_account *sl_account_find(struct sl_accounts *accounts, uid_t uid)
 {
         for (uint32_t i = 0; i < accounts->n; i++)
-                if (accounts->accounts[i].turn && accounts->accounts[i].uid == uid)
+                if (accounts->accounts[i].turn && accounts->accounts[i].user.uid == uid)
                         return &accounts->accounts[i];
         return NULL;
 }
@@ -74,7 +74,7 @@ static struct sl_account *recycle(struct sl_accounts *accounts, uid_t uid)
         }
         if (spare->lines_left_out)
                 tell_left_out(accounts, spare);
-        *spare = (struct sl_account){.uid = uid};
+        *spare = (struct sl_account){.user.uid = uid};
         return spare;
 }
 

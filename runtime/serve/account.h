@@ -7,35 +7,25 @@
  * The log is written here as far as it is on behalf of a user: at most lines_per_minute of them, then one line that says how
  * many were left out.
  *
- * Threads: the table, and all above "dispatcher", belong to the control thread; the rest to the dispatcher from the user's first
- * channel until its last is gone.
+ * Control thread only, but for what user.h says.
  */
 #pragma once
 
 #include "base/share.h"
-
-#include <sys/types.h>
+#include "user.h"
 
 struct sl_runtime_options;
 
-#define SL_ACCOUNT_NONE UINT32_MAX
-
 struct sl_account {
-        uid_t uid;
-        uint32_t number; /* while it has clients: below clients_max, no other user's */
+        struct sl_user user; /* as the dispatcher knows it */
         uint32_t connections, clients, readers;
         uint64_t arena_bytes;
         uint64_t turn;           /* of the last connection; 0: never used */
         uint64_t line_due_ns;    /* sl_share_rate() */
         uint64_t left_out_since; /* ns; of lines_left_out */
         uint32_t lines_left_out;
-        uint64_t load_turn; /* of the last load of sizes that it asked for */
+        uint64_t load_turn;      /* of the last load of sizes that it asked for */
         uint64_t compile_due_ns; /* sl_share_rate() */
-
-        /* dispatcher */
-        uint32_t in_flight;      /* requests */
-        uint32_t channels;       /* that it knows */
-        uint32_t shapes_loading; /* sizes of open models */
 };
 
 struct sl_accounts {

@@ -7,12 +7,12 @@
  */
 #pragma once
 
-#include "account.h"
 #include "attach.h"
 #include "fault.h"
 #include "request.h"
 #include "ring.h"
 #include "segment.h"
+#include "user.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -53,7 +53,7 @@ struct sl_channel {
         int socket, pidfd, doorbell_fd, completion_fd;
         struct sl_mapping request_map, response_map;
         struct sl_channel_shape shape;
-        struct sl_account *account;
+        struct sl_user *user;
         uint64_t arena_bytes; /* control thread */
 
         /*

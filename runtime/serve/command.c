@@ -9,7 +9,7 @@
 
 static void add_channel(struct sl_dispatcher *d, struct sl_channel *channel)
 {
-        channel->account->channels++;
+        channel->user->channels++;
         for (uint32_t i = 0; i < channel->shape.n_queues; i++)
                 d->cold[d->n_cold++] = &channel->queues[i];
         if (sl_wait_watch(d->wait, channel->doorbell_fd, (uint64_t)(uintptr_t)channel) < 0) {

@@ -130,7 +130,7 @@ static void unaccount(struct sl_dispatcher *d, struct sl_request *request)
 
         queue->in_flight--;
         queue->channel->in_flight--;
-        queue->channel->account->in_flight--;
+        queue->channel->user->in_flight--;
         request->ensemble->in_flight--;
         sl_places_leave(request->ensemble->places, request);
         d->in_flight--;

@@ -17,20 +17,23 @@
 #include "layout.h"
 #include "mailbox.h"
 #include "message.h"
-#include "runtime.h"
+#include "wait.h"
+
+#include <sched.h>
 
 struct sl_accumulator;
 struct sl_dispatcher;
+struct sl_error;
 struct sl_stats;
 
 struct sl_dispatcher_options {
         enum sl_wait_kind wait;
         cpu_set_t cpus;
         uint64_t spin_ns;
-        uint32_t cores; /* that the runtime and its clients share, for spin_advice.c; 0: not known */
+        uint32_t cores;        /* that the runtime and its clients share, for spin_advice.c; 0: not known */
         uint32_t worker_cores; /* that workers share which have none of their own; at least 1 */
         uint32_t clients_max;
-        struct sl_quota client_quota, uid_quota; /* in_flight */
+        uint32_t client_in_flight_max, user_in_flight_max; /* requests accepted and not completed */
         struct sl_accumulator *accumulator;
         struct sl_dispatcher_line *line; /* in the catalogue */
         struct sl_stats *stats;

@@ -19,7 +19,7 @@ static int take_slot(struct sl_sessions *s, const struct sl_account *account, st
 
         if (s->n_clients < max && !sl_share_grants(max, s->n_clients, account->clients))
                 return sl_error_set(error, EDQUOT,
-                        "user %u has %u clients, which is its share while %u are free, clients_max is %u", account->uid,
+                        "user %u has %u clients, which is its share while %u are free, clients_max is %u", account->user.uid,
                         account->clients, max - s->n_clients, max);
         for (uint32_t i = 0; i < max; i++)
                 if (!s->slots[i]) {
@@ -35,10 +35,10 @@ static void count_client(struct sl_sessions *s, struct sl_account *account)
         s->n_clients++;
         if (account->clients++)
                 return;
-        account->number = 0;
-        while (s->numbers[account->number])
-                account->number++;
-        s->numbers[account->number] = true;
+        account->user.number = 0;
+        while (s->numbers[account->user.number])
+                account->user.number++;
+        s->numbers[account->user.number] = true;
 }
 
 /* The memory of a channel is promised as long as there is one. */
@@ -74,8 +74,8 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
         channel->slot = (uint32_t)slot;
         channel->uid = session->peer.uid;
         channel->pid = session->peer.pid;
-        channel->account = session->account;
-        count_client(s, channel->account);
+        channel->user = &session->account->user;
+        count_client(s, session->account);
         memcpy(channel->label, hello->hello.label, sizeof(channel->label) - 1);
         for (char *c = channel->label; *c; c++)
                 if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
@@ -116,7 +116,7 @@ static int add_regions(struct sl_sessions *s, struct sl_session *session, const 
                 return expect_regions(session, hello->hello.n_kept_regions, error);
         if (!hello->hello.arena_bytes)
                 return 0;
-        r = sl_region_create(s, session->channel, hello->hello.arena_bytes, &welcome->fds[welcome->n_fds], error);
+        r = sl_region_create(s, session, hello->hello.arena_bytes, &welcome->fds[welcome->n_fds], error);
         if (r < 0)
                 return r;
         welcome->n_fds++;
@@ -173,7 +173,7 @@ static int count_reader(struct sl_sessions *s, struct sl_account *account, struc
                 return sl_error_set(error, EDQUOT, "%u readers are attached, the limit", READERS_MAX);
         if (!sl_share_grants(READERS_MAX, s->n_readers, account->readers))
                 return sl_error_set(error, EDQUOT, "user %u has %u readers, which is its share while %u are free, the limit is %u",
-                        account->uid, account->readers, READERS_MAX - s->n_readers, READERS_MAX);
+                        account->user.uid, account->readers, READERS_MAX - s->n_readers, READERS_MAX);
         account->readers++;
         s->n_readers++;
         return 0;

@@ -56,12 +56,12 @@ static int find_ensemble(
 
 static int check_quotas(const struct sl_dispatcher *d, const struct sl_channel *channel, struct sl_reason *reason)
 {
-        uint32_t client_max = d->options.client_quota.in_flight, uid_max = d->options.uid_quota.in_flight;
+        uint32_t client_max = d->options.client_in_flight_max, user_max = d->options.user_in_flight_max;
 
         if (channel->in_flight >= client_max)
                 return sl_refuse(reason, -EDQUOT, SL_REASON_CLIENT_IN_FLIGHT, channel->in_flight, client_max);
-        if (channel->account->in_flight >= uid_max)
-                return sl_refuse(reason, -EDQUOT, SL_REASON_USER_IN_FLIGHT, channel->account->in_flight, uid_max);
+        if (channel->user->in_flight >= user_max)
+                return sl_refuse(reason, -EDQUOT, SL_REASON_USER_IN_FLIGHT, channel->user->in_flight, user_max);
         return 0;
 }
 
@@ -70,7 +70,7 @@ static int make_place(
         struct sl_dispatcher *d, const struct sl_channel *channel, const struct sl_ensemble *ensemble, struct sl_reason *reason)
 {
         struct sl_request *victim;
-        int r = sl_places_ask(ensemble->places, ensemble->queue_requests, ensemble->in_flight, channel->account->number, &victim);
+        int r = sl_places_ask(ensemble->places, ensemble->queue_requests, ensemble->in_flight, channel->user->number, &victim);
 
         if (r < 0)
                 return sl_refuse(reason, r, r == -EBUSY ? SL_REASON_QUEUE_FULL : SL_REASON_QUEUE_SHARE, ensemble->in_flight,
@@ -99,7 +99,7 @@ static void account(struct sl_dispatcher *d, struct sl_request *request)
 
         queue->in_flight++;
         queue->channel->in_flight++;
-        queue->channel->account->in_flight++;
+        queue->channel->user->in_flight++;
         request->ensemble->in_flight++;
         sl_places_enter(request->ensemble->places, request);
         d->in_flight++;
@@ -230,7 +230,7 @@ static int route(struct sl_dispatcher *d, const struct sl_channel *channel, cons
         int r = sl_admit_open(entry, descriptors, channel->regions,
                 atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, *ensemble, now_ns, refused);
 
-        return r < 0 ? r : sl_route(d, channel->account, entry, descriptors, ensemble, ret_slot, refused);
+        return r < 0 ? r : sl_route(d, channel->user, entry, descriptors, ensemble, ret_slot, refused);
 }
 
 /* Return: 0; -EBUSY it would be late, with how long it would wait. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "places.h"
 
+#include "base/share.h"
 #include "channel.h"
 #include "request.h"
 
@@ -15,7 +16,7 @@ struct holder {
 
 struct sl_places {
         uint32_t n_users;
-        uint32_t *users; /* numbers of accounts */
+        uint32_t *users; /* their numbers */
         struct holder holders[];
 };
 
@@ -72,7 +73,7 @@ int sl_places_ask(const struct sl_places *places, uint32_t total, uint32_t taken
 
 static struct holder *holder_of(struct sl_places *places, const struct sl_request *request)
 {
-        return &places->holders[request->queue->channel->account->number];
+        return &places->holders[request->queue->channel->user->number];
 }
 
 void sl_places_enter(struct sl_places *places, struct sl_request *request)
@@ -81,7 +82,7 @@ void sl_places_enter(struct sl_places *places, struct sl_request *request)
 
         if (holder->held++ == 0) {
                 holder->at = places->n_users;
-                places->users[places->n_users++] = request->queue->channel->account->number;
+                places->users[places->n_users++] = request->queue->channel->user->number;
         }
         request->yields = true;
         request->newer = NULL;

@@ -17,7 +17,7 @@
 struct sl_places;
 struct sl_request;
 
-/* @users: more than the number of any account. Return: 0, -ENOMEM. */
+/* @users: more than the number of any user. Return: 0, -ENOMEM. */
 int sl_places_new(uint32_t users, struct sl_places **ret_places);
 struct sl_places *sl_places_free(struct sl_places *places);
 

@@ -9,25 +9,25 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static int check_arena_quota(const struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
+static int check_arena_quota(const struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
 {
         uint64_t client = s->options.runtime->client_quota.arena_bytes, user = s->options.runtime->uid_quota.arena_bytes;
 
-        if (bytes > client || channel->arena_bytes > client - bytes)
+        if (bytes > client || session->channel->arena_bytes > client - bytes)
                 return sl_error_set(error, EDQUOT, "an arena of %llu bytes and %llu more: the limit of a client is %llu",
-                        (unsigned long long)channel->arena_bytes, (unsigned long long)bytes, (unsigned long long)client);
-        if (bytes > user || channel->account->arena_bytes > user - bytes)
+                        (unsigned long long)session->channel->arena_bytes, (unsigned long long)bytes, (unsigned long long)client);
+        if (bytes > user || session->account->arena_bytes > user - bytes)
                 return sl_error_set(error, EDQUOT, "arenas of user %u take %llu bytes and %llu more: the limit of a user is %llu",
-                        channel->uid, (unsigned long long)channel->account->arena_bytes, (unsigned long long)bytes,
+                        session->channel->uid, (unsigned long long)session->account->arena_bytes, (unsigned long long)bytes,
                         (unsigned long long)user);
         return 0;
 }
 
 /* Of memory_max, counted in pages, one user leaves room for others. What compilers have comes back by itself. */
-static int check_share(const struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
+static int check_share(const struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
 {
         const struct sl_memory *memory = s->options.memory;
-        uint64_t used = sl_memory_used(memory) - memory->used[SL_MEMORY_COMPILERS], held = channel->account->arena_bytes;
+        uint64_t used = sl_memory_used(memory) - memory->used[SL_MEMORY_COMPILERS], held = session->account->arena_bytes;
         uint64_t total = memory->limit_bytes / SL_PAGE_BYTES;
 
         if (total >= UINT32_MAX || bytes > sl_memory_left(memory) ||
@@ -36,24 +36,25 @@ static int check_share(const struct sl_sessions *s, const struct sl_channel *cha
                 return 0;
         return sl_error_set(error, EDQUOT,
                 "arenas of user %u take %llu bytes; of memory_max %llu, of which %llu are in use, room is kept for others",
-                channel->uid, (unsigned long long)held, (unsigned long long)memory->limit_bytes, (unsigned long long)used);
+                session->channel->uid, (unsigned long long)held, (unsigned long long)memory->limit_bytes, (unsigned long long)used);
 }
 
 /* Below the quotas of client and user, and promised by the runtime. */
-static int take_memory(struct sl_sessions *s, const struct sl_channel *channel, uint64_t bytes, struct sl_error *error)
+static int take_memory(struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
 {
-        int r = check_arena_quota(s, channel, bytes, error);
+        int r = check_arena_quota(s, session, bytes, error);
 
         if (r < 0)
                 return r;
-        r = check_share(s, channel, bytes, error);
+        r = check_share(s, session, bytes, error);
         if (r == 0)
                 r = sl_memory_take(s->options.memory, SL_MEMORY_ARENAS, bytes, error);
         return r < 0 ? sl_error_prefix(error, r, "an arena region of %llu bytes", (unsigned long long)bytes) : 0;
 }
 
-static int attach_region(struct sl_channel *channel, const struct sl_mapping *mapping, int fd, struct sl_error *error)
+static int attach_region(struct sl_session *session, const struct sl_mapping *mapping, int fd, struct sl_error *error)
 {
+        struct sl_channel *channel = session->channel;
         struct sl_mapping owned = *mapping;
         struct stat status;
         int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, mapping);
@@ -63,11 +64,11 @@ static int attach_region(struct sl_channel *channel, const struct sl_mapping *ma
                 return sl_error_set(error, -index, "more than %u arena regions", SL_REGIONS_MAX);
         }
         channel->regions[index].identity = status.st_ino;
-        channel->account->arena_bytes += mapping->bytes;
+        session->account->arena_bytes += mapping->bytes;
         return index;
 }
 
-int sl_region_create(struct sl_sessions *s, struct sl_channel *channel, uint64_t bytes, int *ret_fd, struct sl_error *error)
+int sl_region_create(struct sl_sessions *s, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_mapping mapping;
@@ -76,12 +77,12 @@ int sl_region_create(struct sl_sessions *s, struct sl_channel *channel, uint64_t
         if (bytes == 0 || bytes > UINT64_MAX / 2)
                 return sl_error_set(error, EINVAL, "an arena region of %llu bytes", (unsigned long long)bytes);
         bytes = sl_align_up(bytes, SL_PAGE_BYTES);
-        r = take_memory(s, channel, bytes, error);
+        r = take_memory(s, session, bytes, error);
         if (r < 0)
                 return r;
         r = sl_segment_create("starling-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, error);
         if (r == 0)
-                r = attach_region(channel, &mapping, fd, error);
+                r = attach_region(session, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
         else
@@ -89,7 +90,7 @@ int sl_region_create(struct sl_sessions *s, struct sl_channel *channel, uint64_t
         return r;
 }
 
-int sl_region_adopt(struct sl_sessions *s, struct sl_channel *channel, int fd, struct sl_error *error)
+int sl_region_adopt(struct sl_sessions *s, struct sl_session *session, int fd, struct sl_error *error)
 {
         struct sl_mapping mapping;
         uint64_t bytes;
@@ -98,15 +99,15 @@ int sl_region_adopt(struct sl_sessions *s, struct sl_channel *channel, int fd, s
         if (r == 0 && (bytes == 0 || bytes % SL_PAGE_BYTES))
                 r = sl_error_set(error, EBADMSG, "a region of %llu bytes was handed back", (unsigned long long)bytes);
         if (r == 0)
-                r = take_memory(s, channel, bytes, error);
+                r = take_memory(s, session, bytes, error);
         if (r < 0)
                 return r;
         r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
         if (r == 0)
-                r = attach_region(channel, &mapping, fd, error);
+                r = attach_region(session, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
         else
-                sl_departed_return(s, channel->regions[r].identity);
+                sl_departed_return(s, session->channel->regions[r].identity);
         return r;
 }

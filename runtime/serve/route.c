@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "route.h"
 
+#include "base/share.h"
 #include "message.h"
 #include "refuse.h"
 #include "request.h"
@@ -21,45 +22,45 @@ static void end_loading(struct sl_dispatcher *d, struct sl_shape_slot *slot)
 }
 
 /* What one user asks for keeps the records of loads from nobody. */
-static int check_share(const struct sl_dispatcher *d, const struct sl_account *account, struct sl_reason *reason)
+static int check_share(const struct sl_dispatcher *d, const struct sl_user *user, struct sl_reason *reason)
 {
-        if (sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, account->shapes_loading))
+        if (sl_share_grants(SL_SHAPES_MAX, d->shapes_loading, user->shapes_loading))
                 return 0;
         if (d->shapes_loading < SL_SHAPES_MAX)
-                return sl_refuse(reason, -EDQUOT, SL_REASON_COMPILING_SHARE, account->shapes_loading, SL_SHAPES_MAX);
+                return sl_refuse(reason, -EDQUOT, SL_REASON_COMPILING_SHARE, user->shapes_loading, SL_SHAPES_MAX);
         return sl_refuse(reason, -EBUSY, SL_REASON_COMPILING, d->shapes_loading, SL_SHAPES_MAX);
 }
 
 static int find_room(
-        struct sl_ensemble *open, const struct sl_account *account, struct sl_shape_slot **ret_slot, struct sl_reason *reason)
+        struct sl_ensemble *open, const struct sl_user *user, struct sl_shape_slot **ret_slot, struct sl_reason *reason)
 {
-        int r = sl_shapes_room(open->shapes, account, ret_slot);
+        int r = sl_shapes_room(open->shapes, user, ret_slot);
 
         return r == 0 ? 0
                       : sl_refuse(reason, r, r == -EBUSY ? SL_REASON_SIZES_FULL : SL_REASON_SIZES_SHARE, 0, open->shapes->n_slots);
 }
 
 /* What made room is unloaded; its slot is another's at once. */
-static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_account *account,
+static int ask(struct sl_dispatcher *d, struct sl_ensemble *open, const int64_t *sizes, struct sl_user *user,
         struct sl_shape_slot **ret_slot, struct sl_reason *reason)
 {
         struct sl_shape_slot *slot;
-        int r = check_share(d, account, reason);
+        int r = check_share(d, user, reason);
 
         if (r == 0)
-                r = find_room(open, account, &slot, reason);
+                r = find_room(open, user, &slot, reason);
         if (r == 0 && slot->state == SL_SHAPE_READY)
-                r = sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes, account->uid);
+                r = sl_event_shape(d, SL_EVENT_SHAPE_UNWANTED, slot->ensemble, slot->sizes, user->uid);
         if (r < 0)
                 return r;
         if (slot->state == SL_SHAPE_READY)
                 slot->ensemble->attached = false;
         sl_shapes_clear(open->shapes, slot);
-        if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes, account->uid) < 0)
+        if (sl_event_shape(d, SL_EVENT_SHAPE_WANTED, open, sizes, user->uid) < 0)
                 return sl_refuse(reason, -EBUSY, SL_REASON_COMPILING, SL_SHAPES_MAX, SL_SHAPES_MAX);
         slot->state = SL_SHAPE_LOADING;
-        slot->asker = account;
-        account->shapes_loading++;
+        slot->asker = user;
+        user->shapes_loading++;
         d->shapes_loading++;
         memcpy(slot->sizes, sizes, sizeof(slot->sizes));
         *ret_slot = slot;
@@ -72,9 +73,8 @@ static int refuse_failed(const struct sl_shape_slot *slot, struct sl_refused *re
         return sl_refuse(&ret_refused->reason, slot->status, SL_REASON_TEXT, 0, 0);
 }
 
-int sl_route(struct sl_dispatcher *d, struct sl_account *account, const struct sl_entry *entry,
-        const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
-        struct sl_refused *ret_refused)
+int sl_route(struct sl_dispatcher *d, struct sl_user *user, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
+        struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot, struct sl_refused *ret_refused)
 {
         struct sl_ensemble *open = *ensemble;
         struct sl_shape_slot *slot;
@@ -85,12 +85,12 @@ int sl_route(struct sl_dispatcher *d, struct sl_account *account, const struct s
                 return r;
         slot = sl_shapes_find(open->shapes, sizes);
         if (!slot)
-                r = ask(d, open, sizes, account, &slot, &ret_refused->reason);
+                r = ask(d, open, sizes, user, &slot, &ret_refused->reason);
         else if (slot->state == SL_SHAPE_FAILED)
                 r = refuse_failed(slot, ret_refused);
         if (r < 0)
                 return r;
-        sl_shapes_touch(open->shapes, slot, account);
+        sl_shapes_touch(open->shapes, slot, user);
         *ensemble = slot->state == SL_SHAPE_READY ? slot->ensemble : open;
         *ret_slot = slot->state == SL_SHAPE_READY ? NULL : slot;
         return 0;
@@ -168,10 +168,10 @@ void sl_route_fail(
                 sl_shapes_clear(open->shapes, slot);
 }
 
-void sl_route_forget(struct sl_dispatcher *d, struct sl_account *account)
+void sl_route_forget(struct sl_dispatcher *d, struct sl_user *user)
 {
         for (struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
                 if (ensemble->shapes)
-                        sl_shapes_forget(ensemble->shapes, account);
-        account->shapes_loading = 0;
+                        sl_shapes_forget(ensemble->shapes, user);
+        user->shapes_loading = 0;
 }

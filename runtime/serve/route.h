@@ -14,7 +14,7 @@ struct sl_shape_slot;
  * *@ret_slot. Return: 0; -EINVAL sizes that the signature does not allow; -EBUSY all slots are in use; -EDQUOT the user has its
  * share of them, or of what is being loaded; what the sizes failed with.
  */
-int sl_route(struct sl_dispatcher *dispatcher, struct sl_account *account, const struct sl_entry *entry,
+int sl_route(struct sl_dispatcher *dispatcher, struct sl_user *user, const struct sl_entry *entry,
         const struct sl_descriptor *descriptors, struct sl_ensemble **ensemble, struct sl_shape_slot **ret_slot,
         struct sl_refused *ret_refused);
 
@@ -28,7 +28,7 @@ struct sl_shape_slot *sl_route_attach(struct sl_dispatcher *dispatcher, struct s
 void sl_route_detach(struct sl_dispatcher *dispatcher, struct sl_ensemble *ensemble);
 
 /* The user has no clients any more. */
-void sl_route_forget(struct sl_dispatcher *dispatcher, struct sl_account *account);
+void sl_route_forget(struct sl_dispatcher *dispatcher, struct sl_user *user);
 
 /* There will be no ensemble for sizes of the open one at @index: its requests end with @status. @keep: later ones as well. */
 void sl_route_fail(struct sl_dispatcher *dispatcher, uint32_t index, const int64_t sizes[SL_SYMBOLS_MAX], int32_t status, bool keep,

@@ -97,9 +97,9 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
                 if (!s->ending)
                         sl_departed_keep(s, session);
                 sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, sl_channel_bytes(&channel->shape));
-                channel->account->arena_bytes -= channel->arena_bytes;
-                if (--channel->account->clients == 0)
-                        s->numbers[channel->account->number] = false;
+                session->account->arena_bytes -= channel->arena_bytes;
+                if (--session->account->clients == 0)
+                        s->numbers[session->account->user.number] = false;
                 s->n_clients--;
                 s->slots[channel->slot] = false;
                 sl_stats_client_remove(s->options.stats, channel->stats);
@@ -223,7 +223,7 @@ static int adopt_region(struct sl_sessions *s, struct sl_session *session, int f
 {
         if (--session->regions_due == 0)
                 sl_socket_set_passing(session->socket, false);
-        return sl_region_adopt(s, session->channel, fd, error);
+        return sl_region_adopt(s, session, fd, error);
 }
 
 static void handle_region(struct sl_sessions *s, struct sl_session *session, const struct sl_message *asked, int kept_fd)
@@ -232,7 +232,7 @@ static void handle_region(struct sl_sessions *s, struct sl_session *session, con
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_error error;
         int r = kept_fd >= 0 ? adopt_region(s, session, kept_fd, &error)
-                             : sl_region_create(s, session->channel, asked->region.bytes, &fd, &error);
+                             : sl_region_create(s, session, asked->region.bytes, &fd, &error);
 
         if (r == -EBADMSG) {
                 leave(s, session, "client-ejected", error.text);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "account.h"
 #include "session.h"
 
 enum session_state { SESSION_FREE, SESSION_NEW, SESSION_CLIENT, SESSION_READER, SESSION_ADMIN, SESSION_LEAVING };
@@ -50,7 +51,7 @@ int sl_hello_admit(
  * region.c: new memory for the arena, which the client touches: its pages are charged to whoever does so first. Return: its index
  * and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM (also beyond memory_max), -EMFILE.
  */
-int sl_region_create(struct sl_sessions *sessions, struct sl_channel *channel, uint64_t bytes, int *ret_fd, struct sl_error *error);
+int sl_region_create(struct sl_sessions *sessions, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error);
 
 /* region.c: memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
-int sl_region_adopt(struct sl_sessions *sessions, struct sl_channel *channel, int fd, struct sl_error *error);
+int sl_region_adopt(struct sl_sessions *sessions, struct sl_session *session, int fd, struct sl_error *error);

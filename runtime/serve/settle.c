@@ -38,8 +38,8 @@ static void forget_channel(struct sl_dispatcher *d, struct sl_channel *channel)
                 remove_queue(d->cold, &d->n_cold, &channel->queues[i]);
         }
         sl_wait_unwatch(d->wait, (uint64_t)(uintptr_t)channel);
-        if (--channel->account->channels == 0)
-                sl_route_forget(d, channel->account);
+        if (--channel->user->channels == 0)
+                sl_route_forget(d, channel->user);
         sl_event_send(d, SL_EVENT_CHANNEL_GONE, channel, 0, NULL);
 }
 

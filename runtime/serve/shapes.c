@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shapes.h"
 
-#include "account.h"
+#include "base/share.h"
 #include "ensemble.h"
 #include "layout.h"
 #include "refuse.h"
 #include "request.h"
+#include "user.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -110,9 +111,9 @@ static uint64_t *uses_of(const struct sl_shapes *shapes, uint32_t user)
 }
 
 /* How many slots the user has used. */
-static uint32_t count_uses(const struct sl_shapes *shapes, const struct sl_account *account)
+static uint32_t count_uses(const struct sl_shapes *shapes, const struct sl_user *user)
 {
-        return account ? shapes->used[account->number] : 0;
+        return user ? shapes->used[user->number] : 0;
 }
 
 /* The turn of the user's last request for the slot is this. */
@@ -128,9 +129,9 @@ static void set_use(struct sl_shapes *shapes, uint32_t user, uint32_t slot, uint
 }
 
 /* The share of each that uses some, the user included. */
-static uint64_t share(const struct sl_shapes *shapes, const struct sl_account *account)
+static uint64_t share(const struct sl_shapes *shapes, const struct sl_user *user)
 {
-        return sl_share_each(shapes->n_slots, shapes->active + (account && !count_uses(shapes, account)));
+        return sl_share_each(shapes->n_slots, shapes->active + (user && !count_uses(shapes, user)));
 }
 
 /* It is one of the @each slots that the user has used last. */
@@ -169,32 +170,32 @@ static struct sl_shape_slot *find_room(struct sl_shapes *shapes, uint32_t user, 
         return oldest;
 }
 
-int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, struct sl_shape_slot **ret_slot)
+int sl_shapes_room(struct sl_shapes *shapes, const struct sl_user *user, struct sl_shape_slot **ret_slot)
 {
-        uint32_t user = account ? account->number : SL_ACCOUNT_NONE, busy = 0, loading = 0;
-        uint64_t each = share(shapes, account);
+        uint32_t number = user ? user->number : SL_USER_NONE, busy = 0, loading = 0;
+        uint64_t each = share(shapes, user);
 
         for (uint32_t i = 0; i < shapes->n_slots; i++) {
                 const struct sl_shape_slot *slot = &shapes->slots[i];
 
                 busy += slot->state != SL_SHAPE_FREE && !is_idle(slot);
-                loading += slot->state == SL_SHAPE_LOADING && slot->asker == account;
+                loading += slot->state == SL_SHAPE_LOADING && slot->asker == user;
         }
         if (busy == shapes->n_slots)
                 return -EBUSY;
-        if (account && (loading >= each || !sl_share_grants(shapes->n_slots, busy, loading)))
+        if (user && (loading >= each || !sl_share_grants(shapes->n_slots, busy, loading)))
                 return -EDQUOT;
-        *ret_slot = find_room(shapes, user, each);
+        *ret_slot = find_room(shapes, number, each);
         if (*ret_slot)
                 return 0;
-        return account && count_uses(shapes, account) >= each ? -EDQUOT : -EBUSY;
+        return user && count_uses(shapes, user) >= each ? -EDQUOT : -EBUSY;
 }
 
-void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_account *account)
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_user *user)
 {
         slot->used = ++shapes->turn;
-        if (account)
-                set_use(shapes, account->number, (uint32_t)(slot - shapes->slots), shapes->turn);
+        if (user)
+                set_use(shapes, user->number, (uint32_t)(slot - shapes->slots), shapes->turn);
 }
 
 void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot)
@@ -204,11 +205,11 @@ void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot)
         *slot = (struct sl_shape_slot){.state = SL_SHAPE_FREE};
 }
 
-void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_account *account)
+void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_user *user)
 {
         for (uint32_t i = 0; i < shapes->n_slots; i++) {
-                set_use(shapes, account->number, i, 0);
-                if (shapes->slots[i].asker == account)
+                set_use(shapes, user->number, i, 0);
+                if (shapes->slots[i].asker == user)
                         shapes->slots[i].asker = NULL;
         }
 }

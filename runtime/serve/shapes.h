@@ -21,12 +21,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sl_account;
 struct sl_descriptor;
 struct sl_ensemble;
 struct sl_entry;
 struct sl_reason;
 struct sl_request;
+struct sl_user;
 
 enum sl_shape_state { SL_SHAPE_FREE, SL_SHAPE_LOADING, SL_SHAPE_READY, SL_SHAPE_FAILED };
 
@@ -37,8 +37,8 @@ struct sl_shape_slot {
         int64_t sizes[SL_SYMBOLS_MAX]; /* 0 behind the symbols that there are */
         struct sl_ensemble *ensemble;  /* of READY */
         struct sl_request *first, *last;
-        uint64_t used;            /* turn of the last request */
-        struct sl_account *asker; /* of LOADING; NULL: it is no user's request, or the user has gone */
+        uint64_t used;         /* turn of the last request */
+        struct sl_user *asker; /* of LOADING; NULL: it is no user's request, or the user has gone */
 };
 
 struct sl_shapes {
@@ -46,11 +46,11 @@ struct sl_shapes {
         uint64_t turn;
         uint32_t active; /* users that have used some */
         uint32_t *used;  /* [n_users]: how many each has used */
-        uint64_t *uses;  /* [n_users][n_slots]: turn of the last request of a user, by the number of its account; 0: none */
+        uint64_t *uses;  /* [n_users][n_slots]: turn of the last request of a user, by its number; 0: none */
         struct sl_shape_slot slots[];
 };
 
-/* @n_users: more than the number of any account. Return: 0, -ENOMEM. */
+/* @n_users: more than the number of any user. Return: 0, -ENOMEM. */
 int sl_shapes_new(uint32_t n_symbols, uint32_t n_slots, uint32_t n_users, struct sl_shapes **ret_shapes);
 struct sl_shapes *sl_shapes_free(struct sl_shapes *shapes);
 
@@ -65,19 +65,19 @@ int sl_shapes_sizes(const struct sl_ensemble *open, const struct sl_entry *entry
 struct sl_shape_slot *sl_shapes_find(struct sl_shapes *shapes, const int64_t sizes[SL_SYMBOLS_MAX]);
 
 /*
- * A FREE slot, or one that makes room for another size of @account (NULL: of nobody's request). Return: 0; -EBUSY something is in
+ * A FREE slot, or one that makes room for another size of @user (NULL: of nobody's request). Return: 0; -EBUSY something is in
  * flight, or loading, in all of them; -EDQUOT the user has its share.
  */
-int sl_shapes_room(struct sl_shapes *shapes, const struct sl_account *account, struct sl_shape_slot **ret_slot);
+int sl_shapes_room(struct sl_shapes *shapes, const struct sl_user *user, struct sl_shape_slot **ret_slot);
 
 /* This slot was asked for just now, by this user (NULL: nobody's request). */
-void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_account *account);
+void sl_shapes_touch(struct sl_shapes *shapes, struct sl_shape_slot *slot, const struct sl_user *user);
 
 /* -> FREE. Nothing is parked in it. */
 void sl_shapes_clear(struct sl_shapes *shapes, struct sl_shape_slot *slot);
 
 /* The user has no clients any more, and its number will be another's. */
-void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_account *account);
+void sl_shapes_forget(struct sl_shapes *shapes, const struct sl_user *user);
 
 /* FREE -> PARKED, behind those that wait already; and out of the slot again, in any order (the state stays). */
 void sl_shapes_park(struct sl_shape_slot *slot, struct sl_request *request);

@@ -14,7 +14,7 @@
 #define REQUESTS 64u
 
 struct user {
-        struct sl_account account;
+        struct sl_user user;
         struct sl_channel channel;
         struct sl_queue queue;
         struct sl_request requests[REQUESTS];
@@ -34,8 +34,8 @@ static void begin(struct scene *s, uint32_t total)
         for (uint32_t i = 0; i < USERS; i++) {
                 struct user *user = &s->users[i];
 
-                user->account.number = i;
-                user->channel.account = &user->account;
+                user->user.number = i;
+                user->channel.user = &user->user;
                 user->queue.channel = &user->channel;
                 for (uint32_t k = 0; k < REQUESTS; k++)
                         user->requests[k].queue = &user->queue;
@@ -44,7 +44,7 @@ static void begin(struct scene *s, uint32_t total)
 
 static struct user *user_of(const struct sl_request *request)
 {
-        return (struct user *)((char *)request->queue->channel->account - offsetof(struct user, account));
+        return (struct user *)((char *)request->queue->channel->user - offsetof(struct user, user));
 }
 
 static void leave(struct scene *s, struct sl_request *request)

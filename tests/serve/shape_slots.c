@@ -2,9 +2,9 @@
 /*
  * Rules of the slots of an open model's sizes: the one used longest ago makes room, but never a size that another user keeps.
  */
-#include "account.h"
 #include "ensemble.h"
 #include "shapes.h"
+#include "user.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 struct scene {
         struct sl_shapes *shapes;
-        struct sl_account users[USERS];
+        struct sl_user users[USERS];
         struct sl_ensemble ensembles[SLOTS];
 };
 
@@ -31,7 +31,7 @@ static struct sl_shape_slot *slot_of(struct scene *s, int64_t size)
         return sl_shapes_find(s->shapes, (int64_t[SL_SYMBOLS_MAX]){size});
 }
 
-static struct sl_shape_slot *start(struct scene *s, struct sl_account *user, int64_t size, int *ret_r)
+static struct sl_shape_slot *start(struct scene *s, struct sl_user *user, int64_t size, int *ret_r)
 {
         struct sl_shape_slot *slot;
 
