@@ -12,7 +12,7 @@
  *
  * The words: a client's is sl_queue_request.sleep (client writes), a dispatcher's is sl_dispatcher_line.sleeping in the
  * catalogue (dispatcher writes). A client is woken by a futex on completion tail, or by its completion bell; a dispatcher by the
- * client's doorbell eventfd, on which its wait (runtime/serve/wait.h) watches.
+ * client's doorbell eventfd, on which its wait (runtime/serve/wait/wait.h) watches.
  *
  * Whether a client spins before it sleeps is its own decision. It helps as long as there is a core for everybody: beyond that
  * whoever spins takes the core on which its answer would be computed. A client cannot know that, so the dispatcher says it: (P1)

@@ -207,6 +207,6 @@ struct sl_stats_header {
                 uint32_t stride;
                 uint32_t count;
         } sections[SL_STATS_SECTIONS_N];
-        _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/memory.h); writer: the control thread */
+        _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/control/memory.h); writer: the control thread */
         _Atomic uint64_t memory_max;   /* UINT64_MAX: no limit */
 };

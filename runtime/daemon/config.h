@@ -19,7 +19,7 @@
  *         in_flight: 16384
  *         shapes: 60                   # sizes of open models that are compiled for its requests in a minute; more wait
  *         log_lines: 120               # in a minute, on behalf of one user; then one line says how many were left out
- *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/memory.h); default: seven
+ *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/control/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h
  *       staging_bytes: 64 MiB          # predictions that wait to be combined; at most an eighth of memory_max by default
  *       stats_bytes: 16 MiB

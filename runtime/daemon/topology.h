@@ -7,7 +7,7 @@
  *
  *     1 usable    all threads share it; nobody spins
  *     2 usable    the dispatcher is pinned to the first; workers have both, as the dispatcher sleeps whenever nothing comes in.
- *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere (serve/dispatcher.c)
+ *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere (serve/dispatch/dispatcher.c)
  *     more        the dispatcher has the first to itself, the workers have the others
  *
  * Of several runtimes (core_claims.h) each takes cores that no other has, as long as there are some. Where there are none it shares

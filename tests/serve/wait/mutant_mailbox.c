@@ -4,4 +4,4 @@
 
 #define memory_order_seq_cst memory_order_relaxed
 #define memory_order_release memory_order_relaxed
-#include "../../runtime/serve/mailbox.c"
+#include "../../../runtime/serve/wait/mailbox.c"

@@ -5,4 +5,4 @@
 #include "job.h"
 
 #define memory_order_acq_rel memory_order_relaxed
-#include "../../runtime/serve/accumulator.c"
+#include "../../../runtime/serve/execute/accumulator.c"
