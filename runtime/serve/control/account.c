@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fields.h"
-#include "runtime.h"
+#include "runtime_options.h"
 
 #include <errno.h>
 #include <stdio.h>

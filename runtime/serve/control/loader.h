@@ -11,7 +11,7 @@
 #pragma once
 
 #include "model.h"
-#include "runtime.h"
+#include "runtime_options.h"
 
 struct sl_accounts;
 struct sl_accumulator;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "attach.h"
-#include "runtime.h"
+#include "runtime_options.h"
 
 #include <sys/types.h>
 

@@ -17,7 +17,7 @@
 
 #include "dispatcher.h"
 #include "layout.h"
-#include "runtime.h"
+#include "runtime_options.h"
 
 struct sl_accounts;
 struct sl_accumulator;

@@ -70,24 +70,6 @@ struct sl_runtime {
         bool probed; /* the dispatcher has not answered the last probe */
 };
 
-void sl_runtime_options_init(struct sl_runtime_options *options)
-{
-        *options = (struct sl_runtime_options){
-                .name = SL_SOCKET_NAME,
-                .client_quota = {.arena_bytes = 1ull << 30, .in_flight = 4096},
-                .uid_quota = {.arena_bytes = 4ull << 30, .in_flight = 16384},
-                .uid_shapes = 60,
-                .uid_log_lines = 120,
-                .clients_max = 64,
-                .stats_bytes = SL_STATS_BYTES_DEFAULT,
-                .staging_bytes = 64ull << 20,
-                .memory_max = UINT64_MAX,
-                .spin_ns = 50 * SL_NS_PER_US,
-                .grace_ns = 5 * SL_NS_PER_SECOND,
-                .compile_jobs = 1,
-        };
-}
-
 static void say(const struct sl_runtime *rt, int level, const char *event, const char *fields)
 {
         if (rt->options.log)

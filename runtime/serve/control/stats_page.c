@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "listener.h"
-#include "runtime.h"
+#include "runtime_options.h"
 #include "stats.h"
 #include "stats_guard.h"
 

@@ -4,7 +4,7 @@
  */
 #include "account.h"
 #include "base/clock.h"
-#include "runtime.h"
+#include "runtime_options.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
