@@ -26,7 +26,8 @@ struct sl_value {
         uint32_t kind;            /* enum sl_value_kind */
         uint32_t dead;            /* removed by a pass: no node uses it any more */
         struct sl_tensor tensor;
-        const void *data; /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
+        struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN; rank 0: nothing */
+        const void *data;        /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
         uint64_t data_bytes;
 };
 
@@ -139,7 +140,8 @@ uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value);
 
 /*
  * Infers the outputs of one node from its inputs. While a shape parameter is an input that is not constant yet, the rank alone
- * is known and the dimensions that hang on it are SL_DIM_UNKNOWN. Return: as sl_graph_infer().
+ * is known and the dimensions that hang on it are SL_DIM_UNKNOWN, but for those that were learned when the graph was imported.
+ * Return: as sl_graph_infer().
  */
 int sl_graph_infer_node(struct sl_graph *graph, uint32_t node, struct sl_error *error);
 

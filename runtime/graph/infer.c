@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shapes of a graph, node by node in order, by the shape rules of kernels/. Changes the tensors of the values and nothing else.
+ * Dimensions that the rules cannot know, but import has learned, are taken from there.
  */
 #include "base/bytes.h"
 #include "base/error.h"
@@ -39,6 +40,16 @@ static int check_outputs(const struct sl_node_desc *desc, struct sl_error *error
         return 0;
 }
 
+static void settle_output(struct sl_value *value, const struct sl_tensor *tensor)
+{
+        struct sl_shape *shape = &value->tensor.shape;
+
+        value->tensor = *tensor;
+        for (uint32_t i = 0; i < shape->rank && shape->rank == value->learned.rank; i++)
+                if (shape->dims[i] == SL_DIM_UNKNOWN)
+                        shape->dims[i] = value->learned.dims[i];
+}
+
 int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error *error)
 {
         const struct sl_node *node = &graph->nodes[index];
@@ -60,7 +71,7 @@ int sl_graph_infer_node(struct sl_graph *graph, uint32_t index, struct sl_error 
                 return sl_error_prefix(error, result, "node \"%s\" (%s)", node->name, sl_op_name(node->op));
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 if (node->outputs[i] != SL_VALUE_NONE)
-                        graph->values[node->outputs[i]].tensor = desc.outputs[i];
+                        settle_output(&graph->values[node->outputs[i]], &desc.outputs[i]);
         return 0;
 }
 

@@ -25,15 +25,19 @@ bool sl_graph_has_batch(const struct sl_graph *graph)
         return false;
 }
 
-static void set_batch(struct sl_graph *graph, int64_t batch)
+static void set_batch(struct sl_shape *shape, int64_t batch)
 {
-        for (uint32_t i = 0; i < graph->n_inputs; i++) {
-                struct sl_shape *shape = &graph->values[graph->inputs[i]].tensor.shape;
+        for (uint32_t d = 0; d < shape->rank; d++)
+                if (shape->dims[d] == SL_DIM_BATCH)
+                        shape->dims[d] = batch;
+}
 
-                for (uint32_t d = 0; d < shape->rank; d++)
-                        if (shape->dims[d] == SL_DIM_BATCH)
-                                shape->dims[d] = batch;
-        }
+static void set_batches(struct sl_graph *graph, int64_t batch)
+{
+        for (uint32_t i = 0; i < graph->n_inputs; i++)
+                set_batch(&graph->values[graph->inputs[i]].tensor.shape, batch);
+        for (uint32_t i = 0; i < graph->n_values; i++)
+                set_batch(&graph->values[i].learned, batch);
 }
 
 static int settle_all(struct sl_graph *graph, struct sl_fold_budget *budget, struct sl_error *error);
@@ -129,7 +133,7 @@ int sl_graph_specialise_within(const struct sl_graph *graph, int64_t batch, stru
         result = sl_graph_copy(graph, &copy);
         if (result < 0)
                 return sl_error_set(error, -result, "no memory to specialise a graph of %u nodes", graph->n_nodes);
-        set_batch(copy, batch);
+        set_batches(copy, batch);
         result = settle_all(copy, &budget, error);
         if (result < 0) {
                 sl_graph_free(copy);

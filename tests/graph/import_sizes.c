@@ -59,6 +59,42 @@ Test(import, a_size_binds_every_dimension_of_its_name)
         builder_free(b);
 }
 
+/* y of as many rows as the batch counts, and at most @most. */
+static struct builder *counted(int64_t most)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 3));
+
+        builder_ints(b, "most", 0, NULL, &most);
+        builder_ints(b, "zero", 0, NULL, (const int64_t[]){0});
+        builder_ints(b, "one", 0, NULL, (const int64_t[]){1});
+        builder_node(b, "Shape", "x", "shape");
+        builder_node(b, "Gather", "shape,zero", "size");
+        builder_node(b, "Min", "size,most", "count");
+        builder_node(b, "Range", "zero,count,one", "numbers");
+        builder_node(b, "Gather", "x,numbers", "y");
+        builder_output(b, "y");
+        return b;
+}
+
+/* No rule of shapes knows what a Range counts to; several batch sizes tell. */
+Test(import, a_dimension_that_the_file_computes_is_the_batch_where_it_is_so_for_every_size)
+{
+        for (int is_clipped = 0; is_clipped < 2; is_clipped++) {
+                struct builder *b = counted(is_clipped ? 1000 : INT64_MAX);
+                struct sl_graph *graph = builder_import(b), *special;
+                const struct sl_shape *y = &graph->values[graph->outputs[0]].tensor.shape;
+
+                cr_assert_eq(y->rank, 2);
+                cr_expect_eq(y->dims[0], is_clipped ? SL_DIM_UNKNOWN : SL_DIM_BATCH);
+                cr_expect_eq(y->dims[1], 3);
+                cr_assert_eq(sl_graph_specialise(graph, 2000, &special, NULL), 0);
+                cr_expect_eq(special->values[special->outputs[0]].tensor.shape.dims[0], is_clipped ? 1000 : 2000);
+                sl_graph_free(special);
+                sl_graph_free(graph);
+                builder_free(b);
+        }
+}
+
 /* The signature of x [N, M, 3] and @z, and of w [N, 5]. */
 static struct sl_signature signature_beside(uint32_t rank, const int64_t *z)
 {

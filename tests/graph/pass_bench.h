@@ -6,15 +6,15 @@
 
 #include "builder.h"
 
-#define BATCH 3
+#define BATCH_MAX 3
 
 struct sl_error;
 
 typedef int (*pass_fn)(struct sl_graph *graph, struct sl_error *error);
 
 /*
- * Imports a model of one input and one output of floats, runs the pass, checks, and compares the outputs of both for BATCH samples.
- * Returns the graph after the pass.
+ * Imports a model of one input and one output of floats, runs the pass, checks, and compares the outputs of both for 1 to BATCH_MAX
+ * samples. Returns the graph after the pass.
  */
 struct sl_graph *run_pass(struct builder *b, pass_fn pass);
 

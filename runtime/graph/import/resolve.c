@@ -3,6 +3,9 @@
  * Exporters write "the batch, and the rest" as arithmetic on Shape. The graph is specialised for several batch sizes: a parameter
  * that is the same in all of them is constant; a Reshape of which one dimension grows with the batch is a Reshape with -1 there.
  * What cannot be settled so stays an input, and sl_graph_specialise() settles it for each batch size.
+ *
+ * Dimensions of values that the shape rules do not know, for they are numbers that the file computes (an Expand to the batch, a
+ * Range as long as it, what is gathered with that), are learned in the same way: the batch, or the same in all sizes.
  */
 #include "fold.h"
 #include "import/importer.h"
@@ -19,6 +22,11 @@ static const int64_t others[] = {35, 1, 2, 3, 4096};
 struct verdict {
         enum { OPEN, SAME, GROWS, VARIES } kind;
         int growing; /* of a Reshape that GROWS: the dimension */
+};
+
+struct findings {
+        struct verdict *verdicts; /* of the nodes */
+        struct sl_shape *shapes;  /* of the values, with SL_DIM_UNKNOWN where sizes disagree */
 };
 
 /* The dimension that is k times the batch in both lists, all others being equal; -1 when it is not so. */
@@ -107,6 +115,41 @@ static void compare_nodes(const struct sl_graph *graph, const struct sl_graph *f
         }
 }
 
+static int64_t compare_dims(int64_t first, int64_t other, int64_t batch)
+{
+        if (first == other)
+                return first;
+        return first == FIRST && other == batch ? SL_DIM_BATCH : SL_DIM_UNKNOWN;
+}
+
+static bool any_dim_unknown(const struct sl_value *value)
+{
+        for (uint32_t i = 0; i < value->tensor.shape.rank; i++)
+                if (value->tensor.shape.dims[i] == SL_DIM_UNKNOWN)
+                        return true;
+        return false;
+}
+
+static void compare_values(const struct sl_graph *graph, const struct sl_graph *first, const struct sl_graph *other, size_t round,
+        struct sl_shape *shapes)
+{
+        for (uint32_t i = 0; i < graph->n_values; i++) {
+                const struct sl_shape *a = &first->values[i].tensor.shape, *b = &other->values[i].tensor.shape;
+
+                if (graph->values[i].dead || !any_dim_unknown(&graph->values[i]))
+                        continue;
+                if (round == 0)
+                        shapes[i].rank = a->rank;
+                if (a->rank != b->rank)
+                        shapes[i].rank = 0;
+                for (uint32_t d = 0; d < shapes[i].rank; d++) {
+                        int64_t dim = compare_dims(a->dims[d], b->dims[d], others[round]);
+
+                        shapes[i].dims[d] = round == 0 || shapes[i].dims[d] == dim ? dim : SL_DIM_UNKNOWN;
+                }
+        }
+}
+
 static int settle_node(struct sl_graph *graph, uint32_t index, const struct sl_graph *first, struct verdict verdict)
 {
         const struct sl_node *settled = &first->nodes[index];
@@ -125,38 +168,44 @@ static int settle_node(struct sl_graph *graph, uint32_t index, const struct sl_g
 }
 
 /* In order, each with its shape, for the next one may want to know where the batch is. */
-static int settle_nodes(struct sl_importer *im, const struct sl_graph *first, const struct verdict *verdicts)
+static int settle_nodes(struct sl_importer *im, const struct sl_graph *first, const struct findings *found)
 {
         int result = 0;
 
+        for (uint32_t i = 0; i < im->graph->n_values; i++)
+                im->graph->values[i].learned = found->shapes[i];
         for (uint32_t i = 0; i < im->graph->n_nodes && result == 0; i++) {
                 if (im->graph->nodes[i].dead)
                         continue;
-                result = settle_node(im->graph, i, first, verdicts[i]);
+                result = settle_node(im->graph, i, first, found->verdicts[i]);
                 if (result == 0)
                         result = sl_graph_infer_node(im->graph, i, im->error);
         }
         return result;
 }
 
-static bool any_pending(const struct sl_graph *graph)
+static bool any_open(const struct sl_graph *graph)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++)
                 if (!graph->nodes[i].dead && sl_parameters_pending(&graph->nodes[i]))
+                        return true;
+        for (uint32_t i = 0; i < graph->n_values; i++)
+                if (!graph->values[i].dead && any_dim_unknown(&graph->values[i]))
                         return true;
         return false;
 }
 
 /* False for a graph that takes some batch sizes only: it is left as it is, and specialising it says what is wrong. */
 static bool compare_sizes(
-        const struct sl_graph *graph, struct sl_fold_budget budget, const struct sl_graph *first, struct verdict *verdicts)
+        const struct sl_graph *graph, struct sl_fold_budget budget, const struct sl_graph *first, const struct findings *found)
 {
         for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
                 struct sl_graph *other;
 
                 if (sl_graph_specialise_within(graph, others[i], budget, &other, NULL) < 0)
                         return false;
-                compare_nodes(graph, first, other, others[i], verdicts);
+                compare_nodes(graph, first, other, others[i], found->verdicts);
+                compare_values(graph, first, other, i, found->shapes);
                 sl_graph_free(other);
         }
         return true;
@@ -165,21 +214,23 @@ static bool compare_sizes(
 int sl_import_resolve(struct sl_importer *im)
 {
         struct sl_fold_budget budget = sl_fold_budget_of(im->graph);
-        struct verdict *verdicts;
+        struct findings found;
         struct sl_graph *first;
         int result = 0;
 
         budget.shapes = true;
-        if (!any_pending(im->graph) || !sl_graph_has_batch(im->graph))
+        if (!any_open(im->graph) || !sl_graph_has_batch(im->graph))
                 return 0;
         if (sl_graph_specialise_within(im->graph, FIRST, budget, &first, NULL) < 0)
                 return 0;
-        verdicts = calloc(im->graph->n_nodes + 1u, sizeof(*verdicts));
-        if (!verdicts)
+        found.verdicts = calloc(im->graph->n_nodes + 1u, sizeof(*found.verdicts));
+        found.shapes = calloc(im->graph->n_values + 1u, sizeof(*found.shapes));
+        if (!found.verdicts || !found.shapes)
                 result = -ENOMEM;
-        else if (compare_sizes(im->graph, budget, first, verdicts))
-                result = settle_nodes(im, first, verdicts);
-        free(verdicts);
+        else if (compare_sizes(im->graph, budget, first, &found))
+                result = settle_nodes(im, first, &found);
+        free(found.verdicts);
+        free(found.shapes);
         sl_graph_free(first);
         return result;
 }

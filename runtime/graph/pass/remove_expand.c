@@ -147,7 +147,7 @@ static int64_t repeated_axis(const struct sl_graph *graph, const struct sl_node 
         for (uint32_t i = 0; i < in->rank; i++) {
                 if (in->dims[i] >= 0 && in->dims[i] == out->dims[i])
                         continue;
-                if (in->dims[i] != 1 || out->dims[i] != SL_DIM_UNKNOWN || axis >= 0)
+                if (in->dims[i] != 1 || out->dims[i] >= 0 || axis >= 0)
                         return -1;
                 axis = i;
         }
