@@ -127,7 +127,8 @@
         X(SCAN_OUTPUT_AXES, "scan_output_axes")                                                                                    \
         X(SCAN_OUTPUT_DIRECTIONS, "scan_output_directions")                                                                        \
         X(COLUMN_BITS, "starling.column_bits")                                                                                     \
-        X(VISITS, "starling.visits")
+        X(VISITS, "starling.visits")                                                                                               \
+        X(GUARD, "starling.guard")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

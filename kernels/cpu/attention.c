@@ -54,8 +54,8 @@ SL_CPU_CLONES static void add_scaled(int64_t n, float *y, const float *x, float 
                 y[i] += x[i] * factor;
 }
 
-/* Scores become weights that add up to 1. */
-SL_CPU_CLONES static void soften(int64_t n, float *scores)
+/* Scores become weights that add up to 1; guarded ones that would not be numbers are 0. */
+SL_CPU_CLONES static void soften(int64_t n, float *scores, bool guard)
 {
         float largest = scores[0], sum = 0;
 
@@ -66,7 +66,7 @@ SL_CPU_CLONES static void soften(int64_t n, float *scores)
         for (int64_t i = 0; i < n; i++)
                 sum += scores[i];
         for (int64_t i = 0; i < n; i++)
-                scores[i] /= sum;
+                scores[i] = guard && sum != sum ? 0.0f : scores[i] / sum;
 }
 
 static void attend_plainly(const struct sl_cpu_attention *s, const struct sl_cpu_head *head)
@@ -82,7 +82,7 @@ static void attend_plainly(const struct sl_cpu_attention *s, const struct sl_cpu
                         if (head->mask)
                                 scores[key] += head->mask[row * s->mask_strides[2] + key * s->mask_strides[3]];
                 }
-                soften(s->a.keys, scores);
+                soften(s->a.keys, scores, s->a.guard);
                 for (int64_t i = 0; i < s->a.width; i++)
                         output[i] = 0.0f;
                 for (int64_t key = 0; key < s->a.keys; key++)

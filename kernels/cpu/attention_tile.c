@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define LANES      SL_VECTOR_FLOATS
 #define PANEL      (2 * LANES)
@@ -298,6 +299,17 @@ static sl_vector mask_row(const struct sl_cpu_attention *s, const float *mask, f
         return largest;
 }
 
+/* Rows whose weights are not numbers weigh nothing. */
+static void guard_rows(const struct sl_cpu_attention *s, int64_t rows, float *scores, float *factors)
+{
+        for (int64_t i = 0; i < rows; i++) {
+                if (!isnan(factors[i]))
+                        continue;
+                memset(scores + i * s->stride, 0, (size_t)s->a.keys * sizeof(*scores));
+                factors[i] = 0.0f;
+        }
+}
+
 static void sum_values(
         const struct sl_cpu_attention *s, const struct sl_cpu_head *head, int64_t row, int64_t rows, const float *factors)
 {
@@ -331,6 +343,8 @@ static void attend_rows(const struct sl_cpu_attention *s, const struct sl_cpu_he
                 for (int64_t i = 0; i < rows; i++)
                         largest[i] = mask_row(s, head->mask + (row + i) * s->mask_strides[2], scores + i * s->stride);
         soften_rows(s, rows, scores, largest, factors);
+        if (s->a.guard)
+                guard_rows(s, rows, scores, factors);
         sum_values(s, head, row, rows, factors);
 }
 

@@ -4,6 +4,8 @@
 #include "element.h"
 #include "kernels.h"
 
+#include <string.h>
+
 struct head {
         const struct sl_node_desc *node;
         const struct sl_binding *binding;
@@ -49,6 +51,10 @@ static void attend(const struct head *h)
         for (int64_t key = 0; key < a->keys; key++) {
                 scores[key] = exp(scores[key] - largest);
                 total += scores[key];
+        }
+        if (a->guard && isnan(total)) {
+                memset(scores, 0, (size_t)a->keys * sizeof(*scores));
+                total = 1;
         }
         for (int64_t v = 0; v < a->width; v++) {
                 double sum = 0;

@@ -13,6 +13,7 @@ static int read_attributes(const struct sl_node_desc *node, struct sl_attention 
         a->depth = sl_attrs_ints(&node->attrs, SL_ATTR_SHAPE, 0, 0);
         a->width = sl_attrs_ints(&node->attrs, SL_ATTR_SHAPE, 1, 0);
         a->scale = sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 1.0);
+        a->guard = sl_attrs_int(&node->attrs, SL_ATTR_GUARD, 0) != 0;
         for (uint32_t i = 0; i < 3; i++)
                 a->first[i] = sl_attrs_ints(&node->attrs, SL_ATTR_STARTS, i, 0);
         if (a->heads >= 1 && a->heads <= INT32_MAX && a->depth >= 1 && a->depth <= INT32_MAX && a->width >= 1 &&

@@ -7,7 +7,8 @@
  *
  *     output = Softmax(scale * queries * transposed(keys) + mask) * values
  *
- * and the output's rows hold the heads one after the other again. The mask broadcasts to [batch, heads, rows, keys].
+ * and the output's rows hold the heads one after the other again. The mask broadcasts to [batch, heads, rows, keys]. Where the
+ * weights of a row are not numbers (every key is masked by -infinity; all of a row are, or none is), starling.guard makes them 0.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct sl_attention {
         int64_t width;             /* of a value */
         int64_t first[3];          /* column of the queries, keys, values */
         double scale;
+        bool guard; /* weights that are not numbers are 0 */
 };
 
 /* -EINVAL: ranks, dimensions or attributes that make no sense; heads that lie outside the rows. */

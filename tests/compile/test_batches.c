@@ -380,3 +380,60 @@ Test(batches, a_mask_that_is_read_by_pairs_of_sample_and_column_keeps_samples_ap
         cr_expect(mask_is_batchable("rows,room"));
         cr_expect(!mask_is_batchable("firsts,room"), "all read of the first");
 }
+
+/* Three tokens of a sample: columns 2, 0 and 1 as vectors of 8, and the weights that two heads give them. */
+static void weigh(struct builder *b)
+{
+        static const char *const names[] = {"q", "k", "v"};
+        char weights[8], product[8], split[8], inputs[32];
+
+        builder_ints(b, "heads", DIMS(4), (const int64_t[]){-1, 3, 2, 4});
+        builder_random(b, "wide", DIMS(1, 8));
+        builder_node(b, "Unsqueeze", "tokens,pair", "tall");
+        builder_node(b, "MatMul", "tall,wide", "embedded");
+        for (int i = 0; i < 3; i++) {
+                snprintf(weights, sizeof(weights), "w%s", names[i]);
+                snprintf(product, sizeof(product), "p%s", names[i]);
+                snprintf(split, sizeof(split), "h%s", names[i]);
+                builder_random(b, weights, DIMS(8, 8));
+                snprintf(inputs, sizeof(inputs), "embedded,%s", weights);
+                builder_node(b, "MatMul", inputs, product);
+                snprintf(inputs, sizeof(inputs), "%s,heads", product);
+                builder_node(b, "Reshape", inputs, split);
+                if (i == 1)
+                        builder_transpose(b, split, names[i], DIMS(0, 2, 3, 1));
+                else
+                        builder_transpose(b, split, names[i], DIMS(0, 2, 1, 3));
+        }
+        builder_node(b, "MatMul", "q,k", "unmasked");
+        builder_node(b, "Add", "unmasked,mask", "masked");
+        builder_attr_int(b, builder_node(b, "Softmax", "masked", "weights"), "axis", -1);
+}
+
+/* A mask [N, 1, 1, 3] of what is positive, gathered by numbers as many as the batch; rows of nothing else have no weights at all.
+ */
+Test(batches, attention_behind_a_mask_that_is_gathered_gives_each_sample_its_own)
+{
+        static struct trial t;
+
+        begin_by_hand(&t);
+        add_counts(t.g.b);
+        builder_ints(t.g.b, "pair", DIMS(1), (int64_t[]){2});
+        builder_ints(t.g.b, "between", DIMS(2), (int64_t[]){1, 2});
+        builder_ints(t.g.b, "flat_columns", DIMS(3), (int64_t[]){2, 0, 1});
+        builder_ints(t.g.b, "merged", DIMS(3), (int64_t[]){-1, 3, 8});
+        builder_floats(t.g.b, "none", 0, NULL, (float[]){0});
+        builder_floats(t.g.b, "away", 0, NULL, (float[]){-INFINITY});
+        builder_attr_int(t.g.b, builder_node(t.g.b, "Gather", "x,flat_columns", "tokens"), "axis", 1);
+        builder_node(t.g.b, "Greater", "tokens,none", "positive");
+        builder_node(t.g.b, "Gather", "positive,numbers", "own");
+        builder_node(t.g.b, "Unsqueeze", "own,between", "seen");
+        builder_node(t.g.b, "Where", "seen,none,away", "mask");
+        weigh(t.g.b);
+        builder_node(t.g.b, "IsNaN", "weights", "strange");
+        builder_node(t.g.b, "Where", "strange,none,weights", "guarded");
+        builder_node(t.g.b, "MatMul", "guarded,v", "mixed");
+        builder_transpose(t.g.b, "mixed", "turned", DIMS(0, 2, 1, 3));
+        builder_node(t.g.b, "Reshape", "turned,merged", "y");
+        cr_expect(end_by_hand(&t, 3));
+}

@@ -19,9 +19,11 @@ enum form {
         VALUES_SCALED = 8,
         DIVISOR_OF_SCORES = 16, /* two / scores */
         MASK_SUBTRACTED = 32,
-        OVER_ROWS = 64,   /* the weights of a column add up to one */
-        ONE_QUERY = 128,  /* one row, which the mask makes as many as there are tokens */
-        HEADS_FIRST = 256 /* the rows of a head stay together */
+        OVER_ROWS = 64,    /* the weights of a column add up to one */
+        ONE_QUERY = 128,   /* one row, which the mask makes as many as there are tokens */
+        HEADS_FIRST = 256, /* the rows of a head stay together */
+
+        ONE_LIST = 512 /* the rows of all samples are one list in the end */
 };
 
 static void project_from(struct builder *b, const char *input, const char *name, int64_t columns)
@@ -69,7 +71,10 @@ static void attend(struct builder *b, int form)
                 builder_transpose(b, "mixed", "turned", DIMS(0, 2, 3, 1));
         else
                 builder_transpose(b, "mixed", "turned", DIMS(0, 2, 1, 3));
-        builder_ints(b, "rows", DIMS(3), (const int64_t[]){0, 0, WIDTH});
+        if (form & ONE_LIST)
+                builder_ints(b, "rows", DIMS(2), (const int64_t[]){-1, WIDTH});
+        else
+                builder_ints(b, "rows", DIMS(3), (const int64_t[]){0, 0, WIDTH});
         builder_node(b, "Reshape", "turned,rows", "y");
         builder_output(b, "y");
 }
@@ -109,6 +114,25 @@ static struct builder *one_projection(int form)
         builder_node(b, "Squeeze", "sk,first", "key");
         builder_node(b, "Squeeze", "sv,first", "v");
         builder_transpose(b, "key", "k", DIMS(0, 1, 3, 2));
+        attend(b, form);
+        return b;
+}
+
+/* Three blocks of columns, split while they are rows. */
+static struct builder *split_rows(int form)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, TOKENS, WIDTH));
+
+        builder_ints(b, "heads", DIMS(4), (const int64_t[]){0, 0, HEADS, HEAD});
+        builder_ints(b, "widths", DIMS(3), (const int64_t[]){WIDTH, WIDTH, WIDTH});
+        project(b, "a", 3 * WIDTH);
+        builder_attr_int(b, builder_node(b, "Split", "a,widths", "sq,sk,sv"), "axis", 2);
+        builder_node(b, "Reshape", "sq,heads", "ah");
+        builder_node(b, "Reshape", "sk,heads", "bh");
+        builder_node(b, "Reshape", "sv,heads", "ch");
+        builder_transpose(b, "ah", "q", DIMS(0, 2, 1, 3));
+        builder_transpose(b, "bh", "k", DIMS(0, 2, 3, 1));
+        builder_transpose(b, "ch", "v", DIMS(0, 2, 1, 3));
         attend(b, form);
         return b;
 }
@@ -159,6 +183,15 @@ Test(passes, attention_reads_its_parts_out_of_one_projection)
                 "{group=2, shape=[4,4], starts=[0,8,16], alpha=0.5} -> y [N,5,8]\n");
 }
 
+Test(passes, attention_reads_past_a_split_of_rows_and_leaves_one_list_of_rows_to_the_reshape)
+{
+        expect_after(split_rows(SCALE_SCORES | ONE_LIST), to_attention,
+                "pa = MatMul(x [N,5,8], wa [8,24], pa [24]) -> a [N,5,24]\n"
+                "turned = starling.RowAttention(a [N,5,24], a [N,5,24], a [N,5,24]) "
+                "{group=2, shape=[4,4], starts=[0,8,16], alpha=0.5} -> turned [N,5,8]\n"
+                "y = Reshape(turned [N,5,8]) {shape=[-1,8]} -> y [?,8]\n");
+}
+
 Test(passes, projections_of_one_attention_stand_side_by_side)
 {
         expect_after(three_projections(MASKED), to_one_projection,
@@ -186,7 +219,7 @@ Test(passes, what_is_not_attention_stays_what_it_is)
 {
         static const int forms[] = {SCALE_SCORES | VALUES_SCALED, SCALE_SCORES | DIVISOR_OF_SCORES,
                 SCALE_SCORES | MASKED | MASK_SUBTRACTED, SCALE_SCORES | OVER_ROWS, SCALE_SCORES | MASKED | ONE_QUERY,
-                SCALE_SCORES | HEADS_FIRST};
+                SCALE_SCORES | MASKED | ONE_QUERY | ONE_LIST, SCALE_SCORES | HEADS_FIRST};
 
         for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
                 struct builder *b = three_projections(forms[i]);

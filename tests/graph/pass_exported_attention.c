@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scaled dot product attention as torch.export writes it: parts cut out of one projection, keys turned while batch and heads are
- * one dimension, weights that are not numbers replaced by 0.
+ * one dimension, masks repeated for as many samples as Shape counts, weights that are not numbers replaced by 0.
  */
 #include "base/error.h"
 #include "pass.h"
@@ -11,7 +11,8 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-enum mask { NO_MASK, FINITE_MASK, INFINITE_MASK };
+/* A computed one is infinite where x is small; an empty one everywhere. */
+enum mask { NO_MASK, FINITE_MASK, INFINITE_MASK, COMPUTED_MASK, EMPTY_MASK };
 
 static void cut_parts(struct builder *b)
 {
@@ -41,13 +42,36 @@ static void turn_keys(struct builder *b, int64_t heads, int64_t columns)
         builder_node(b, "Reshape", "kt,split", "k");
 }
 
+/* seen [N,1,TOKENS,TOKENS] from the first column of x [N,TOKENS,WIDTH], whose samples are told by numbers from 0 to N - 1. */
+static void see_what_is_large(struct builder *b, float bound)
+{
+        builder_floats(b, "bound", 0, NULL, &bound);
+        builder_ints(b, "scalar0", 0, NULL, (const int64_t[]){0});
+        builder_ints(b, "scalar1", 0, NULL, (const int64_t[]){1});
+        builder_ints(b, "sizes", DIMS(3), (const int64_t[]){1, TOKENS, TOKENS});
+        builder_ints(b, "ones", DIMS(2), (const int64_t[]){1, 2});
+        builder_node(b, "Shape", "x", "shape");
+        builder_node(b, "Gather", "shape,scalar0", "count");
+        builder_node(b, "Range", "scalar0,count,scalar1", "numbers");
+        builder_attr_int(b, builder_node(b, "Gather", "x,scalar0", "firsts"), "axis", 2);
+        builder_node(b, "Greater", "firsts,bound", "large");
+        builder_node(b, "Gather", "large,numbers", "gathered");
+        builder_node(b, "Unsqueeze", "gathered,ones", "seen4");
+        builder_node(b, "Unsqueeze", "count,i0", "counts");
+        builder_attr_int(b, builder_node(b, "Concat", "counts,sizes", "wide"), "axis", 0);
+        builder_node(b, "Expand", "seen4,wide", "seen");
+}
+
 static const char *mask_scores(struct builder *b, enum mask mask)
 {
-        static const float least[] = {0, -3e38f, -INFINITY};
+        static const float least[] = {0, -3e38f, -INFINITY, -INFINITY, -INFINITY};
 
         if (mask == NO_MASK)
                 return "scores";
-        builder_raw(b, "seen", SL_DTYPE_BOOL, DIMS(1, 1, 1, TOKENS), (const uint8_t[]){1, 1, 1, 0, 1});
+        if (mask < COMPUTED_MASK)
+                builder_raw(b, "seen", SL_DTYPE_BOOL, DIMS(1, 1, 1, TOKENS), (const uint8_t[]){1, 1, 1, 0, 1});
+        else
+                see_what_is_large(b, mask == EMPTY_MASK ? 2 : 0);
         builder_floats(b, "least", 0, NULL, &least[mask]);
         builder_node(b, "Where", "seen,zero,least", "mask");
         builder_node(b, "Add", "scores,mask", "masked");
@@ -96,14 +120,23 @@ Test(passes, exported_attention_is_one_node)
                 "{group=2, shape=[4,4], starts=[0,8,16], alpha=0.5} -> y [N,5,8]\n");
 }
 
-Test(passes, a_guard_against_rows_without_weights_goes_where_masks_are_finite_alone)
+static bool guards(const struct sl_graph *graph)
 {
-        for (enum mask mask = FINITE_MASK; mask <= INFINITE_MASK; mask++) {
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead && graph->nodes[i].op == SL_OP_ROW_ATTENTION)
+                        return sl_attrs_int(&graph->nodes[i].attrs, SL_ATTR_GUARD, 0) != 0;
+        return false;
+}
+
+Test(passes, attention_guards_rows_without_weights_where_masks_may_be_infinite)
+{
+        for (enum mask mask = NO_MASK; mask <= EMPTY_MASK; mask++) {
                 struct builder *b = exported(mask);
                 struct sl_graph *graph = run_pass(b, to_attention);
 
-                cr_expect_eq(count_ops(graph, SL_OP_ROW_ATTENTION), mask == FINITE_MASK, "mask %d", mask);
-                cr_expect_eq(count_ops(graph, SL_OP_IS_NAN), mask == INFINITE_MASK, "mask %d", mask);
+                cr_expect_eq(count_ops(graph, SL_OP_ROW_ATTENTION), 1, "mask %d", mask);
+                cr_expect_eq(count_ops(graph, SL_OP_IS_NAN), 0, "mask %d", mask);
+                cr_expect_eq(guards(graph), mask >= INFINITE_MASK, "mask %d", mask);
                 sl_graph_free(graph);
                 builder_free(b);
         }

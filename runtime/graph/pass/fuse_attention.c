@@ -5,11 +5,11 @@
  *
  *     rows [N,S,H*D] -Reshape-> [N,S,H,D] -Transpose-> [N,H,S,D]      for queries and values, [N,H,D,T] for the keys
  *     MatMul, a scale, the mask added, Softmax over the keys, MatMul
- *     -Transpose-> [N,S,H,D] -Reshape-> [N,S,H*D]
+ *     -Transpose-> [N,S,H,D] -Reshape-> [N,S,H*D], or -Reshape-> [N*S,H*D], which stays behind the node
  *
- * The three may lie in one projection, as [N,S,3,H,D] that is split; a scale may stand at the queries, the keys or the scores.
- * Weights that are not numbers may be replaced by 0, as exporters do for rows of which all is masked: where no mask has infinities,
- * there are none of finite scores.
+ * The three may lie in one projection, as [N,S,3,H,D] or [N,S,3*H*D] that is split; a scale may stand at the queries, the keys or
+ * the scores. Weights that are not numbers may be replaced by 0, as exporters do for rows of which all is masked: the node does the
+ * same, unless the mask has no infinities, for then there are none of finite scores.
  */
 #include "pass.h"
 
@@ -144,6 +144,23 @@ static bool back_over_gather(const struct sl_graph *graph, const struct sl_node 
         return s->part >= 0 && s->part < in->dims[axis] && insert_part(s, (uint32_t)axis);
 }
 
+/* Rows that are columns cut out of wider ones are read there. */
+static void arrive_before_split(const struct sl_graph *graph, struct source *s)
+{
+        uint32_t index = sl_match_made(graph, s->value, SL_OP_SPLIT);
+        const struct sl_node *split = index == SL_VALUE_NONE ? NULL : &graph->nodes[index];
+
+        if (!split || wrapped(sl_attrs_int(&split->attrs, SL_ATTR_AXIS, 0), 3) != 2)
+                return;
+        for (uint32_t i = 0; split->outputs[i] != s->value; i++) {
+                if (split->outputs[i] == SL_VALUE_NONE || shape_of(graph, split->outputs[i])->dims[2] < 0)
+                        return;
+        }
+        for (uint32_t i = 0; split->outputs[i] != s->value; i++)
+                s->first += shape_of(graph, split->outputs[i])->dims[2];
+        s->value = split->inputs[0];
+}
+
 /* Rows [N,S,W] seen as [N,S,H,D] or [N,S,parts,H,D]. */
 static bool arrive(const struct sl_graph *graph, const struct sl_node *node, struct source *s)
 {
@@ -164,6 +181,7 @@ static bool arrive(const struct sl_graph *graph, const struct sl_node *node, str
                 return false;
         s->first = s->part * s->heads * s->length;
         s->value = node->inputs[0];
+        arrive_before_split(graph, s);
         return true;
 }
 
@@ -206,6 +224,7 @@ struct attention {
         struct source queries, keys, values;
         uint32_t mask; /* SL_VALUE_NONE: none */
         double scale;
+        bool guard; /* weights that are not numbers are 0 */
 };
 
 /* A plain product of two tensors. */
@@ -322,8 +341,8 @@ static bool match_sums(const struct sl_graph *graph, uint32_t value, struct atte
         if (softmax == SL_VALUE_NONE)
                 return false;
         axis = sl_attrs_int(&graph->nodes[softmax].attrs, SL_ATTR_AXIS, -1);
+        a->guard = weights != product->inputs[0];
         return (axis == -1 || axis == 3) && match_masked_scores(graph, graph->nodes[softmax].inputs[0], a) &&
-               (weights == product->inputs[0] || leaves_a_weight(graph, a->mask)) &&
                find_rows(graph, product->inputs[1], false, &a->values);
 }
 
@@ -332,9 +351,8 @@ static bool match_output(const struct sl_graph *graph, const struct sl_node *res
 {
         static const int64_t perm[] = {0, 2, 1, 3};
         uint32_t index = sl_match_made(graph, reshape->inputs[0], SL_OP_TRANSPOSE);
-        const struct sl_shape *out = shape_of(graph, reshape->outputs[0]);
 
-        if (index == SL_VALUE_NONE || reshape->n_inputs != 1 || out->rank != 3)
+        if (index == SL_VALUE_NONE || reshape->n_inputs != 1)
                 return false;
         for (uint32_t i = 0; i < 4; i++)
                 if (sl_attrs_ints(&graph->nodes[index].attrs, SL_ATTR_PERM, i, -1) != perm[i])
@@ -343,18 +361,37 @@ static bool match_output(const struct sl_graph *graph, const struct sl_node *res
                graph->values[reshape->outputs[0]].tensor.dtype == SL_DTYPE_F32;
 }
 
-/* The sources agree with each other and with what the Reshape makes. */
-static bool is_sound(const struct sl_graph *graph, const struct attention *a, uint32_t output)
+/* The sources agree with each other. */
+static bool is_sound(const struct sl_graph *graph, const struct attention *a)
 {
         const struct sl_shape *q = shape_of(graph, a->queries.value), *k = shape_of(graph, a->keys.value);
-        const struct sl_shape *v = shape_of(graph, a->values.value), *out = shape_of(graph, output);
+        const struct sl_shape *v = shape_of(graph, a->values.value);
 
         return a->queries.heads == a->keys.heads && a->queries.heads == a->values.heads && a->queries.length == a->keys.length &&
-               a->values.scale == 1 && q->dims[0] == k->dims[0] && q->dims[0] == v->dims[0] && k->dims[1] == v->dims[1] &&
-               out->dims[0] == q->dims[0] && out->dims[1] == q->dims[1] && out->dims[2] == a->values.heads * a->values.length;
+               a->values.scale == 1 && q->dims[0] == k->dims[0] && q->dims[0] == v->dims[0] && k->dims[1] == v->dims[1];
 }
 
-static int become_attention(struct sl_graph *graph, uint32_t index, const struct attention *a)
+/*
+ * The node that becomes the attention: the Reshape, where it makes the rows; the Transpose before it, where it makes one list of
+ * the rows of all samples, for it makes the same out of rows. Otherwise SL_VALUE_NONE.
+ */
+static uint32_t place_of(const struct sl_graph *graph, uint32_t reshape, const struct attention *a)
+{
+        const struct sl_node *node = &graph->nodes[reshape];
+        const struct sl_shape *q = shape_of(graph, a->queries.value), *turned = shape_of(graph, node->inputs[0]);
+        const struct sl_shape *out = shape_of(graph, node->outputs[0]);
+        int64_t width = a->values.heads * a->values.length;
+
+        if (turned->dims[0] != q->dims[0] || turned->dims[1] != q->dims[1])
+                return SL_VALUE_NONE;
+        if (out->rank == 3 && out->dims[0] == q->dims[0] && out->dims[1] == q->dims[1] && out->dims[2] == width)
+                return reshape;
+        if (out->rank == 2 && out->dims[1] == width && sl_graph_only_user(graph, node->inputs[0]) == reshape)
+                return sl_graph_producer(graph, node->inputs[0]);
+        return SL_VALUE_NONE;
+}
+
+static int become_attention(struct sl_graph *graph, uint32_t index, const struct attention *a, struct sl_error *error)
 {
         uint32_t inputs[] = {a->queries.value, a->keys.value, a->values.value, a->mask};
         struct sl_attrs *attrs = &graph->nodes[index].attrs;
@@ -364,9 +401,15 @@ static int become_attention(struct sl_graph *graph, uint32_t index, const struct
                 result = sl_attrs_set_int(attrs, SL_ATTR_GROUP, a->queries.heads);
         if (result == 0)
                 result = sl_attrs_set_ints(attrs, SL_ATTR_SHAPE, (int64_t[]){a->queries.length, a->values.length}, 2);
+        if (result == 0 && a->guard && !leaves_a_weight(graph, a->mask))
+                result = sl_attrs_set_int(attrs, SL_ATTR_GUARD, 1);
         if (result == 0)
                 result = sl_attrs_set_ints(attrs, SL_ATTR_STARTS, (int64_t[]){a->queries.first, a->keys.first, a->values.first}, 3);
-        return result < 0 ? result : sl_attrs_set_float(attrs, SL_ATTR_ALPHA, a->scale);
+        if (result == 0)
+                result = sl_attrs_set_float(attrs, SL_ATTR_ALPHA, a->scale);
+        if (result < 0)
+                return sl_error_set(error, ENOMEM, "node \"%s\": no memory for an attention", graph->nodes[index].name);
+        return sl_graph_infer_node(graph, index, error);
 }
 
 int sl_pass_fuse_attention(struct sl_graph *graph, struct sl_error *error)
@@ -374,12 +417,15 @@ int sl_pass_fuse_attention(struct sl_graph *graph, struct sl_error *error)
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
                 struct attention a;
+                uint32_t place;
+                int result;
 
-                if (node->dead || node->op != SL_OP_RESHAPE || !match_output(graph, node, &a) ||
-                        !is_sound(graph, &a, node->outputs[0]))
+                if (node->dead || node->op != SL_OP_RESHAPE || !match_output(graph, node, &a) || !is_sound(graph, &a))
                         continue;
-                if (become_attention(graph, i, &a) < 0)
-                        return sl_error_set(error, ENOMEM, "node \"%s\": no memory for an attention", graph->nodes[i].name);
+                place = place_of(graph, i, &a);
+                result = place == SL_VALUE_NONE ? 0 : become_attention(graph, place, &a, error);
+                if (result < 0)
+                        return result;
         }
         return sl_pass_remove_dead(graph, error);
 }

@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Heads that share a tensor, masks of every shape, rows and keys that are no multiple of anything. */
@@ -92,6 +93,49 @@ Test(cpu_elements, keys_that_are_all_masked_away_weigh_alike_and_infinities_noth
                 check_masked(lines[i], -FLT_MAX);
                 check_masked(lines[i], -INFINITY);
                 check_masked(lines[i], 0.0f);
+        }
+}
+
+/* The mask is -infinity but for the last key of every other row of it. */
+static void run_guarded(const struct sl_backend *backend, const char *line, struct test_kernel *k)
+{
+        struct test_case test;
+        float *mask;
+
+        case_parse(line, &test);
+        cr_assert(test_kernel_init(k, backend, &test));
+        mask = k->tensors.inputs[SL_ATTENTION_MASK];
+        for (uint64_t i = 0; i < sl_shape_elements(&k->node.inputs[SL_ATTENTION_MASK].shape); i++)
+                mask[i] = i % 38 == 18 ? 0.0f : -INFINITY;
+        cr_assert_eq(test_kernel_launch(k), 0);
+}
+
+Test(cpu_elements, weights_of_a_row_without_keys_are_0_where_that_is_said_and_not_numbers_elsewhere)
+{
+        const char *lines[] = {"RowAttention 2x9x30 2x19x30 2x19x34 2x1x1x19 group=2 shape=15,17%s",
+                "RowAttention 2x9x30 2x19x30 2x19x34 2x1x9x19 group=2 shape=15,17%s"};
+
+        sl_cpu_use_one_thread();
+        for (int i = 0; i < 4; i++) {
+                struct test_kernel cpu, ref;
+                uint64_t n_nan = 0, n_zero = 0, n;
+                char line[128];
+
+                snprintf(line, sizeof(line), lines[i / 2], i % 2 ? " starling.guard=1" : "");
+                run_guarded(&sl_backend_cpu, line, &cpu);
+                run_guarded(&sl_backend_ref, line, &ref);
+                n = sl_shape_elements(&cpu.node.outputs[0].shape);
+                for (uint64_t e = 0; e < n; e++) {
+                        float got = ((float *)cpu.tensors.outputs[0])[e], want = ((float *)ref.tensors.outputs[0])[e];
+
+                        n_nan += isnan(want);
+                        n_zero += want == 0;
+                        cr_assert(isnan(want) ? isnan(got) : fabsf(got - want) < 1e-6f, "%s: %g instead of %g", line, (double)got,
+                                (double)want);
+                }
+                cr_expect_eq(i % 2 ? n_zero : n_nan, n / 2, "%s", line);
+                test_kernel_deinit(&cpu);
+                test_kernel_deinit(&ref);
         }
 }
 
