@@ -26,7 +26,7 @@ struct sl_value {
         uint32_t kind;            /* enum sl_value_kind */
         uint32_t dead;            /* removed by a pass: no node uses it any more */
         struct sl_tensor tensor;
-        struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN; rank 0: nothing */
+        struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open; rank 0: nothing */
         const void *data;        /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
         uint64_t data_bytes;
 };

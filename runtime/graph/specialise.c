@@ -36,8 +36,9 @@ static void set_batches(struct sl_graph *graph, int64_t batch)
 {
         for (uint32_t i = 0; i < graph->n_inputs; i++)
                 set_batch(&graph->values[graph->inputs[i]].tensor.shape, batch);
+        /* With its batch the rules know them; what they do not know hangs on data. */
         for (uint32_t i = 0; i < graph->n_values; i++)
-                set_batch(&graph->values[i].learned, batch);
+                graph->values[i].learned.rank = 0;
 }
 
 static int settle_all(struct sl_graph *graph, struct sl_fold_budget *budget, struct sl_error *error);
