@@ -312,14 +312,17 @@ bool sl_lower_narrows(const struct sl_lower_options *options)
 }
 
 /* A file may say itself that it is the variant in bfloat16. */
-static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
+static bool asks_for_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
 {
-        if (!sl_lower_narrows(options))
-                return false;
         for (uint32_t i = 0; i < graph->n_properties; i++)
                 if (!strcmp(graph->properties[i].key, "starling.precision") && !strcmp(graph->properties[i].value, "bf16"))
                         return true;
         return options->precision == SL_PRECISION_BF16;
+}
+
+static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
+{
+        return asks_for_narrow(graph, options) && sl_lower_narrows(options);
 }
 
 /* Nodes that are joined for a kernel of `cpu` are slow on `ref`, and have none in bfloat16. */

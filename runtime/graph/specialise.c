@@ -25,18 +25,16 @@ bool sl_graph_has_batch(const struct sl_graph *graph)
         return false;
 }
 
-static void set_batch(struct sl_shape *shape, int64_t batch)
+/* With its batch the shape rules know what was learned of open ones; what they do not know then hangs on data. */
+static void set_batch(struct sl_graph *graph, int64_t batch)
 {
-        for (uint32_t d = 0; d < shape->rank; d++)
-                if (shape->dims[d] == SL_DIM_BATCH)
-                        shape->dims[d] = batch;
-}
+        for (uint32_t i = 0; i < graph->n_inputs; i++) {
+                struct sl_shape *shape = &graph->values[graph->inputs[i]].tensor.shape;
 
-static void set_batches(struct sl_graph *graph, int64_t batch)
-{
-        for (uint32_t i = 0; i < graph->n_inputs; i++)
-                set_batch(&graph->values[graph->inputs[i]].tensor.shape, batch);
-        /* With its batch the rules know them; what they do not know hangs on data. */
+                for (uint32_t d = 0; d < shape->rank; d++)
+                        if (shape->dims[d] == SL_DIM_BATCH)
+                                shape->dims[d] = batch;
+        }
         for (uint32_t i = 0; i < graph->n_values; i++)
                 graph->values[i].learned.rank = 0;
 }
@@ -134,7 +132,7 @@ int sl_graph_specialise_within(const struct sl_graph *graph, int64_t batch, stru
         result = sl_graph_copy(graph, &copy);
         if (result < 0)
                 return sl_error_set(error, -result, "no memory to specialise a graph of %u nodes", graph->n_nodes);
-        set_batches(copy, batch);
+        set_batch(copy, batch);
         result = settle_all(copy, &budget, error);
         if (result < 0) {
                 sl_graph_free(copy);
