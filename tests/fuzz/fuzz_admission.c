@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct sl_region regions[REGIONS] = {
         {.base = (unsigned char *)(1ull << 40), .bytes = 4096},
-        {.base = (unsigned char *)(1ull << 41), .bytes = 1ull << 20},
-        {.base = (unsigned char *)(1ull << 42), .bytes = 1ull << 40},
-        {.base = (unsigned char *)(1ull << 46), .bytes = 1ull << 45},
+        {.base = (unsigned char *)(1ull << 41), .bytes = 1ull << 20, .number = 7},
+        {.base = (unsigned char *)(1ull << 42), .bytes = 1ull << 40, .number = 3},
+        {.base = (unsigned char *)(1ull << 46), .bytes = 1ull << 45, .number = 0},
 };
 
 static void check(bool holds)
@@ -98,35 +98,37 @@ static void repair_descriptor(struct sl_descriptor *d, const struct sl_served_po
 }
 
 /* By subtraction, so that the check cannot overflow as the thing checked might. */
-static void check_tensor(const struct sl_descriptor *d, const void *tensor, uint64_t bytes, uint32_t n_regions)
+static void check_tensor(
+        const struct sl_descriptor *d, const struct sl_place *tensor, uint64_t bytes, uint32_t samples, uint32_t n_regions)
 {
         check(d->region < n_regions);
         const struct sl_region *region = &regions[d->region];
-        uint64_t offset = (uint64_t)((const unsigned char *)tensor - region->base);
 
-        check((const unsigned char *)tensor >= region->base);
-        check(offset == d->offset && offset % 64 == 0);
+        check(tensor->region == region->number);
+        check(tensor->offset == d->offset && tensor->offset % 64 == 0);
         check(d->bytes >= bytes);
-        check(offset <= region->bytes && d->bytes <= region->bytes - offset);
+        check(tensor->offset <= region->bytes && d->bytes <= region->bytes - tensor->offset);
+        check(tensor->stride == 0 || tensor->stride == bytes / samples);
 }
 
 static void check_admitted(const struct sl_ensemble *e, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        uint32_t n_regions, void *const *tensors)
+        uint32_t n_regions, const struct sl_place *tensors)
 {
         check(entry->samples >= 1 && entry->samples <= e->samples_max);
         check(entry->priority < SL_PRIORITIES && entry->session == 0);
         check(!entry->deadline_ns || entry->deadline_ns > NOW_NS);
         for (uint32_t i = 0; i < e->n_inputs; i++)
-                check_tensor(&descriptors[i], tensors[i], sl_served_port_bytes(&e->inputs[i], entry->samples), n_regions);
+                check_tensor(&descriptors[i], &tensors[i], sl_served_port_bytes(&e->inputs[i], entry->samples), entry->samples,
+                        n_regions);
         for (uint32_t i = 0; i < e->assembly.n_outputs; i++)
-                check_tensor(&descriptors[e->n_inputs + i], tensors[e->n_inputs + i],
-                        sl_served_port_bytes(&e->assembly.outputs[i], entry->samples), n_regions);
+                check_tensor(&descriptors[e->n_inputs + i], &tensors[e->n_inputs + i],
+                        sl_served_port_bytes(&e->assembly.outputs[i], entry->samples), entry->samples, n_regions);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
-        void *tensors[SL_TENSORS_MAX] = {NULL};
+        struct sl_place tensors[SL_TENSORS_MAX] = {{0}};
         struct sl_refused refused = {0};
         struct sl_entry entry;
 

@@ -93,6 +93,7 @@ void sl_departed_keep(struct sl_sessions *s, struct sl_session *session)
         uint32_t n = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
         struct sl_departed *departed = n ? departed_new(session, n) : NULL;
 
+        sl_channel_forget_regions(channel);
         for (uint32_t i = 0; i < n; i++) {
                 const struct sl_region *region = &channel->regions[i];
 
@@ -106,7 +107,6 @@ void sl_departed_keep(struct sl_sessions *s, struct sl_session *session)
                         empty(region);
                 }
         }
-        atomic_store_explicit(&channel->n_regions, 0, memory_order_relaxed);
         if (departed)
                 append(s, departed);
 }

@@ -8,15 +8,15 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "batch_limit.h"
-#include "batcher.h"
 #include "compile.h"
 #include "core_figures.h"
 #include "cores.h"
+#include "job_runner.h"
 #include "memory.h"
 #include "plan_cache.h"
 #include "plan_fetch.h"
 #include "stats.h"
-#include "worker.h"
+#include "thread_executor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,9 +53,9 @@ struct sl_model *sl_model_free(struct sl_model *model)
         if (!model)
                 return NULL;
         for (uint32_t i = 0; i < model->n_workers; i++) {
-                struct sl_worker_stats *stats = model->workers[i]->options.stats;
+                struct sl_worker_stats *stats = model->workers[i]->stats;
 
-                sl_worker_free(model->workers[i]);
+                sl_executor_free(model->workers[i]);
                 sl_stats_worker_remove(model->stats, stats);
         }
         free(model->workers);
@@ -161,8 +161,9 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
 {
         const struct sl_runtime_options *runtime = load->options.runtime;
         char name[16];
-        struct sl_worker_options options = {
+        struct sl_thread_executor_options options = {
                 .plan = load->model->plan,
+                .regions = load->options.regions,
                 .accumulator = load->options.accumulator,
                 .batch_max = load->lowering.batch_max,
                 .warmup_ns = load->warmup_ms * SL_NS_PER_MS,
@@ -185,7 +186,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
         sl_stats_worker_add(
                 load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);
         note_memory(load, options.stats);
-        int r = sl_worker_new(&options, &load->model->workers[number], error);
+        int r = sl_thread_executor_new(&options, &load->model->workers[number], error);
         if (r < 0)
                 sl_stats_worker_remove(load->options.stats, options.stats);
         return r;
@@ -218,14 +219,11 @@ static void say_what_is_shared(const struct sl_load *load)
 /* What one worker may take: its instance, its pool, and what data-dependent steps make while they run. */
 static uint64_t worker_bytes(const struct sl_load *load)
 {
-        uint32_t batch_max = sl_worker_batch_max(load->model->info, load->lowering.batch_max);
-        uint64_t bytes = sl_instance_bytes(load->model->plan, batch_max);
+        uint64_t bytes =
+                sl_job_runner_bytes(load->model->plan, sl_job_runner_batch_max(load->model->info, load->lowering.batch_max));
         uint64_t dynamic = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0;
 
-        if (sl_add_overflows(bytes, sl_batcher_bytes(load->model->info, batch_max), &bytes) ||
-                sl_add_overflows(bytes, dynamic, &bytes))
-                return UINT64_MAX;
-        return bytes;
+        return sl_add_overflows(bytes, dynamic, &bytes) ? UINT64_MAX : bytes;
 }
 
 static int take_memory(struct sl_load *load, struct sl_error *error)
@@ -481,28 +479,26 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
 }
 
 /* The first requests are cut by what a worker's first sample took, which was cold: later jobs correct it. */
-static void learn_first_sample(struct sl_model *model, const struct sl_prediction *message)
+static void learn_first_sample(struct sl_model *model)
 {
-        if (!message->computing_ns)
-                return;
-        sl_model_learn(model, message->job_samples, message->computing_ns);
+        for (uint32_t i = 0; i < model->n_workers; i++)
+                if (model->workers[i]->first_ns)
+                        sl_model_learn(model, 1, model->workers[i]->first_ns);
 }
 
 /* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
 static int hear_workers(struct sl_load *load, struct sl_error *error)
 {
+        load->answers = 0;
         for (uint32_t i = 0; i < load->model->n_workers; i++) {
-                struct sl_prediction message;
+                int32_t state = sl_executor_started(load->model->workers[i]);
 
-                if (!sl_mailbox_take(load->model->workers[i]->outbox, &message))
-                        continue;
-                if (message.segment == SL_PREDICTION_NO_MEMORY)
-                        return sl_error_set(error, message.status == -ENOMEM ? ENOMEM : EIO,
+                if (state < 0)
+                        return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
                                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
-                                strerror(-message.status), load->lowering.batch_max,
+                                strerror(-state), load->lowering.batch_max,
                                 (unsigned long long)sl_instance_bytes(load->model->plan, load->lowering.batch_max));
-                learn_first_sample(load->model, &message);
-                load->answers++;
+                load->answers += state == SL_EXECUTOR_READY;
         }
         return 0;
 }
@@ -516,8 +512,10 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
         if (r < 0) {
                 load->status = r == -ENOMEM ? -ENOMEM : -EIO;
                 load->state = SL_LOAD_FAILED;
-        } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers)
+        } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers) {
+                learn_first_sample(load->model);
                 load->state = SL_LOAD_READY;
+        }
         return load->state;
 }
 

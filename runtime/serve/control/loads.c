@@ -115,6 +115,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
 {
         struct sl_load_options options = {
                 .runtime = r->options.runtime,
+                .regions = r->options.regions,
                 .accumulator = r->options.accumulator,
                 .stats = r->options.stats,
                 .accounts = r->options.accounts,

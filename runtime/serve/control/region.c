@@ -7,6 +7,7 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static int check_arena_quota(const struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
@@ -52,16 +53,18 @@ static int take_memory(struct sl_sessions *s, const struct sl_session *session, 
         return r < 0 ? sl_error_prefix(error, r, "an arena region of %llu bytes", (unsigned long long)bytes) : 0;
 }
 
-static int attach_region(struct sl_session *session, const struct sl_mapping *mapping, int fd, struct sl_error *error)
+static int attach_region(
+        struct sl_sessions *s, struct sl_session *session, const struct sl_mapping *mapping, int fd, struct sl_error *error)
 {
         struct sl_channel *channel = session->channel;
         struct sl_mapping owned = *mapping;
         struct stat status;
-        int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, mapping);
+        int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, s->options.regions, mapping, fd);
 
         if (index < 0) {
                 sl_mapping_free(&owned);
-                return sl_error_set(error, -index, "more than %u arena regions", SL_REGIONS_MAX);
+                return index == -E2BIG ? sl_error_set(error, E2BIG, "more than %u arena regions", SL_REGIONS_MAX)
+                                       : sl_error_set(error, -index, "an arena region: %s", strerror(-index));
         }
         channel->regions[index].identity = status.st_ino;
         session->account->arena_bytes += mapping->bytes;
@@ -82,7 +85,7 @@ int sl_region_create(struct sl_sessions *s, struct sl_session *session, uint64_t
                 return r;
         r = sl_segment_create("starling-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, error);
         if (r == 0)
-                r = attach_region(session, &mapping, fd, error);
+                r = attach_region(s, session, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
         else
@@ -104,7 +107,7 @@ int sl_region_adopt(struct sl_sessions *s, struct sl_session *session, int fd, s
                 return r;
         r = sl_segment_map(fd, bytes, SL_SEAL_SHARED, 1, &mapping, error);
         if (r == 0)
-                r = attach_region(session, &mapping, fd, error);
+                r = attach_region(s, session, &mapping, fd, error);
         if (r < 0)
                 sl_memory_give(s->options.memory, SL_MEMORY_ARENAS, bytes);
         else

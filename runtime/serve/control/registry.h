@@ -21,6 +21,7 @@
 
 struct sl_accounts;
 struct sl_accumulator;
+struct sl_regions;
 struct sl_memory;
 struct sl_registry;
 struct sl_stats;
@@ -29,6 +30,7 @@ struct sl_registry_options {
         const struct sl_runtime_options *runtime;
         struct sl_accounts *accounts;
         struct sl_catalogue *catalogue;
+        const struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         uint32_t segments;
         struct sl_dispatcher *dispatcher;

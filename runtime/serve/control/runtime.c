@@ -57,6 +57,7 @@ struct sl_runtime {
         struct sl_memory memory;
         int catalogue_fd;
         struct sl_mapping catalogue_map;
+        struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_dispatcher *dispatcher;
         struct sl_accounts *accounts;
@@ -148,6 +149,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .runtime = &rt->options,
                                 .accounts = rt->accounts,
                                 .catalogue = rt->catalogue_map.base,
+                                .regions = rt->regions,
                                 .accumulator = rt->accumulator,
                                 .segments = SEGMENTS,
                                 .dispatcher = rt->dispatcher,
@@ -171,6 +173,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .memory = &rt->memory,
                                 .wait = rt->wait,
                                 .reaper = rt->reaper,
+                                .regions = rt->regions,
                                 .catalogue_fd = rt->catalogue_fd,
                                 .catalogue_bytes = rt->catalogue_map.bytes,
                         },
@@ -192,6 +195,19 @@ static int take_fixed_memory(struct sl_runtime *rt, struct sl_error *error)
         return r < 0 ? sl_error_prefix(error, r, "staging_bytes, stats_bytes and the catalogue") : 0;
 }
 
+/* Of all clients' regions and the staging. */
+static int make_staging(struct sl_runtime *rt, struct sl_error *error)
+{
+        int r = sl_regions_new(rt->options.clients_max * SL_REGIONS_MAX + 1, &rt->regions);
+
+        if (r == 0)
+                r = sl_accumulator_new(rt->regions, SEGMENTS, rt->options.staging_bytes, &rt->accumulator);
+        if (r < 0)
+                return sl_error_set(error, -r, "staging_bytes %llu cannot be had: %s",
+                        (unsigned long long)rt->options.staging_bytes, strerror(-r));
+        return 0;
+}
+
 static int make_parts(struct sl_runtime *rt, struct sl_error *error)
 {
         int r = sl_wait_new(rt->options.wait, &rt->wait, error);
@@ -207,9 +223,9 @@ static int make_parts(struct sl_runtime *rt, struct sl_error *error)
                 r = make_catalogue(rt, error);
         if (r < 0)
                 return r;
-        r = sl_accumulator_new(SEGMENTS, rt->options.staging_bytes, &rt->accumulator);
+        r = make_staging(rt, error);
         if (r < 0)
-                return sl_error_set(error, -r, "no memory for staging_bytes %llu", (unsigned long long)rt->options.staging_bytes);
+                return r;
         r = sl_reaper_new(&rt->reaper, error);
         if (r == 0)
                 r = make_dispatcher(rt, error);
@@ -289,6 +305,7 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
         sl_accounts_free(rt->accounts);
         sl_dispatcher_free(rt->dispatcher);
         sl_accumulator_free(rt->accumulator);
+        sl_regions_free(rt->regions);
         sl_mapping_free(&rt->catalogue_map);
         sl_cleanup_fd(&rt->catalogue_fd);
         sl_stats_free(rt->stats);

@@ -29,6 +29,7 @@ struct sl_sessions_options {
         struct sl_memory *memory;
         struct sl_wait *wait;
         struct sl_reaper *reaper;
+        struct sl_regions *regions;
         int catalogue_fd;
         uint64_t catalogue_bytes;
 };

@@ -71,7 +71,8 @@ static int check_shape(const struct look *look, uint32_t tensor, const struct sl
         return 0;
 }
 
-static int check_place(const struct look *look, uint32_t tensor, void **ret_place)
+/* @stride: from a sample to the next. */
+static int check_place(const struct look *look, uint32_t tensor, uint64_t stride, struct sl_place *ret_place)
 {
         const struct sl_descriptor *d = &look->descriptors[tensor];
 
@@ -81,7 +82,7 @@ static int check_place(const struct look *look, uint32_t tensor, void **ret_plac
                 return refuse_tensor(look, tensor, -EINVAL, SL_REASON_ALIGNMENT, d->offset, SL_LINE_BYTES);
         if (!sl_range_inside(d->offset, d->bytes, look->regions[d->region].bytes))
                 return refuse_tensor(look, tensor, -EFAULT, SL_REASON_PLACE, d->bytes, look->regions[d->region].bytes);
-        *ret_place = look->regions[d->region].base + d->offset;
+        *ret_place = (struct sl_place){.region = look->regions[d->region].number, .offset = d->offset, .stride = stride};
         return 0;
 }
 
@@ -104,7 +105,7 @@ static int check_deadline(const struct look *look, uint64_t now_ns)
         return deadline_ns && now_ns >= deadline_ns ? refuse(look, -ETIME, SL_REASON_PASSED, now_ns - deadline_ns, 0) : 0;
 }
 
-static int check_input(const struct look *look, uint32_t i, void **ret_place)
+static int check_input(const struct look *look, uint32_t i, struct sl_place *ret_place)
 {
         const struct sl_served_port *port = &look->ensemble->inputs[i];
         uint64_t bytes = sl_served_port_bytes(port, look->entry->samples);
@@ -112,10 +113,10 @@ static int check_input(const struct look *look, uint32_t i, void **ret_place)
 
         if (r == 0 && look->descriptors[i].bytes != bytes)
                 r = refuse_tensor(look, i, -EINVAL, SL_REASON_BYTES, look->descriptors[i].bytes, bytes);
-        return r < 0 ? r : check_place(look, i, ret_place);
+        return r < 0 ? r : check_place(look, i, sl_served_port_stride(port), ret_place);
 }
 
-static int check_output(const struct look *look, uint32_t i, void **ret_place)
+static int check_output(const struct look *look, uint32_t i, struct sl_place *ret_place)
 {
         const struct sl_served_port *port = &look->ensemble->assembly.outputs[i];
         const struct sl_descriptor *d = &look->descriptors[look->ensemble->n_inputs + i];
@@ -128,7 +129,7 @@ static int check_output(const struct look *look, uint32_t i, void **ret_place)
                 look->refused->bytes_needed = needed;
                 return refuse_tensor(look, i, -EMSGSIZE, SL_REASON_CAPACITY, d->bytes, needed);
         }
-        return check_place(look, i, ret_place);
+        return check_place(look, i, sl_served_port_stride(port), ret_place);
 }
 
 int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
@@ -137,19 +138,20 @@ int sl_admit_open(const struct sl_entry *entry, const struct sl_descriptor *desc
         struct look look = {entry, descriptors, regions, n_regions, ensemble, ret_refused};
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
         int r = check_entry(&look);
-        void *place;
+        struct sl_place place;
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 if (i < entry->n_inputs)
                         r = check_claim(&look, i);
                 if (r == 0)
-                        r = check_place(&look, i, &place);
+                        r = check_place(&look, i, 0, &place);
         }
         return r < 0 ? r : check_deadline(&look, now_ns);
 }
 
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
-        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused, void **ret_tensors)
+        uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused,
+        struct sl_place *ret_tensors)
 {
         struct look look = {entry, descriptors, regions, n_regions, ensemble, ret_refused};
         int r = check_entry(&look);

@@ -11,7 +11,7 @@
 
 /*
  * @entry and @descriptors (n_inputs + n_outputs of them, at most the channel's `tensors`) are private copies.
- * @ret_tensors: an address in the runtime's mapping for each descriptor. Whole ranges are inside their regions.
+ * @ret_tensors: the place of each descriptor. Whole ranges are inside their regions.
  *
  * Return: 0, or
  *   -EINVAL    unknown flags, a count, type, rank, dimension, size or alignment that differs from the ensemble's
@@ -23,7 +23,7 @@
  */
 int sl_admit(const struct sl_entry *entry, const struct sl_descriptor *descriptors, const struct sl_region *regions,
         uint32_t n_regions, const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *ret_refused,
-        void **ret_tensors);
+        struct sl_place *ret_tensors);
 
 /*
  * The part of it that can be said before the sizes of an open ensemble are known: nothing is looked up, compiled or loaded for

@@ -26,7 +26,7 @@ static size_t records(const struct sl_channel *channel)
 uint64_t sl_channel_bytes(const struct sl_channel_shape *shape)
 {
         uint64_t per_record = sizeof(struct sl_request) + sizeof(struct sl_fault) +
-                              shape->tensors * (sizeof(void *) + sizeof(struct sl_made_output));
+                              shape->tensors * (sizeof(struct sl_place) + sizeof(struct sl_made_output));
         struct sl_channel_offsets offsets;
 
         if (sl_channel_offsets(shape, &offsets) < 0)
@@ -39,7 +39,7 @@ static int allocate_records(struct sl_channel *channel)
 {
         channel->queues = calloc(channel->shape.n_queues, sizeof(*channel->queues));
         channel->requests = map_zeroed(records(channel) * sizeof(*channel->requests));
-        channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(void *));
+        channel->tensors = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->tensors));
         channel->made = map_zeroed(records(channel) * channel->shape.tensors * sizeof(*channel->made));
         channel->faults = map_zeroed(records(channel) * sizeof(*channel->faults));
         return channel->queues && channel->requests && channel->tensors && channel->made && channel->faults ? 0 : -ENOMEM;
@@ -129,12 +129,13 @@ struct sl_channel *sl_channel_free(struct sl_channel *channel)
                 return NULL;
         for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
                 munmap(channel->regions[i].base, channel->regions[i].bytes);
+        sl_channel_forget_regions(channel);
         sl_mapping_free(&channel->request_map);
         sl_mapping_free(&channel->response_map);
         if (channel->requests)
                 munmap(channel->requests, records(channel) * sizeof(*channel->requests));
         if (channel->tensors)
-                munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(void *));
+                munmap(channel->tensors, records(channel) * channel->shape.tensors * sizeof(*channel->tensors));
         if (channel->made)
                 munmap(channel->made, records(channel) * channel->shape.tensors * sizeof(*channel->made));
         if (channel->faults)
@@ -155,14 +156,26 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id)
         ((struct sl_channel_header *)channel->response_map.base)->client_id = id;
 }
 
-int sl_channel_add_region(struct sl_channel *channel, const struct sl_mapping *mapping)
+int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd)
 {
         uint32_t index = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
+        int number;
 
         if (index == SL_REGIONS_MAX)
                 return -E2BIG;
-        channel->regions[index] = (struct sl_region){.base = mapping->base, .bytes = mapping->bytes};
+        number = sl_regions_add(table, mapping->base, mapping->bytes, fd);
+        if (number < 0)
+                return number;
+        channel->table = table;
+        channel->regions[index] = (struct sl_region){.base = mapping->base, .bytes = mapping->bytes, .number = (uint32_t)number};
         channel->arena_bytes += mapping->bytes;
         atomic_store_explicit(&channel->n_regions, index + 1, memory_order_release); /* R1 */
         return (int)index;
+}
+
+void sl_channel_forget_regions(struct sl_channel *channel)
+{
+        for (uint32_t i = 0; i < atomic_load_explicit(&channel->n_regions, memory_order_relaxed); i++)
+                sl_regions_remove(channel->table, channel->regions[i].number);
+        atomic_store_explicit(&channel->n_regions, 0, memory_order_relaxed);
 }

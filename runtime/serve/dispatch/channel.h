@@ -42,6 +42,7 @@ struct sl_region {
         unsigned char *base;
         uint64_t bytes;
         uint64_t identity; /* inode number of the memfd; control thread */
+        uint32_t number;   /* in the runtime's table of regions */
 };
 
 struct sl_channel {
@@ -62,6 +63,7 @@ struct sl_channel {
          */
         struct sl_region regions[SL_REGIONS_MAX];
         _Atomic uint32_t n_regions;
+        struct sl_regions *table; /* where they have numbers */
 
         /* dispatcher */
         uint32_t in_flight;
@@ -70,7 +72,7 @@ struct sl_channel {
         struct sl_client_stats *stats;
         struct sl_queue *queues; /* [shape.n_queues] */
         struct sl_request *requests;
-        void **tensors;
+        struct sl_place *tensors;
         struct sl_made_output *made; /* as many as tensors */
         struct sl_fault *faults;     /* one for each request */
 };
@@ -91,5 +93,8 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id);
 /* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
 struct sl_channel *sl_channel_free(struct sl_channel *channel);
 
-/* Adds a region that control has mapped. Return: its index, or -E2BIG. */
-int sl_channel_add_region(struct sl_channel *channel, const struct sl_mapping *mapping);
+/* Adds a region that control has mapped, with a duplicate of its fd in @table. Return: its index; -E2BIG, -EMFILE. */
+int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd);
+
+/* The dispatcher no longer knows the channel: it has no regions any more. Their mappings are the caller's. */
+void sl_channel_forget_regions(struct sl_channel *channel);

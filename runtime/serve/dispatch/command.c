@@ -3,7 +3,7 @@
 
 #include "route.h"
 #include "shapes.h"
-#include "worker.h"
+#include "executor.h"
 
 #include <errno.h>
 
@@ -73,7 +73,7 @@ static bool workers_share_core(const struct sl_dispatcher *d)
 {
         for (const struct sl_model *model = d->models; model; model = model->next)
                 for (uint32_t i = 0; i < model->n_workers; i++)
-                        if (overlap(&d->options.cpus, &model->workers[i]->options.cpus))
+                        if (overlap(&d->options.cpus, &model->workers[i]->cpus))
                                 return true;
         return false;
 }

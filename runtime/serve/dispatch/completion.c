@@ -168,7 +168,7 @@ static int reason_of(const struct sl_dispatcher *d, const struct sl_request *req
 static void fill_reason(const struct sl_dispatcher *d, const struct sl_request *request, int32_t status)
 {
         const struct sl_queue_map *map = &request->queue->map;
-        struct sl_fault *fault = request->work.fault;
+        struct sl_fault *fault = request->fault;
         const char *text = sl_fault_text(fault);
         struct sl_reason reason = {.code = SL_REASON_TEXT};
 
@@ -223,9 +223,10 @@ void sl_complete_refused(struct sl_dispatcher *d, struct sl_request *request, in
 
 void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
 {
-        if (atomic_load_explicit(&request->work.verdict, memory_order_relaxed))
+        if (request->verdict)
                 return;
-        atomic_store_explicit(&request->work.verdict, status, memory_order_release); /* V1 */
+        request->verdict = status;
+        sl_accumulator_give_up(d->options.accumulator, &request->work, status);
         if (request->state == SL_REQUEST_WAITING)
                 sl_broadcaster_withdraw(request);
         if (request->slot)

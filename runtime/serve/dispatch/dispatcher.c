@@ -8,9 +8,10 @@
 #include "broadcaster.h"
 #include "cores.h"
 #include "doorbell.h"
-#include "worker.h"
+#include "executor.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,7 @@ static uint32_t pass(struct sl_dispatcher *d)
 static bool outbox_waiting(const struct sl_model *model)
 {
         for (uint32_t i = 0; i < model->n_workers; i++)
-                if (sl_mailbox_waiting(model->workers[i]->outbox))
+                if (sl_executor_waiting(model->workers[i]))
                         return true;
         return false;
 }

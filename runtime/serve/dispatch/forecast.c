@@ -3,7 +3,7 @@
 
 #include "ensemble.h"
 #include "model.h"
-#include "worker.h"
+#include "executor.h"
 
 /* As they are gathered when many wait: a batch, and no more than fits a slice. */
 static uint32_t job_samples(const struct sl_model *model, uint64_t samples)

@@ -2,8 +2,8 @@
 #include "dispatcher_state.h"
 
 #include "accumulator.h"
+#include "executor.h"
 #include "meter.h"
-#include "worker.h"
 
 #include <errno.h>
 
@@ -20,7 +20,7 @@ static uint64_t later(uint64_t a, uint64_t b)
 static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, uint32_t id, uint32_t samples)
 {
         struct sl_queue *queue = request->queue;
-        int32_t verdict = atomic_load_explicit(&request->work.verdict, memory_order_relaxed);
+        int32_t verdict = request->verdict;
 
         request->ensemble->samples_out -= samples;
         sl_accumulator_close(d->options.accumulator, id);
@@ -46,37 +46,65 @@ static void end_job(struct sl_dispatcher *d, const struct sl_model *model, uint3
                 d->turns.running[priority]--;
 }
 
-static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_worker *worker, const struct sl_prediction *message)
+/* Of an output that says only afterwards how large it is. */
+static void keep_made(struct sl_request *request, const struct sl_job *job, const struct sl_piece *piece)
 {
-        uint32_t id = (uint32_t)message->segment;
-        struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
+        const struct sl_assembly *assembly = request->work.assembly;
+
+        if (!assembly->open_outputs)
+                return;
+        for (uint32_t i = 0; i < job->n_outputs; i++)
+                request->work.made[piece->member * assembly->member_outputs + i] = job->made[i];
+}
+
+static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct sl_prediction *prediction)
+{
+        const struct sl_piece *piece = &job->pieces[prediction->piece];
+        struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, piece->segment);
         struct sl_request *request = sl_request_of(segment->work);
 
-        uint32_t priority = worker->jobs[0].priority;
+        sl_meter_prediction(request, prediction);
+        request->started_ns = earlier(request->started_ns, prediction->started_ns);
+        request->staged_ns = later(request->staged_ns, prediction->staged_ns);
+        request->combined_ns = later(request->combined_ns, prediction->combined_ns);
+        keep_made(request, job, piece);
+        if (prediction->explained)
+                sl_fault_tell(request->fault, job->faults[prediction->piece].text);
+        if (prediction->status < 0)
+                sl_give_up(d, request, prediction->status);
+        segment->unanswered -= piece->samples;
+        if (segment->unanswered == 0)
+                finish_segment(d, request, piece->segment, segment->samples);
+}
 
-        if (sl_worker_answered(worker))
+static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
+        const struct sl_prediction *prediction)
+{
+        uint32_t priority = job->priority;
+
+        learn_service_time(model, prediction);
+        hear(d, job, prediction);
+        if (sl_executor_answered(worker, prediction->piece))
                 end_job(d, model, priority);
-        learn_service_time(model, message);
-        sl_meter_prediction(request, message);
-        request->started_ns = earlier(request->started_ns, message->started_ns);
-        request->staged_ns = later(request->staged_ns, message->staged_ns);
-        request->combined_ns = later(request->combined_ns, message->combined_ns);
-        if (message->status < 0)
-                sl_give_up(d, request, message->status);
-        if (--segment->messages_left == 0)
-                finish_segment(d, request, id, segment->samples);
+}
+
+static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
+{
+        struct sl_prediction prediction;
+        struct sl_job *job;
+        uint32_t n = 0;
+
+        for (; sl_executor_poll(worker, &job, &prediction); n++)
+                receive(d, model, worker, job, &prediction);
+        return n;
 }
 
 static uint32_t harvest_model(struct sl_dispatcher *d, struct sl_model *model)
 {
-        struct sl_prediction message;
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < model->n_workers; i++)
-                while (sl_mailbox_take(model->workers[i]->outbox, &message)) {
-                        receive(d, model, model->workers[i], &message);
-                        n++;
-                }
+                n += harvest_worker(d, model, model->workers[i]);
         return n;
 }
 

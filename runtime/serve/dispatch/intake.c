@@ -118,7 +118,7 @@ static void set_ensemble(struct sl_request *request, struct sl_ensemble *ensembl
 }
 
 static void fill_request(struct sl_request *request, struct sl_queue *queue, struct sl_ensemble *ensemble,
-        const struct sl_entry *entry, void **tensors, uint64_t now_ns)
+        const struct sl_entry *entry, struct sl_place *tensors, uint64_t now_ns)
 {
         *request = (struct sl_request){
                 .queue = queue,
@@ -128,12 +128,13 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
                 .tag = entry->tag,
                 .priority = entry->priority,
                 .taken_ns = now_ns,
+                .fault = queue->channel->faults + (request - queue->channel->requests),
         };
         request->work = (struct sl_work){
                 .inputs = tensors,
                 .made = queue->channel->made + (tensors - queue->channel->tensors),
-                .fault = queue->channel->faults + (request - queue->channel->requests),
                 .deadline_ns = entry->deadline_ns,
+                .segments = SL_NO_SEGMENT,
         };
         set_ensemble(request, ensemble);
 }
@@ -156,7 +157,7 @@ static void give_up_if_cancelled(struct sl_dispatcher *d, struct sl_request *req
 }
 
 static int admit(const struct sl_channel *channel, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
-        const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *refused, void **tensors)
+        const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *refused, struct sl_place *tensors)
 {
         return sl_admit(entry, descriptors, channel->regions,
                 atomic_load_explicit(&channel->n_regions, memory_order_acquire) /* R2 */, ensemble, now_ns, refused, tensors);
@@ -173,7 +174,7 @@ static void note_capacities(struct sl_request *request, const struct sl_descript
 
 /* It counts as the open ensemble's until its sizes are served; its tensors are looked at then. */
 static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ensemble *open, struct sl_shape_slot *slot,
-        const struct sl_entry *entry, void **tensors, uint64_t now_ns)
+        const struct sl_entry *entry, struct sl_place *tensors, uint64_t now_ns)
 {
         struct sl_request *request = &queue->requests[entry->tag];
 
@@ -254,7 +255,7 @@ static int accept_request(
         struct sl_channel *channel = queue->channel;
         struct sl_descriptor descriptors[SL_TENSORS_MAX];
         struct sl_ensemble *ensemble;
-        void **tensors =
+        struct sl_place *tensors =
                 channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
         struct sl_shape_slot *slot = NULL;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;

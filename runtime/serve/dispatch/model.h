@@ -11,7 +11,7 @@
 
 struct sl_memory;
 struct sl_stats;
-struct sl_worker;
+struct sl_executor;
 
 /* So many jobs have forgotten the worker's first sample, which was cold: then the service time says what others will wait. */
 #define SL_JOBS_KNOWN 8u
@@ -26,7 +26,7 @@ struct sl_model {
         struct sl_plan *plan;
         const struct sl_plan_info *info;
         uint32_t n_workers;
-        struct sl_worker **workers;
+        struct sl_executor **workers;
         struct sl_stats *stats;   /* where its workers have their slots */
         struct sl_memory *memory; /* which has promised worker_bytes to its workers; control thread */
         uint64_t worker_bytes;

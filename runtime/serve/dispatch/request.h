@@ -7,10 +7,11 @@
  *     WAITING --verdict, no segment out, or made room (places.h)--> FREE
  *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
  *
- * Owner: the dispatcher. Workers read `work`, from the first broadcast to the last message of the last segment (job.h).
+ * Owner: the dispatcher. Workers read `work`, from the first broadcast to the last answer (accumulator.h).
  */
 #pragma once
 
+#include "accumulator.h"
 #include "job.h"
 #include "layout.h"
 
@@ -25,7 +26,9 @@ struct sl_shape_slot;
 enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_PARKED, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
 
 struct sl_request {
-        struct sl_work work; /* all that workers see of it */
+        struct sl_work work;    /* all that workers see of it */
+        int32_t verdict;        /* 0, or the -errno that ends it early */
+        struct sl_fault *fault; /* words for why it failed */
         struct sl_queue *queue;
         struct sl_ensemble *ensemble;
         uint32_t samples;

@@ -109,7 +109,7 @@ static void end_parked(struct sl_dispatcher *d, struct sl_shape_slot *slot, int3
         while (slot->first) {
                 struct sl_queue *queue = slot->first->queue;
 
-                sl_fault_tell(slot->first->work.fault, why);
+                sl_fault_tell(slot->first->fault, why);
 
                 sl_give_up(d, slot->first, status);
                 sl_completions_publish(d, queue);

@@ -2,12 +2,13 @@
 #include "scheduler.h"
 
 #include "accumulator.h"
+#include "assembly.h"
 #include "base/bytes.h"
+#include "executor.h"
 #include "job.h"
 #include "model.h"
 #include "request.h"
 #include "turns.h"
-#include "worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static uint32_t count_idle(const struct sl_model *model)
         uint32_t idle = 0;
 
         for (uint32_t i = 0; i < model->n_workers; i++)
-                idle += sl_worker_jobs(model->workers[i]) == 0;
+                idle += sl_executor_jobs(model->workers[i]) == 0;
         return idle;
 }
 
@@ -99,6 +100,15 @@ static void note_assigned(const struct sl_segment *segment, uint64_t now_ns)
                 request->assigned_ns = now_ns;
 }
 
+/* How much room there is for outputs that say only afterwards how large they are. */
+static void note_capacities(struct sl_job *job, const struct sl_segment *segment, uint32_t member)
+{
+        const struct sl_assembly *assembly = segment->work->assembly;
+
+        for (uint32_t i = 0; i < job->n_outputs && assembly->open_outputs; i++)
+                job->made[i] = segment->work->made[member * assembly->member_outputs + i];
+}
+
 /*
  * Fills a job from the queue: the first segment whatever its size, more as long as all fit one batch and no idle worker
  * goes without. Models without a batch take one segment at a time.
@@ -108,17 +118,17 @@ static void fill_job(struct round *round, uint32_t share, struct sl_job *job)
         uint32_t most = round->model->info->batchable ? share : 1;
         uint32_t samples = 0;
 
-        *job = (struct sl_job){.kind = SL_JOB_PREDICT};
-        while (waiting(round) && job->n_segments < most && job->n_segments < SL_JOB_SEGMENTS_MAX) {
+        job->priority = round->priority;
+        while (waiting(round) && job->n_pieces < most && job->n_pieces < SL_JOB_PIECES_MAX) {
                 struct sl_task task;
                 struct sl_segment *segment = waiting_segment(round, round->queue->head, &task);
 
-                if (job->n_segments && samples + segment->samples > gathered_max(round->model))
+                if (job->n_pieces && samples + segment->samples > gathered_max(round->model))
                         break;
                 samples += segment->samples;
                 round->queue->head++;
-                job->items[job->n_segments].segment = task.segment;
-                job->items[job->n_segments++].member = task.member;
+                note_capacities(job, segment, task.member);
+                sl_accumulator_add_piece(round->accumulator, job, task.segment, task.member, 0, segment->samples);
                 note_assigned(segment, round->now_ns);
         }
 }
@@ -128,12 +138,10 @@ static bool may_start(const struct round *round)
         return !round->model->takes_turns || sl_turns_allow(round->turns, round->priority);
 }
 
-static void give(struct round *round, struct sl_worker *worker, uint32_t share)
+static void give(struct round *round, struct sl_executor *worker, uint32_t share)
 {
-        struct sl_job job;
-
-        fill_job(round, share, &job);
-        sl_worker_give(worker, &job, round->priority, round->from);
+        fill_job(round, share, sl_executor_job(worker));
+        sl_executor_give(worker, round->from);
         if (round->model->takes_turns)
                 round->turns->running[round->priority]++;
 }
@@ -168,9 +176,9 @@ static bool more_urgent_waits(const struct round *round)
  */
 static uint32_t give_ahead(struct round *round)
 {
-        struct sl_worker *worker = round->model->workers[0];
+        struct sl_executor *worker = round->model->workers[0];
 
-        if (round->model->n_workers != 1 || sl_worker_jobs(worker) == SL_WORKER_JOBS_MAX || more_urgent_waits(round) ||
+        if (round->model->n_workers != 1 || sl_executor_jobs(worker) == SL_EXECUTOR_JOBS_MAX || more_urgent_waits(round) ||
                 !job_waits(round) || !may_start(round))
                 return 0;
         give(round, worker, UINT32_MAX);
@@ -183,7 +191,7 @@ static uint32_t give_to_idle(struct round *round)
         uint32_t idle = count_idle(model), jobs = 0;
 
         for (uint32_t i = 0; i < model->n_workers && idle && waiting(round) && may_start(round); i++) {
-                if (sl_worker_jobs(model->workers[i]))
+                if (sl_executor_jobs(model->workers[i]))
                         continue;
                 give(round, model->workers[i], (waiting(round) + idle - 1) / idle);
                 idle--;

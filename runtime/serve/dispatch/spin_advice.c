@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "doorbell.h"
-#include "worker.h"
+#include "executor.h"
 
 #define ADVISE_STEP_NS (10 * SL_NS_PER_MS)
 
@@ -35,7 +35,7 @@ static uint32_t count_computing(const struct sl_dispatcher *d)
 
         for (const struct sl_model *model = d->models; model; model = model->next)
                 for (uint32_t i = 0; i < model->n_workers; i++)
-                        n += sl_worker_jobs(model->workers[i]) > 0;
+                        n += sl_executor_jobs(model->workers[i]) > 0;
         return n;
 }
 

@@ -1,45 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "accumulator.h"
 
+#include "arena.h"
 #include "assembly.h"
 #include "base/bytes.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "combine.h"
 #include "job.h"
+#include "segment.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-
-#define NONE UINT32_MAX
 
 struct sl_accumulator {
-        unsigned char *staging;
-        uint64_t staging_bytes;
+        struct sl_regions *regions;
+        struct sl_mapping staging, verdicts;
+        int staging_fd, verdicts_fd;
+        uint32_t staging_region;
+        bool has_region;
         struct sl_arena *arena;
         uint32_t n_segments;
-        uint32_t free; /* list through next_free */
+        uint32_t free; /* list through next */
         struct sl_segment *segments;
 };
 
-int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator)
+static int make_staging(struct sl_accumulator *a, uint64_t bytes)
+{
+        int r = sl_segment_create("starling-staging", bytes, SL_SEAL_SHARED, &a->staging_fd, &a->staging, NULL);
+
+        if (r == 0)
+                r = sl_arena_new(a->staging.bytes, &a->arena);
+        if (r == 0)
+                r = sl_regions_add(a->regions, a->staging.base, a->staging.bytes, a->staging_fd);
+        if (r < 0)
+                return r;
+        a->staging_region = (uint32_t)r;
+        a->has_region = true;
+        return 0;
+}
+
+/* Of each segment one word, apart from all else: those who compute may read them and nothing more. */
+static int make_verdicts(struct sl_accumulator *a, uint32_t segments)
+{
+        return sl_segment_create(
+                "starling-verdicts", segments * sizeof(int32_t), SL_SEAL_SHARED, &a->verdicts_fd, &a->verdicts, NULL);
+}
+
+static int make_segments(struct sl_accumulator *a, uint32_t segments)
+{
+        a->segments = calloc(segments, sizeof(*a->segments));
+        if (!a->segments)
+                return -ENOMEM;
+        a->n_segments = segments;
+        for (uint32_t i = 0; i < segments; i++)
+                a->segments[i].next = i + 1 < segments ? i + 1 : SL_NO_SEGMENT;
+        return 0;
+}
+
+int sl_accumulator_new(
+        struct sl_regions *regions, uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator)
 {
         struct sl_accumulator *a = calloc(1, sizeof(*a));
+        int r;
 
         if (!a)
                 return -ENOMEM;
-        a->staging_bytes = sl_align_up(staging_bytes, SL_PAGE_BYTES);
-        a->staging = mmap(NULL, a->staging_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (a->staging == MAP_FAILED)
-                a->staging = NULL;
-        a->segments = calloc(segments, sizeof(*a->segments));
-        if (!a->staging || !a->segments || sl_arena_new(a->staging_bytes, &a->arena) < 0) {
+        a->regions = regions;
+        a->staging_fd = a->verdicts_fd = -1;
+        r = make_segments(a, segments);
+        if (r == 0)
+                r = make_verdicts(a, segments);
+        if (r == 0)
+                r = make_staging(a, sl_align_up(staging_bytes, SL_PAGE_BYTES));
+        if (r < 0) {
                 sl_accumulator_free(a);
-                return -ENOMEM;
+                return r;
         }
-        a->n_segments = segments;
-        for (uint32_t i = 0; i < segments; i++)
-                a->segments[i].next_free = i + 1 < segments ? i + 1 : NONE;
         *ret_accumulator = a;
         return 0;
 }
@@ -48,8 +85,12 @@ struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *a)
 {
         if (!a)
                 return NULL;
-        if (a->staging)
-                munmap(a->staging, a->staging_bytes);
+        if (a->has_region)
+                sl_regions_remove(a->regions, a->staging_region);
+        sl_mapping_free(&a->staging);
+        sl_mapping_free(&a->verdicts);
+        sl_cleanup_fd(&a->staging_fd);
+        sl_cleanup_fd(&a->verdicts_fd);
         sl_arena_free(a->arena);
         free(a->segments);
         free(a);
@@ -76,29 +117,57 @@ uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32
         return assembly->direct ? 0 : member_bytes(assembly, samples) * assembly->n_members;
 }
 
+static void link_segment(struct sl_accumulator *a, struct sl_work *work, uint32_t id)
+{
+        a->segments[id].next = work->segments;
+        a->segments[id].previous = SL_NO_SEGMENT;
+        if (work->segments != SL_NO_SEGMENT)
+                a->segments[work->segments].previous = id;
+        work->segments = id;
+}
+
+static void unlink_segment(struct sl_accumulator *a, uint32_t id)
+{
+        struct sl_segment *segment = &a->segments[id];
+
+        if (segment->next != SL_NO_SEGMENT)
+                a->segments[segment->next].previous = segment->previous;
+        if (segment->previous != SL_NO_SEGMENT)
+                a->segments[segment->previous].next = segment->next;
+        else
+                segment->work->segments = segment->next;
+}
+
+static _Atomic int32_t *verdict_of(const struct sl_accumulator *a, uint32_t id)
+{
+        return (_Atomic int32_t *)a->verdicts.base + id;
+}
+
 int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t start, uint32_t samples)
 {
         const struct sl_assembly *assembly = work->assembly;
         uint32_t id = a->free;
         uint64_t offset = 0;
 
-        if (id == NONE)
+        if (id == SL_NO_SEGMENT)
                 return -EAGAIN;
         struct sl_segment *segment = &a->segments[id];
         uint64_t bytes = sl_accumulator_staging_bytes(assembly, samples);
         if (bytes && sl_arena_take(a->arena, bytes, &offset) < 0)
                 return -ENOMEM;
 
-        a->free = segment->next_free;
+        a->free = segment->next;
         segment->work = work;
         segment->start = start;
         segment->samples = samples;
-        segment->staging = bytes ? a->staging + offset : NULL;
-        segment->staging_offset = offset;
-        segment->messages_left = assembly->n_members;
+        segment->staging = (struct sl_place){.offset = offset, .region = a->staging_region};
+        segment->staging_bytes = bytes;
+        segment->unanswered = samples * assembly->n_members;
         /* Relaxed: the job that names this segment is published by a mailbox (B1). */
-        atomic_store_explicit(&segment->missing, assembly->n_members, memory_order_relaxed);
+        atomic_store_explicit(&segment->missing, samples * assembly->n_members, memory_order_relaxed);
         atomic_store_explicit(&segment->failures, 0, memory_order_relaxed);
+        atomic_store_explicit(verdict_of(a, id), 0, memory_order_relaxed);
+        link_segment(a, work, id);
         return (int)id;
 }
 
@@ -106,51 +175,84 @@ void sl_accumulator_close(struct sl_accumulator *a, uint32_t id)
 {
         struct sl_segment *segment = &a->segments[id];
 
-        if (segment->staging)
-                sl_arena_give(a->arena, segment->staging_offset);
+        if (segment->staging_bytes)
+                sl_arena_give(a->arena, segment->staging.offset);
+        unlink_segment(a, id);
         segment->work = NULL;
-        segment->next_free = a->free;
+        segment->next = a->free;
         a->free = id;
 }
 
-/* Output @output of the request, from this segment's first sample on. */
-static void *client_place(const struct sl_segment *segment, uint32_t output)
+void sl_accumulator_give_up(struct sl_accumulator *a, const struct sl_work *work, int32_t verdict)
 {
-        const struct sl_assembly *assembly = segment->work->assembly;
-        unsigned char *base = segment->work->outputs[output];
-
-        return base + (size_t)segment->start * assembly->outputs[output].sample_bytes;
+        for (uint32_t id = work->segments; id != SL_NO_SEGMENT; id = a->segments[id].next)
+                atomic_store_explicit(verdict_of(a, id), verdict, memory_order_release); /* V1 */
 }
 
-static void *staged_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
+const _Atomic int32_t *sl_accumulator_verdict(const struct sl_accumulator *a, uint32_t id)
+{
+        return verdict_of(a, id);
+}
+
+static struct sl_place skip_samples(struct sl_place place, uint32_t samples)
+{
+        place.offset += place.stride * samples;
+        return place;
+}
+
+/* Where member @member puts output @output of the segment. */
+static struct sl_place staged_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
 {
         const struct sl_assembly *assembly = segment->work->assembly;
-        uint64_t offset = member_bytes(assembly, segment->samples) * member;
+        struct sl_place place = segment->staging;
 
+        place.offset += member_bytes(assembly, segment->samples) * member;
         for (uint32_t i = 0; i < output; i++)
-                offset += sl_align_up(sl_served_port_bytes(&assembly->outputs[i], segment->samples), SL_LINE_BYTES);
-        return segment->staging + offset;
+                place.offset += sl_align_up(sl_served_port_bytes(&assembly->outputs[i], segment->samples), SL_LINE_BYTES);
+        place.stride = sl_served_port_stride(&assembly->outputs[output]);
+        return place;
 }
 
-void *sl_accumulator_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
+static struct sl_place output_place(const struct sl_segment *segment, uint32_t member, uint32_t output)
 {
-        if (segment->staging)
+        const struct sl_work *work = segment->work;
+
+        if (segment->staging_bytes)
                 return staged_place(segment, member, output);
-        return client_place(segment, member * segment->work->assembly->member_outputs + output);
+        return skip_samples(work->outputs[member * work->assembly->member_outputs + output], segment->start);
 }
 
-static void combine_output(const struct sl_segment *segment, uint32_t output)
+void sl_accumulator_add_piece(
+        struct sl_accumulator *a, struct sl_job *job, uint32_t id, uint32_t member, uint32_t first, uint32_t samples)
+{
+        const struct sl_segment *segment = &a->segments[id];
+        uint32_t piece = job->n_pieces++;
+        struct sl_place *inputs = sl_job_inputs(job, piece), *outputs = sl_job_outputs(job, piece);
+
+        job->pieces[piece] = (struct sl_piece){
+                .segment = id, .member = member, .first = first, .samples = samples, .deadline_ns = segment->work->deadline_ns};
+        for (uint32_t i = 0; i < job->n_inputs; i++)
+                inputs[i] = skip_samples(segment->work->inputs[i], segment->start + first);
+        for (uint32_t i = 0; i < job->n_outputs; i++)
+                outputs[i] = skip_samples(output_place(segment, member, i), first);
+}
+
+static void combine_output(const struct sl_accumulator *a, const struct sl_segment *segment, uint32_t output)
 {
         const struct sl_assembly *assembly = segment->work->assembly;
         const struct sl_served_port *port = &assembly->outputs[output];
         const struct sl_shape *shape = &port->port.shape;
+        struct sl_place place = skip_samples(segment->work->outputs[output], segment->start);
         const float *predictions[SL_MEMBERS_MAX];
         size_t elements = sl_served_port_bytes(port, segment->samples) / sizeof(float);
         bool has_classes = shape->rank > (port->port.batch_axis == SL_PORT_NO_BATCH ? 0 : 1);
         size_t classes = has_classes ? (size_t)shape->dims[shape->rank - 1] : 1;
 
-        for (uint32_t m = 0; m < assembly->n_members; m++)
-                predictions[m] = staged_place(segment, m, output);
+        for (uint32_t m = 0; m < assembly->n_members; m++) {
+                struct sl_place staged = staged_place(segment, m, output);
+
+                predictions[m] = sl_regions_at(a->regions, &staged);
+        }
         sl_combine(&(struct sl_combination){
                 .rule = assembly->rule,
                 .n_members = assembly->n_members,
@@ -158,29 +260,31 @@ static void combine_output(const struct sl_segment *segment, uint32_t output)
                 .predictions = predictions,
                 .samples = elements / classes,
                 .classes = classes,
-                .output = client_place(segment, output),
+                .output = sl_regions_at(a->regions, &place),
         });
 }
 
-static void combine(const struct sl_segment *segment)
+static void combine(const struct sl_accumulator *a, const struct sl_segment *segment)
 {
         for (uint32_t i = 0; i < segment->work->assembly->n_outputs; i++)
-                combine_output(segment, i);
+                combine_output(a, segment, i);
 }
 
-int sl_accumulator_deliver(struct sl_segment *segment, int status)
+int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t samples, int status)
 {
-        const struct sl_work *work = segment->work;
+        struct sl_segment *segment = &a->segments[id];
+        uint64_t deadline_ns = segment->work->deadline_ns;
 
         if (status < 0)
                 atomic_fetch_add_explicit(&segment->failures, 1, memory_order_relaxed);
-        if (atomic_fetch_sub_explicit(&segment->missing, 1, memory_order_acq_rel) != 1) /* P1, P2 */
+        if (atomic_fetch_sub_explicit(&segment->missing, samples, memory_order_acq_rel) != samples) /* P1, P2 */
                 return 0;
-        if (atomic_load_explicit(&segment->failures, memory_order_relaxed) || sl_work_verdict(work))
+        if (atomic_load_explicit(&segment->failures, memory_order_relaxed) ||
+                atomic_load_explicit(verdict_of(a, id), memory_order_acquire) /* V2 */)
                 return 1;
-        if (work->deadline_ns && sl_clock_ns() >= work->deadline_ns)
+        if (deadline_ns && sl_clock_ns() >= deadline_ns)
                 return -ETIME;
-        if (segment->staging)
-                combine(segment);
+        if (segment->staging_bytes)
+                combine(a, segment);
         return 1;
 }

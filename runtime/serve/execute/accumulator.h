@@ -2,44 +2,60 @@
 /*
  * The accumulator: stages the members' predictions of a segment and combines them once, when the last one is there
  * (ensemble paper, section II.C.2; there a process, here the thread of whichever sender comes last, so that no hop is added).
+ * It counts samples, as a member's prediction of a segment may come in pieces, and from several workers.
  *
- *   (P1) sender: prediction written to its place in the staging, then fetch_sub(missing, 1, acq_rel).
- *   (P2) the sender that takes `missing` from 1 to 0: everything of P1 is visible to it; it combines.    pairs with P1
- * The result is stored in the client's arena before the sender's message goes to the dispatcher (mailbox.h, B1).
+ *   (P1) sender: predictions written to their place in the staging, then fetch_sub(missing, samples, acq_rel).
+ *   (P2) the sender that takes `missing` to 0: everything of P1 is visible to it; it combines.    pairs with P1
+ * The result is stored in the client's arena before the sender's answer goes to the dispatcher (mailbox.h, B1).
  *
- * A segment belongs to the dispatcher until it is broadcast and after all members' messages have come back; in between its
- * senders own their parts of the staging. Staging is one arena of the runtime, allocated at the start: a segment is not
- * broadcast before its staging is there.
+ * A segment belongs to the dispatcher until it is broadcast and after all pieces have been answered; in between its senders own
+ * their parts of the staging. Staging is one region, made at the start: a segment is not broadcast before its staging is there.
  */
 #pragma once
 
-#include "arena.h"
+#include "regions.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 struct sl_assembly;
-struct sl_work;
+struct sl_job;
+struct sl_made_output;
+
+/* A request as it looks to those who assemble its outputs. Filled before its first segment, and left alone until the last is
+ * closed. */
+struct sl_work {
+        const struct sl_assembly *assembly;
+        struct sl_place *inputs, *outputs; /* of the whole request's first sample */
+        struct sl_made_output *made;       /* of each output; the dispatcher's */
+        uint64_t deadline_ns;              /* CLOCK_MONOTONIC; 0: none */
+        uint32_t segments;                 /* list of those that are open; SL_NO_SEGMENT: none */
+};
+
+#define SL_NO_SEGMENT UINT32_MAX
 
 /* One segment in flight: consecutive samples of a request, at most N. */
 struct sl_segment {
         struct sl_work *work;
-        uint32_t start, samples; /* of the request: [start, start + samples) */
-        _Atomic uint32_t missing;  /* members whose prediction is not staged (P1) */
-        _Atomic uint32_t failures; /* members that could not predict: nothing is combined */
-        unsigned char *staging;    /* [member][output][samples...]; NULL when members write into the client's outputs */
-        uint64_t staging_offset;
-        uint32_t messages_left; /* dispatcher */
-        uint32_t next_free;     /* dispatcher */
+        uint32_t start, samples;   /* of the request: [start, start + samples) */
+        _Atomic uint32_t missing;  /* samples, of each member, whose prediction is not staged (P1) */
+        _Atomic uint32_t failures; /* pieces that could not be predicted: nothing is combined */
+        struct sl_place staging;   /* [member][output][samples...]; bytes 0 when members write into the client's outputs */
+        uint64_t staging_bytes;
+
+        /* dispatcher */
+        uint32_t unanswered;     /* samples, of each member */
+        uint32_t next, previous; /* of the same work; next: of those that are free */
 };
 
 struct sl_accumulator;
 
 /*
- * @segments: how many may be in flight. @staging_bytes: memory for predictions, mapped now, faulted in by its first use.
- * Return: 0, -ENOMEM.
+ * @regions: where work's tensors lie, and the staging will. @segments: how many may be in flight. @staging_bytes: memory for
+ * predictions, mapped now, faulted in by its first use. Return: 0, -ENOMEM, -EMFILE, -E2BIG no region is left.
  */
-int sl_accumulator_new(uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator);
+int sl_accumulator_new(
+        struct sl_regions *regions, uint32_t segments, uint64_t staging_bytes, struct sl_accumulator **ret_accumulator);
 struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
 
 /*
@@ -48,21 +64,30 @@ struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
  */
 int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_work *work, uint32_t start, uint32_t samples);
 
-/* Dispatcher: all messages of the segment are back. */
+/* Dispatcher: all pieces of the segment are answered. */
 void sl_accumulator_close(struct sl_accumulator *accumulator, uint32_t segment);
 
 /* Any thread: the segment of an id that was opened and not closed. */
 struct sl_segment *sl_accumulator_segment(struct sl_accumulator *accumulator, uint32_t segment);
 
+/* The word that ends work on a segment early: 0, or -errno. Dispatcher, once: V1 of job.h. Any thread that has a piece of it: V2.
+ */
+void sl_accumulator_give_up(struct sl_accumulator *accumulator, const struct sl_work *work, int32_t verdict);
+const _Atomic int32_t *sl_accumulator_verdict(const struct sl_accumulator *accumulator, uint32_t segment);
+
 /* Bytes of staging that a segment of @samples needs; 0 when nothing is staged. */
 uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32_t samples);
 
-/* Worker: where member @member puts output @output of this segment; [segment->samples, ...], PLAIN. */
-void *sl_accumulator_place(const struct sl_segment *segment, uint32_t member, uint32_t output);
+/*
+ * Dispatcher: samples [first, first + samples) of the segment become the job's next piece, for member @member, with the places of
+ * their inputs and outputs. The job has room, and its n_inputs and n_outputs are those of the member.
+ */
+void sl_accumulator_add_piece(struct sl_accumulator *accumulator, struct sl_job *job, uint32_t segment, uint32_t member,
+        uint32_t first, uint32_t samples);
 
 /*
- * Sender (P1, P2): this member's prediction is in its place, or @status says why there is none.
- * Return: 0: others are missing; 1: this was the last, and the result stands in the client's outputs, unless a member failed
+ * Sender (P1, P2): predictions of @samples samples by one member are in their places, or @status says why there are none.
+ * Return: 0: others are missing; 1: these were the last, and the result stands in the client's outputs, unless a piece failed
  * or the request has been given up; -ETIME: the last, but the deadline has passed and nothing was combined.
  */
-int sl_accumulator_deliver(struct sl_segment *segment, int status);
+int sl_accumulator_deliver(struct sl_accumulator *accumulator, uint32_t segment, uint32_t samples, int status);

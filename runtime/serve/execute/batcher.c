@@ -15,10 +15,11 @@ struct sl_batcher {
         struct sl_workspace pool;
         unsigned char *pool_inputs[SL_PLAN_PORTS_MAX], *pool_outputs[SL_PLAN_PORTS_MAX];
 
-        struct sl_segment *segments[SL_JOB_SEGMENTS_MAX];
-        uint32_t members[SL_JOB_SEGMENTS_MAX];
-        uint32_t n_segments;
-        uint32_t samples, done; /* of the job */
+        const struct sl_regions *regions;
+        struct sl_job *job;
+        const uint32_t *pieces; /* of the job */
+        uint32_t n_pieces;
+        uint32_t samples, done; /* of all of them */
         bool whole;             /* without a batch: one run takes everything */
         bool gathered;
 };
@@ -69,7 +70,8 @@ uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max)
         return bytes;
 }
 
-int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher)
+int sl_batcher_new(
+        const struct sl_plan_info *info, uint32_t batch_max, const struct sl_regions *regions, struct sl_batcher **ret_batcher)
 {
         struct sl_batcher *b = calloc(1, sizeof(*b));
 
@@ -85,6 +87,7 @@ int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct s
         }
         place_ports(b->inputs, b->n_inputs, batch_max, b->pool.bytes, 0, b->pool_inputs);
         place_ports(b->outputs, b->n_outputs, batch_max, b->pool.bytes, outputs, b->pool_outputs);
+        b->regions = regions;
         *ret_batcher = b;
         return 0;
 }
@@ -102,49 +105,55 @@ int sl_batcher_populate(struct sl_batcher *b, uint64_t bytes_max)
         return sl_workspace_populate(&b->pool, b->pool.n_bytes, bytes_max);
 }
 
-static const unsigned char *client_input(const struct sl_segment *segment, const struct sl_served_port *port, uint32_t input)
+static uint32_t samples_of(const struct sl_batcher *b, uint32_t i)
 {
-        const unsigned char *base = segment->work->inputs[input];
+        return b->job->pieces[b->pieces[i]].samples;
+}
 
-        return port->port.batch_axis == SL_PORT_NO_BATCH ? base : base + (size_t)segment->start * port->sample_bytes;
+static const void *input_of(const struct sl_batcher *b, uint32_t i, uint32_t input)
+{
+        return sl_regions_at(b->regions, &sl_job_inputs(b->job, b->pieces[i])[input]);
+}
+
+static void *output_of(const struct sl_batcher *b, uint32_t i, uint32_t output)
+{
+        return sl_regions_at(b->regions, &sl_job_outputs(b->job, b->pieces[i])[output]);
 }
 
 static void gather(struct sl_batcher *b)
 {
-        for (uint32_t i = 0; i < b->n_inputs; i++) {
-                unsigned char *to = b->pool_inputs[i];
+        for (uint32_t k = 0; k < b->n_inputs; k++) {
+                unsigned char *to = b->pool_inputs[k];
 
-                for (uint32_t s = 0; s < b->n_segments; s++) {
-                        size_t bytes = sl_served_port_bytes(&b->inputs[i], b->segments[s]->samples);
+                for (uint32_t i = 0; i < b->n_pieces; i++) {
+                        size_t bytes = sl_served_port_bytes(&b->inputs[k], samples_of(b, i));
 
-                        memcpy(to, client_input(b->segments[s], &b->inputs[i], i), bytes);
+                        memcpy(to, input_of(b, i, k), bytes);
                         to += bytes;
                 }
         }
 }
 
-void sl_batcher_begin(struct sl_batcher *b, struct sl_segment *const *segments, const uint32_t *members, uint32_t n)
+void sl_batcher_begin(struct sl_batcher *b, struct sl_job *job, const uint32_t *pieces, uint32_t n)
 {
-        b->n_segments = n;
+        b->job = job;
+        b->pieces = pieces;
+        b->n_pieces = n;
         b->samples = b->done = 0;
         b->gathered = n > 1;
-        for (uint32_t i = 0; i < n; i++) {
-                b->segments[i] = segments[i];
-                b->members[i] = members[i];
-                b->samples += segments[i]->samples;
-        }
+        for (uint32_t i = 0; i < n; i++)
+                b->samples += samples_of(b, i);
         if (b->gathered)
                 gather(b);
 }
 
-/* A split job: client memory in place, or through the pool for inputs that index. */
+/* One piece: client memory in place, or through the pool for inputs that index. */
 static const void *split_input(struct sl_batcher *b, uint32_t input, uint32_t samples)
 {
         const struct sl_served_port *port = &b->inputs[input];
-        const unsigned char *from = client_input(b->segments[0], port, input);
+        const unsigned char *from = input_of(b, 0, input);
 
-        if (port->port.batch_axis != SL_PORT_NO_BATCH)
-                from += (size_t)b->done * port->sample_bytes;
+        from += b->done * sl_job_inputs(b->job, b->pieces[0])[input].stride;
         if (!port->port.indexes)
                 return from;
         memcpy(b->pool_inputs[input], from, sl_served_port_bytes(port, samples));
@@ -153,9 +162,9 @@ static const void *split_input(struct sl_batcher *b, uint32_t input, uint32_t sa
 
 static void *split_output(struct sl_batcher *b, uint32_t output)
 {
-        unsigned char *to = sl_accumulator_place(b->segments[0], b->members[0], output);
+        unsigned char *to = output_of(b, 0, output);
 
-        return b->whole ? to : to + (size_t)b->done * b->outputs[output].sample_bytes;
+        return to + b->done * sl_job_outputs(b->job, b->pieces[0])[output].stride;
 }
 
 bool sl_batcher_next(struct sl_batcher *b, const struct sl_instance *instance, struct sl_batch *ret_batch)
@@ -182,10 +191,10 @@ void sl_batcher_scatter(struct sl_batcher *b)
         for (uint32_t i = 0; i < b->n_outputs; i++) {
                 const unsigned char *from = b->pool_outputs[i];
 
-                for (uint32_t s = 0; s < b->n_segments; s++) {
-                        size_t bytes = sl_served_port_bytes(&b->outputs[i], b->segments[s]->samples);
+                for (uint32_t p = 0; p < b->n_pieces; p++) {
+                        size_t bytes = sl_served_port_bytes(&b->outputs[i], samples_of(b, p));
 
-                        memcpy(sl_accumulator_place(b->segments[s], b->members[s], i), from, bytes);
+                        memcpy(output_of(b, p, i), from, bytes);
                         from += bytes;
                 }
         }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first stage of a worker: from the segments of a job to batches that the predictor can run.
+ * The first stage of a runner: from the pieces of a job to batches that the predictor can run.
  *
- * A job of one segment is split: batches of the plan's sizes, largest first, whose inputs are read straight from the client's
- * arena and whose predictions go straight to their place. A job of several segments is gathered: one copy of each input into
- * the worker's pool, one copy of each prediction out of it. Inputs that an indexing kernel consumes are always copied first.
+ * One piece is split: batches of the plan's sizes, largest first, whose inputs are read straight from the client's arena and whose
+ * predictions go straight to their place. Several pieces are gathered: one copy of each input into the pool, one copy of each
+ * prediction out of it. Inputs that an indexing kernel consumes are always copied first.
  */
 #pragma once
 
-#include "accumulator.h"
 #include "job.h"
 #include "plan.h"
 
@@ -22,8 +21,12 @@ struct sl_batch {
         void *outputs[SL_PLAN_PORTS_MAX];
 };
 
-/* The pool holds one batch of @batch_max samples, inputs and outputs; zeros, of which none takes memory yet. Return: 0, -ENOMEM. */
-int sl_batcher_new(const struct sl_plan_info *info, uint32_t batch_max, struct sl_batcher **ret_batcher);
+/*
+ * The pool holds one batch of @batch_max samples, inputs and outputs; zeros, of which none takes memory yet. @regions: what the
+ * jobs' places are in. Return: 0, -ENOMEM.
+ */
+int sl_batcher_new(
+        const struct sl_plan_info *info, uint32_t batch_max, const struct sl_regions *regions, struct sl_batcher **ret_batcher);
 struct sl_batcher *sl_batcher_free(struct sl_batcher *batcher);
 
 /* Faults at most @bytes_max of the pool, as sl_instance_populate() does. */
@@ -32,13 +35,13 @@ int sl_batcher_populate(struct sl_batcher *batcher, uint64_t bytes_max);
 /* Memory that the pool takes: in batches of one, only inputs that index are ever copied into it. Pure. */
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max);
 
-/* Starts on the segments of a job that are worth computing; @n >= 1. All belong to the batcher's model as member members[i]. */
-void sl_batcher_begin(struct sl_batcher *batcher, struct sl_segment *const *segments, const uint32_t *members, uint32_t n);
+/* Starts on those pieces of a job that are worth computing; @n >= 1. @pieces is left alone until the last batch is scattered. */
+void sl_batcher_begin(struct sl_batcher *batcher, struct sl_job *job, const uint32_t *pieces, uint32_t n);
 
 /* The next batch; false when the job is done. */
 bool sl_batcher_next(struct sl_batcher *batcher, const struct sl_instance *instance, struct sl_batch *ret_batch);
 
-/* After the last batch of a gathered job: predictions from the pool to each segment's place. */
+/* After the last batch of gathered pieces: predictions from the pool to each one's place. */
 void sl_batcher_scatter(struct sl_batcher *batcher);
 
 /* A batch that lies wholly in the pool, for warm-up. @samples is at most batch_max. */

@@ -5,16 +5,16 @@
 
 void sl_fault_tell(struct sl_fault *fault, const char *text)
 {
-        if (atomic_exchange_explicit(&fault->told, 1, memory_order_relaxed) == 0)
+        if (!fault->text[0])
                 snprintf(fault->text, sizeof(fault->text), "%s", text);
 }
 
 const char *sl_fault_text(const struct sl_fault *fault)
 {
-        return atomic_load_explicit(&fault->told, memory_order_relaxed) ? fault->text : NULL;
+        return fault->text[0] ? fault->text : NULL;
 }
 
 void sl_fault_clear(struct sl_fault *fault)
 {
-        atomic_store_explicit(&fault->told, 0, memory_order_relaxed);
+        fault->text[0] = 0;
 }

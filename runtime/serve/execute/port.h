@@ -14,6 +14,12 @@ struct sl_served_port {
 /* Return: 0; -EOVERFLOW. */
 int sl_served_port_init(struct sl_served_port *ret_port, const struct sl_port *port);
 
+/* From a sample to the next; 0: the tensor has no batch. */
+static inline uint64_t sl_served_port_stride(const struct sl_served_port *port)
+{
+        return port->port.batch_axis == SL_PORT_NO_BATCH ? 0 : port->sample_bytes;
+}
+
 /* Bytes of @samples samples; @samples is bounded by the spec, so that this cannot overflow. */
 static inline uint64_t sl_served_port_bytes(const struct sl_served_port *port, uint32_t samples)
 {

@@ -2,22 +2,27 @@
 #include "sender.h"
 
 #include "base/clock.h"
+#include "stats.h"
 
-void sl_sender_send(struct sl_mailbox *outbox, struct sl_segment *segment, struct sl_prediction *message)
+static void count(struct sl_worker_stats *stats, const struct sl_prediction *prediction)
 {
-        int last;
-
-        message->staged_ns = sl_clock_ns();
-        last = sl_accumulator_deliver(segment, message->status);
-        if (last)
-                message->combined_ns = sl_clock_ns();
-        if (last < 0 && message->status == 0)
-                message->status = last;
-        sl_mailbox_put(outbox, message);
+        if (!prediction->batches)
+                return;
+        sl_counter_add(&stats->samples, prediction->job_samples);
+        sl_counter_add(&stats->batches, prediction->batches);
+        sl_counter_add(&stats->busy_ns, prediction->busy_ns);
 }
 
-void sl_sender_say(struct sl_mailbox *outbox, int32_t special, int32_t status, uint64_t sample_ns)
+void sl_sender_deliver(struct sl_accumulator *accumulator, const struct sl_job *job, struct sl_worker_stats *stats,
+        struct sl_prediction *prediction)
 {
-        sl_mailbox_put(
-                outbox, &(struct sl_prediction){.segment = special, .status = status, .computing_ns = sample_ns, .job_samples = 1});
+        const struct sl_piece *piece = &job->pieces[prediction->piece];
+        int last;
+
+        count(stats, prediction);
+        last = sl_accumulator_deliver(accumulator, piece->segment, piece->samples, prediction->status);
+        if (last)
+                prediction->combined_ns = sl_clock_ns();
+        if (last < 0 && prediction->status == 0)
+                prediction->status = last;
 }

@@ -29,7 +29,7 @@ static struct attempt good(void)
 
 static int admit(struct fixture *f, const struct attempt *attempt, struct sl_refused *ret_refused)
 {
-        void *tensors[SL_TENSORS_MAX];
+        struct sl_place tensors[SL_TENSORS_MAX];
 
         return sl_admit(
                 &attempt->entry, attempt->descriptors, f->channel->regions, 1, f->ensemble, sl_clock_ns(), ret_refused, tensors);

@@ -38,7 +38,7 @@ Test(broadcaster, splits_300_samples_into_128_128_and_44_and_sends_six_messages_
                         cr_expect_eq(task.member, m);
                         cr_expect_eq(segment->start, expected[i].start);
                         cr_expect_eq(segment->samples, expected[i].samples);
-                        cr_expect_eq(atomic_load(&segment->missing), 2);
+                        cr_expect_eq(atomic_load(&segment->missing), 2 * expected[i].samples);
                 }
         }
         fixture_free(f);

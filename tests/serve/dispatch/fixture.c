@@ -31,8 +31,8 @@ static void add_channel(struct fixture *f, uint32_t inputs, uint32_t classes)
 
         cr_assert_eq(sl_channel_new(&shape, &f->channel, &f->request_fd, &f->response_fd, NULL), 0);
         cr_assert_eq(sl_segment_create("test-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, NULL), 0);
+        cr_assert_eq(sl_channel_add_region(f->channel, f->regions, &mapping, fd), 0);
         close(fd);
-        cr_assert_eq(sl_channel_add_region(f->channel, &mapping), 0);
         f->inputs = mapping.base;
         f->outputs = f->inputs + (size_t)SAMPLES_MAX * inputs;
 }
@@ -65,7 +65,8 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
                 weights[m] = (float)(m + 1);
         }
         cr_assert_eq(sl_ensemble_new(&spec, members, n_members, 4, &f->ensemble, &error), 0, "%s", error.text);
-        cr_assert_eq(sl_accumulator_new(FIXTURE_SEGMENTS, 1 << 20, &f->accumulator), 0);
+        cr_assert_eq(sl_regions_new(4, &f->regions), 0);
+        cr_assert_eq(sl_accumulator_new(f->regions, FIXTURE_SEGMENTS, 1 << 20, &f->accumulator), 0);
         add_channel(f, inputs, classes);
         return f;
 }
@@ -77,6 +78,7 @@ void fixture_free(struct fixture *f)
         sl_ensemble_free(f->ensemble);
         sl_accumulator_free(f->accumulator);
         sl_channel_free(f->channel);
+        sl_regions_free(f->regions);
         close(f->request_fd);
         close(f->response_fd);
         free(f);
@@ -86,17 +88,18 @@ struct sl_request *fixture_request(struct fixture *f, uint16_t tag, uint32_t sam
 {
         struct sl_queue *queue = &f->channel->queues[0];
         struct sl_request *request = &queue->requests[tag];
-        void **tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors;
+        struct sl_place *tensors = f->channel->tensors + (size_t)tag * f->channel->shape.tensors;
 
         *request = (struct sl_request){
-                .work = {.assembly = &f->ensemble->assembly, .inputs = tensors, .outputs = tensors + 1},
+                .work = {.assembly = &f->ensemble->assembly, .inputs = tensors, .outputs = tensors + 1, .segments = SL_NO_SEGMENT},
                 .queue = queue,
                 .ensemble = f->ensemble,
                 .samples = samples,
                 .tag = tag,
         };
-        request->work.inputs[0] = f->inputs;
+        for (uint32_t i = 0; i <= f->ensemble->assembly.n_outputs; i++)
+                tensors[i].region = f->channel->regions[0].number;
         for (uint32_t i = 0; i < f->ensemble->assembly.n_outputs; i++)
-                request->work.outputs[i] = f->outputs;
+                request->work.outputs[i].offset = (uint64_t)((char *)f->outputs - (char *)f->inputs);
         return request;
 }

@@ -17,6 +17,7 @@ struct fixture {
         struct sl_ensemble *ensemble;
         struct sl_model models[SL_MEMBERS_MAX];
         struct sl_plan_info info;
+        struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_channel *channel;
         int request_fd, response_fd;

@@ -3,7 +3,7 @@
 
 #include "ensemble.h"
 #include "model.h"
-#include "worker.h"
+#include "executor.h"
 
 #include <criterion/criterion.h>
 
@@ -12,8 +12,8 @@
 
 /* An ensemble of one model with workers, which takes SAMPLE_NS for each sample. */
 struct line_up {
-        struct sl_worker worker;
-        struct sl_worker *workers[2];
+        struct sl_executor worker;
+        struct sl_executor *workers[2];
         struct sl_model model;
         struct sl_ensemble ensemble;
 };

@@ -39,7 +39,7 @@ Test(intake, a_cancellation_ends_the_request_that_it_names_and_no_other)
 {
         struct fixture *f = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
         struct sl_queue *queue = full_queue(f);
-        struct sl_dispatcher d = {.in_flight = queue->in_flight};
+        struct sl_dispatcher d = {.options.accumulator = f->accumulator, .in_flight = queue->in_flight};
 
         queue->requests[2].index = UINT32_MAX; /* submission indices run freely: its word would be 0, as that of all others is */
         atomic_store(&queue->map.cancels[3], 3 + 1);
@@ -47,6 +47,6 @@ Test(intake, a_cancellation_ends_the_request_that_it_names_and_no_other)
         atomic_store(&queue->map.request->cancellations, 1);
         cr_assert_eq(sl_intake_cancellations(&d, queue), 1);
         for (uint16_t tag = 0; tag < queue->map.depth; tag++)
-                cr_expect_eq(sl_work_verdict(&queue->requests[tag].work), tag == 3 ? -ECANCELED : 0, "tag %u", tag);
+                cr_expect_eq(queue->requests[tag].verdict, tag == 3 ? -ECANCELED : 0, "tag %u", tag);
         fixture_free(f);
 }

@@ -1,20 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "executor.h"
 #include "fixture.h"
 #include "turns.h"
-#include "worker.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define INPUTS    4u
 #define CLASSES   10u
 #define BATCH_MAX 8u
 
-/* Workers without a thread: their jobs stay in the inbox. */
+/* An executor that computes nothing: its jobs lie in their slots until the test answers them. */
+struct idle {
+        struct sl_executor common;
+        void *memory;
+        uint32_t given, taken; /* jobs in all; those that the test has looked at */
+        const struct sl_job *jobs[16];
+};
+
+static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+{
+        struct idle *idle = (struct idle *)executor;
+        struct sl_job *copy = malloc(sl_job_bytes(1, 1));
+
+        (void)from;
+        memcpy(copy, executor->slots[slot].job, sl_job_bytes(1, 1));
+        idle->jobs[idle->given++] = copy;
+}
+
+static const struct sl_executor_class idle_class = {.name = "idle", .give = give};
+
 struct crew {
         struct fixture *f;
         struct sl_model *model;
-        struct sl_worker workers[2], *list[2];
+        struct idle workers[2];
+        struct sl_executor *list[2];
         struct sl_turns turns;
 };
 
@@ -24,9 +45,13 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
         crew->f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 16);
         crew->model = &crew->f->models[0];
         for (uint32_t i = 0; i < n_workers; i++) {
-                crew->list[i] = &crew->workers[i];
-                crew->workers[i].batch_max = BATCH_MAX;
-                cr_assert_eq(sl_mailbox_new(SL_WORKER_JOBS_MAX + 1, sizeof(struct sl_job), &crew->workers[i].inbox), 0);
+                struct idle *idle = &crew->workers[i];
+
+                crew->list[i] = &idle->common;
+                idle->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
+                sl_executor_init(&idle->common, idle->memory, 1, 1);
+                idle->common.class = &idle_class;
+                idle->common.batch_max = BATCH_MAX;
         }
         crew->model->workers = crew->list;
         crew->model->n_workers = n_workers;
@@ -35,9 +60,32 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
 
 static void crew_deinit(struct crew *crew)
 {
-        for (uint32_t i = 0; i < crew->model->n_workers; i++)
-                sl_mailbox_free(crew->workers[i].inbox);
+        for (uint32_t i = 0; i < crew->model->n_workers; i++) {
+                for (uint32_t k = 0; k < crew->workers[i].given; k++)
+                        free((void *)crew->workers[i].jobs[k]);
+                free(crew->workers[i].memory);
+        }
         fixture_free(crew->f);
+}
+
+/* The worker's next job that was not looked at; NULL: it has got none. */
+static const struct sl_job *next_job(struct crew *crew, uint32_t worker)
+{
+        struct idle *idle = &crew->workers[worker];
+
+        return idle->taken < idle->given ? idle->jobs[idle->taken++] : NULL;
+}
+
+/* The worker answers its oldest job, and the dispatcher counts its end. */
+static void end_job(struct crew *crew)
+{
+        struct sl_executor *worker = crew->list[0];
+        uint32_t n = worker->slots[worker->oldest].job->n_pieces, priority = worker->slots[worker->oldest].job->priority;
+
+        for (uint32_t piece = 0; piece < n; piece++)
+                cr_assert_eq(sl_executor_answered(worker, piece), piece == n - 1);
+        if (crew->model->takes_turns)
+                crew->turns.running[priority]--;
 }
 
 /* One segment of @samples waits for the model. */
@@ -60,19 +108,19 @@ static void give_all(struct crew *crew)
         sl_scheduler_run(crew->model, &crew->turns, crew->f->accumulator, NULL, 1);
 }
 
-static uint32_t job_samples(struct crew *crew, const struct sl_job *job)
+static uint32_t job_samples(const struct sl_job *job)
 {
         uint32_t samples = 0;
 
-        for (uint32_t i = 0; i < job->n_segments; i++)
-                samples += sl_accumulator_segment(crew->f->accumulator, job->items[i].segment)->samples;
+        for (uint32_t i = 0; i < job->n_pieces; i++)
+                samples += job->pieces[i].samples;
         return samples;
 }
 
 Test(scheduler, segments_that_wait_share_a_job_as_far_as_they_fit_one_batch_together)
 {
         static const struct {
-                uint32_t samples[4], n_segments[4]; /* what waits; what each job takes of it */
+                uint32_t samples[4], n_pieces[4]; /* what waits; what each job takes of it */
         } rows[] = {
                 {{4, 4, 1, 0}, {2, 1}},
                 {{5, 4, 0, 0}, {1, 1}},
@@ -84,74 +132,71 @@ Test(scheduler, segments_that_wait_share_a_job_as_far_as_they_fit_one_batch_toge
 
         for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
                 struct crew crew;
-                struct sl_job job;
 
                 crew_init(&crew, 1);
                 for (uint16_t i = 0; i < 4 && rows[row].samples[i]; i++)
                         wait_for_worker(&crew, i, rows[row].samples[i]);
-                for (uint32_t i = 0; i < 4 && rows[row].n_segments[i]; i++) {
+                for (uint32_t i = 0; i < 4 && rows[row].n_pieces[i]; i++) {
                         give_all(&crew);
-                        cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job), "row %zu, job %u", row, i);
-                        cr_expect_eq(
-                                job.n_segments, rows[row].n_segments[i], "row %zu, job %u: %u segments", row, i, job.n_segments);
-                        cr_expect(job.n_segments == 1 || job_samples(&crew, &job) <= BATCH_MAX, "row %zu, job %u", row, i);
-                        while (crew.workers[0].jobs[0].segments)
-                                sl_worker_answered(&crew.workers[0]);
+                        const struct sl_job *job = next_job(&crew, 0);
+
+                        cr_assert(job, "row %zu, job %u", row, i);
+                        cr_expect_eq(job->n_pieces, rows[row].n_pieces[i], "row %zu, job %u: %u pieces", row, i, job->n_pieces);
+                        cr_expect(job->n_pieces == 1 || job_samples(job) <= BATCH_MAX, "row %zu, job %u", row, i);
+                        end_job(&crew);
                 }
                 crew_deinit(&crew);
         }
 }
 
+/* As many requests as there are pieces in a job fit one batch, if they fit it by their samples. */
+Test(scheduler, a_batch_holds_as_many_requests_as_its_samples)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        crew.workers[0].common.batch_max = SL_JOB_PIECES_MAX;
+        for (uint16_t i = 0; i < 50; i++)
+                wait_for_worker(&crew, i % 8, 1);
+        give_all(&crew);
+        cr_expect_eq(next_job(&crew, 0)->n_pieces, 50);
+        crew_deinit(&crew);
+}
+
 Test(scheduler, no_idle_worker_goes_without_while_another_gets_several)
 {
         struct crew crew;
-        struct sl_job jobs[2];
 
         crew_init(&crew, 2);
         for (uint16_t i = 0; i < 3; i++)
                 wait_for_worker(&crew, i, 1);
         give_all(&crew);
-        cr_assert(sl_mailbox_take(crew.workers[0].inbox, &jobs[0]));
-        cr_assert(sl_mailbox_take(crew.workers[1].inbox, &jobs[1]));
-        cr_expect_eq(jobs[0].n_segments, 2);
-        cr_expect_eq(jobs[1].n_segments, 1);
+        cr_expect_eq(next_job(&crew, 0)->n_pieces, 2);
+        cr_expect_eq(next_job(&crew, 1)->n_pieces, 1);
         crew_deinit(&crew);
 }
 
 Test(scheduler, a_model_without_a_batch_gets_one_segment_at_a_time)
 {
         struct crew crew;
-        struct sl_job job;
 
         crew_init(&crew, 1);
         crew.f->info.batchable = 0;
         for (uint16_t i = 0; i < 2; i++)
                 wait_for_worker(&crew, i, 1);
         give_all(&crew);
-        cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job));
-        cr_expect_eq(job.n_segments, 1);
+        cr_expect_eq(next_job(&crew, 0)->n_pieces, 1);
         crew_deinit(&crew);
 }
 
 /* The first tag of the worker's next job; -1: it has none. */
 static int next_tag(struct crew *crew)
 {
-        struct sl_job job;
+        const struct sl_job *job = next_job(crew, 0);
 
-        if (!sl_mailbox_take(crew->workers[0].inbox, &job))
+        if (!job)
                 return -1;
-        return sl_request_of(sl_accumulator_segment(crew->f->accumulator, job.items[0].segment)->work)->tag;
-}
-
-/* The worker answers its oldest job, and the dispatcher counts its end. */
-static void end_job(struct crew *crew)
-{
-        uint32_t priority = crew->workers[0].jobs[0].priority;
-
-        while (!sl_worker_answered(&crew->workers[0]))
-                ;
-        if (crew->model->takes_turns)
-                crew->turns.running[priority]--;
+        return sl_request_of(sl_accumulator_segment(crew->f->accumulator, job->pieces[0].segment)->work)->tag;
 }
 
 Test(scheduler, what_is_more_urgent_overtakes_all_that_waits_and_shares_no_job_with_it)
@@ -167,7 +212,7 @@ Test(scheduler, what_is_more_urgent_overtakes_all_that_waits_and_shares_no_job_w
         wait_with_priority(&crew, 4, 1, 0);
         end_job(&crew);
         give_all(&crew);
-        cr_expect_eq(crew.workers[0].jobs[0].segments, 1);
+        cr_expect_eq(crew.workers[0].jobs[1]->n_pieces, 1);
         cr_expect_eq(next_tag(&crew), 4);
         cr_expect_eq(next_tag(&crew), 1, "the next lies ready");
         crew_deinit(&crew);
@@ -197,15 +242,13 @@ Test(scheduler, nothing_is_given_ahead_of_what_is_more_urgent)
 Test(scheduler, a_job_gathers_no_more_than_fits_the_slice)
 {
         struct crew crew;
-        struct sl_job job;
 
         crew_init(&crew, 1);
         crew.model->slice_samples = 3;
         for (uint16_t tag = 0; tag < 4; tag++)
                 wait_for_worker(&crew, tag, 1);
         give_all(&crew);
-        cr_assert(sl_mailbox_take(crew.workers[0].inbox, &job));
-        cr_expect_eq(job_samples(&crew, &job), 3);
+        cr_expect_eq(job_samples(next_job(&crew, 0)), 3);
         crew_deinit(&crew);
 }
 
@@ -223,7 +266,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
         cr_expect_eq(next_tag(&urgent), 0);
         cr_expect_eq(next_tag(&other), -1);
-        sl_worker_answered(&urgent.workers[0]);
+        sl_executor_answered(urgent.list[0], 0);
         other.turns.running[1]--;
         sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
         cr_expect_eq(next_tag(&other), 0);

@@ -17,9 +17,10 @@ static float prediction(uint32_t member, uint32_t element)
         return (float)(1.0 / (1.0 + member + 0.37 * element));
 }
 
-static void stage(const struct sl_segment *segment, uint32_t member)
+static void stage(struct exercise *e, uint32_t id, uint32_t member)
 {
-        float *place = sl_accumulator_place(segment, member, 0);
+        const struct sl_segment *segment = sl_accumulator_segment(e->accumulator, id);
+        float *place = exercise_output(e, id, member, 0);
 
         for (uint32_t i = 0; i < segment->samples * CLASSES; i++)
                 place[i] = prediction(member, i);
@@ -29,14 +30,15 @@ static void stage(const struct sl_segment *segment, uint32_t member)
 static int deliver_in_order(struct exercise *e, const uint32_t *order, float *ret_output)
 {
         uint32_t id;
-        struct sl_segment *segment = exercise_segment(e, 0, SAMPLES, &id);
         int last = 0;
 
+        exercise_segment(e, 0, SAMPLES, &id);
+
         memset(e->first_output, 0, SAMPLES * CLASSES * sizeof(float));
-        for (uint32_t i = 0; i < MEMBERS; i++) {
-                stage(segment, order[i]);
-                last = sl_accumulator_deliver(segment, 0);
-                cr_assert_eq(last != 0, i == MEMBERS - 1, "message %u: only the last one combines", i);
+        for (uint32_t i = 0; i < e->assembly.n_members; i++) {
+                stage(e, id, order[i]);
+                last = sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0);
+                cr_assert_eq(last != 0, i == e->assembly.n_members - 1, "answer %u: only the last one combines", i);
         }
         memcpy(ret_output, e->first_output, SAMPLES * CLASSES * sizeof(float));
         sl_accumulator_close(e->accumulator, id);
@@ -58,16 +60,64 @@ Test(accumulator, result_is_the_same_to_the_bit_whatever_the_order_of_arrival)
         exercise_free(e);
 }
 
+/* One member in pieces of 1, 2, 4 ... samples, the other whole: the last piece combines all. */
+Test(accumulator, counts_samples_in_whatever_pieces_they_come)
+{
+        struct exercise *e = exercise_new(2, SL_RULE_MEAN, CLASSES);
+        float whole[SAMPLES * CLASSES];
+        uint32_t id;
+
+        deliver_in_order(e, (uint32_t[]){0, 1}, whole);
+        memset(e->first_output, 0, sizeof(whole));
+        exercise_segment(e, 0, SAMPLES, &id);
+        stage(e, id, 1);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), 0);
+        for (uint32_t first = 0, n = 1; first<SAMPLES; first += n, n = first + 2 * n> SAMPLES ? SAMPLES - first : 2 * n) {
+                float *place = exercise_output(e, id, 0, first);
+
+                for (uint32_t i = 0; i < n * CLASSES; i++)
+                        place[i] = prediction(0, first * CLASSES + i);
+                cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, n, 0), first + n == SAMPLES, "samples %u+%u", first, n);
+        }
+        cr_expect_eq(memcmp(whole, e->first_output, sizeof(whole)), 0);
+        exercise_free(e);
+}
+
+/* A request's end is told to whoever has a piece of it, and to nobody else. */
+Test(accumulator, a_verdict_reaches_all_open_segments_of_a_request_and_no_other)
+{
+        struct exercise *e = exercise_new(1, SL_RULE_NONE, CLASSES);
+        struct sl_work other = e->work;
+        uint32_t ids[4];
+        int r;
+
+        for (uint32_t i = 0; i < 3; i++)
+                exercise_segment(e, 4 * i, 4, &ids[i]);
+        r = sl_accumulator_open(e->accumulator, &other, 12, 4);
+        cr_assert_geq(r, 0);
+        ids[3] = (uint32_t)r;
+        sl_accumulator_close(e->accumulator, ids[1]);
+        sl_accumulator_give_up(e->accumulator, &e->work, -ECANCELED);
+        for (uint32_t i = 0; i < 4; i++)
+                cr_expect_eq(atomic_load(sl_accumulator_verdict(e->accumulator, ids[i])), i % 2 ? 0 : -ECANCELED, "segment %u", i);
+        sl_accumulator_close(e->accumulator, ids[0]);
+        sl_accumulator_close(e->accumulator, ids[2]);
+        cr_expect_eq(e->work.segments, SL_NO_SEGMENT);
+        exercise_segment(e, 0, 4, &ids[0]);
+        cr_expect_eq(atomic_load(sl_accumulator_verdict(e->accumulator, ids[0])), 0, "the next has none");
+        exercise_free(e);
+}
+
 Test(accumulator, combines_nothing_when_a_member_failed)
 {
         struct exercise *e = exercise_new(2, SL_RULE_MEAN, CLASSES);
         uint32_t id;
-        struct sl_segment *segment = exercise_segment(e, 0, SAMPLES, &id);
 
-        stage(segment, 0);
-        stage(segment, 1);
-        cr_assert_eq(sl_accumulator_deliver(segment, -EIO), 0);
-        cr_assert_eq(sl_accumulator_deliver(segment, 0), 1);
+        exercise_segment(e, 0, SAMPLES, &id);
+        stage(e, id, 0);
+        stage(e, id, 1);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, -EIO), 0);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), 1);
         cr_assert_eq(e->first_output[0], 0);
         exercise_free(e);
 }
@@ -79,14 +129,15 @@ Test(accumulator, looks_at_deadline_and_verdict_once_more_before_it_combines)
         struct sl_segment *segment = exercise_segment(e, 0, SAMPLES, &id);
 
         e->work.deadline_ns = sl_clock_ns() - 1;
-        stage(segment, 0);
-        cr_assert_eq(sl_accumulator_deliver(segment, 0), -ETIME);
+        stage(e, id, 0);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), -ETIME);
         cr_assert_eq(e->first_output[0], 0);
 
         e->work.deadline_ns = 0;
-        atomic_store(&e->work.verdict, -ECANCELED);
-        atomic_store(&segment->missing, 1);
-        cr_assert_eq(sl_accumulator_deliver(segment, 0), 1);
+        sl_accumulator_give_up(e->accumulator, &e->work, -ECANCELED);
+        cr_assert_eq(atomic_load(sl_accumulator_verdict(e->accumulator, id)), -ECANCELED);
+        atomic_store(&segment->missing, SAMPLES);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), 1);
         cr_assert_eq(e->first_output[0], 0);
         exercise_free(e);
 }
@@ -99,13 +150,13 @@ Test(accumulator, a_vote_runs_over_the_classes_of_an_output_without_a_batch)
 
         e->assembly.outputs[0].port.batch_axis = SL_PORT_NO_BATCH;
         e->assembly.outputs[0].port.shape = (struct sl_shape){.rank = 1, .dims = {CLASSES}};
-        struct sl_segment *segment = exercise_segment(e, 0, 1, &id);
+        exercise_segment(e, 0, 1, &id);
         for (uint32_t m = 0; m < 3; m++) {
-                float *place = sl_accumulator_place(segment, m, 0);
+                float *place = exercise_output(e, id, m, 0);
 
                 memset(place, 0, CLASSES * sizeof(float));
                 place[m == 0 ? 1 : 7] = 1;
-                sl_accumulator_deliver(segment, 0);
+                sl_accumulator_deliver(e->accumulator, id, 1, 0);
         }
         for (uint32_t i = 0; i < CLASSES; i++)
                 cr_expect_float_eq(e->first_output[i], i == 7 ? 2 / 3.0f : i == 1 ? 1 / 3.0f : 0, 1e-6, "class %u", i);
@@ -116,11 +167,12 @@ Test(accumulator, lets_members_of_rule_none_write_side_by_side_into_the_clients_
 {
         struct exercise *e = exercise_new(2, SL_RULE_NONE, CLASSES);
         uint32_t id;
-        struct sl_segment *segment = exercise_segment(e, 32, SAMPLES - 32, &id);
 
-        e->outputs[1] = e->first_output + 1000;
-        cr_assert_eq(sl_accumulator_place(segment, 0, 0), e->first_output + 32 * CLASSES);
-        cr_assert_eq(sl_accumulator_place(segment, 1, 0), e->first_output + 1000 + 32 * CLASSES);
+        exercise_segment(e, 32, SAMPLES - 32, &id);
+        e->outputs[1].offset = 1000 * sizeof(float);
+        cr_assert_eq(exercise_output(e, id, 0, 0), e->first_output + 32 * CLASSES);
+        cr_assert_eq(exercise_output(e, id, 1, 0), e->first_output + 1000 + 32 * CLASSES);
+        cr_assert_eq(exercise_output(e, id, 1, 5), e->first_output + 1000 + 37 * CLASSES);
         exercise_free(e);
 }
 
@@ -136,11 +188,9 @@ static void *send_all(void *argument)
         struct sender *sender = argument;
 
         for (uint32_t i = 0; i < EXERCISE_SEGMENTS; i++) {
-                struct sl_segment *segment = sl_accumulator_segment(sender->exercise->accumulator, i);
-
                 pthread_barrier_wait(sender->barrier);
-                stage(segment, sender->member);
-                sl_accumulator_deliver(segment, 0);
+                stage(sender->exercise, i, sender->member);
+                sl_accumulator_deliver(sender->exercise->accumulator, i, 4, 0);
         }
         return NULL;
 }

@@ -28,12 +28,14 @@ Test(batcher, indices_are_copied_before_they_are_used_and_dense_floats_are_read_
         struct sl_batcher *batcher;
         struct sl_batch batch;
 
-        cr_assert_eq(sl_batcher_new(&info, 1, &batcher), 0);
-        e->inputs[0] = x;
-        e->inputs[1] = at;
+        cr_assert_eq(sl_batcher_new(&info, 1, e->regions, &batcher), 0);
+        e->inputs[0] = exercise_place(e, x, sizeof(x), 0);
+        e->inputs[1] = exercise_place(e, at, sizeof(at), 0);
+        e->job->n_inputs = 2;
         uint32_t id;
-        struct sl_segment *segment = exercise_segment(e, 0, 1, &id);
-        sl_batcher_begin(batcher, &segment, &(uint32_t){0}, 1);
+        exercise_segment(e, 0, 1, &id);
+        sl_accumulator_add_piece(e->accumulator, e->job, id, 0, 0, 1);
+        sl_batcher_begin(batcher, e->job, &(uint32_t){0}, 1);
         cr_assert(sl_batcher_next(batcher, NULL, &batch));
         memset(at, 0x7f, sizeof(at));
         cr_expect_eq(batch.inputs[0], (const void *)x);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The boundary between who decides and who computes: an executor takes jobs for one instance of one model and answers their pieces.
+ * What it is behind that, a thread, the caller itself, or another process, is its class's.
+ *
+ *     STARTING --first sample run--> READY          the loader looks (sl_executor_started), then hands it to the dispatcher
+ *         +--no memory, no thread--> -errno
+ *
+ *   (S1) executor: first_ns written, then store-release state.
+ *   (S2) loader:   load-acquire state, then read first_ns.          pairs with S1
+ *
+ * What is given and not answered is known here, so that when an executor dies just those pieces fail, or are computed elsewhere.
+ *
+ * Threads: made and freed by the loader (control), in between the dispatcher's. Only `state` and `first_ns` are the executor's own.
+ */
+#pragma once
+
+#include "job.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct sl_executor;
+struct sl_wait;
+struct sl_worker_stats;
+
+/* Jobs that one can have: the next lies ready when one ends. */
+#define SL_EXECUTOR_JOBS_MAX 2
+
+struct sl_executor_class {
+        const char *name;  /* "thread", "inline" */
+        bool is_immediate; /* give() returns when the job is computed: its time is the giver's */
+
+        /* The job is that of the slot. @from: the giver's own wait, or NULL. */
+        void (*give)(struct sl_executor *executor, uint32_t slot, struct sl_wait *from);
+        /* The next answer: of the oldest job, as jobs are done in the order in which they are given. */
+        bool (*poll)(struct sl_executor *executor, struct sl_prediction *ret_prediction);
+        /* Is there one? seq_cst, for the last look before a sleep (wait/bell.h). */
+        bool (*waiting)(struct sl_executor *executor);
+        /* Ends what runs, and frees. */
+        void (*stop)(struct sl_executor *executor);
+};
+
+enum { SL_EXECUTOR_STARTING, SL_EXECUTOR_READY };
+
+struct sl_executor {
+        const struct sl_executor_class *class;
+        uint32_t batch_max; /* samples of its largest batch */
+        cpu_set_t cpus;     /* where it runs; empty: anywhere */
+        struct sl_worker_stats *stats;
+
+        _Atomic int32_t state; /* SL_EXECUTOR_*, or -errno */
+        uint64_t first_ns;     /* what its first sample took; 0: none was run */
+
+        /* dispatcher */
+        uint32_t n_given, oldest; /* slots [oldest, oldest + n_given) */
+        struct sl_given_job {
+                struct sl_job *job;
+                uint32_t unanswered; /* pieces */
+                uint64_t answered[SL_JOB_PIECES_MAX / 64];
+        } slots[SL_EXECUTOR_JOBS_MAX];
+};
+
+/* For classes. @jobs: memory for SL_EXECUTOR_JOBS_MAX times sl_job_bytes(), which stays the class's. */
+void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t n_inputs, uint32_t n_outputs);
+
+/* S1, and S2. Return: SL_EXECUTOR_*, or -errno: it cannot start. */
+void sl_executor_say(struct sl_executor *executor, int32_t state, uint64_t first_ns);
+int32_t sl_executor_started(const struct sl_executor *executor);
+
+/* NULL is fine. Returns NULL. The dispatcher no longer knows it. */
+struct sl_executor *sl_executor_free(struct sl_executor *executor);
+
+/* ---- dispatcher ---- */
+
+/* The job to fill next: empty, for this model. NULL: it has SL_EXECUTOR_JOBS_MAX. */
+struct sl_job *sl_executor_job(struct sl_executor *executor);
+
+/* Gives the job that was filled. */
+void sl_executor_give(struct sl_executor *executor, struct sl_wait *from);
+
+/* The next answer, and the job that it is about, which stays as it is until its last piece is marked as answered. */
+bool sl_executor_poll(struct sl_executor *executor, struct sl_job **ret_job, struct sl_prediction *ret_prediction);
+
+/* True when that was the last piece of the oldest job, which is gone then. */
+bool sl_executor_answered(struct sl_executor *executor, uint32_t piece);
+
+static inline bool sl_executor_waiting(struct sl_executor *executor)
+{
+        return executor->class->waiting(executor);
+}
+
+/* Jobs that it has. */
+static inline uint32_t sl_executor_jobs(const struct sl_executor *executor)
+{
+        return executor->n_given;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job_runner.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "batcher.h"
+#include "stop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct sl_job_runner {
+        struct sl_job_runner_options options;
+        const struct sl_plan_info *info;
+        bool open_outputs; /* the shape of some output hangs on the data */
+        struct sl_instance *instance;
+        struct sl_batcher *batcher;
+};
+
+/* A job under way. */
+struct run {
+        struct sl_job_runner *runner;
+        struct sl_job *job;
+        sl_answer_fn *answer;
+        void *context;
+};
+
+uint32_t sl_job_runner_batch_max(const struct sl_plan_info *info, uint32_t batch_max)
+{
+        uint32_t top = info->batches[0];
+
+        for (uint32_t i = 0; i < info->n_batches; i++)
+                if (info->batches[i] <= batch_max)
+                        top = info->batches[i];
+        return top;
+}
+
+uint64_t sl_job_runner_bytes(const struct sl_plan *plan, uint32_t batch_max)
+{
+        uint64_t bytes = sl_instance_bytes(plan, batch_max);
+
+        return sl_add_overflows(bytes, sl_batcher_bytes(sl_plan_info(plan), batch_max), &bytes) ? UINT64_MAX : bytes;
+}
+
+static bool has_open_outputs(const struct sl_plan_info *info)
+{
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                if (sl_port_is_open(&info->outputs[i]))
+                        return true;
+        return false;
+}
+
+int sl_job_runner_new(const struct sl_job_runner_options *options, struct sl_job_runner **ret_runner)
+{
+        struct sl_job_runner *runner = calloc(1, sizeof(*runner));
+        int r;
+
+        if (!runner)
+                return -ENOMEM;
+        runner->options = *options;
+        runner->info = sl_plan_info(options->plan);
+        runner->open_outputs = has_open_outputs(runner->info);
+        r = sl_instance_new(options->plan, options->batch_max, &runner->instance, NULL);
+        if (r == 0)
+                r = sl_batcher_new(runner->info, options->batch_max, options->regions, &runner->batcher);
+        if (r < 0) {
+                sl_job_runner_free(runner);
+                return r;
+        }
+        *ret_runner = runner;
+        return 0;
+}
+
+struct sl_job_runner *sl_job_runner_free(struct sl_job_runner *runner)
+{
+        if (!runner)
+                return NULL;
+        sl_batcher_free(runner->batcher);
+        sl_instance_free(runner->instance);
+        free(runner);
+        return NULL;
+}
+
+struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner)
+{
+        return runner->instance;
+}
+
+struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner)
+{
+        return runner->batcher;
+}
+
+/* What ends the work on a piece: looked at before it begins, and while it runs. */
+static struct sl_stop stop_of(const struct run *run, uint32_t piece)
+{
+        const struct sl_piece *p = &run->job->pieces[piece];
+
+        return (struct sl_stop){.verdict = &run->runner->options.verdicts[p->segment], .deadline_ns = p->deadline_ns};
+}
+
+static int given_up(const struct run *run, uint32_t piece)
+{
+        struct sl_stop stop = stop_of(run, piece);
+
+        return sl_stop_look(&stop);
+}
+
+/* Where each output that says only afterwards how large it is tells it to. */
+static void note_made(const struct sl_plan_info *info, struct sl_made_output *made, const struct sl_open_output *open)
+{
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                struct sl_tensor tensor = {.dtype = info->outputs[i].dtype, .shape = open[i].shape};
+
+                if (!sl_port_is_open(&info->outputs[i]))
+                        continue;
+                made[i].bytes = sl_tensor_bytes(&tensor);
+                made[i].rank = tensor.shape.rank;
+                for (uint32_t k = 0; k < tensor.shape.rank; k++)
+                        made[i].dims[k] = (uint32_t)tensor.shape.dims[k];
+        }
+}
+
+/* A model without a batch gets one piece at a time: its own, which is a whole request. */
+static int run_open(const struct run *run, const struct sl_batch *batch, struct sl_error *error)
+{
+        const struct sl_plan_info *info = run->runner->info;
+        struct sl_made_output *made = run->job->made;
+        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
+        int r;
+
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                open[i].capacity_bytes = made[i].capacity_bytes;
+        r = sl_instance_run_open(run->runner->instance, batch->samples, batch->inputs, batch->outputs, open, error);
+        if (r == 0 || r == -EMSGSIZE)
+                note_made(info, made, open);
+        return r;
+}
+
+/* What ends a request ends a batch that is its own; of several that were gathered, none may end the others. */
+static void watch(const struct run *run, const uint32_t *pieces, uint32_t n)
+{
+        struct sl_stop stop = stop_of(run, pieces[0]);
+
+        sl_instance_watch(run->runner->instance, n == 1 ? &stop : NULL);
+}
+
+static bool tells_client(const struct run *run, uint32_t piece, int r)
+{
+        return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(run, piece);
+}
+
+/* The text of @error says why it failed. @piece: the first. */
+static int predict(const struct run *run, uint32_t piece, uint32_t *ret_batches, struct sl_error *error)
+{
+        struct sl_job_runner *runner = run->runner;
+        struct sl_batch batch;
+        uint32_t batches = 0;
+        int r = 0;
+
+        while (r == 0 && sl_batcher_next(runner->batcher, runner->instance, &batch)) {
+                r = runner->open_outputs ? run_open(run, &batch, error)
+                                         : sl_instance_run(runner->instance, batch.samples, batch.inputs, batch.outputs);
+                batches++;
+        }
+        if (r == 0)
+                sl_batcher_scatter(runner->batcher);
+        else
+                sl_instance_explain(runner->instance, r, error);
+        *ret_batches = batches;
+        return tells_client(run, piece, r) ? r : -EIO;
+}
+
+/* A verdict needs no words. */
+static bool explain(const struct run *run, uint32_t piece, int status, const struct sl_error *error)
+{
+        struct sl_fault *fault = &run->job->faults[piece];
+
+        if (status == 0 || status == -ETIME || status == -ECANCELED || !error->text[0])
+                return false;
+        sl_fault_clear(fault);
+        sl_fault_tell(fault, error->text);
+        return true;
+}
+
+static uint32_t count_samples(const struct sl_job *job, const uint32_t *pieces, uint32_t n)
+{
+        uint32_t samples = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                samples += job->pieces[pieces[i]].samples;
+        return samples;
+}
+
+/* One sample of a gathered batch with an index out of bounds must not fail the others: each is then run alone. */
+static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
+{
+        struct sl_error error = {""};
+        uint32_t batches;
+
+        sl_batcher_begin(run->runner->batcher, run->job, pieces, n);
+        watch(run, pieces, n);
+        uint64_t started_ns = sl_clock_ns();
+        int status = predict(run, pieces[0], &batches, &error);
+        uint64_t ended_ns = sl_clock_ns();
+
+        if (status < 0 && n > 1) {
+                for (uint32_t i = 0; i < n; i++)
+                        run_pieces(run, &pieces[i], 1, sl_clock_ns());
+                return;
+        }
+        bool explained = explain(run, pieces[0], status, &error);
+        uint32_t samples = count_samples(run->job, pieces, n);
+        for (uint32_t i = 0; i < n; i++)
+                run->answer(run->context, run->job,
+                        &(struct sl_prediction){
+                                .piece = pieces[i],
+                                .status = status,
+                                .explained = explained,
+                                .batches = i == 0 ? batches : 0,
+                                .started_ns = started_ns,
+                                .staged_ns = ended_ns,
+                                .busy_ns = i == 0 ? ended_ns - begun_ns : 0,
+                                .computing_ns = i == 0 ? ended_ns - started_ns : 0,
+                                .samples = run->job->pieces[pieces[i]].samples,
+                                .job_samples = i == 0 ? samples : 0,
+                        });
+}
+
+void sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context)
+{
+        const struct run run = {.runner = runner, .job = job, .answer = answer, .context = context};
+        uint32_t pieces[SL_JOB_PIECES_MAX], n = 0;
+        uint32_t n_pieces = job->n_pieces; /* with its last answer the job is gone */
+        uint64_t begun_ns = sl_clock_ns();
+
+        for (uint32_t i = 0; i < n_pieces; i++) {
+                int status = given_up(&run, i);
+
+                if (status < 0)
+                        answer(context, job, &(struct sl_prediction){.piece = i, .status = status, .staged_ns = begun_ns});
+                else
+                        pieces[n++] = i;
+        }
+        if (n)
+                run_pieces(&run, pieces, n, begun_ns);
+}

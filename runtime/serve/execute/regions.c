@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "regions.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+int sl_regions_new(uint32_t n_max, struct sl_regions **ret_regions)
+{
+        struct sl_regions *regions = calloc(1, sizeof(*regions));
+
+        if (!regions)
+                return -ENOMEM;
+        regions->n_max = n_max;
+        regions->at = calloc(n_max, sizeof(*regions->at));
+        if (!regions->at) {
+                sl_regions_free(regions);
+                return -ENOMEM;
+        }
+        *ret_regions = regions;
+        return 0;
+}
+
+struct sl_regions *sl_regions_free(struct sl_regions *regions)
+{
+        if (!regions)
+                return NULL;
+        free(regions->at);
+        free(regions);
+        return NULL;
+}
+
+static int take_number(struct sl_regions *regions)
+{
+        uint32_t number = regions->free;
+
+        if (!number)
+                return regions->n < regions->n_max ? (int)regions->n++ : -E2BIG;
+        regions->free = (uint32_t)regions->at[number - 1].bytes;
+        return (int)(number - 1);
+}
+
+int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes, int fd)
+{
+        SL_CLEANUP(sl_cleanup_fd) int own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        int number;
+
+        if (fd >= 0 && own < 0)
+                return -errno;
+        number = take_number(regions);
+        if (number >= 0)
+                regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = sl_take_fd(&own)};
+        return number;
+}
+
+void sl_regions_remove(struct sl_regions *regions, uint32_t number)
+{
+        struct sl_mapped_region *region = &regions->at[number];
+
+        sl_cleanup_fd(&region->fd);
+        *region = (struct sl_mapped_region){.bytes = regions->free, .fd = -1};
+        regions->free = number + 1;
+}

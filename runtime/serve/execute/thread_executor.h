@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executor with a thread of its own: a runner, an inbox of jobs and an outbox of answers. Around the jobs: start (kernels,
+ * memory, one run), the rest of the warm-up while no job waits (warm_up.h), shut-down.
+ *
+ * Threads: the runner is its thread's; the inbox is filled and the outbox emptied by whoever has the executor.
+ */
+#pragma once
+
+#include "bell.h"
+#include "executor.h"
+#include "plan.h"
+
+struct sl_accumulator;
+struct sl_error;
+
+struct sl_thread_executor_options {
+        const struct sl_plan *plan;
+        const struct sl_regions *regions;
+        struct sl_accumulator *accumulator;
+        uint32_t batch_max; /* the instance's is the largest size of the plan's ladder that is not above it */
+        uint64_t warmup_ns; /* how long it may run larger batches than one before its first job */
+        bool background;    /* something is served meanwhile: the start gives way to it */
+        cpu_set_t cpus;     /* empty: not pinned */
+        uint64_t spin_ns;
+        enum sl_wait_kind wait;
+        const char *name;           /* of the thread */
+        struct sl_bell *starter;    /* rung once, when sl_executor_started() has changed */
+        struct sl_bell *dispatcher; /* rung after each job */
+        struct sl_worker_stats *stats;
+};
+
+/* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE, with a text. */
+int sl_thread_executor_new(
+        const struct sl_thread_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is given and not answered, and the numbers of regions: what is left when somebody who computes is gone. */
+#include "executor.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static uint32_t given_slots[8], n_given_slots;
+
+static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+{
+        (void)executor;
+        (void)from;
+        given_slots[n_given_slots++] = slot;
+}
+
+static void fill(struct sl_executor *executor, uint32_t pieces)
+{
+        struct sl_job *job = sl_executor_job(executor);
+
+        cr_assert(job);
+        cr_assert_eq(job->n_pieces, 0);
+        job->n_pieces = pieces;
+        sl_executor_give(executor, NULL);
+}
+
+Test(executor, jobs_are_gone_in_the_order_in_which_they_were_given_when_their_last_piece_is_answered)
+{
+        static const struct sl_executor_class class = {.name = "still", .give = give};
+        struct sl_executor executor = {.class = &class};
+        void *memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
+
+        sl_executor_init(&executor, memory, 1, 1);
+        fill(&executor, 2);
+        fill(&executor, SL_JOB_PIECES_MAX);
+        cr_expect_eq(sl_executor_jobs(&executor), 2);
+        cr_expect_null(sl_executor_job(&executor), "it has all that it can take");
+        cr_expect_not(sl_executor_answered(&executor, 1));
+        cr_expect(sl_executor_answered(&executor, 0));
+        cr_expect_eq(sl_executor_jobs(&executor), 1);
+        fill(&executor, 1);
+        for (uint32_t piece = 0; piece < SL_JOB_PIECES_MAX; piece++)
+                cr_expect_eq(sl_executor_answered(&executor, piece), piece == SL_JOB_PIECES_MAX - 1, "piece %u", piece);
+        cr_expect(sl_executor_answered(&executor, 0));
+        cr_expect_eq(sl_executor_jobs(&executor), 0);
+        cr_expect_eq(n_given_slots, 3);
+        cr_expect_neq(given_slots[0], given_slots[1]);
+        cr_expect_eq(given_slots[0], given_slots[2]);
+        free(memory);
+}
+
+Test(executor, a_region_keeps_its_memory_reachable_as_long_as_it_has_a_number)
+{
+        struct sl_regions *regions;
+        int fd = memfd_create("test", MFD_CLOEXEC), first, own;
+        char here[8];
+
+        cr_assert_eq(sl_regions_new(2, &regions), 0);
+        first = sl_regions_add(regions, here, sizeof(here), fd);
+        cr_assert_geq(first, 0);
+        close(fd);
+        own = regions->at[first].fd;
+        cr_expect_geq(fcntl(own, F_GETFD), 0, "a duplicate is open");
+        cr_expect_eq(sl_regions_at(regions, &(struct sl_place){.region = (uint32_t)first, .offset = 5}), here + 5);
+        cr_expect_geq(sl_regions_add(regions, here, sizeof(here), -1), 0);
+        cr_expect_eq(sl_regions_add(regions, here, sizeof(here), -1), -E2BIG);
+        sl_regions_remove(regions, (uint32_t)first);
+        cr_expect_lt(fcntl(own, F_GETFD), 0, "it is closed");
+        cr_expect_eq(sl_regions_add(regions, here, sizeof(here), -1), first, "numbers are used again");
+        sl_regions_free(regions);
+}
