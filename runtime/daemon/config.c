@@ -32,7 +32,7 @@ struct limit_texts {
 struct thread_texts {
         char **dispatcher_cores, **worker_cores;
         uint32_t dispatcher_cores_count, worker_cores_count;
-        char *numa_node, *spin_us;
+        char *numa_node, *spin_us, *inline_us;
 };
 
 struct compile_texts {
@@ -89,6 +89,7 @@ static const cyaml_schema_field_t thread_fields[] = {
         SL_LIST_FIELD(struct thread_texts, worker_cores),
         SL_TEXT_FIELD(struct thread_texts, numa_node),
         SL_TEXT_FIELD(struct thread_texts, spin_us),
+        SL_TEXT_FIELD(struct thread_texts, inline_us),
         CYAML_FIELD_END,
 };
 
@@ -158,6 +159,7 @@ static const struct sl_setting settings[] = {
         BYTES(limits.stats_bytes, stats_bytes, 256 * KIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
         NUMBER(threads.spin_us, spin_us, 0, 1000000),
+        NUMBER(threads.inline_us, inline_us, 0, 50),
         NUMBER(grace_seconds, grace_seconds, 0, 3600),
         NUMBER(compile.jobs, compile_jobs, 1, 64),
         BYTES(compile.memory_bytes, compile_memory_bytes, 16 * MIB, TIB),
@@ -187,6 +189,7 @@ static void init(struct sl_config *config)
                 .stats_bytes = 16 * MIB,
                 .numa_node = SL_NUMA_ANY,
                 .spin_us = 50,
+                .inline_us = 20,
                 .grace_seconds = 5,
                 .compile_jobs = 1,
                 .compile_memory_bytes = 8 * GIB,

@@ -390,6 +390,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->dispatcher_cpus = daemon->placement.dispatcher_cores;
         ret_options->worker_cpus = daemon->placement.worker_cores;
         ret_options->spin_ns = daemon->placement.spin_ns;
+        ret_options->inline_ns = config->inline_us * SL_NS_PER_US;
         ret_options->cores = daemon->placement.n_granted;
         ret_options->grace_ns = config->grace_seconds * SL_NS_PER_SECOND;
         ret_options->compile_jobs = config->compile_jobs;

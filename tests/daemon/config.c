@@ -112,6 +112,7 @@ Test(config, every_option_is_read)
                                                "  worker_cores: [0, 2-3]\n"
                                                "  numa_node: 0\n"
                                                "  spin_us: 10\n"
+                                               "  inline_us: 7\n"
                                                "grace_seconds: 1\n"
                                                "compile: {jobs: 2, memory_bytes: 1 GiB, seconds: 30}\n"
                                                "wait: epoll\n"
@@ -150,6 +151,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(CPU_COUNT(&config->worker_cores), 3);
         cr_assert_eq(config->numa_node, 0);
         cr_assert_eq(config->spin_us, 10);
+        cr_assert_eq(config->inline_us, 7);
         cr_assert_eq(config->compile_jobs, 2);
         cr_assert_eq(config->compile_memory_bytes, 1u << 30);
         cr_assert_eq(config->wait, SL_WAIT_EPOLL);
@@ -241,6 +243,7 @@ static struct bounds all_bounds[] = {
         {"limits: {stats_bytes: %s}", "262143", "256 KiB", "1 GiB", "1073741825"},
         {"threads: {numa_node: %s}", "-1", "0", "1023", "1024"},
         {"threads: {spin_us: %s}", "-1", "0", "1000000", "1000001"},
+        {"threads: {inline_us: %s}", "-1", "0", "50", "51"},
         {"grace_seconds: %s", "-1", "0", "3600", "3601"},
         {"compile: {jobs: %s}", "0", "1", "64", "65"},
         {"compile: {memory_bytes: %s}", "16777215", "16 MiB", "1 TiB", "1099511627777"},

@@ -11,6 +11,7 @@
 #include "compile.h"
 #include "core_figures.h"
 #include "cores.h"
+#include "inline_executor.h"
 #include "job_runner.h"
 #include "memory.h"
 #include "plan_cache.h"
@@ -48,16 +49,22 @@ struct sl_load {
         struct sl_plan_cache_key key;
 };
 
+static void free_executor(struct sl_model *model, struct sl_executor *executor)
+{
+        struct sl_worker_stats *stats = executor->stats;
+
+        sl_executor_free(executor);
+        sl_stats_worker_remove(model->stats, stats);
+}
+
 struct sl_model *sl_model_free(struct sl_model *model)
 {
         if (!model)
                 return NULL;
-        for (uint32_t i = 0; i < model->n_workers; i++) {
-                struct sl_worker_stats *stats = model->workers[i]->stats;
-
-                sl_executor_free(model->workers[i]);
-                sl_stats_worker_remove(model->stats, stats);
-        }
+        for (uint32_t i = 0; i < model->n_workers; i++)
+                free_executor(model, model->workers[i]);
+        if (model->inliner)
+                free_executor(model, model->inliner);
         free(model->workers);
         if (model->worker_bytes)
                 sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes);
@@ -166,6 +173,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 .regions = load->options.regions,
                 .accumulator = load->options.accumulator,
                 .batch_max = load->lowering.batch_max,
+                .inline_ns = number == 0 ? runtime->inline_ns : 0,
+                .inline_bound_ns = SL_INLINE_PASS_NS,
                 .warmup_ns = load->warmup_ms * SL_NS_PER_MS,
                 .cpus = runtime->worker_cpus,
                 .spin_ns = runtime->spin_ns,
@@ -503,6 +512,28 @@ static int hear_workers(struct sl_load *load, struct sl_error *error)
         return 0;
 }
 
+/* Where there is no memory for it the model is served without. */
+static void make_inliner(struct sl_load *load)
+{
+        struct sl_model *model = load->model;
+        struct sl_inline_trial trial = {0};
+        struct sl_worker_stats *stats;
+
+        if (model->n_workers)
+                trial = sl_thread_executor_take_trial(model->workers[0]);
+        if (!trial.runner)
+                return;
+        if (sl_memory_take(load->options.memory, SL_MEMORY_WORKERS, trial.bytes, NULL) < 0) {
+                sl_job_runner_free(trial.runner);
+                return;
+        }
+        model->worker_bytes += trial.bytes;
+        sl_stats_worker_add(
+                load->options.stats, model->name, sl_first_core(&load->options.runtime->dispatcher_cpus), trial.samples, &stats);
+        if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0)
+                sl_stats_worker_remove(load->options.stats, stats);
+}
+
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
 {
         int r = advance_plan(load, error);
@@ -514,6 +545,7 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
                 load->state = SL_LOAD_FAILED;
         } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers) {
                 learn_first_sample(load->model);
+                make_inliner(load);
                 load->state = SL_LOAD_READY;
         }
         return load->state;

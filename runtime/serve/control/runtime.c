@@ -126,6 +126,7 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .wait = rt->options.wait,
                         .cpus = rt->options.dispatcher_cpus,
                         .spin_ns = rt->options.spin_ns,
+                        .inline_ns = rt->options.inline_ns,
                         .cores = rt->options.cores ? rt->options.cores : usable_cores(),
                         .worker_cores = worker_cores(&rt->options),
                         .clients_max = rt->options.clients_max,

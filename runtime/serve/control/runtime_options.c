@@ -18,6 +18,7 @@ void sl_runtime_options_init(struct sl_runtime_options *options)
                 .staging_bytes = 64ull << 20,
                 .memory_max = UINT64_MAX,
                 .spin_ns = 50 * SL_NS_PER_US,
+                .inline_ns = 20 * SL_NS_PER_US,
                 .grace_ns = 5 * SL_NS_PER_SECOND,
                 .compile_jobs = 1,
         };

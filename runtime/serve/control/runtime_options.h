@@ -56,6 +56,7 @@ struct sl_runtime_options {
         cpu_set_t dispatcher_cpus; /* empty: not pinned */
         cpu_set_t worker_cpus;     /* empty: not pinned. A worker gets one of them when there are enough, else all */
         uint64_t spin_ns;          /* how long dispatcher and workers look before they sleep; 0 on one core */
+        uint64_t inline_ns;        /* the dispatcher computes itself what takes no longer; 0: nothing */
         uint32_t cores;            /* that the runtime and its clients share; 0: those that this process may use */
         uint64_t grace_ns;         /* at stop: how long accepted requests may go on */
         uint32_t compile_jobs;     /* models compiled at the same time; at least 1 */

@@ -69,12 +69,15 @@ void sl_broadcaster_withdraw(struct sl_request *request)
         request->state = SL_REQUEST_RUNNING;
 }
 
-static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, uint32_t segment)
+static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, uint32_t segment, uint64_t inline_ns)
 {
         uint32_t samples = next_samples(request);
+        struct sl_task task = {.segment = segment, .is_inline = sl_inline_wants(ensemble, samples, inline_ns)};
 
-        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                sl_scheduler_push(&ensemble->members[m]->scheduler, segment, m, request->priority);
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++) {
+                task.member = m;
+                sl_scheduler_push(&ensemble->members[m]->scheduler, &task, request->priority);
+        }
         sl_places_pin(ensemble->places, request);
         sl_fair_charge(ensemble->waiting, client_of(request), request, samples);
         ensemble->samples_out += samples;
@@ -84,7 +87,7 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
 }
 
 /* Return: 0, or why it had to stop short of the window, as sl_accumulator_open() says. */
-static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator, uint32_t *ret_segments)
+static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator, uint64_t inline_ns, uint32_t *ret_segments)
 {
         uint64_t window = window_samples(ensemble);
 
@@ -98,13 +101,14 @@ static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accu
                 segment = sl_accumulator_open(accumulator, &request->work, request->broadcast, next_samples(request));
                 if (segment < 0)
                         return segment;
-                broadcast(ensemble, request, (uint32_t)segment);
+                broadcast(ensemble, request, (uint32_t)segment, inline_ns);
                 ++*ret_segments;
         }
         return 0;
 }
 
-uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator)
+uint32_t sl_broadcaster_turns(
+        struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator, uint64_t inline_ns)
 {
         struct sl_ensemble *first = *turn ? *turn : ensembles, *ensemble = first;
         bool no_staging = false, claimed = false;
@@ -113,7 +117,7 @@ uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble 
         while (ensemble) {
                 struct sl_ensemble *next = ensemble->next ? ensemble->next : ensembles;
                 uint32_t n = 0;
-                int r = no_staging && !ensemble->assembly.direct ? 0 : fill_window(ensemble, accumulator, &n);
+                int r = no_staging && !ensemble->assembly.direct ? 0 : fill_window(ensemble, accumulator, inline_ns, &n);
 
                 segments += n;
                 no_staging |= r == -ENOMEM;

@@ -27,6 +27,8 @@ void sl_broadcaster_withdraw(struct sl_request *request);
  * Broadcasts as many segments as windows and staging allow, of all ensembles of a list (through `next`), whose common segments and
  * staging may not suffice. Who finds none goes first the next time, and as long as it has got nothing: until then no other takes
  * staging, or records, in its stead, so that an ensemble with large segments does not wait for ever behind those with small ones.
- * @turn: who goes first; NULL: the head of the list. Return: how many segments were broadcast.
+ * @turn: who goes first; NULL: the head of the list. @inline_ns: what the dispatcher computes itself takes no longer
+ * (inline_rule.h). Return: how many segments were broadcast.
  */
-uint32_t sl_broadcaster_turns(struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator);
+uint32_t sl_broadcaster_turns(
+        struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator, uint64_t inline_ns);

@@ -127,14 +127,34 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
         return found;
 }
 
-/* Broadcast and schedule until neither finds more to do: what one makes room for, the other fills. */
+static uint32_t advance_once(struct sl_dispatcher *d, uint64_t now)
+{
+        const struct sl_schedule schedule = {
+                .models = d->models,
+                .turns = &d->turns,
+                .budget = &d->budget,
+                .accumulator = d->options.accumulator,
+                .from = d->wait,
+                .now_ns = now,
+        };
+        uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator, d->options.inline_ns);
+
+        return done + sl_scheduler_run(&schedule);
+}
+
+/* Broadcasts and schedules; what it computes itself makes room for more. */
 static uint32_t advance(struct sl_dispatcher *d, uint64_t now)
 {
-        uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator);
+        uint32_t done = 0;
 
-        if (done == 0 && d->in_flight == 0)
-                return 0;
-        return done + sl_scheduler_run(d->models, &d->turns, d->options.accumulator, d->wait, now);
+        d->budget.limit_ns = d->options.inline_ns;
+        d->budget.left_ns = d->options.inline_ns ? SL_INLINE_PASS_NS : 0;
+        do {
+                done += advance_once(d, now);
+                if (d->budget.jobs)
+                        sl_harvest_inline(d);
+        } while (d->budget.jobs && d->in_flight);
+        return done;
 }
 
 static void check_deadlines(struct sl_dispatcher *d, uint64_t now)

@@ -12,6 +12,7 @@
 #include "lateness.h"
 #include "model.h"
 #include "refuse.h"
+#include "scheduler.h"
 #include "stats.h"
 #include "turns.h"
 
@@ -33,6 +34,7 @@ struct sl_dispatcher {
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
+        struct sl_inline_budget budget;
         struct sl_turns turns;   /* of the models whose workers share cores */
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */
@@ -72,8 +74,11 @@ void sl_intake_again(struct sl_dispatcher *dispatcher, struct sl_request *reques
 /* intake.c: cancellations that the client asked for. Return: requests given up. */
 uint32_t sl_intake_cancellations(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
 
-/* harvest.c: takes all messages of all workers. Return: how many. */
+/* harvest.c: takes all answers of all workers. Return: how many. */
 uint32_t sl_harvest(struct sl_dispatcher *dispatcher);
+
+/* harvest.c: those of what the dispatcher has computed itself. */
+void sl_harvest_inline(struct sl_dispatcher *dispatcher);
 
 /* completion.c: fills the completion of a request without a segment in flight; RUNNING -> FREE. */
 void sl_complete(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);

@@ -32,17 +32,19 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
 }
 
 /* Jobs that ended early say nothing about how long they would have taken. */
-static void learn_service_time(struct sl_model *model, const struct sl_prediction *message)
+static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, const struct sl_prediction *message)
 {
         if (message->status < 0 || !message->job_samples)
                 return;
         sl_model_learn(model, message->job_samples, message->busy_ns);
+        if (model->inliner && message->job_samples <= model->inliner->batch_max)
+                sl_inline_learn(&model->gauge, message->busy_ns, d->options.inline_ns);
         model->jobs += model->jobs < SL_JOBS_KNOWN;
 }
 
-static void end_job(struct sl_dispatcher *d, const struct sl_model *model, uint32_t priority)
+static void end_job(struct sl_dispatcher *d, const struct sl_model *model, const struct sl_executor *worker, uint32_t priority)
 {
-        if (model->takes_turns)
+        if (model->takes_turns && !worker->class->is_immediate)
                 d->turns.running[priority]--;
 }
 
@@ -82,10 +84,10 @@ static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_e
 {
         uint32_t priority = job->priority;
 
-        learn_service_time(model, prediction);
+        learn_service_time(d, model, prediction);
         hear(d, job, prediction);
         if (sl_executor_answered(worker, prediction->piece))
-                end_job(d, model, priority);
+                end_job(d, model, worker, priority);
 }
 
 static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
@@ -115,4 +117,11 @@ uint32_t sl_harvest(struct sl_dispatcher *d)
         for (struct sl_model *model = d->models; model; model = model->next)
                 n += harvest_model(d, model);
         return n;
+}
+
+void sl_harvest_inline(struct sl_dispatcher *d)
+{
+        for (struct sl_model *model = d->models; model; model = model->next)
+                if (model->inliner && sl_executor_jobs(model->inliner))
+                        harvest_worker(d, model, model->inliner);
 }

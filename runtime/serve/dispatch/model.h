@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "inline_rule.h"
 #include "plan.h"
 #include "scheduler.h"
 #include "service_time.h"
@@ -27,8 +28,9 @@ struct sl_model {
         const struct sl_plan_info *info;
         uint32_t n_workers;
         struct sl_executor **workers;
-        struct sl_stats *stats;   /* where its workers have their slots */
-        struct sl_memory *memory; /* which has promised worker_bytes to its workers; control thread */
+        struct sl_executor *inliner; /* for the dispatcher itself; NULL: it is not for that */
+        struct sl_stats *stats;      /* where its workers have their slots */
+        struct sl_memory *memory;    /* which has promised worker_bytes to its workers; control thread */
         uint64_t worker_bytes;
         uint32_t refs;                /* ensembles; control thread */
         bool takes_turns;             /* its workers share cores with others' */
@@ -39,6 +41,7 @@ struct sl_model {
         /* dispatcher */
         struct sl_scheduler scheduler;
         struct sl_service_time service_time;
+        struct sl_inline_gauge gauge;
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
         struct sl_model *next;

@@ -3,7 +3,8 @@
 
 #include "accumulator.h"
 #include "assembly.h"
-#include "base/bytes.h"
+#include "base/assert.h"
+#include "base/clock.h"
 #include "executor.h"
 #include "job.h"
 #include "model.h"
@@ -38,11 +39,12 @@ void sl_scheduler_deinit(struct sl_scheduler *scheduler)
         }
 }
 
-void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member, uint32_t priority)
+void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
         struct sl_task_queue *queue = &scheduler->queues[priority];
 
-        queue->tasks[queue->tail++ & scheduler->mask] = (struct sl_task){.segment = segment, .member = member};
+        SL_ASSERT(queue->tail - queue->head <= scheduler->mask);
+        queue->tasks[queue->tail++ & scheduler->mask] = *task;
 }
 
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
@@ -55,13 +57,10 @@ bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
 
 /* What jobs are made of: who is to compute, for which class, and when. */
 struct round {
+        const struct sl_schedule *schedule;
         struct sl_model *model;
         struct sl_task_queue *queue; /* of the class */
         uint32_t priority;
-        struct sl_turns *turns;
-        struct sl_accumulator *accumulator;
-        struct sl_wait *from;
-        uint64_t now_ns;
 };
 
 static uint32_t waiting(const struct round *round)
@@ -72,7 +71,7 @@ static uint32_t waiting(const struct round *round)
 static struct sl_segment *waiting_segment(const struct round *round, uint32_t index, struct sl_task *ret_task)
 {
         *ret_task = round->queue->tasks[index & round->model->scheduler.mask];
-        return sl_accumulator_segment(round->accumulator, ret_task->segment);
+        return sl_accumulator_segment(round->schedule->accumulator, ret_task->segment);
 }
 
 static uint32_t count_idle(const struct sl_model *model)
@@ -110,10 +109,10 @@ static void note_capacities(struct sl_job *job, const struct sl_segment *segment
 }
 
 /*
- * Fills a job from the queue: the first segment whatever its size, more as long as all fit one batch and no idle worker
+ * Fills a job from the queue: the first segment whatever its size, more as long as all are at most @samples_max and no idle worker
  * goes without. Models without a batch take one segment at a time.
  */
-static void fill_job(struct round *round, uint32_t share, struct sl_job *job)
+static void fill_job(struct round *round, uint32_t share, uint32_t samples_max, struct sl_job *job)
 {
         uint32_t most = round->model->info->batchable ? share : 1;
         uint32_t samples = 0;
@@ -123,27 +122,27 @@ static void fill_job(struct round *round, uint32_t share, struct sl_job *job)
                 struct sl_task task;
                 struct sl_segment *segment = waiting_segment(round, round->queue->head, &task);
 
-                if (job->n_pieces && samples + segment->samples > gathered_max(round->model))
+                if (job->n_pieces && samples + segment->samples > samples_max)
                         break;
                 samples += segment->samples;
                 round->queue->head++;
                 note_capacities(job, segment, task.member);
-                sl_accumulator_add_piece(round->accumulator, job, task.segment, task.member, 0, segment->samples);
-                note_assigned(segment, round->now_ns);
+                sl_accumulator_add_piece(round->schedule->accumulator, job, task.segment, task.member, 0, segment->samples);
+                note_assigned(segment, round->schedule->now_ns);
         }
 }
 
 static bool may_start(const struct round *round)
 {
-        return !round->model->takes_turns || sl_turns_allow(round->turns, round->priority);
+        return !round->model->takes_turns || sl_turns_allow(round->schedule->turns, round->priority);
 }
 
 static void give(struct round *round, struct sl_executor *worker, uint32_t share)
 {
-        fill_job(round, share, sl_executor_job(worker));
-        sl_executor_give(worker, round->from);
+        fill_job(round, share, gathered_max(round->model), sl_executor_job(worker));
+        sl_executor_give(worker, round->schedule->from);
         if (round->model->takes_turns)
-                round->turns->running[round->priority]++;
+                round->schedule->turns->running[round->priority]++;
 }
 
 /* Enough waits to fill a job: what comes later could not have been gathered with it. */
@@ -200,6 +199,11 @@ static uint32_t give_to_idle(struct round *round)
         return jobs;
 }
 
+static bool head_is_inline(const struct round *round)
+{
+        return waiting(round) && round->queue->tasks[round->queue->head & round->model->scheduler.mask].is_inline;
+}
+
 static uint32_t run_model(struct round *round)
 {
         uint32_t jobs;
@@ -209,21 +213,116 @@ static uint32_t run_model(struct round *round)
         jobs = give_to_idle(round);
         jobs += give_ahead(round);
         if (round->model->takes_turns)
-                round->turns->waiting[round->priority] |= waiting(round) > 0;
+                round->schedule->turns->waiting[round->priority] |= waiting(round) > 0;
         return jobs;
 }
 
-static uint32_t run_class(const struct round *class, struct sl_model *models)
+static struct round round_of(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
+{
+        return (struct round){
+                .schedule = schedule, .model = model, .queue = &model->scheduler.queues[priority], .priority = priority};
+}
+
+/* @spares_inline: what the dispatcher may compute itself is left to it. */
+static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priority, bool spares_inline)
 {
         uint32_t jobs = 0;
 
-        for (struct sl_model *model = models; model; model = model->next) {
-                struct round round = *class;
+        for (struct sl_model *model = schedule->models; model; model = model->next) {
+                struct round round = round_of(schedule, model, priority);
 
-                round.model = model;
-                round.queue = &model->scheduler.queues[class->priority];
-                jobs += run_model(&round);
+                if (!spares_inline || !head_is_inline(&round))
+                        jobs += run_model(&round);
         }
+        return jobs;
+}
+
+/* What the first segment that waits for the dispatcher itself is expected to take; UINT64_MAX: there is none, or it has a job. */
+static uint64_t inline_ns(const struct round *round)
+{
+        struct sl_task task;
+
+        if (!head_is_inline(round) || sl_executor_jobs(round->model->inliner))
+                return UINT64_MAX;
+        return sl_service_time_ns(&round->model->service_time, waiting_segment(round, round->queue->head, &task)->samples);
+}
+
+static struct sl_model *shortest_inline(const struct sl_schedule *schedule, uint32_t priority, uint64_t *ret_ns)
+{
+        struct sl_model *shortest = NULL;
+
+        *ret_ns = UINT64_MAX;
+        for (struct sl_model *model = schedule->models; model; model = model->next) {
+                struct round round = round_of(schedule, model, priority);
+                uint64_t ns = inline_ns(&round);
+
+                if (ns < *ret_ns) {
+                        *ret_ns = ns;
+                        shortest = model;
+                }
+        }
+        return shortest;
+}
+
+/* Samples that are gathered for the dispatcher itself. */
+static uint32_t inline_max(const struct sl_schedule *schedule, const struct sl_model *model)
+{
+        return sl_service_time_samples(&model->service_time, schedule->budget->limit_ns, model->inliner->batch_max);
+}
+
+static void compute(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
+{
+        struct round round = round_of(schedule, model, priority);
+        uint64_t begun_ns = sl_clock_ns(), ns;
+
+        fill_job(&round, UINT32_MAX, inline_max(schedule, model), sl_executor_job(model->inliner));
+        sl_executor_give(model->inliner, schedule->from);
+        ns = sl_clock_ns() - begun_ns;
+        schedule->budget->left_ns -= ns < schedule->budget->left_ns ? ns : schedule->budget->left_ns;
+        schedule->budget->jobs++;
+}
+
+/* One job of each model at most: its answers have to be harvested before the next. */
+static uint32_t run_inline(const struct sl_schedule *schedule, uint32_t priority)
+{
+        uint32_t jobs = 0;
+
+        while (schedule->budget->left_ns) {
+                uint64_t expected_ns;
+                struct sl_model *model = shortest_inline(schedule, priority, &expected_ns);
+
+                if (!model)
+                        return jobs;
+                if (expected_ns > schedule->budget->left_ns) {
+                        schedule->budget->left_ns = 0;
+                        return jobs;
+                }
+                compute(schedule, model, priority);
+                jobs++;
+        }
+        return jobs;
+}
+
+static bool class_waits(const struct sl_model *models, uint32_t priority)
+{
+        for (; models; models = models->next)
+                if (models->scheduler.queues[priority].head != models->scheduler.queues[priority].tail)
+                        return true;
+        return false;
+}
+
+/* Workers first, so that they compute meanwhile. What the dispatcher has no time for, or should not take time for, they get as
+ * well. */
+static uint32_t run_class(const struct sl_schedule *schedule, uint32_t priority, bool more_urgent_waits)
+{
+        bool computes = schedule->budget->left_ns > 0 && !more_urgent_waits;
+        uint32_t jobs = run_workers(schedule, priority, computes);
+
+        if (!computes)
+                return jobs;
+        jobs += run_inline(schedule, priority);
+        if (schedule->budget->left_ns == 0)
+                jobs += run_workers(schedule, priority, false);
         return jobs;
 }
 
@@ -235,20 +334,19 @@ static void find_classes(const struct sl_model *models, bool ret_waits[SL_PRIORI
                         ret_waits[i] |= models->scheduler.queues[i].head != models->scheduler.queues[i].tail;
 }
 
-uint32_t sl_scheduler_run(
-        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns)
+uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
 {
-        bool waits[SL_PRIORITIES] = {false};
+        bool waits[SL_PRIORITIES] = {false}, urgent = false;
         uint32_t jobs = 0;
 
-        find_classes(models, waits);
+        schedule->budget->jobs = 0;
+        find_classes(schedule->models, waits);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                turns->waiting[i] = false;
-                if (waits[i])
-                        jobs += run_class(
-                                &(struct round){
-                                        .priority = i, .turns = turns, .accumulator = accumulator, .from = from, .now_ns = now_ns},
-                                models);
+                schedule->turns->waiting[i] = false;
+                if (!waits[i])
+                        continue;
+                jobs += run_class(schedule, i, urgent);
+                urgent |= class_waits(schedule->models, i);
         }
         return jobs;
 }

@@ -3,7 +3,8 @@
  * The scheduler of one model: owns the model's queue of segments and pushes work to the mailboxes of idle workers; workers
  * never compete for a queue. Elastic only in what it gathers: whatever waits when a worker is idle goes into one
  * job, up to the worker's batch and the model's slice of time; nothing is delayed to fill a batch. More urgent segments
- * go first, and a job is of one priority. Dispatcher only.
+ * go first, and a job is of one priority. What is short enough the dispatcher computes itself (inline_rule.h), behind the jobs that
+ * it gives to workers. Dispatcher only.
  */
 #pragma once
 
@@ -19,6 +20,7 @@ struct sl_wait;
 
 struct sl_task {
         uint32_t segment, member;
+        bool is_inline; /* for the dispatcher itself, as long as it has time */
 };
 
 struct sl_task_queue {
@@ -39,11 +41,28 @@ void sl_scheduler_deinit(struct sl_scheduler *scheduler);
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler);
 
 /* Queues one segment for the model. */
-void sl_scheduler_push(struct sl_scheduler *scheduler, uint32_t segment, uint32_t member, uint32_t priority);
+void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority);
+
+/* The time that the dispatcher may compute in a pass. */
+struct sl_inline_budget {
+        uint64_t limit_ns; /* of one job: `inline_us` */
+        uint64_t left_ns;
+        uint32_t jobs; /* computed in the last run: their answers wait */
+};
+
+/* What a list of models (through `next`) is given out with. */
+struct sl_schedule {
+        struct sl_model *models;
+        struct sl_turns *turns;
+        struct sl_inline_budget *budget;
+        struct sl_accumulator *accumulator;
+        struct sl_wait *from;
+        uint64_t now_ns;
+};
 
 /*
- * Gives waiting segments to the idle workers of a list of models (through `next`) and stamps the requests' assigned_ns: the most
- * urgent first, of all models, as @turns allows. Return: jobs given.
+ * Gives waiting segments to idle workers, computes some itself, and stamps the requests' assigned_ns: the most urgent first, of all
+ * models, as turns and budget allow. Return: jobs given. As long as the budget says that jobs were computed, there may be more to
+ * do once their answers have been harvested.
  */
-uint32_t sl_scheduler_run(
-        struct sl_model *models, struct sl_turns *turns, struct sl_accumulator *accumulator, struct sl_wait *from, uint64_t now_ns);
+uint32_t sl_scheduler_run(const struct sl_schedule *schedule);

@@ -23,6 +23,9 @@
 /* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
 #define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
 
+/* A first sample that takes so many times the limit of inline, cold, is not tried again. */
+#define HOPELESS 100
+
 #define SHUT_DOWN SL_EXECUTOR_JOBS_MAX /* in the inbox, where slots are */
 
 struct thread_executor {
@@ -34,6 +37,7 @@ struct thread_executor {
         struct sl_bell bell;
         struct sl_wait *wait;
         struct sl_job_runner *runner;
+        struct sl_inline_trial trial;
         struct sl_warm_up warm_up;
         pthread_t thread;
         bool running;
@@ -110,7 +114,10 @@ static int prepare(struct thread_executor *t)
                 .batch_max = t->common.batch_max,
                 .until_ns = until_ns,
         };
-        return sl_warm_up_first(&t->warm_up);
+        r = sl_warm_up_first(&t->warm_up);
+        if (r == 0 && t->options.inline_ns && t->warm_up.first_ns < HOPELESS * t->options.inline_ns)
+                r = sl_inline_trial_run(&options, t->options.inline_ns, t->options.inline_bound_ns, &t->trial);
+        return r;
 }
 
 /* Where the worker may run nothing to become warm, faulting its memory would disturb others as well: it is done before "ready". */
@@ -199,6 +206,7 @@ static void stop(struct sl_executor *executor)
                 pthread_join(t->thread, NULL);
         }
         sl_job_runner_free(t->runner);
+        sl_job_runner_free(t->trial.runner);
         sl_wait_free(t->wait);
         sl_mailbox_free(t->inbox);
         sl_mailbox_free(t->outbox);
@@ -250,4 +258,13 @@ int sl_thread_executor_new(
         }
         *ret_executor = &t->common;
         return 0;
+}
+
+struct sl_inline_trial sl_thread_executor_take_trial(struct sl_executor *executor)
+{
+        struct thread_executor *t = thread_of(executor);
+        struct sl_inline_trial trial = t->trial;
+
+        t->trial = (struct sl_inline_trial){0};
+        return trial;
 }

@@ -9,6 +9,7 @@
 
 #include "bell.h"
 #include "executor.h"
+#include "inline_executor.h"
 #include "plan.h"
 
 struct sl_accumulator;
@@ -18,10 +19,11 @@ struct sl_thread_executor_options {
         const struct sl_plan *plan;
         const struct sl_regions *regions;
         struct sl_accumulator *accumulator;
-        uint32_t batch_max; /* the instance's is the largest size of the plan's ladder that is not above it */
-        uint64_t warmup_ns; /* how long it may run larger batches than one before its first job */
-        bool background;    /* something is served meanwhile: the start gives way to it */
-        cpu_set_t cpus;     /* empty: not pinned */
+        uint32_t batch_max;                  /* the instance's is the largest size of the plan's ladder that is not above it */
+        uint64_t inline_ns, inline_bound_ns; /* of a trial for inline (inline_executor.h), before "ready"; 0: none */
+        uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
+        bool background;                     /* something is served meanwhile: the start gives way to it */
+        cpu_set_t cpus;                      /* empty: not pinned */
         uint64_t spin_ns;
         enum sl_wait_kind wait;
         const char *name;           /* of the thread */
@@ -33,3 +35,6 @@ struct sl_thread_executor_options {
 /* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE, with a text. */
 int sl_thread_executor_new(
         const struct sl_thread_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error);
+
+/* READY: what its trial has shown, which is the caller's from here on. */
+struct sl_inline_trial sl_thread_executor_take_trial(struct sl_executor *executor);

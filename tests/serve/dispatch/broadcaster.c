@@ -12,7 +12,7 @@ static uint32_t run(struct fixture *f)
 {
         struct sl_ensemble *turn = NULL;
 
-        return sl_broadcaster_turns(f->ensemble, &turn, f->accumulator);
+        return sl_broadcaster_turns(f->ensemble, &turn, f->accumulator, 0);
 }
 
 struct expected {
@@ -102,11 +102,11 @@ Test(broadcaster, an_ensemble_with_large_segments_gets_staging_beside_one_with_s
         for (uint16_t tag = 0; tag < 8; tag++)
                 sl_broadcaster_enqueue(small->ensemble, fixture_request(small, tag, 4096));
         sl_broadcaster_enqueue(large->ensemble, fixture_request(large, 0, 128));
-        sl_broadcaster_turns(small->ensemble, &turn, accumulator);
+        sl_broadcaster_turns(small->ensemble, &turn, accumulator, 0);
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 0, "the staging is full of small segments");
         for (uint32_t i = 0; i < FIXTURE_SEGMENTS; i++) {
                 sl_accumulator_close(accumulator, out->tasks[out->head++ & scheduler->mask].segment);
-                sl_broadcaster_turns(small->ensemble, &turn, accumulator);
+                sl_broadcaster_turns(small->ensemble, &turn, accumulator, 0);
         }
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 1, "the small segments took all that came back");
         small->ensemble->next = NULL;
@@ -127,13 +127,13 @@ Test(broadcaster, ensembles_share_the_segments_when_there_are_too_few_for_all)
                 if (i > 0)
                         f[i - 1]->ensemble->next = f[i]->ensemble;
         }
-        cr_assert_eq(sl_broadcaster_turns(f[0]->ensemble, &turn, f[0]->accumulator), FIXTURE_SEGMENTS);
+        cr_assert_eq(sl_broadcaster_turns(f[0]->ensemble, &turn, f[0]->accumulator, 0), FIXTURE_SEGMENTS);
         for (int i = 0; i < 30; i++) {
                 struct sl_scheduler *scheduler = &f[0]->models[0].scheduler;
                 struct sl_task_queue *out = &scheduler->queues[0];
 
                 sl_accumulator_close(f[0]->accumulator, out->tasks[out->head++ & scheduler->mask].segment);
-                cr_assert_eq(sl_broadcaster_turns(f[0]->ensemble, &turn, f[0]->accumulator), 1);
+                cr_assert_eq(sl_broadcaster_turns(f[0]->ensemble, &turn, f[0]->accumulator, 0), 1);
                 for (int k = 0; k < 3; k++)
                         got[k] = f[k]->models[0].scheduler.queues[0].tail;
         }
@@ -152,9 +152,9 @@ Test(broadcaster, an_ensemble_that_stages_nothing_goes_on_while_staging_is_short
         staged->ensemble->workers = MANY;
         staged->ensemble->next = direct->ensemble;
         sl_broadcaster_enqueue(staged->ensemble, fixture_request(staged, 0, 4096));
-        cr_assert_eq(sl_broadcaster_turns(staged->ensemble, &turn, staged->accumulator), 1);
+        cr_assert_eq(sl_broadcaster_turns(staged->ensemble, &turn, staged->accumulator, 0), 1);
         sl_broadcaster_enqueue(direct->ensemble, fixture_request(direct, 0, 16));
-        cr_assert_eq(sl_broadcaster_turns(staged->ensemble, &turn, staged->accumulator), 1);
+        cr_assert_eq(sl_broadcaster_turns(staged->ensemble, &turn, staged->accumulator, 0), 1);
         cr_assert_eq(direct->models[0].scheduler.queues[0].tail, 1);
         staged->ensemble->next = NULL;
         fixture_free(staged);

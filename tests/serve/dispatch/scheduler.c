@@ -37,6 +37,7 @@ struct crew {
         struct idle workers[2];
         struct sl_executor *list[2];
         struct sl_turns turns;
+        struct sl_inline_budget budget;
 };
 
 static void crew_init(struct crew *crew, uint32_t n_workers)
@@ -95,7 +96,7 @@ static void wait_with_priority(struct crew *crew, uint16_t tag, uint32_t samples
         int id = sl_accumulator_open(crew->f->accumulator, &request->work, 0, samples);
 
         cr_assert_geq(id, 0);
-        sl_scheduler_push(&crew->model->scheduler, (uint32_t)id, 0, priority);
+        sl_scheduler_push(&crew->model->scheduler, &(struct sl_task){.segment = (uint32_t)id}, priority);
 }
 
 static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
@@ -103,9 +104,18 @@ static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
         wait_with_priority(crew, tag, samples, 0);
 }
 
+static uint32_t run(struct crew *crew)
+{
+        return sl_scheduler_run(&(struct sl_schedule){.models = crew->model,
+                .turns = &crew->turns,
+                .budget = &crew->budget,
+                .accumulator = crew->f->accumulator,
+                .now_ns = 1});
+}
+
 static void give_all(struct crew *crew)
 {
-        sl_scheduler_run(crew->model, &crew->turns, crew->f->accumulator, NULL, 1);
+        run(crew);
 }
 
 static uint32_t job_samples(const struct sl_job *job)
@@ -263,12 +273,12 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         other.model->next = urgent.model;
         wait_with_priority(&other, 0, 8, 3);
         wait_with_priority(&urgent, 0, 8, 1);
-        sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
+        give_all(&other);
         cr_expect_eq(next_tag(&urgent), 0);
         cr_expect_eq(next_tag(&other), -1);
         sl_executor_answered(urgent.list[0], 0);
         other.turns.running[1]--;
-        sl_scheduler_run(other.model, &other.turns, other.f->accumulator, NULL, 1);
+        give_all(&other);
         cr_expect_eq(next_tag(&other), 0);
         crew_deinit(&urgent);
         crew_deinit(&other);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inline_rule.h"
+
+#include "ensemble.h"
+#include "executor.h"
+#include "model.h"
+
+/* So many jobs forget a slowest one by about two thirds. */
+#define MEMORY_JOBS 32u
+
+void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
+{
+        uint64_t faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;
+
+        gauge->slowest_ns = ns > faded_ns ? ns : faded_ns;
+        if (gauge->slowest_ns > 2 * limit_ns)
+                gauge->slow = true;
+        else if (gauge->slowest_ns <= limit_ns)
+                gauge->slow = false;
+}
+
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t limit_ns)
+{
+        uint64_t slowest_ns = 0, expected_ns = 0;
+
+        for (uint32_t m = 0; m < ensemble->assembly.n_members && limit_ns; m++) {
+                const struct sl_model *member = ensemble->members[m];
+
+                if (!member->inliner || member->gauge.slow || samples > member->inliner->batch_max)
+                        return false;
+                slowest_ns += member->gauge.slowest_ns;
+                expected_ns += sl_service_time_ns(&member->service_time, samples);
+        }
+        return limit_ns && slowest_ns <= 2 * limit_ns && expected_ns <= limit_ns;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the dispatcher computes itself (execute/inline_executor.h), because handing it over would take longer. The rule:
+ *
+ *     a model may       when its plan is static, and one sample took no longer than `inline_us` when it was tried at the start, and
+ *                       no longer than SL_INLINE_PASS_NS with denormal numbers
+ *     a segment is      when the slowest recent jobs of all its members together take no longer than `inline_us`, and so many
+ * samples are not expected to either the slowest job   is forgotten by one part in 32 with each job; one that takes more than twice
+ * `inline_us` ends it at once a pass computes   the shortest first, for SL_INLINE_PASS_NS at most and only while nothing more
+ * urgent waits for a worker: that long, and the job at hand, is all that the dispatcher is away what is left      goes to the
+ * workers, and so does all else
+ *
+ * Dispatcher only; pure but for the learning.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_ensemble;
+
+#define SL_INLINE_PASS_NS 50000ull
+
+struct sl_inline_gauge {
+        uint64_t slowest_ns; /* of recent jobs; 0: none */
+        bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
+};
+
+/* A job that could have been computed inline took @ns, wherever it was. */
+void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
+
+/* Is a segment of @samples for the dispatcher itself? */
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t limit_ns);

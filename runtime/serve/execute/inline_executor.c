@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inline_executor.h"
+
+#include "accumulator.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/dtype.h"
+#include "batcher.h"
+#include "sender.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES_MAX (4ull << 20) /* what takes microseconds touches less */
+#define TRIALS    4u           /* the fastest counts: what else ran meanwhile does not */
+#define DENORMAL  0x000116c2u  /* 1e-40f */
+
+struct inline_executor {
+        struct sl_executor common;
+        struct sl_job_runner *runner;
+        struct sl_accumulator *accumulator;
+        void *memory; /* of the jobs */
+        uint32_t head, tail;
+        struct sl_prediction answers[SL_JOB_PIECES_MAX]; /* of the one job that it has */
+};
+
+static struct inline_executor *inline_of(struct sl_executor *executor)
+{
+        return (struct inline_executor *)((char *)executor - offsetof(struct inline_executor, common));
+}
+
+/* ---- trial ---- */
+
+static void fill_inputs(struct sl_batch *batch, const struct sl_plan_info *info, uint32_t bits)
+{
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                struct sl_tensor sample = {.dtype = info->inputs[i].dtype, .shape = info->inputs[i].shape};
+                uint32_t *words = (uint32_t *)(uintptr_t)batch->inputs[i];
+
+                if (info->inputs[i].batch_axis != SL_PORT_NO_BATCH)
+                        sample.shape.dims[info->inputs[i].batch_axis] = 1;
+                if (sample.dtype != SL_DTYPE_F32)
+                        continue;
+                for (uint64_t k = 0; k < sl_tensor_bytes(&sample) / sizeof(*words); k++)
+                        words[k] = bits;
+        }
+}
+
+/* What one sample takes; UINT64_MAX: it cannot be run. */
+static uint64_t time_sample(struct sl_job_runner *runner, const struct sl_plan_info *info, uint32_t bits)
+{
+        uint64_t best_ns = UINT64_MAX;
+        struct sl_batch batch;
+
+        sl_batcher_pool(sl_job_runner_batcher(runner), info->batches[0], &batch);
+        fill_inputs(&batch, info, bits);
+        sl_instance_watch(sl_job_runner_instance(runner), NULL);
+        for (uint32_t i = 0; i < TRIALS; i++) {
+                uint64_t begun_ns = sl_clock_ns(), ns;
+
+                if (sl_instance_run(sl_job_runner_instance(runner), info->batches[0], batch.inputs, batch.outputs) < 0)
+                        return UINT64_MAX;
+                ns = sl_clock_ns() - begun_ns;
+                best_ns = ns < best_ns ? ns : best_ns;
+        }
+        return best_ns;
+}
+
+static uint32_t samples_in(uint64_t bound_ns, uint64_t sample_ns, uint32_t most)
+{
+        uint64_t samples = sample_ns ? bound_ns / sample_ns : most;
+
+        return samples < most ? (uint32_t)samples : most;
+}
+
+/* 0: even the smallest takes too much memory. */
+static uint32_t choose_batch(const struct sl_job_runner_options *options)
+{
+        const struct sl_plan_info *info = sl_plan_info(options->plan);
+        uint32_t chosen = 0;
+
+        for (uint32_t i = 0; i < info->n_batches && info->batches[i] <= SL_INLINE_SAMPLES_MAX; i++)
+                if (info->batches[i] <= options->batch_max && sl_job_runner_bytes(options->plan, info->batches[i]) <= BYTES_MAX)
+                        chosen = info->batches[i];
+        return chosen;
+}
+
+int sl_inline_trial_run(
+        const struct sl_job_runner_options *options, uint64_t limit_ns, uint64_t bound_ns, struct sl_inline_trial *ret_trial)
+{
+        const struct sl_plan_info *info = sl_plan_info(options->plan);
+        struct sl_job_runner_options own = *options;
+        struct sl_job_runner *runner;
+        uint64_t plain_ns, hard_ns;
+        int r;
+
+        *ret_trial = (struct sl_inline_trial){0};
+        if (sl_plan_is_dynamic(options->plan))
+                return 0;
+        own.batch_max = choose_batch(options);
+        if (!own.batch_max)
+                return 0;
+        r = sl_job_runner_new(&own, &runner);
+        if (r < 0)
+                return r;
+        hard_ns = time_sample(runner, info, DENORMAL);
+        plain_ns = time_sample(runner, info, 0);
+        if (plain_ns > limit_ns || hard_ns > bound_ns) {
+                sl_job_runner_free(runner);
+                return 0;
+        }
+        *ret_trial = (struct sl_inline_trial){
+                .runner = runner,
+                .samples = samples_in(bound_ns, hard_ns, own.batch_max),
+                .bytes = sl_job_runner_bytes(options->plan, own.batch_max),
+        };
+        return 0;
+}
+
+/* ---- executor ---- */
+
+static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
+{
+        struct inline_executor *self = context;
+
+        sl_sender_deliver(self->accumulator, job, self->common.stats, prediction);
+        self->answers[self->tail++] = *prediction;
+}
+
+static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+{
+        struct inline_executor *self = inline_of(executor);
+
+        (void)from;
+        SL_ASSERT(self->head == self->tail);
+        self->head = self->tail = 0;
+        sl_job_runner_run(self->runner, executor->slots[slot].job, answer, self);
+}
+
+static bool waiting(struct sl_executor *executor)
+{
+        return inline_of(executor)->head != inline_of(executor)->tail;
+}
+
+static bool poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
+{
+        if (!waiting(executor))
+                return false;
+        *ret_prediction = inline_of(executor)->answers[inline_of(executor)->head++];
+        return true;
+}
+
+static void stop(struct sl_executor *executor)
+{
+        struct inline_executor *self = inline_of(executor);
+
+        sl_job_runner_free(self->runner);
+        free(self->memory);
+        free(self);
+}
+
+static const struct sl_executor_class class = {
+        .name = "inline", .is_immediate = true, .give = give, .poll = poll, .waiting = waiting, .stop = stop};
+
+int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
+        struct sl_worker_stats *stats, struct sl_executor **ret_executor)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        struct inline_executor *self = calloc(1, sizeof(*self));
+        void *memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(info->n_inputs, info->n_outputs));
+
+        if (!self || !memory) {
+                sl_job_runner_free(trial->runner);
+                free(self);
+                free(memory);
+                return -ENOMEM;
+        }
+        self->common.class = &class;
+        self->common.batch_max = trial->samples;
+        self->common.stats = stats;
+        self->memory = memory;
+        self->runner = trial->runner;
+        self->accumulator = accumulator;
+        sl_executor_init(&self->common, memory, info->n_inputs, info->n_outputs);
+        sl_executor_say(&self->common, SL_EXECUTOR_READY, 0);
+        *ret_executor = &self->common;
+        return 0;
+}

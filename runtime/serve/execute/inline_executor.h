@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executor without a thread: whoever gives a job computes it there and then, and finds the answers at once. No mailbox, no
+ * bell, no second thread; for jobs that take less than handing them over.
+ *
+ * Threads: tried by the thread that prepares the model's first worker, made by the loader, then the giver's.
+ */
+#pragma once
+
+#include "executor.h"
+#include "job_runner.h"
+
+struct sl_accumulator;
+
+/* Samples of its largest batch. */
+#define SL_INLINE_SAMPLES_MAX 32u
+
+/* What has been tried: a runner, and how many samples surely take no longer than was asked for. NULL: it is not for inline. */
+struct sl_inline_trial {
+        struct sl_job_runner *runner;
+        uint32_t samples;
+        uint64_t bytes; /* that the runner takes */
+};
+
+/*
+ * Makes a runner as @options say, of at most SL_INLINE_SAMPLES_MAX and of 4 MiB, and runs one sample: with zeros, which may take
+ * @limit_ns, and with denormal numbers, on which some processors are a hundred times slower, and which may take @bound_ns. Plans
+ * whose steps depend on the data are not tried. Return: 0, with or without a runner; -ENOMEM.
+ */
+int sl_inline_trial_run(
+        const struct sl_job_runner_options *options, uint64_t limit_ns, uint64_t bound_ns, struct sl_inline_trial *ret_trial);
+
+/* Takes the runner. Return: 0, -ENOMEM: the runner is freed. */
+int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
+        struct sl_worker_stats *stats, struct sl_executor **ret_executor);
