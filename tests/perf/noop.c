@@ -16,8 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *const figures[] = {"floor_ns", "floor_after_ns", "rtt_p50_ns", "rtt_p99_ns", "rtt_p999_ns", "rtt_over_floor",
-        "requests_per_second", "sleeping_rtt_p50_ns", "futex_rtt_p50_ns", "idle_cpu_share", "attach_ns", "attach_large_arena_ns",
+static const char *const figures[] = {"floor_ns", "floor_after_ns", "ring_rtt_p50_ns", "rtt_p50_ns", "rtt_p99_ns", "rtt_p999_ns",
+        "rtt_over_ring", "rtt_p999_over_p50", "rtt_32_clients_over_one", "rtt_over_floor", "requests_per_second",
+        "sleeping_rtt_p50_ns", "futex_rtt_p50_ns", "idle_cpu_share", "attach_ns", "attach_large_arena_ns",
         "rtt_over_floor_32_clients", "rtt_p50_busy_ns", "idle_rss_bytes"};
 
 struct bench {
