@@ -2,6 +2,7 @@
 #include "doorbell.h"
 
 #include "base/clock.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -110,15 +111,16 @@ static long futex_wait(const _Atomic uint32_t *word, uint32_t expected, uint64_t
 static int wait_for_tail(const _Atomic uint32_t *tail, uint32_t seen, uint64_t timeout_ns)
 {
         uint64_t start_ns = sl_clock_ns();
+        uint32_t now;
 
-        while (atomic_load(tail) == seen) { /* W2 */
+        while (!sl_tail_is_beyond(now = atomic_load(tail), seen)) { /* W2, E2 */
                 uint64_t waited_ns = sl_clock_ns() - start_ns;
 
                 if (waited_ns >= timeout_ns)
                         return -ETIMEDOUT;
                 uint64_t left_ns = timeout_ns - waited_ns;
-                if (futex_wait(tail, seen, left_ns < INSURANCE_NS ? left_ns : INSURANCE_NS) < 0 && errno == EINTR) /* W3 */
-                        return atomic_load(tail) == seen ? -EINTR : 0;
+                if (futex_wait(tail, now, left_ns < INSURANCE_NS ? left_ns : INSURANCE_NS) < 0 && errno == EINTR) /* W3 */
+                        return sl_tail_is_beyond(atomic_load(tail), seen) ? 0 : -EINTR;
         }
         return 0;
 }

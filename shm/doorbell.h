@@ -61,8 +61,8 @@ void sl_dispatcher_sleep(struct sl_dispatcher_line *line);
 void sl_dispatcher_wake(struct sl_dispatcher_line *line);
 
 /*
- * W1 to W3 for a client: sleeps until completion tail differs from @seen or @timeout_ns has passed (relative).
- * Owner thread. Return: 0 tail differs; -ETIMEDOUT; -EINTR.
+ * W1 to W3 for a client: sleeps until completion tail is beyond @seen or @timeout_ns has passed (relative).
+ * Owner thread. Return: 0 it is beyond; -ETIMEDOUT; -EINTR.
  */
 int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns);
 

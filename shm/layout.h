@@ -28,8 +28,11 @@
  *   (F1) dispatcher: entry and descriptors copied, then store-release consumed = head.
  *   (F2) client:     load-acquire consumed before reusing a slot.                                           pairs with F1
  * Completion (one producer: the dispatcher; one consumer: the owner thread)
- *   (C1) dispatcher: fill completions and output shapes, then one store-release of tail for the whole batch.
- *   (C2) client:     load-acquire tail, then read completions up to it.                                     pairs with C1
+ *   (C1) dispatcher: fill completions and output shapes, then store-release each one's lap, the oldest's last.
+ *   (C2) client:     load-acquire the lap of the next slot; as the lap is now, the completion is whole.     pairs with C1
+ *   (E1) dispatcher: behind C1, store-release tail: what a client sleeps on. Who is awake never looks at it, so that its line
+ *                    stays with the dispatcher, and one line travels for each completion.
+ *   (E2) client:     load tail; beyond its own head, the slots up to it are whole. A tail behind its head is just late.  pairs with E1
  *   (D1) client:     completion copied out, then store-release head.
  *   (D2) dispatcher: load-acquire head, clamped to [tail - depth, tail], before reusing a completion slot.  pairs with D1
  * Sleep and wake: see doorbell.h.
@@ -48,7 +51,7 @@
 #include <stdint.h>
 
 #define SL_WIRE_MAGIC        0x474e494c52415453ull /* "STARLING", little-endian */
-#define SL_WIRE_VERSION      4
+#define SL_WIRE_VERSION      5
 #define SL_REQUEST_BYTES_MAX (256u * 1024u)
 #define SL_QUEUES_MAX        64u   /* queue pairs of a client */
 #define SL_QUEUE_DEPTH_MIN   2u    /* a power of two */
@@ -153,7 +156,7 @@ struct sl_completion {
         uint64_t bytes_needed; /* with -EMSGSIZE: capacity that the first output that is too small wants; else 0 */
         uint32_t index;        /* submission index of the request */
         uint16_t n_outputs;    /* shapes at outputs[tag]; 0 unless status is 0 */
-        uint16_t reserved;     /* 0 */
+        _Atomic uint16_t lap;  /* 1 and 2 in turns once the completion is whole (C1); 0 at the start */
 };
 static_assert(sizeof(struct sl_completion) == 64, "a completion is one line");
 static_assert(offsetof(struct sl_completion, status) == 8, "");
@@ -164,6 +167,7 @@ static_assert(offsetof(struct sl_completion, computing_ns) == 32, "");
 static_assert(offsetof(struct sl_completion, bytes_needed) == 48, "");
 static_assert(offsetof(struct sl_completion, index) == 56, "");
 static_assert(offsetof(struct sl_completion, n_outputs) == 60, "");
+static_assert(offsetof(struct sl_completion, lap) == 62, "");
 
 /* Actual shape of one output; of a request without outputs, why, see reason.h. */
 struct sl_output {
@@ -180,7 +184,7 @@ static_assert(offsetof(struct sl_output, rank) == 40, "");
 /* Start of a queue pair's part of the response memfd. */
 struct sl_queue_response {
         alignas(128) _Atomic uint32_t consumed; /* (F1) entries that the dispatcher has copied */
-        alignas(128) _Atomic uint32_t tail;     /* (C1) completions published; the futex word of a sleeping client */
+        alignas(128) _Atomic uint32_t tail;     /* (E1) completions published; the futex word of a sleeping client */
         alignas(128) struct sl_completion completions[];
 };
 static_assert(offsetof(struct sl_queue_response, tail) == 128, "");

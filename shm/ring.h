@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "base/relax.h"
 #include "layout.h"
 
 #include <string.h>
@@ -82,26 +81,42 @@ struct sl_completer {
         uint32_t published; /* completions that the client may see */
 };
 
-/* The slot to fill; there is always one: at most depth requests are in flight. */
-static inline struct sl_completion *sl_completer_slot(struct sl_completer *c, const struct sl_queue_map *q)
+/* What a completion's slot says while it holds completion @index: laps alternate, and 0 is none yet. */
+static inline uint16_t sl_lap(uint32_t index, const struct sl_queue_map *q)
 {
-        return &q->response->completions[c->next++ & q->mask];
+        return index & q->depth ? 2 : 1;
 }
 
-/* Asks for the lines of the next completion, see base/relax.h. */
-static inline void sl_completer_prepare(const struct sl_completer *c, const struct sl_queue_map *q)
+/*
+ * Writes the next completion, but for its lap; there is always a slot: at most depth requests are in flight. Field by field, so
+ * that a literal goes straight into the slot.
+ */
+static inline void sl_completer_put(struct sl_completer *c, const struct sl_queue_map *q, const struct sl_completion *from)
 {
-        sl_own(&q->response->completions[c->next & q->mask]);
-        sl_own(&q->response->tail);
+        struct sl_completion *slot = &q->response->completions[c->next++ & q->mask];
+
+        slot->user_data = from->user_data;
+        slot->status = from->status;
+        slot->tag = from->tag;
+        slot->flags = from->flags;
+        slot->queued_ns = from->queued_ns;
+        slot->batched_ns = from->batched_ns;
+        slot->computing_ns = from->computing_ns;
+        slot->combining_ns = from->combining_ns;
+        slot->bytes_needed = from->bytes_needed;
+        slot->index = from->index;
+        slot->n_outputs = from->n_outputs;
 }
 
-/* Publishes all that was written; true if there was anything. */
+/* Publishes all that was written, the oldest last: who sees that one sees them all. True if there was anything. */
 static inline int sl_completer_publish(struct sl_completer *c, const struct sl_queue_map *q)
 {
         if (c->next == c->published)
                 return 0;
+        for (uint32_t i = c->next; i-- != c->published;)
+                atomic_store_explicit(&q->response->completions[i & q->mask].lap, sl_lap(i, q), memory_order_release); /* C1 */
         c->published = c->next;
-        atomic_store_explicit(&q->response->tail, c->next, memory_order_release); /* C1 */
+        atomic_store_explicit(&q->response->tail, c->next, memory_order_release); /* E1 */
         return 1;
 }
 
@@ -117,31 +132,14 @@ static inline uint32_t sl_completer_taken(const struct sl_completer *c, const st
 
 struct sl_reaper {
         uint32_t head; /* completions taken */
-        uint32_t tail; /* cached copy of the dispatcher's index */
 };
 
-/* Completions that wait as far as the cached index knows. */
-static inline uint32_t sl_reaper_cached(const struct sl_reaper *r)
-{
-        return r->tail - r->head;
-}
-
-/*
- * Completions that wait; looks at the shared index only when the cached one says none. The slot is fetched beside the index, so
- * that the two lines cross from core to core at the same time and not one after the other.
- */
-static inline uint32_t sl_reaper_ready(struct sl_reaper *r, const struct sl_queue_map *q)
-{
-        if (r->tail == r->head) {
-                __builtin_prefetch(&q->response->completions[r->head & q->mask]);
-                r->tail = atomic_load_explicit(&q->response->tail, memory_order_acquire); /* C2 */
-        }
-        return r->tail - r->head;
-}
-
+/* The next completion; NULL: it has not come yet. */
 static inline const struct sl_completion *sl_reaper_peek(const struct sl_reaper *r, const struct sl_queue_map *q)
 {
-        return &q->response->completions[r->head & q->mask];
+        const struct sl_completion *slot = &q->response->completions[r->head & q->mask];
+
+        return atomic_load_explicit(&slot->lap, memory_order_acquire) == sl_lap(r->head, q) ? slot : NULL; /* C2 */
 }
 
 static inline void sl_reaper_advance(struct sl_reaper *r)
@@ -153,4 +151,10 @@ static inline void sl_reaper_advance(struct sl_reaper *r)
 static inline void sl_reaper_publish(const struct sl_reaper *r, const struct sl_queue_map *q)
 {
         atomic_store_explicit(&q->request->head, r->head, memory_order_release); /* D1 */
+}
+
+/* Is there a completion beyond the first @head, as a sleeper looks (W2 of doorbell.h)? @tail: as read with seq_cst. */
+static inline int sl_tail_is_beyond(uint32_t tail, uint32_t head)
+{
+        return (int32_t)(tail - head) > 0;
 }

@@ -18,12 +18,6 @@
 
 static_assert(STARLING_FOREVER == UINT64_MAX, "limits below are never reached by it");
 
-static inline void relax(uint32_t n)
-{
-        while (n-- > 0)
-                sl_relax();
-}
-
 /* ---- from the ring ---- */
 
 /* The runtime is believed as far as the table goes: a completion of what does not fly ends the connection. */
@@ -102,29 +96,13 @@ static inline void translate(struct starling_queue *queue, const struct sl_compl
         }
 }
 
-/* The first look after a submit waits until an answer is possible, see base/relax.h. */
-static inline uint32_t look(struct starling_queue *queue)
-{
-        if (queue->fresh && sl_reaper_cached(&queue->reaper) == 0) {
-                queue->fresh = false;
-                relax(queue->rest);
-        }
-        return sl_reaper_ready(&queue->reaper, &queue->map);
-}
-
-/* Takes up to @max; slots go back to the dispatcher once, at the end. The next entry's line is asked for meanwhile. */
+/* Takes up to @max; slots go back to the dispatcher once, at the end. */
 static inline uint32_t reap(struct starling_queue *queue, struct starling_completion *ret_completions, uint32_t max)
 {
-        uint32_t ready = look(queue), n;
+        const struct sl_completion *wire;
+        uint32_t n;
 
-        if (ready == 0) {
-                relax(queue->step);
-                return 0;
-        }
-        sl_own(sl_submitter_slot(&queue->submitter, &queue->map));
-        for (n = 0; n < ready && n < max; n++) {
-                const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
-
+        for (n = 0; n < max && (wire = sl_reaper_peek(&queue->reaper, &queue->map)); n++) {
                 if (__builtin_expect(!possible(&queue->flights, wire), 0)) {
                         break_connection(queue);
                         break;
@@ -133,7 +111,10 @@ static inline uint32_t reap(struct starling_queue *queue, struct starling_comple
                 sl_flights_release(&queue->flights, wire->tag);
                 sl_reaper_advance(&queue->reaper);
         }
-        sl_reaper_publish(&queue->reaper, &queue->map);
+        if (n == 0)
+                sl_relax();
+        else
+                sl_reaper_publish(&queue->reaper, &queue->map);
         return n;
 }
 
@@ -141,10 +122,9 @@ static inline uint32_t reap(struct starling_queue *queue, struct starling_comple
 static void stash_ring(struct starling_queue *queue)
 {
         struct starling_completion completion;
+        const struct sl_completion *wire;
 
-        while (sl_reaper_ready(&queue->reaper, &queue->map) > 0) {
-                const struct sl_completion *wire = sl_reaper_peek(&queue->reaper, &queue->map);
-
+        while ((wire = sl_reaper_peek(&queue->reaper, &queue->map))) {
                 if (!possible(&queue->flights, wire)) {
                         break_connection(queue);
                         break;
@@ -218,7 +198,7 @@ int starling_poll(struct starling_queue *queue, struct starling_completion *ret_
 
 static bool ring_ready(struct starling_queue *queue)
 {
-        return sl_reaper_ready(&queue->reaper, &queue->map) > 0;
+        return sl_reaper_peek(&queue->reaper, &queue->map) != NULL;
 }
 
 /* Spins longer next time when it was worth it, shorter when the sleep came all the same. */
@@ -237,7 +217,7 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
                                 queue->spin_ns = spin_ns * 2 < SPIN_MAX_NS ? spin_ns * 2 : SPIN_MAX_NS;
                                 return true;
                         }
-                        relax(queue->step);
+                        sl_relax();
                 }
                 if (start_ns == 0)
                         start_ns = sl_clock_ns();

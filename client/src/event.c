@@ -76,7 +76,7 @@ int starling_queue_arm(struct starling_queue *queue)
         atomic_store(&queue->map.request->sleep, SL_ASLEEP_FD); /* W1 */
         queue->armed = true;
 
-        bool ready = atomic_load(&queue->map.response->tail) != queue->reaper.head; /* W2 */
+        bool ready = sl_tail_is_beyond(atomic_load(&queue->map.response->tail) /* W2, E2 */, queue->reaper.head);
 
         if (!ready && !sl_client_gone(queue->client) && queue->flights.n_stashed == 0)
                 return 0;

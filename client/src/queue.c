@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
-#include "base/relax.h"
-
 #include "base/cleanup.h"
 #include "base/clock.h"
 
@@ -98,8 +96,6 @@ int starling_queue_open(struct starling_client *client, struct starling_queue **
                 return r;
         queue->may_spin = has_cpus_to_spin();
         queue->spin_ns = SPIN_NS;
-        queue->rest = (uint16_t)sl_relaxes_in(SL_REST_NS);
-        queue->step = (uint16_t)(queue->rest / 4 + 1);
         queue->error.text[0] = '\0';
         *ret_queue = queue;
         return 0;

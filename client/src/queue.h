@@ -26,10 +26,7 @@ struct starling_queue {
         bool may_spin;             /* the owner thread may run on more than one CPU */
         uint32_t spin_ns;          /* how long the next wait spins, if spinning helps */
         uint64_t n_waits, n_spins; /* waits that found nothing at first; of these, that spun */
-        uint16_t rest;             /* relaxes before the first look after a submit: nothing can have come before */
-        uint16_t step;             /* relaxes between two looks */
-        bool fresh;                /* submitted since the last look */
-        uint64_t checked_ns;  /* when a sleeper last looked at the socket */
+        uint64_t checked_ns;       /* when a sleeper last looked at the socket */
         uint32_t empty_polls;      /* since the last look at the socket */
         int event_fd;              /* an epoll instance; -1 until asked for */
         uint32_t number;           /* of the queue pair in the channel */

@@ -113,7 +113,6 @@ int starling_submit(struct starling_queue *queue, const struct starling_request 
         if (r < 0)
                 return r;
         sl_submitter_publish(&queue->submitter, &queue->map);
-        queue->fresh = true;
         sl_queue_wake_dispatcher(queue);
         if (ret_id)
                 *ret_id = id;
@@ -143,7 +142,6 @@ int starling_submit_many(struct starling_queue *queue, const struct starling_req
                 return r;
         for (uint32_t i = 0; i < filled; i++)
                 sl_submitter_publish(&queue->submitter, &queue->map);
-        queue->fresh = true;
         sl_queue_wake_dispatcher(queue);
         return (int)filled;
 }

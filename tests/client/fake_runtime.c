@@ -140,9 +140,7 @@ static void fill_catalogue(struct fake_runtime *f)
 
 static void complete(struct guest *g, const struct held *h, int status, uint64_t bytes_needed)
 {
-        struct sl_completion *c = sl_completer_slot(&g->queues[h->queue].completer, &g->queues[h->queue].map);
-
-        *c = (struct sl_completion){
+        const struct sl_completion completion = {
                 .user_data = h->entry.user_data,
                 .status = status,
                 .tag = h->entry.tag,
@@ -154,6 +152,8 @@ static void complete(struct guest *g, const struct held *h, int status, uint64_t
                 .index = h->index,
                 .n_outputs = status == 0 ? h->entry.n_outputs + g->runtime->options.outputs_too_many : 0,
         };
+
+        sl_completer_put(&g->queues[h->queue].completer, &g->queues[h->queue].map, &completion);
 }
 
 static void *bytes_at(const struct guest *g, const struct sl_descriptor *d)

@@ -69,7 +69,7 @@ static void *answer(void *context)
                         continue;
                 }
                 sl_consumed_publish(++head, q);
-                sl_completer_slot(&completer, q)->user_data = entry.user_data;
+                sl_completer_put(&completer, q, &(struct sl_completion){.user_data = entry.user_data});
                 sl_completer_publish(&completer, q);
                 sl_client_wake(q, game->completion_fd);
         }
@@ -83,7 +83,7 @@ static int sleep_in_event_loop(struct game *game, uint32_t seen)
         int r = 0;
 
         atomic_store(&q->request->sleep, SL_ASLEEP_FD);
-        if (atomic_load(&q->response->tail) == seen) {
+        if (!sl_tail_is_beyond(atomic_load(&q->response->tail), seen)) {
                 r = poll(&fd, 1, LIMIT_MS) == 0 ? -ETIMEDOUT : 0;
                 sl_doorbell_clear(game->completion_fd);
         }
@@ -104,9 +104,9 @@ static uint32_t ask(struct game *game)
                 sl_submitter_publish(&submitter, q);
                 if (sl_dispatcher_sleeps(&game->line))
                         sl_doorbell_ring(game->doorbell);
-                while (!sl_reaper_ready(&reaper, q)) {
-                        int r = game->completion_fd < 0 ? sl_client_sleep(q, reaper.tail, LIMIT_NS)
-                                                        : sleep_in_event_loop(game, reaper.tail);
+                while (!sl_reaper_peek(&reaper, q)) {
+                        int r = game->completion_fd < 0 ? sl_client_sleep(q, reaper.head, LIMIT_NS)
+                                                        : sleep_in_event_loop(game, reaper.head);
                         wrong += r == -ETIMEDOUT;
                 }
                 wrong += sl_reaper_peek(&reaper, q)->user_data != i;

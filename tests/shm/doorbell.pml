@@ -16,14 +16,15 @@
 
 /* Shared words. */
 #define SEQ      0 /* entry.seq: client writes */
-#define TAIL     1 /* completion tail: dispatcher writes */
-#define C_SLEEPS 2 /* sl_queue_request.sleep: client writes */
-#define D_SLEEPS 3 /* sl_dispatcher_line.sleeping: dispatcher writes */
-byte memory[4];
+#define LAP      1 /* laps of the completions' slots, counted: dispatcher writes, who is awake looks here */
+#define TAIL     2 /* completion tail: dispatcher writes, who sleeps looks here */
+#define C_SLEEPS 3 /* sl_queue_request.sleep: client writes */
+#define D_SLEEPS 4 /* sl_dispatcher_line.sleeping: dispatcher writes */
+byte memory[5];
 
 /* Stores on their way to memory, in order. */
 chan client_stores = [3] of { byte, byte };
-chan dispatcher_stores = [3] of { byte, byte };
+chan dispatcher_stores = [4] of { byte, byte };
 
 bool futex_waits;    /* the client is in FUTEX_WAIT on TAIL */
 bool doorbell;       /* eventfd of the dispatcher */
@@ -51,7 +52,7 @@ end:
 
 active proctype client()
 {
-        byte i;
+        byte i, seen;
 
         for (i : 1 .. ROUNDS) {
                 client_stores!SEQ, i; /* S1 */
@@ -64,22 +65,23 @@ active proctype client()
                 fi;
 
                 do
-                :: memory[TAIL] == i -> break
-                :: memory[TAIL] != i ->
+                :: memory[LAP] == i -> break /* C2 */
+                :: memory[LAP] != i ->
                         client_stores!C_SLEEPS, 1; /* W1 */
 #ifndef NO_CLIENT_FENCE
                         FENCE(client_stores);
 #endif
+                        seen = memory[TAIL]; /* W2, E2: it may be behind what was reaped */
                         if
-                        :: memory[TAIL] == i -> skip /* W2 */
+                        :: seen == i -> skip
 #ifdef CLIENT_FD
-                        :: memory[TAIL] != i -> completion_fd -> completion_fd = false /* W3 */
+                        :: seen != i -> completion_fd -> completion_fd = false /* W3 */
 #else
-                        :: memory[TAIL] != i ->
+                        :: seen != i ->
                                 /* W3: the kernel compares once more, in one step with going to sleep. */
                                 atomic {
                                         if
-                                        :: memory[TAIL] != i -> futex_waits = true
+                                        :: memory[TAIL] == seen -> futex_waits = true
                                         :: else -> skip
                                         fi
                                 };
@@ -99,7 +101,8 @@ active proctype dispatcher()
         :: head == ROUNDS -> break
         :: head < ROUNDS && memory[SEQ] == head + 1 ->
                 head++;
-                dispatcher_stores!TAIL, head; /* C1 */
+                dispatcher_stores!LAP, head; /* C1 */
+                dispatcher_stores!TAIL, head; /* E1 */
 #ifndef NO_DISPATCHER_K1
                 FENCE(dispatcher_stores); /* K1 */
 #endif

@@ -148,11 +148,10 @@ static void complete_on(const struct sl_queue_map *q)
         for (;;) {
                 while (completer.next - sl_completer_taken(&completer, q) < q->depth) {
                         uint32_t index = completer.next;
-                        struct sl_completion *completion = sl_completer_slot(&completer, q);
 
-                        completion->user_data = mark(index, 0);
-                        completion->index = index;
-                        completion->combining_ns = mark(index, 1);
+                        sl_completer_put(&completer, q,
+                                &(struct sl_completion){
+                                        .user_data = mark(index, 0), .index = index, .combining_ns = mark(index, 1)});
                         if (index % 3 == 0)
                                 break;
                 }
@@ -163,12 +162,11 @@ static void complete_on(const struct sl_queue_map *q)
 
 static uint32_t reap_all(uint32_t *head, const struct sl_queue_map *q)
 {
-        struct sl_reaper reaper = {.head = *head, .tail = *head};
+        struct sl_reaper reaper = {.head = *head};
+        const struct sl_completion *completion;
         uint32_t broken = 0;
 
-        for (uint32_t n = sl_reaper_ready(&reaper, q); n > 0; n--, sl_reaper_advance(&reaper)) {
-                const struct sl_completion *completion = sl_reaper_peek(&reaper, q);
-
+        for (uint32_t n = 0; n < q->depth && (completion = sl_reaper_peek(&reaper, q)); n++, sl_reaper_advance(&reaper)) {
                 broken += completion->index != reaper.head || completion->user_data != mark(reaper.head, 0) ||
                           completion->combining_ns != mark(reaper.head, 1);
         }
@@ -194,7 +192,7 @@ Test(kill, completions_of_a_runtime_that_was_killed_are_whole)
                 waitpid(runtime, NULL, 0);
                 broken += reap_all(&head, &c.map);
                 cr_assert_eq(broken, 0, "round %d", round);
-                cr_assert_eq(head, atomic_load(&c.map.response->tail), "all that was published");
+                cr_assert(!sl_tail_is_beyond(atomic_load(&c.map.response->tail), head), "all that a sleeper was told of");
                 reaped += head;
                 free_channel(&c);
         }

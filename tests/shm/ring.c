@@ -53,10 +53,9 @@ static void *dispatch(void *context)
 
                 for (uint32_t i = 0; i < run->batch && sl_entry_take(head, q, &entry); i++, head++) {
                         broken += !is_whole(&entry, head);
-                        struct sl_completion *completion = sl_completer_slot(&completer, q);
-                        completion->user_data = entry.user_data;
-                        completion->index = head;
-                        completion->bytes_needed = ~entry.user_data;
+                        sl_completer_put(&completer, q,
+                                &(struct sl_completion){
+                                        .user_data = entry.user_data, .index = head, .bytes_needed = ~entry.user_data});
                 }
                 sl_consumed_publish(head, q);
                 if (!sl_completer_publish(&completer, q))
@@ -69,11 +68,10 @@ static void *dispatch(void *context)
 static uint32_t reap(struct sl_reaper *reaper, struct run *run)
 {
         const struct sl_queue_map *q = &run->pair.map;
-        uint32_t n = sl_reaper_ready(reaper, q);
+        const struct sl_completion *completion;
+        uint32_t n;
 
-        for (uint32_t i = 0; i < n; i++) {
-                const struct sl_completion *completion = sl_reaper_peek(reaper, q);
-
+        for (n = 0; (completion = sl_reaper_peek(reaper, q)); n++) {
                 run->broken += completion->index != reaper->head || completion->user_data != mark(reaper->head) ||
                                completion->bytes_needed != ~mark(reaper->head);
                 sl_reaper_advance(reaper);
@@ -88,7 +86,7 @@ static void submit_and_reap_all(struct run *run)
 {
         const struct sl_queue_map *q = &run->pair.map;
         struct sl_submitter submitter = {.tail = run->first, .consumed = run->first};
-        struct sl_reaper reaper = {.head = run->first, .tail = run->first};
+        struct sl_reaper reaper = {.head = run->first};
 
         while (reaper.head - run->first < run->n) {
                 while (submitter.tail - run->first < run->n && submitter.tail - reaper.head < q->depth &&
@@ -172,6 +170,11 @@ Test(ring, an_entry_of_the_previous_lap_is_not_taken_again)
         pair_free(&pair);
 }
 
+static void complete(struct sl_completer *completer, const struct sl_queue_map *q, uint64_t user_data)
+{
+        sl_completer_put(completer, q, &(struct sl_completion){.user_data = user_data});
+}
+
 Test(ring, completions_appear_as_a_batch)
 {
         struct pair pair = pair_new(DEPTH, 1);
@@ -179,16 +182,40 @@ Test(ring, completions_appear_as_a_batch)
         struct sl_reaper reaper = {0};
 
         for (uint64_t i = 0; i < 5; i++)
-                sl_completer_slot(&completer, &pair.map)->user_data = i;
-        cr_expect_eq(sl_reaper_ready(&reaper, &pair.map), 0);
+                complete(&completer, &pair.map, i);
+        cr_expect_null(sl_reaper_peek(&reaper, &pair.map));
+        cr_expect_eq(atomic_load(&pair.map.response->tail), 0);
         cr_expect_eq(sl_completer_publish(&completer, &pair.map), 1);
         cr_expect_eq(sl_completer_publish(&completer, &pair.map), 0, "nothing new");
-        cr_expect_eq(sl_reaper_ready(&reaper, &pair.map), 5);
-        for (uint64_t i = 0; i < 5; i++, sl_reaper_advance(&reaper))
-                cr_expect_eq(sl_reaper_peek(&reaper, &pair.map)->user_data, i);
+        cr_expect_eq(atomic_load(&pair.map.response->tail), 5, "what a sleeper looks at");
+        for (uint64_t i = 0; i < 5; i++, sl_reaper_advance(&reaper)) {
+                const struct sl_completion *completion = sl_reaper_peek(&reaper, &pair.map);
+
+                cr_assert_not_null(completion);
+                cr_expect_eq(completion->user_data, i);
+        }
+        cr_expect_null(sl_reaper_peek(&reaper, &pair.map));
         cr_expect_eq(sl_completer_taken(&completer, &pair.map), 0, "taken is what was given back");
         sl_reaper_publish(&reaper, &pair.map);
         cr_expect_eq(sl_completer_taken(&completer, &pair.map), 5);
+        pair_free(&pair);
+}
+
+Test(ring, a_completion_of_the_previous_lap_is_not_reaped_again)
+{
+        struct pair pair = pair_new(4, 1);
+        struct sl_completer completer = {0};
+        struct sl_reaper reaper = {0};
+
+        for (uint32_t lap = 0; lap < 3; lap++) {
+                for (uint64_t i = 0; i < 4; i++)
+                        complete(&completer, &pair.map, 10 * lap + i);
+                cr_expect_null(sl_reaper_peek(&reaper, &pair.map), "written, not published");
+                sl_completer_publish(&completer, &pair.map);
+                for (uint64_t i = 0; i < 4; i++, sl_reaper_advance(&reaper))
+                        cr_expect_eq(sl_reaper_peek(&reaper, &pair.map)->user_data, 10 * lap + i);
+                cr_expect_null(sl_reaper_peek(&reaper, &pair.map));
+        }
         pair_free(&pair);
 }
 

@@ -45,10 +45,8 @@ static void *answer(void *context)
 
                 while (sl_entry_take(head, q, &entry)) {
                         sl_line_copy(&descriptor, &q->descriptors[entry.tag & q->mask]);
-                        struct sl_completion *completion = sl_completer_slot(&completer, q);
-                        completion->user_data = entry.user_data;
-                        completion->index = head++;
                         q->outputs[entry.tag & q->mask].bytes = descriptor.bytes;
+                        sl_completer_put(&completer, q, &(struct sl_completion){.user_data = entry.user_data, .index = head++});
                 }
                 sl_consumed_publish(head, q);
                 sl_completer_taken(&completer, q);
@@ -68,10 +66,8 @@ static void submit(struct sl_submitter *submitter, const struct sl_queue_map *q)
         sl_submitter_publish(submitter, q);
 }
 
-static int is_wrong(const struct sl_reaper *reaper, const struct sl_queue_map *q)
+static int is_wrong(const struct sl_completion *completion, const struct sl_reaper *reaper, const struct sl_queue_map *q)
 {
-        const struct sl_completion *completion = sl_reaper_peek(reaper, q);
-
         return completion->index != reaper->head || completion->user_data != mark(reaper->head) ||
                q->outputs[reaper->head & q->mask].bytes != ~mark(reaper->head);
 }
@@ -79,16 +75,17 @@ static int is_wrong(const struct sl_reaper *reaper, const struct sl_queue_map *q
 static uint32_t ask(const struct sl_queue_map *q)
 {
         struct sl_submitter submitter = {.tail = FIRST, .consumed = FIRST};
-        struct sl_reaper reaper = {.head = FIRST, .tail = FIRST};
+        struct sl_reaper reaper = {.head = FIRST};
         uint32_t wrong = 0;
 
         while (reaper.head - FIRST < N) {
                 while (submitter.tail - FIRST < N && submitter.tail - reaper.head < q->depth && sl_submitter_room(&submitter, q))
                         submit(&submitter, q);
-                uint32_t ready = sl_reaper_ready(&reaper, q);
-                for (uint32_t i = 0; i < ready; i++, sl_reaper_advance(&reaper))
-                        wrong += is_wrong(&reaper, q);
-                if (ready)
+                const struct sl_completion *completion;
+                uint32_t n;
+                for (n = 0; (completion = sl_reaper_peek(&reaper, q)); n++, sl_reaper_advance(&reaper))
+                        wrong += is_wrong(completion, &reaper, q);
+                if (n)
                         sl_reaper_publish(&reaper, q);
                 else
                         sched_yield();

@@ -29,7 +29,6 @@ struct sl_queue {
         uint32_t in_flight;     /* requests not FREE */
         uint32_t with_deadline; /* of these */
         uint32_t cancellations; /* as last seen */
-        uint32_t rest;          /* passes until the next entry is possible */
         uint32_t idle_passes;   /* since the last entry */
         uint32_t counted_head;  /* head when clients that wait were last counted */
         bool told, held;        /* in the dispatcher's list of those that got completions; left to sleep at least once */

@@ -17,7 +17,8 @@ void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int
 {
         if (status < 0)
                 sl_reason_put(&queue->map, entry->tag, &refused->reason, refused->text);
-        *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
+
+        const struct sl_completion completion = {
                 .user_data = entry->user_data,
                 .status = status,
                 .tag = entry->tag,
@@ -26,6 +27,8 @@ void sl_complete_entry(struct sl_queue *queue, const struct sl_entry *entry, int
                 .bytes_needed = refused->bytes_needed,
                 .index = queue->head - 1,
         };
+
+        sl_completer_put(&queue->completer, &queue->map, &completion);
 }
 
 void sl_completions_publish(struct sl_dispatcher *d, struct sl_queue *queue)
@@ -186,7 +189,8 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
 
         if (request->state == SL_REQUEST_PARKED)
                 sl_meter_accepted(request);
-        *sl_completer_slot(&queue->completer, &queue->map) = (struct sl_completion){
+
+        const struct sl_completion completion = {
                 .user_data = request->user_data,
                 .status = status,
                 .tag = request->tag,
@@ -199,6 +203,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
                 .bytes_needed = status == -EMSGSIZE ? bytes_needed(request) : request->bytes_needed,
                 .n_outputs = (uint16_t)(status == 0 ? ensemble->assembly.n_outputs : 0),
         };
+        sl_completer_put(&queue->completer, &queue->map, &completion);
         unaccount(d, request);
         sl_meter_ended(request, status, sl_clock_ns());
         request->state = SL_REQUEST_FREE;

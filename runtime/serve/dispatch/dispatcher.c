@@ -20,9 +20,6 @@
 
 /* Passes without an entry after which a queue pair is polled rarely. */
 #define COLD_AFTER_PASSES  4096u
-/* A pass over one queue pair takes some 25 ns. */
-#define REST_PASSES        4u
-#define REST_PREPARE       2u
 /* How exact deadlines of waiting requests are, and wake-ups that were put off. */
 #define DEADLINE_STEP_NS   (500 * SL_NS_PER_US)
 /* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
@@ -54,21 +51,6 @@ static void cool(struct sl_dispatcher *d, uint32_t hot_index)
 }
 
 /*
- * After its entries were taken a queue pair is left alone for as long as its client needs to answer the completion, and the
- * lines of its next completion are asked for meanwhile, see base/relax.h. With several queue pairs a pass is long enough.
- */
-static bool rests(struct sl_dispatcher *d, struct sl_queue *queue)
-{
-        if (queue->rest == 0)
-                return false;
-        if (--queue->rest <= REST_PREPARE)
-                sl_completer_prepare(&queue->completer, &queue->map);
-        if (d->n_hot > 1)
-                queue->rest = 0;
-        return true;
-}
-
-/*
  * A queue pair with requests in flight stays hot: its cancellations are looked at in every pass. Each pass begins with another one:
  * where there is room for few more requests, who is looked at first gets it.
  */
@@ -81,12 +63,8 @@ static uint32_t poll_hot(struct sl_dispatcher *d)
                 if (i >= d->n_hot)
                         i = 0;
                 struct sl_queue *queue = d->hot[i];
-                uint32_t n;
+                uint32_t n = sl_intake(d, queue);
 
-                if (rests(d, queue))
-                        continue;
-                n = sl_intake(d, queue);
-                queue->rest = n && n < SL_INTAKE_ENTRIES_MAX ? REST_PASSES : 0;
                 found += n;
                 if (queue->in_flight) {
                         found += sl_intake_cancellations(d, queue);
