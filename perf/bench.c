@@ -17,8 +17,10 @@ static const struct {
         {"floor", sl_bench_floor, "[--cpus A,B] [--json]"},
         {"rings", sl_bench_rings, "[--cpus A,B] [--json]"},
         {"noop", sl_bench_noop, "[--cpus A,B] [--rounds N] [--quick] [--json]"},
+        {"small", sl_bench_small, "[--digits REPOSITORY] [--write-model REPOSITORY] [--cpus A,B] [--quick] [--json]"},
         {"model", sl_bench_model,
-                "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--shape INPUT=2x3x4] [--json]"},
+                "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--shape INPUT=2x3x4] "
+                "[--json]"},
         {"overload", sl_bench_overload,
                 "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--capacity R] [--tick-us T] [--seconds S] [--turns N] "
                 "[--cpus A,B] "

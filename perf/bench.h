@@ -21,6 +21,7 @@ const char *sl_bench_usage(size_t i);
 int sl_bench_floor(int argc, char **argv);
 int sl_bench_rings(int argc, char **argv);
 int sl_bench_noop(int argc, char **argv);
+int sl_bench_small(int argc, char **argv);
 int sl_bench_model(int argc, char **argv);
 int sl_bench_overload(int argc, char **argv);
 int sl_bench_turns(int argc, char **argv);

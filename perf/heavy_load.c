@@ -139,7 +139,7 @@ static int await_first(struct sl_heavy_load *load)
 static int start_served(struct sl_heavy_load *load, const struct sl_server *server, const int cpus[2], int worker_cpu)
 {
         struct starling_error error = {0};
-        int r = sl_server_load(server, &SL_CONV_MODEL_HEAVY, MODEL, &error);
+        int r = sl_server_load_conv(server, &SL_CONV_MODEL_HEAVY, MODEL, &error);
 
         if (r < 0) {
                 fprintf(stderr, "starling bench noop: the heavy model is not served: %s\n", error.text);

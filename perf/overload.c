@@ -155,7 +155,7 @@ static int run_crowd(struct overload *overload, const cpu_set_t *cpus)
                 .cpus = *cpus,
         };
         struct starling_error error = {0};
-        int r = sl_server_load(&overload->server, &SL_CONV_MODEL_SMALL, MODEL, &error);
+        int r = sl_server_load_conv(&overload->server, &SL_CONV_MODEL_SMALL, MODEL, &error);
 
         if (r < 0) {
                 fprintf(stderr, "starling bench overload: model \"%s\": %s\n", MODEL, error.text);

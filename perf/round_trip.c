@@ -34,10 +34,10 @@ static int poll_some(struct starling_queue *queue, struct starling_completion *c
         }
 }
 
-static int spin_once(struct starling_queue *queue)
+static int spin_once(struct starling_queue *queue, const struct starling_request *request)
 {
         struct starling_completion completion;
-        int r = starling_submit(queue, &noop, NULL);
+        int r = starling_submit(queue, request, NULL);
 
         if (r < 0)
                 return r;
@@ -45,21 +45,58 @@ static int spin_once(struct starling_queue *queue)
         return r < 0 ? r : completion.status;
 }
 
-int sl_round_trip_spin(
-        struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_samples *samples)
+static int spin_many(struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, uint64_t limit_ns,
+        struct sl_samples *samples)
 {
         uint64_t until_ns = limit_ns ? sl_clock_ns() + limit_ns : UINT64_MAX;
         int r = 0;
 
-        for (uint32_t i = 0; i < warm_up && r == 0; i++)
-                r = spin_once(queue);
         for (uint32_t i = 0; i < rounds && r == 0; i++) {
                 uint64_t start = sl_ticks();
 
-                r = spin_once(queue);
+                r = spin_once(queue, request);
                 sl_samples_add(samples, sl_ticks() - start);
                 if (i % CLOCK_ROUNDS == 0 && limit_ns && sl_clock_ns() > until_ns)
                         break;
+        }
+        return r;
+}
+
+static int warm_up_with(struct starling_queue *queue, const struct starling_request *request, uint32_t rounds)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < rounds && r == 0; i++)
+                r = spin_once(queue, request);
+        return r;
+}
+
+int sl_round_trip_spin(
+        struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_samples *samples)
+{
+        int r = warm_up_with(queue, &noop, warm_up);
+
+        return r < 0 ? r : spin_many(queue, &noop, rounds, limit_ns, samples);
+}
+
+int sl_round_trip_request(struct starling_queue *queue, const struct starling_request *request, uint32_t warm_up, uint32_t rounds,
+        struct sl_samples *samples)
+{
+        int r = warm_up_with(queue, request, warm_up);
+
+        return r < 0 ? r : spin_many(queue, request, rounds, 0, samples);
+}
+
+int sl_round_trip_infer(
+        struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, struct sl_samples *samples)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < rounds && r == 0; i++) {
+                uint64_t start = sl_ticks();
+
+                r = starling_infer(queue, request, NULL);
+                sl_samples_add(samples, sl_ticks() - start);
         }
         return r;
 }

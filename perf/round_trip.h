@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No-op requests through the client library: what the path itself costs. The calling thread owns the queue pair, which has nothing
- * in flight before and after.
+ * Requests through the client library, one after the other or in batches; no-ops cost what the path itself costs. The calling
+ * thread owns the queue pair, which has nothing in flight before and after.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct starling_queue;
+struct starling_request;
 
 /*
  * @rounds times: submit one request, poll until it has completed, never sleep; stops early after @limit_ns (0: no limit). Adds the
@@ -18,6 +19,14 @@ struct starling_queue;
  */
 int sl_round_trip_spin(
         struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_samples *samples);
+
+/* The same with a request to a model, @warm_up and then @rounds times without a limit of time. */
+int sl_round_trip_request(struct starling_queue *queue, const struct starling_request *request, uint32_t warm_up, uint32_t rounds,
+        struct sl_samples *samples);
+
+/* @rounds times starling_infer(), which sleeps when spinning does not help. Adds ticks. Return: as starling_infer(). */
+int sl_round_trip_infer(
+        struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, struct sl_samples *samples);
 
 /*
  * @rounds times: sleep @pause_us, submit, wait. Adds nanoseconds. Client and runtime sleep when the request comes, and the client

@@ -48,6 +48,8 @@ static int write_configuration(const struct sl_server *server, const struct sl_s
                         "  dispatcher_cores: [%d]\n"
                         "  worker_cores: [%d]\n",
                         options->dispatcher_cpu, options->worker_cpu);
+        if (options->models)
+                fprintf(file, "model_repositories: [\"%s\"]\n", options->models);
         return fclose(file) ? -errno : 0;
 }
 
@@ -208,22 +210,28 @@ int sl_server_stop(struct sl_server *server)
         return r;
 }
 
-int sl_server_load(
-        const struct sl_server *server, const struct sl_conv_model *model, const char *name, struct starling_error *error)
+int sl_server_load(const struct sl_server *server, const char *name, struct starling_error *error)
 {
         const struct starling_options options = {
                 .runtime = server->socket, .role = STARLING_ROLE_ADMIN, .label = "bench-admin", .timeout_ns = SL_NS_PER_SECOND};
         struct starling_client *client;
+        int r = starling_connect(&options, &client, error);
+
+        if (r < 0)
+                return r;
+        r = starling_admin_load(client, name, error);
+        starling_close(client);
+        return r;
+}
+
+int sl_server_load_conv(
+        const struct sl_server *server, const struct sl_conv_model *model, const char *name, struct starling_error *error)
+{
         int r = sl_conv_model_write(model, server->repository, name);
 
         if (r < 0) {
                 snprintf(error->text, sizeof(error->text), "cannot write it: %s", strerror(-r));
                 return r;
         }
-        r = starling_connect(&options, &client, error);
-        if (r < 0)
-                return r;
-        r = starling_admin_load(client, name, error);
-        starling_close(client);
-        return r;
+        return sl_server_load(server, name, error);
 }

@@ -20,6 +20,7 @@ struct sl_server_options {
         bool ordinary;        /* without the privilege to go before others (CAP_SYS_NICE), as most users run it */
         cpu_set_t cpus;       /* that the runtime may use */
         uint64_t arena_bytes; /* of one client, at most */
+        const char *models;   /* absolute path of a further repository that it serves from the start; NULL: none */
 };
 
 struct sl_server {
@@ -37,8 +38,11 @@ struct sl_server {
  */
 int sl_server_start(struct sl_server *server, const struct sl_server_options *options);
 
+/* Has the model @name of its repository loaded. Return: 0; -errno with a text. */
+int sl_server_load(const struct sl_server *server, const char *name, struct starling_error *error);
+
 /* Writes a model into its repository and has it loaded under @name. Return: 0; -errno with a text. */
-int sl_server_load(
+int sl_server_load_conv(
         const struct sl_server *server, const struct sl_conv_model *model, const char *name, struct starling_error *error);
 
 /* Prints the last lines of its log to stderr. */

@@ -170,7 +170,7 @@ static int run_rounds(struct turns *turns)
 
 static int load_and_enter(struct turns *turns, struct starling_error *error)
 {
-        int r = sl_server_load(&turns->server, &SL_CONV_MODEL_HEAVY, MODEL, error);
+        int r = sl_server_load_conv(&turns->server, &SL_CONV_MODEL_HEAVY, MODEL, error);
 
         if (r == 0)
                 r = guest_enter(&turns->first, &turns->server, error);
