@@ -502,8 +502,8 @@ void sl_stats_client_remove(struct sl_stats *stats, struct sl_client_stats *slot
                 release_slot(&slot->slot);
 }
 
-int sl_stats_worker_add(
-        struct sl_stats *stats, const char *model, int32_t core, uint32_t batch_max, struct sl_worker_stats **ret_slot)
+int sl_stats_worker_add(struct sl_stats *stats, const char *model, const char *executor, int32_t core, uint32_t batch_max,
+        struct sl_worker_stats **ret_slot)
 {
         struct sl_worker_stats *slot = unused_slot(stats, SL_STATS_WORKERS);
         struct sl_worker_stats content = {.slot.used = 1, .core = core, .batch_max = batch_max};
@@ -512,6 +512,7 @@ int sl_stats_worker_add(
         if (!slot)
                 return -ENOSPC;
         snprintf(content.model, sizeof(content.model), "%s", model);
+        snprintf(content.executor, sizeof(content.executor), "%s", executor);
         write_slot(&slot->slot, &content, sizeof(content));
         return 0;
 }

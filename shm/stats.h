@@ -81,8 +81,8 @@ int sl_stats_client_add(
         struct sl_stats *stats, uint64_t id, uint32_t uid, uint32_t pid, const char *label, struct sl_client_stats **ret_slot);
 void sl_stats_client_remove(struct sl_stats *stats, struct sl_client_stats *slot);
 
-int sl_stats_worker_add(
-        struct sl_stats *stats, const char *model, int32_t core, uint32_t batch_max, struct sl_worker_stats **ret_slot);
+int sl_stats_worker_add(struct sl_stats *stats, const char *model, const char *executor, int32_t core, uint32_t batch_max,
+        struct sl_worker_stats **ret_slot);
 void sl_stats_worker_remove(struct sl_stats *stats, struct sl_worker_stats *slot);
 
 static inline void sl_counter_set(_Atomic uint64_t *counter, uint64_t value)

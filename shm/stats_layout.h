@@ -168,6 +168,7 @@ struct sl_worker_stats {
         uint32_t batch_max;
         char model[SL_STATS_NAME_BYTES];
         SL_WORKER_COUNTERS(SL_STATS_FIELD)
+        char executor[16]; /* "thread", "inline": the dispatcher itself */
 };
 
 struct sl_histogram_set {

@@ -5,18 +5,20 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SPIN_NS        3000u                  /* of the first wait */
 #define CLOSE_LIMIT_NS (5 * SL_NS_PER_SECOND) /* for a runtime that lives but does not answer */
 #define CLOSE_SLICE_NS (100 * SL_NS_PER_MS)
 
+/*
+ * Who answers needs a core as well. A thread that is kept to one core may spin: where that is the dispatcher's own, the runtime says so
+ * (sl_spin_helps).
+ */
 static bool has_cpus_to_spin(void)
 {
-        cpu_set_t cpus;
-
-        return sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) > 1;
+        return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 void sl_queue_bind(struct starling_queue *queue)

@@ -23,7 +23,7 @@ struct starling_queue {
         struct sl_flights flights;
         uint16_t epoch;
         bool armed;                /* sl_queue_request.sleep is SL_ASLEEP_FD */
-        bool may_spin;             /* the owner thread may run on more than one CPU */
+        bool may_spin;             /* the machine has more than one CPU */
         uint32_t spin_ns;          /* how long the next wait spins, if spinning helps */
         uint64_t n_waits, n_spins; /* waits that found nothing at first; of these, that spun */
         uint64_t checked_ns;       /* when a sleeper last looked at the socket */

@@ -29,7 +29,7 @@ Test(stats, a_reader_sees_what_was_counted)
 
         cr_assert_eq(sl_stats_model_add(stats, "resnet", &counting, NULL), 0);
         cr_assert_eq(sl_stats_client_add(stats, 77, 1000, 4242, "camera", &client), 0);
-        cr_assert_eq(sl_stats_worker_add(stats, "resnet", 3, 16, &worker), 0);
+        cr_assert_eq(sl_stats_worker_add(stats, "resnet", "thread", 3, 16, &worker), 0);
         sl_model_count(&counting, completed, 5);
         sl_model_record(&counting, SL_STAGE_QUEUED, 1000);
         sl_counter_add(&client->requests, 9);

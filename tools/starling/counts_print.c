@@ -75,6 +75,7 @@ static json_t *worker_json(const struct sl_worker_stats *slot)
         json_t *object = json_object();
 
         json_object_set_new(object, "model", json_string(slot->model));
+        json_object_set_new(object, "executor", json_string(slot->executor));
         json_object_set_new(object, "core", slot->core < 0 ? json_null() : json_integer(slot->core));
         json_object_set_new(object, "batch_max", json_integer(slot->batch_max));
         SL_WORKER_COUNTERS(JSON_FIELD)
@@ -202,8 +203,8 @@ void counts_print(const struct counts *counts)
         for (uint32_t i = 0; i < counts->n_workers; i++) {
                 const struct sl_worker_stats *slot = &counts->workers[i];
 
-                printf("worker of %s  core %d  batch_max %u  batches %" PRIu64 "  samples %" PRIu64 "  busy", slot->model,
-                        slot->core, slot->batch_max, VALUE(slot, batches), VALUE(slot, samples));
+                printf("worker of %s  %s  core %d  batch_max %u  batches %" PRIu64 "  samples %" PRIu64 "  busy", slot->model,
+                        slot->executor, slot->core, slot->batch_max, VALUE(slot, batches), VALUE(slot, samples));
                 print_time(VALUE(slot, busy_ns));
                 putchar('\n');
         }

@@ -192,8 +192,8 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
                 options.spin_ns = 0;
         if (load->options.background && load->model->takes_turns)
                 options.warmup_ns = 0; /* its runs would delay those of others */
-        sl_stats_worker_add(
-                load->options.stats, load->model->name, sl_first_core(&options.cpus), load->lowering.batch_max, &options.stats);
+        sl_stats_worker_add(load->options.stats, load->model->name, "thread", sl_first_core(&options.cpus),
+                load->lowering.batch_max, &options.stats);
         note_memory(load, options.stats);
         int r = sl_thread_executor_new(&options, &load->model->workers[number], error);
         if (r < 0)
@@ -528,8 +528,8 @@ static void make_inliner(struct sl_load *load)
                 return;
         }
         model->worker_bytes += trial.bytes;
-        sl_stats_worker_add(
-                load->options.stats, model->name, sl_first_core(&load->options.runtime->dispatcher_cpus), trial.samples, &stats);
+        sl_stats_worker_add(load->options.stats, model->name, "inline", sl_first_core(&load->options.runtime->dispatcher_cpus),
+                trial.samples, &stats);
         if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0)
                 sl_stats_worker_remove(load->options.stats, stats);
 }

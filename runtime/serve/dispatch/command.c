@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dispatcher_state.h"
 
+#include "executor.h"
 #include "route.h"
 #include "shapes.h"
-#include "executor.h"
 
 #include <errno.h>
 

@@ -205,7 +205,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
         };
         sl_completer_put(&queue->completer, &queue->map, &completion);
         unaccount(d, request);
-        sl_meter_ended(request, status, sl_clock_ns());
+        sl_meter_ended(request, status, sl_pass_now(d));
         request->state = SL_REQUEST_FREE;
         d->unsettled = true;
 }

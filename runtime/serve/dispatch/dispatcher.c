@@ -105,7 +105,7 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
         return found;
 }
 
-static uint32_t advance_once(struct sl_dispatcher *d, uint64_t now)
+static uint32_t advance_once(struct sl_dispatcher *d)
 {
         const struct sl_schedule schedule = {
                 .models = d->models,
@@ -113,7 +113,7 @@ static uint32_t advance_once(struct sl_dispatcher *d, uint64_t now)
                 .budget = &d->budget,
                 .accumulator = d->options.accumulator,
                 .from = d->wait,
-                .now_ns = now,
+                .now_ns = d->pass_ns,
         };
         uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator, d->options.inline_ns);
 
@@ -121,17 +121,19 @@ static uint32_t advance_once(struct sl_dispatcher *d, uint64_t now)
 }
 
 /* Broadcasts and schedules; what it computes itself makes room for more. */
-static uint32_t advance(struct sl_dispatcher *d, uint64_t now)
+static uint32_t advance(struct sl_dispatcher *d)
 {
         uint32_t done = 0;
 
         d->budget.limit_ns = d->options.inline_ns;
         d->budget.left_ns = d->options.inline_ns ? SL_INLINE_PASS_NS : 0;
         do {
-                done += advance_once(d, now);
-                if (d->budget.jobs)
-                        sl_harvest_inline(d);
-        } while (d->budget.jobs && d->in_flight);
+                done += advance_once(d);
+                if (!d->budget.jobs)
+                        break;
+                d->pass_ns = d->budget.now_ns;
+                sl_harvest_inline(d);
+        } while (d->in_flight);
         return done;
 }
 
@@ -163,6 +165,14 @@ static bool work_waits(const struct sl_dispatcher *d)
         return false;
 }
 
+uint64_t sl_pass_now(struct sl_dispatcher *d)
+{
+        if (!d->pass_timed)
+                d->pass_ns = sl_clock_ns();
+        d->pass_timed = true;
+        return d->pass_ns;
+}
+
 static uint32_t pass(struct sl_dispatcher *d)
 {
         uint32_t found = poll_hot(d) + poll_one_cold(d) + sl_commands(d);
@@ -171,12 +181,10 @@ static uint32_t pass(struct sl_dispatcher *d)
 
         d->saturated = false;
         if (d->in_flight) {
-                uint64_t now = sl_clock_ns();
-
-                d->pass_ns = now;
+                sl_pass_now(d);
                 found += sl_harvest(d);
-                found += advance(d, now);
-                look_at_clock(d, now);
+                found += advance(d);
+                look_at_clock(d, d->pass_ns);
                 d->saturated = d->crowded && work_waits(d);
         } else if (++d->untimed_passes == ADVISE_PASSES) {
                 look_at_clock(d, sl_clock_ns());
@@ -184,6 +192,7 @@ static uint32_t pass(struct sl_dispatcher *d)
         sl_clients_wake(d);
         if (d->unsettled)
                 sl_settle(d);
+        d->pass_timed = false;
         return found;
 }
 

@@ -49,12 +49,16 @@ struct sl_dispatcher {
         uint64_t listened_ns;       /* when it last let clients wake it, or found something of theirs, while saturated */
         uint32_t untimed_passes;    /* since the clock was last looked at */
         struct sl_queue *told;      /* got completions and were not looked at whether they sleep: through next_told */
-        uint64_t pass_ns;           /* when this pass began, as far as anything is in flight */
+        uint64_t pass_ns;           /* sl_pass_now() */
+        bool pass_timed;            /* in this pass */
         struct sl_channel *leaving; /* have requests in flight that nobody waits for */
         bool unsettled;             /* something ended: sl_settle() has to look */
         bool closing;               /* nothing new is admitted */
         bool drain_reported;
 };
+
+/* The time of this pass: read once, by whoever asks first; moved on by what the dispatcher computes itself. */
+uint64_t sl_pass_now(struct sl_dispatcher *dispatcher);
 
 /* intake.c: takes up to SL_INTAKE_ENTRIES_MAX entries, completes no-ops and refusals. Return: entries taken. */
 uint32_t sl_intake(struct sl_dispatcher *dispatcher, struct sl_queue *queue);

@@ -2,8 +2,8 @@
 #include "forecast.h"
 
 #include "ensemble.h"
-#include "model.h"
 #include "executor.h"
+#include "model.h"
 
 /* As they are gathered when many wait: a batch, and no more than fits a slice. */
 static uint32_t job_samples(const struct sl_model *model, uint64_t samples)

@@ -193,7 +193,7 @@ static int admit_again(struct sl_dispatcher *d, struct sl_request *request, stru
 
         copy_descriptors(
                 request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
-        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_clock_ns(), refused, request->work.inputs);
+        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_pass_now(d), refused, request->work.inputs);
         if (r == 0)
                 r = make_place(d, request->queue->channel, ensemble, &refused->reason);
         return r;
@@ -259,7 +259,7 @@ static int accept_request(
                 channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
         struct sl_shape_slot *slot = NULL;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
-        uint64_t now = sl_clock_ns();
+        uint64_t now = sl_pass_now(d);
         int r = find_ensemble(d, entry, &ensemble, &ret_refusal->reason);
 
         if (r == 0)

@@ -273,13 +273,15 @@ static uint32_t inline_max(const struct sl_schedule *schedule, const struct sl_m
 static void compute(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
 {
         struct round round = round_of(schedule, model, priority);
-        uint64_t begun_ns = sl_clock_ns(), ns;
+        struct sl_inline_budget *budget = schedule->budget;
+        uint64_t begun_ns = budget->now_ns, away_ns;
 
         fill_job(&round, UINT32_MAX, inline_max(schedule, model), sl_executor_job(model->inliner));
         sl_executor_give(model->inliner, schedule->from);
-        ns = sl_clock_ns() - begun_ns;
-        schedule->budget->left_ns -= ns < schedule->budget->left_ns ? ns : schedule->budget->left_ns;
-        schedule->budget->jobs++;
+        budget->now_ns = sl_clock_ns();
+        away_ns = budget->now_ns - begun_ns;
+        budget->left_ns -= away_ns < budget->left_ns ? away_ns : budget->left_ns;
+        budget->jobs++;
 }
 
 /* One job of each model at most: its answers have to be harvested before the next. */
@@ -340,6 +342,7 @@ uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
         uint32_t jobs = 0;
 
         schedule->budget->jobs = 0;
+        schedule->budget->now_ns = schedule->now_ns;
         find_classes(schedule->models, waits);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
                 schedule->turns->waiting[i] = false;

@@ -47,7 +47,8 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
 struct sl_inline_budget {
         uint64_t limit_ns; /* of one job: `inline_us` */
         uint64_t left_ns;
-        uint32_t jobs; /* computed in the last run: their answers wait */
+        uint32_t jobs;   /* computed in the last run: their answers wait */
+        uint64_t now_ns; /* when the last of them ended */
 };
 
 /* What a list of models (through `next`) is given out with. */

@@ -201,7 +201,7 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
 
         sl_batcher_begin(run->runner->batcher, run->job, pieces, n);
         watch(run, pieces, n);
-        uint64_t started_ns = sl_clock_ns();
+        uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
         int status = predict(run, pieces[0], &batches, &error);
         uint64_t ended_ns = sl_clock_ns();
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "stats.h"
 
+#include <stdbool.h>
+
 static void count(struct sl_worker_stats *stats, const struct sl_prediction *prediction)
 {
         if (!prediction->batches)
@@ -17,12 +19,13 @@ void sl_sender_deliver(struct sl_accumulator *accumulator, const struct sl_job *
         struct sl_prediction *prediction)
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
+        bool staged = sl_accumulator_segment(accumulator, piece->segment)->staging_bytes > 0;
         int last;
 
         count(stats, prediction);
         last = sl_accumulator_deliver(accumulator, piece->segment, piece->samples, prediction->status);
         if (last)
-                prediction->combined_ns = sl_clock_ns();
+                prediction->combined_ns = staged ? sl_clock_ns() : prediction->staged_ns;
         if (last < 0 && prediction->status == 0)
                 prediction->status = last;
 }

@@ -10,6 +10,7 @@
 #define INPUTS    4u
 #define CLASSES   10u
 #define BATCH_MAX 8u
+#define SECOND_NS 1000000000ull
 
 /* An executor that computes nothing: its jobs lie in their slots until the test answers them. */
 struct idle {
@@ -34,11 +35,26 @@ static const struct sl_executor_class idle_class = {.name = "idle", .give = give
 struct crew {
         struct fixture *f;
         struct sl_model *model;
-        struct idle workers[2];
+        struct idle workers[2], inliner;
         struct sl_executor *list[2];
         struct sl_turns turns;
         struct sl_inline_budget budget;
 };
+
+static void idle_init(struct idle *idle)
+{
+        idle->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
+        sl_executor_init(&idle->common, idle->memory, 1, 1);
+        idle->common.class = &idle_class;
+        idle->common.batch_max = BATCH_MAX;
+}
+
+static void idle_deinit(struct idle *idle)
+{
+        for (uint32_t i = 0; i < idle->given; i++)
+                free((void *)idle->jobs[i]);
+        free(idle->memory);
+}
 
 static void crew_init(struct crew *crew, uint32_t n_workers)
 {
@@ -46,14 +62,10 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
         crew->f = fixture_new(1, SL_RULE_NONE, INPUTS, CLASSES, 16);
         crew->model = &crew->f->models[0];
         for (uint32_t i = 0; i < n_workers; i++) {
-                struct idle *idle = &crew->workers[i];
-
-                crew->list[i] = &idle->common;
-                idle->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
-                sl_executor_init(&idle->common, idle->memory, 1, 1);
-                idle->common.class = &idle_class;
-                idle->common.batch_max = BATCH_MAX;
+                idle_init(&crew->workers[i]);
+                crew->list[i] = &crew->workers[i].common;
         }
+        idle_init(&crew->inliner);
         crew->model->workers = crew->list;
         crew->model->n_workers = n_workers;
         crew->turns.cores = 1;
@@ -61,11 +73,9 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
 
 static void crew_deinit(struct crew *crew)
 {
-        for (uint32_t i = 0; i < crew->model->n_workers; i++) {
-                for (uint32_t k = 0; k < crew->workers[i].given; k++)
-                        free((void *)crew->workers[i].jobs[k]);
-                free(crew->workers[i].memory);
-        }
+        for (uint32_t i = 0; i < crew->model->n_workers; i++)
+                idle_deinit(&crew->workers[i]);
+        idle_deinit(&crew->inliner);
         fixture_free(crew->f);
 }
 
@@ -282,4 +292,86 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         cr_expect_eq(next_tag(&other), 0);
         crew_deinit(&urgent);
         crew_deinit(&other);
+}
+
+/* ---- what the dispatcher computes itself ---- */
+
+/* One sample waits that is short enough, of a model that takes @ns for it. */
+static void wait_inline(struct crew *crew, uint16_t tag, uint32_t priority, uint64_t ns)
+{
+        struct sl_request *request = fixture_request(crew->f, tag, 1);
+        int id = sl_accumulator_open(crew->f->accumulator, &request->work, 0, 1);
+
+        cr_assert_geq(id, 0);
+        crew->model->inliner = &crew->inliner.common;
+        sl_service_time_learn(&crew->model->service_time, 1, ns);
+        sl_scheduler_push(&crew->model->scheduler, &(struct sl_task){.segment = (uint32_t)id, .is_inline = true}, priority);
+}
+
+static void allow(struct crew *crew, uint64_t ns)
+{
+        crew->budget = (struct sl_inline_budget){.limit_ns = 20000, .left_ns = ns};
+}
+
+Test(scheduler, what_is_short_enough_is_computed_by_the_dispatcher_itself_as_long_as_it_has_time)
+{
+        struct crew crew;
+
+        crew_init(&crew, 1);
+        for (uint16_t tag = 0; tag < 3; tag++)
+                wait_inline(&crew, tag, 0, 1000);
+        allow(&crew, SECOND_NS);
+        cr_expect_eq(run(&crew), 1);
+        cr_expect_eq(crew.budget.jobs, 1);
+        cr_assert_eq(crew.inliner.given, 1);
+        cr_expect_eq(crew.inliner.jobs[0]->n_pieces, 3, "they share a batch");
+        cr_expect_eq(crew.workers[0].given, 0);
+        crew_deinit(&crew);
+
+        crew_init(&crew, 1);
+        wait_inline(&crew, 0, 0, 1000);
+        allow(&crew, 0);
+        cr_expect_eq(run(&crew), 1);
+        cr_expect_eq(crew.workers[0].given, 1, "without time it is a worker's");
+        cr_expect_eq(crew.inliner.given, 0);
+        crew_deinit(&crew);
+}
+
+Test(scheduler, the_dispatcher_computes_nothing_while_something_more_urgent_waits_for_a_worker)
+{
+        struct crew crew, busy;
+
+        crew_init(&crew, 1);
+        crew_init(&busy, 1);
+        busy.model->next = crew.model;
+        for (uint16_t tag = 0; tag < 3; tag++)
+                wait_with_priority(&busy, tag, 16, 0);
+        wait_inline(&crew, 0, 1, 1000);
+        allow(&busy, SECOND_NS);
+        give_all(&busy);
+        cr_expect_eq(crew.inliner.given, 0);
+        cr_expect_eq(crew.workers[0].given, 1);
+        busy.model->next = NULL;
+        crew_deinit(&crew);
+        crew_deinit(&busy);
+}
+
+/* The budget suffices for the shorter one only. */
+Test(scheduler, of_several_the_dispatcher_computes_the_shortest_first)
+{
+        struct crew longer, shorter;
+
+        crew_init(&longer, 1);
+        crew_init(&shorter, 1);
+        longer.model->next = shorter.model;
+        wait_inline(&longer, 0, 0, SECOND_NS);
+        wait_inline(&shorter, 0, 0, 1000);
+        allow(&longer, SECOND_NS / 2);
+        give_all(&longer);
+        cr_expect_eq(shorter.inliner.given, 1);
+        cr_expect_eq(longer.inliner.given, 0);
+        cr_expect_eq(longer.workers[0].given, 1, "what the dispatcher has no time for is a worker's");
+        longer.model->next = NULL;
+        crew_deinit(&longer);
+        crew_deinit(&shorter);
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inline_rule.h"
+
+#include "ensemble.h"
+#include "executor.h"
+#include "model.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define LIMIT_NS 20000ull
+
+/* An ensemble of two models that take @ns for a sample; both may be computed by the dispatcher. */
+struct pair {
+        struct sl_executor inliner;
+        struct sl_model models[2];
+        struct sl_ensemble ensemble;
+};
+
+static void pair_init(struct pair *pair, uint64_t ns)
+{
+        memset(pair, 0, sizeof(*pair));
+        pair->inliner.batch_max = 8;
+        pair->ensemble.assembly.n_members = 2;
+        for (uint32_t i = 0; i < 2; i++) {
+                pair->ensemble.members[i] = &pair->models[i];
+                pair->models[i].inliner = &pair->inliner;
+                sl_service_time_learn(&pair->models[i].service_time, 1, ns);
+                sl_inline_learn(&pair->models[i].gauge, ns, LIMIT_NS);
+        }
+}
+
+Test(inline_rule, all_members_together_take_no_longer_than_the_limit)
+{
+        struct pair pair;
+
+        pair_init(&pair, LIMIT_NS / 2);
+        cr_expect(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 2, LIMIT_NS), "so many samples take longer");
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, 0), "it is switched off");
+        pair_init(&pair, LIMIT_NS / 2 + 1);
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
+        pair_init(&pair, LIMIT_NS / 100);
+        cr_expect(sl_inline_wants(&pair.ensemble, 8, LIMIT_NS));
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 9, LIMIT_NS), "more than its largest batch");
+        pair.models[1].inliner = NULL;
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS), "a member that is not for it");
+}
+
+Test(inline_rule, one_job_above_twice_the_limit_ends_it_until_it_is_forgotten)
+{
+        struct pair pair;
+        uint32_t jobs = 0;
+
+        pair_init(&pair, 1000);
+        sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS, LIMIT_NS);
+        cr_expect(sl_inline_wants(&pair.ensemble, 1, 2 * LIMIT_NS + 2000), "twice is not above twice");
+        sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS + 1, LIMIT_NS);
+        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
+        for (; !sl_inline_wants(&pair.ensemble, 1, LIMIT_NS) && jobs < 1000; jobs++)
+                sl_inline_learn(&pair.models[1].gauge, 1000, LIMIT_NS);
+        cr_expect_gt(jobs, 10, "it has to be below the limit again, not only below twice");
+        cr_expect_lt(jobs, 100);
+}
+
+/* What takes a millisecond with some inputs is no longer for the dispatcher after the first of them. */
+Test(inline_rule, slow_jobs_again_and_again_keep_it_out)
+{
+        struct pair pair;
+
+        pair_init(&pair, 1000);
+        for (uint32_t i = 0; i < 100; i++) {
+                sl_inline_learn(&pair.models[0].gauge, i % 16 ? 1000 : 1000000, LIMIT_NS);
+                cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS), "job %u", i);
+        }
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the dispatcher computes itself: the same results to the bit, and its own work in the stats page. A runtime in this process.
+ */
+#include "builder.h"
+#include "service.h"
+
+#include "stats.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WIDTH    16u
+#define REQUESTS 400u
+#define LARGEST  7u
+
+struct scene {
+        struct service service;
+        char model[96];
+        struct sl_stats_view *stats;
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *small;
+        struct starling_tensor input, output;
+};
+
+/* y = Tanh(x W): as little as a network can be. */
+static void write_model(const char *path)
+{
+        struct builder *b = builder_new(13);
+        const uint8_t *bytes;
+        size_t n_bytes;
+        FILE *file;
+
+        float w[WIDTH * WIDTH];
+
+        for (uint32_t i = 0; i < WIDTH * WIDTH; i++)
+                w[i] = (float)(i * 7 % 13) / 13 - 0.5f;
+        builder_input(b, "x", SL_DTYPE_F32, DIMS(-1, WIDTH));
+        builder_floats(b, "w", DIMS(WIDTH, WIDTH), w);
+        builder_node(b, "MatMul", "x,w", "xw");
+        builder_node(b, "Tanh", "xw", "y");
+        builder_declare_output(b, "y", SL_DTYPE_F32, DIMS(-1, WIDTH));
+        bytes = builder_pack(b, &n_bytes);
+        file = fopen(path, "wb");
+        cr_assert(file && fwrite(bytes, 1, n_bytes, file) == n_bytes);
+        fclose(file);
+        builder_free(b);
+}
+
+static void begin(struct scene *s, uint64_t inline_ns)
+{
+        memset(s, 0, sizeof(*s));
+        service_init(&s->service);
+        s->service.options.inline_ns = inline_ns;
+        snprintf(s->model, sizeof(s->model), "%s/model.onnx", s->service.directory);
+        write_model(s->model);
+        s->service.specs[0].name = "small";
+        s->service.specs[0].path = s->model;
+        s->service.n_specs = 1;
+        service_start(&s->service);
+        s->client = service_connect(&s->service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(sl_stats_open(s->service.options.name, NULL, &s->stats, NULL), 0);
+        cr_assert_eq(starling_queue_open(s->client, &s->queue, NULL), 0);
+        cr_assert_eq(starling_model_open(s->client, "small", &s->small, NULL), 0, "%s", s->service.log);
+        cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 2, (uint32_t[]){LARGEST, WIDTH}, &s->input), 0);
+        cr_assert_eq(starling_tensor_alloc(s->client, STARLING_F32, 2, (uint32_t[]){LARGEST, WIDTH}, &s->output), 0);
+}
+
+static void end(struct scene *s)
+{
+        starling_close(s->client);
+        sl_stats_close(s->stats);
+        unlink(s->model);
+        service_stop(&s->service);
+}
+
+static void infer(struct scene *s, uint32_t number, float *ret_output)
+{
+        uint32_t samples = 1 + number % LARGEST;
+        struct starling_request request = {
+                .model = s->small, .inputs = &s->input, .n_inputs = 1, .outputs = &s->output, .n_outputs = 1};
+        struct starling_completion completion;
+        float *x = s->input.data;
+
+        s->input.dims[0] = s->output.dims[0] = samples;
+        s->input.bytes = s->output.bytes = (uint64_t)samples * WIDTH * sizeof(float);
+        for (uint32_t i = 0; i < samples * WIDTH; i++)
+                x[i] = (float)((number + i) % 29) / 7 - 2;
+        cr_assert_eq(starling_infer(s->queue, &request, &completion), 0, "%s", starling_queue_error(s->queue));
+        memcpy(ret_output, s->output.data, s->output.bytes);
+}
+
+/* Batches that executors of this kind have computed. */
+static uint64_t batches_of(const struct scene *s, const char *executor)
+{
+        struct sl_worker_stats worker;
+        uint64_t batches = 0;
+
+        for (uint32_t i = 0; i < sl_stats_count(s->stats, SL_STATS_WORKERS); i++)
+                if (sl_stats_read_worker(s->stats, i, &worker) == 0 && !strcmp(worker.executor, executor))
+                        batches += sl_counter_read(&worker.batches);
+        return batches;
+}
+
+static void infer_all(struct scene *s, float (*ret_outputs)[LARGEST * WIDTH])
+{
+        memset(ret_outputs, 0, REQUESTS * sizeof(*ret_outputs));
+        for (uint32_t i = 0; i < REQUESTS; i++)
+                infer(s, i, ret_outputs[i]);
+}
+
+/* However slow this build is: the limit is as far away as need be, that of the trial is not. */
+Test(inline_requests, have_the_bits_that_a_worker_makes, .timeout = 60)
+{
+        static float own[REQUESTS][LARGEST * WIDTH], workers[REQUESTS][LARGEST * WIDTH];
+        struct scene s;
+
+        begin(&s, 1000000000);
+        infer_all(&s, own);
+        cr_expect_gt(batches_of(&s, "inline"), REQUESTS / 2, "%lu of %u", (unsigned long)batches_of(&s, "inline"), REQUESTS);
+        end(&s);
+        begin(&s, 0);
+        infer_all(&s, workers);
+        cr_expect_eq(batches_of(&s, "inline"), 0);
+        cr_expect_geq(batches_of(&s, "thread"), REQUESTS);
+        end(&s);
+        cr_expect_eq(memcmp(own, workers, sizeof(own)), 0);
+}
+
+Test(inline_requests, are_none_of_a_model_that_takes_longer, .timeout = 60)
+{
+        static float outputs[REQUESTS][LARGEST * WIDTH];
+        struct scene s;
+
+        begin(&s, 1);
+        infer_all(&s, outputs);
+        cr_expect_eq(batches_of(&s, "inline"), 0);
+        end(&s);
+}
