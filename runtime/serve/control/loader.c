@@ -88,6 +88,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->takes_turns = CPU_COUNT(&options->own_cores) == 0;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
+        model->policy = sl_policy_work_conserving;
         model->workers = calloc(spec->workers, sizeof(*model->workers));
         if (!model->workers || sl_scheduler_init(&model->scheduler, options->segments) < 0) {
                 sl_model_free(model);

@@ -72,7 +72,14 @@ void sl_broadcaster_withdraw(struct sl_request *request)
 static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, uint32_t segment, uint64_t inline_ns)
 {
         uint32_t samples = next_samples(request);
-        struct sl_task task = {.segment = segment, .is_inline = sl_inline_wants(ensemble, samples, inline_ns)};
+        struct sl_task task = {
+                .segment = segment,
+                .samples = samples,
+                .client = client_of(request),
+                .is_inline = sl_inline_wants(ensemble, samples, inline_ns),
+                .arrival_ns = request->taken_ns,
+                .deadline_ns = request->work.deadline_ns,
+        };
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++) {
                 task.member = m;

@@ -114,6 +114,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .accumulator = d->options.accumulator,
                 .from = d->wait,
                 .now_ns = d->pass_ns,
+                .ret_next_ns = &d->next_ns,
         };
         uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator, d->options.inline_ns);
 
@@ -252,10 +253,19 @@ static bool doze(struct sl_dispatcher *d)
         return true;
 }
 
-/* Nobody rings for what is due at a time: a deadline, or the wake-up of a client that sleeps on for a moment (completion.c). */
+/*
+ * Nobody rings for what is due at a time: a deadline, the wake-up of a client that sleeps on for a moment (completion.c), or a
+ * policy that waits.
+ */
 static uint64_t sleep_limit_ns(const struct sl_dispatcher *d)
 {
-        return d->with_deadline || d->told ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS;
+        uint64_t limit_ns = d->with_deadline || d->told ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS;
+
+        if (!d->in_flight || d->next_ns == UINT64_MAX)
+                return limit_ns;
+        uint64_t now_ns = sl_clock_ns(), left_ns = d->next_ns > now_ns ? d->next_ns - now_ns : 0;
+
+        return left_ns < limit_ns ? left_ns : limit_ns;
 }
 
 static void sleep_until_rung(struct sl_dispatcher *d)

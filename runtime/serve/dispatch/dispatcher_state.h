@@ -35,6 +35,7 @@ struct sl_dispatcher {
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
         struct sl_inline_budget budget;
+        uint64_t next_ns;        /* when a policy wants to be asked again; UINT64_MAX: none does */
         struct sl_turns turns;   /* of the models whose workers share cores */
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */

@@ -7,6 +7,7 @@
 
 #include "inline_rule.h"
 #include "plan.h"
+#include "policy.h"
 #include "scheduler.h"
 #include "service_time.h"
 
@@ -40,6 +41,7 @@ struct sl_model {
 
         /* dispatcher */
         struct sl_scheduler scheduler;
+        sl_policy_fn *policy;
         struct sl_service_time service_time;
         struct sl_inline_gauge gauge;
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */

@@ -8,11 +8,15 @@
 #include "executor.h"
 #include "job.h"
 #include "model.h"
+#include "policy.h"
 #include "request.h"
 #include "turns.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+/* Of a model in one run. */
+#define DECISIONS_MAX (SL_POLICY_WORKERS_MAX + 1)
 
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
@@ -20,8 +24,9 @@ int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 
         while (slots < segments)
                 slots <<= 1;
-        *scheduler = (struct sl_scheduler){.mask = slots - 1};
+        *scheduler = (struct sl_scheduler){0};
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
+                scheduler->queues[i].mask = slots - 1;
                 scheduler->queues[i].tasks = calloc(slots, sizeof(struct sl_task));
                 if (!scheduler->queues[i].tasks) {
                         sl_scheduler_deinit(scheduler);
@@ -43,14 +48,14 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
 {
         struct sl_task_queue *queue = &scheduler->queues[priority];
 
-        SL_ASSERT(queue->tail - queue->head <= scheduler->mask);
-        queue->tasks[queue->tail++ & scheduler->mask] = *task;
+        SL_ASSERT(sl_task_queue_length(queue) <= queue->mask);
+        queue->tasks[queue->tail++ & queue->mask] = *task;
 }
 
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
 {
         for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                if (scheduler->queues[i].head != scheduler->queues[i].tail)
+                if (sl_task_queue_length(&scheduler->queues[i]))
                         return true;
         return false;
 }
@@ -65,30 +70,7 @@ struct round {
 
 static uint32_t waiting(const struct round *round)
 {
-        return round->queue->tail - round->queue->head;
-}
-
-static struct sl_segment *waiting_segment(const struct round *round, uint32_t index, struct sl_task *ret_task)
-{
-        *ret_task = round->queue->tasks[index & round->model->scheduler.mask];
-        return sl_accumulator_segment(round->schedule->accumulator, ret_task->segment);
-}
-
-static uint32_t count_idle(const struct sl_model *model)
-{
-        uint32_t idle = 0;
-
-        for (uint32_t i = 0; i < model->n_workers; i++)
-                idle += sl_executor_jobs(model->workers[i]) == 0;
-        return idle;
-}
-
-/* Samples up to which segments are gathered: one batch, and no longer than a slice. */
-static uint32_t gathered_max(const struct sl_model *model)
-{
-        uint32_t batch_max = model->workers[0]->batch_max;
-
-        return batch_max < model->slice_samples ? batch_max : model->slice_samples;
+        return sl_task_queue_length(round->queue);
 }
 
 static void note_assigned(const struct sl_segment *segment, uint64_t now_ns)
@@ -108,113 +90,90 @@ static void note_capacities(struct sl_job *job, const struct sl_segment *segment
                 job->made[i] = segment->work->made[member * assembly->member_outputs + i];
 }
 
-/*
- * Fills a job from the queue: the first segment whatever its size, more as long as all are at most @samples_max and no idle worker
- * goes without. Models without a batch take one segment at a time.
- */
-static void fill_job(struct round *round, uint32_t share, uint32_t samples_max, struct sl_job *job)
+/* Of the oldest task, what fits; the rest of it stays the oldest. */
+static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_job *job)
 {
-        uint32_t most = round->model->info->batchable ? share : 1;
-        uint32_t samples = 0;
+        struct sl_accumulator *accumulator = round->schedule->accumulator;
+        struct sl_task *task = sl_task_queue_at(round->queue, 0);
+        const struct sl_segment *segment = sl_accumulator_segment(accumulator, task->segment);
+        uint32_t samples = task->samples < samples_max ? task->samples : samples_max;
 
+        note_capacities(job, segment, task->member);
+        sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, samples);
+        note_assigned(segment, round->schedule->now_ns);
+        task->first += samples;
+        task->samples -= samples;
+        round->queue->head += task->samples == 0;
+        return samples;
+}
+
+static void fill_job(struct round *round, uint32_t samples, struct sl_job *job)
+{
         job->priority = round->priority;
-        while (waiting(round) && job->n_pieces < most && job->n_pieces < SL_JOB_PIECES_MAX) {
-                struct sl_task task;
-                struct sl_segment *segment = waiting_segment(round, round->queue->head, &task);
-
-                if (job->n_pieces && samples + segment->samples > samples_max)
-                        break;
-                samples += segment->samples;
-                round->queue->head++;
-                note_capacities(job, segment, task.member);
-                sl_accumulator_add_piece(round->schedule->accumulator, job, task.segment, task.member, 0, segment->samples);
-                note_assigned(segment, round->schedule->now_ns);
-        }
-}
-
-static bool may_start(const struct round *round)
-{
-        return !round->model->takes_turns || sl_turns_allow(round->schedule->turns, round->priority);
-}
-
-static void give(struct round *round, struct sl_executor *worker, uint32_t share)
-{
-        fill_job(round, share, gathered_max(round->model), sl_executor_job(worker));
-        sl_executor_give(worker, round->schedule->from);
-        if (round->model->takes_turns)
-                round->schedule->turns->running[round->priority]++;
-}
-
-/* Enough waits to fill a job: what comes later could not have been gathered with it. */
-static bool job_waits(const struct round *round)
-{
-        uint32_t samples = 0;
-
-        for (uint32_t i = round->queue->head; i != round->queue->tail; i++) {
-                struct sl_task task;
-
-                samples += waiting_segment(round, i, &task)->samples;
-                if (samples >= gathered_max(round->model))
-                        return true;
-        }
-        return false;
+        while (samples && waiting(round) && job->n_pieces < SL_JOB_PIECES_MAX)
+                samples -= take_piece(round, samples, job);
 }
 
 static bool more_urgent_waits(const struct round *round)
 {
         for (uint32_t i = 0; i < round->priority; i++)
-                if (round->model->scheduler.queues[i].head != round->model->scheduler.queues[i].tail)
+                if (sl_task_queue_length(&round->model->scheduler.queues[i]))
                         return true;
         return false;
 }
 
-/*
- * An only worker gets its next job while it computes, so that it need not wait for the dispatcher. Of several workers each gets
- * work when it is idle: which of them will be idle first is not known before. Nothing is given ahead of what is more urgent and
- * waits for the worker to be idle because it does not fill a job.
- */
-static uint32_t give_ahead(struct round *round)
+static void look(const struct round *round, struct sl_policy_view *ret_view)
 {
-        struct sl_executor *worker = round->model->workers[0];
+        const struct sl_model *model = round->model;
 
-        if (round->model->n_workers != 1 || sl_executor_jobs(worker) == SL_EXECUTOR_JOBS_MAX || more_urgent_waits(round) ||
-                !job_waits(round) || !may_start(round))
-                return 0;
-        give(round, worker, UINT32_MAX);
-        return 1;
+        ret_view->waiting = round->queue;
+        ret_view->more_urgent_waits = more_urgent_waits(round);
+        ret_view->starts_max = model->takes_turns ? sl_turns_left(round->schedule->turns, round->priority) : UINT32_MAX;
+        ret_view->batchable = model->info->batchable;
+        ret_view->service_time = &model->service_time;
+        ret_view->slice_samples = model->slice_samples;
+        ret_view->n_workers = model->n_workers < SL_POLICY_WORKERS_MAX ? model->n_workers : SL_POLICY_WORKERS_MAX;
+        for (uint32_t i = 0; i < ret_view->n_workers; i++)
+                ret_view->workers[i] = (struct sl_policy_worker){
+                        .batch_max = model->workers[i]->batch_max,
+                        .jobs = sl_executor_jobs(model->workers[i]),
+                        .jobs_max = SL_EXECUTOR_JOBS_MAX,
+                };
 }
 
-static uint32_t give_to_idle(struct round *round)
+static void give(struct round *round, const struct sl_decision *decision)
 {
-        struct sl_model *model = round->model;
-        uint32_t idle = count_idle(model), jobs = 0;
+        struct sl_executor *worker = round->model->workers[decision->worker];
 
-        for (uint32_t i = 0; i < model->n_workers && idle && waiting(round) && may_start(round); i++) {
-                if (sl_executor_jobs(model->workers[i]))
-                        continue;
-                give(round, model->workers[i], (waiting(round) + idle - 1) / idle);
-                idle--;
-                jobs++;
-        }
-        return jobs;
-}
-
-static bool head_is_inline(const struct round *round)
-{
-        return waiting(round) && round->queue->tasks[round->queue->head & round->model->scheduler.mask].is_inline;
+        fill_job(round, decision->samples, sl_executor_job(worker));
+        sl_executor_give(worker, round->schedule->from);
+        if (round->model->takes_turns)
+                round->schedule->turns->running[round->priority]++;
 }
 
 static uint32_t run_model(struct round *round)
 {
-        uint32_t jobs;
+        struct sl_decision decisions[DECISIONS_MAX];
+        struct sl_policy_view view;
+        uint64_t next_ns;
+        uint32_t n;
 
         if (!waiting(round))
                 return 0;
-        jobs = give_to_idle(round);
-        jobs += give_ahead(round);
+        look(round, &view);
+        n = round->model->policy(&view, round->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
+        for (uint32_t i = 0; i < n; i++)
+                give(round, &decisions[i]);
+        if (next_ns < *round->schedule->ret_next_ns)
+                *round->schedule->ret_next_ns = next_ns;
         if (round->model->takes_turns)
                 round->schedule->turns->waiting[round->priority] |= waiting(round) > 0;
-        return jobs;
+        return n;
+}
+
+static bool head_is_inline(const struct round *round)
+{
+        return waiting(round) && sl_task_queue_at(round->queue, 0)->is_inline;
 }
 
 static struct round round_of(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
@@ -240,11 +199,9 @@ static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priorit
 /* What the first segment that waits for the dispatcher itself is expected to take; UINT64_MAX: there is none, or it has a job. */
 static uint64_t inline_ns(const struct round *round)
 {
-        struct sl_task task;
-
         if (!head_is_inline(round) || sl_executor_jobs(round->model->inliner))
                 return UINT64_MAX;
-        return sl_service_time_ns(&round->model->service_time, waiting_segment(round, round->queue->head, &task)->samples);
+        return sl_service_time_ns(&round->model->service_time, sl_task_queue_at(round->queue, 0)->samples);
 }
 
 static struct sl_model *shortest_inline(const struct sl_schedule *schedule, uint32_t priority, uint64_t *ret_ns)
@@ -264,10 +221,21 @@ static struct sl_model *shortest_inline(const struct sl_schedule *schedule, uint
         return shortest;
 }
 
-/* Samples that are gathered for the dispatcher itself. */
-static uint32_t inline_max(const struct sl_schedule *schedule, const struct sl_model *model)
+/* Whole tasks that are gathered for the dispatcher itself: as many samples as fit its limit. */
+static uint32_t inline_samples(const struct round *round)
 {
-        return sl_service_time_samples(&model->service_time, schedule->budget->limit_ns, model->inliner->batch_max);
+        const struct sl_model *model = round->model;
+        uint32_t most = sl_service_time_samples(&model->service_time, round->schedule->budget->limit_ns, model->inliner->batch_max),
+                 samples = sl_task_queue_at(round->queue, 0)->samples;
+
+        for (uint32_t i = 1; model->info->batchable && i < waiting(round); i++) {
+                const struct sl_task *task = sl_task_queue_at(round->queue, i);
+
+                if (!task->is_inline || samples + task->samples > most)
+                        break;
+                samples += task->samples;
+        }
+        return samples;
 }
 
 static void compute(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
@@ -276,7 +244,7 @@ static void compute(const struct sl_schedule *schedule, struct sl_model *model, 
         struct sl_inline_budget *budget = schedule->budget;
         uint64_t begun_ns = budget->now_ns, away_ns;
 
-        fill_job(&round, UINT32_MAX, inline_max(schedule, model), sl_executor_job(model->inliner));
+        fill_job(&round, inline_samples(&round), sl_executor_job(model->inliner));
         sl_executor_give(model->inliner, schedule->from);
         budget->now_ns = sl_clock_ns();
         away_ns = budget->now_ns - begun_ns;
@@ -308,7 +276,7 @@ static uint32_t run_inline(const struct sl_schedule *schedule, uint32_t priority
 static bool class_waits(const struct sl_model *models, uint32_t priority)
 {
         for (; models; models = models->next)
-                if (models->scheduler.queues[priority].head != models->scheduler.queues[priority].tail)
+                if (sl_task_queue_length(&models->scheduler.queues[priority]))
                         return true;
         return false;
 }
@@ -333,7 +301,7 @@ static void find_classes(const struct sl_model *models, bool ret_waits[SL_PRIORI
 {
         for (; models; models = models->next)
                 for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                        ret_waits[i] |= models->scheduler.queues[i].head != models->scheduler.queues[i].tail;
+                        ret_waits[i] |= sl_task_queue_length(&models->scheduler.queues[i]) > 0;
 }
 
 uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
@@ -343,6 +311,7 @@ uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
 
         schedule->budget->jobs = 0;
         schedule->budget->now_ns = schedule->now_ns;
+        *schedule->ret_next_ns = UINT64_MAX;
         find_classes(schedule->models, waits);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
                 schedule->turns->waiting[i] = false;

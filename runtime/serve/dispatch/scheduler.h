@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scheduler of one model: owns the model's queue of segments and pushes work to the mailboxes of idle workers; workers
- * never compete for a queue. Elastic only in what it gathers: whatever waits when a worker is idle goes into one
- * job, up to the worker's batch and the model's slice of time; nothing is delayed to fill a batch. More urgent segments
- * go first, and a job is of one priority. What is short enough the dispatcher computes itself (inline_rule.h), behind the jobs that
- * it gives to workers. Dispatcher only.
+ * The scheduler of one model: owns what waits for it, shows it to the model's policy (policy.h), and makes jobs of what that
+ * decides, which it pushes to the executors; workers never compete for a queue. More urgent tasks go first, and a job is of one
+ * priority. What is short enough the dispatcher computes itself (inline_rule.h), behind the jobs that it gives to workers.
+ * Dispatcher only.
  */
 #pragma once
 
 #include "layout.h"
+#include "task.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,19 +18,8 @@ struct sl_model;
 struct sl_turns;
 struct sl_wait;
 
-struct sl_task {
-        uint32_t segment, member;
-        bool is_inline; /* for the dispatcher itself, as long as it has time */
-};
-
-struct sl_task_queue {
-        struct sl_task *tasks; /* ring; as many as there are segments, so that it is never full */
-        uint32_t head, tail;
-};
-
 struct sl_scheduler {
         struct sl_task_queue queues[SL_PRIORITIES];
-        uint32_t mask; /* of every ring */
 };
 
 /* @segments: how many the accumulator can have open. Return: 0, -ENOMEM. */
@@ -40,7 +29,7 @@ void sl_scheduler_deinit(struct sl_scheduler *scheduler);
 /* Does a segment wait for a worker? */
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler);
 
-/* Queues one segment for the model. */
+/* Queues one task for the model. There is room: no segment is queued twice. */
 void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority);
 
 /* The time that the dispatcher may compute in a pass. */
@@ -59,6 +48,7 @@ struct sl_schedule {
         struct sl_accumulator *accumulator;
         struct sl_wait *from;
         uint64_t now_ns;
+        uint64_t *ret_next_ns; /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
 };
 
 /*

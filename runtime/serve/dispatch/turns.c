@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "turns.h"
 
-bool sl_turns_allow(const struct sl_turns *turns, uint32_t priority)
+uint32_t sl_turns_left(const struct sl_turns *turns, uint32_t priority)
 {
         uint32_t running = 0;
         bool urgent = false;
@@ -10,5 +10,7 @@ bool sl_turns_allow(const struct sl_turns *turns, uint32_t priority)
                 urgent |= i < priority && (turns->running[i] || turns->waiting[i]);
                 running += turns->running[i];
         }
-        return !urgent || running < turns->cores;
+        if (!urgent)
+                return UINT32_MAX;
+        return running < turns->cores ? turns->cores - running : 0;
 }

@@ -17,5 +17,5 @@ struct sl_turns {
         bool waiting[SL_PRIORITIES];     /* segments that found no idle worker */
 };
 
-/* May one more job of class @priority start? */
-bool sl_turns_allow(const struct sl_turns *turns, uint32_t priority);
+/* How many more jobs of class @priority may start. Pure. */
+uint32_t sl_turns_left(const struct sl_turns *turns, uint32_t priority);

@@ -105,7 +105,7 @@ Test(broadcaster, an_ensemble_with_large_segments_gets_staging_beside_one_with_s
         sl_broadcaster_turns(small->ensemble, &turn, accumulator, 0);
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 0, "the staging is full of small segments");
         for (uint32_t i = 0; i < FIXTURE_SEGMENTS; i++) {
-                sl_accumulator_close(accumulator, out->tasks[out->head++ & scheduler->mask].segment);
+                sl_accumulator_close(accumulator, out->tasks[out->head++ & out->mask].segment);
                 sl_broadcaster_turns(small->ensemble, &turn, accumulator, 0);
         }
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 1, "the small segments took all that came back");
@@ -132,7 +132,7 @@ Test(broadcaster, ensembles_share_the_segments_when_there_are_too_few_for_all)
                 struct sl_scheduler *scheduler = &f[0]->models[0].scheduler;
                 struct sl_task_queue *out = &scheduler->queues[0];
 
-                sl_accumulator_close(f[0]->accumulator, out->tasks[out->head++ & scheduler->mask].segment);
+                sl_accumulator_close(f[0]->accumulator, out->tasks[out->head++ & out->mask].segment);
                 cr_assert_eq(sl_broadcaster_turns(f[0]->ensemble, &turn, f[0]->accumulator, 0), 1);
                 for (int k = 0; k < 3; k++)
                         got[k] = f[k]->models[0].scheduler.queues[0].tail;

@@ -59,6 +59,7 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
                 snprintf(f->models[m].name, sizeof(f->models[m].name), "member%u", m);
                 f->models[m].info = &f->info;
                 f->models[m].slice_samples = SL_SLICE_SAMPLES_MAX;
+                f->models[m].policy = sl_policy_work_conserving;
                 f->models[m].n_workers = 1; /* for the window; there is none */
                 cr_assert_eq(sl_scheduler_init(&f->models[m].scheduler, FIXTURE_SEGMENTS), 0);
                 members[m] = &f->models[m];

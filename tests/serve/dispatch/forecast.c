@@ -2,8 +2,8 @@
 #include "forecast.h"
 
 #include "ensemble.h"
-#include "model.h"
 #include "executor.h"
+#include "model.h"
 
 #include <criterion/criterion.h>
 

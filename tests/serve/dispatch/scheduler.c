@@ -4,6 +4,7 @@
 #include "turns.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct idle {
         struct sl_executor common;
         void *memory;
         uint32_t given, taken; /* jobs in all; those that the test has looked at */
-        const struct sl_job *jobs[16];
+        const struct sl_job *jobs[512];
 };
 
 static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
@@ -39,6 +40,7 @@ struct crew {
         struct sl_executor *list[2];
         struct sl_turns turns;
         struct sl_inline_budget budget;
+        uint64_t next_ns;
 };
 
 static void idle_init(struct idle *idle)
@@ -99,6 +101,12 @@ static void end_job(struct crew *crew)
                 crew->turns.running[priority]--;
 }
 
+static void push(struct crew *crew, uint32_t id, uint32_t samples, uint32_t priority, bool is_inline)
+{
+        sl_scheduler_push(
+                &crew->model->scheduler, &(struct sl_task){.segment = id, .samples = samples, .is_inline = is_inline}, priority);
+}
+
 /* One segment of @samples waits for the model. */
 static void wait_with_priority(struct crew *crew, uint16_t tag, uint32_t samples, uint32_t priority)
 {
@@ -106,7 +114,7 @@ static void wait_with_priority(struct crew *crew, uint16_t tag, uint32_t samples
         int id = sl_accumulator_open(crew->f->accumulator, &request->work, 0, samples);
 
         cr_assert_geq(id, 0);
-        sl_scheduler_push(&crew->model->scheduler, &(struct sl_task){.segment = (uint32_t)id}, priority);
+        push(crew, (uint32_t)id, samples, priority, false);
 }
 
 static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
@@ -120,7 +128,8 @@ static uint32_t run(struct crew *crew)
                 .turns = &crew->turns,
                 .budget = &crew->budget,
                 .accumulator = crew->f->accumulator,
-                .now_ns = 1});
+                .now_ns = 1,
+                .ret_next_ns = &crew->next_ns});
 }
 
 static void give_all(struct crew *crew)
@@ -294,6 +303,151 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         crew_deinit(&other);
 }
 
+/* ---- policies ---- */
+
+/* As some policies will: three samples for the second worker now, and the rest later. */
+static uint32_t cut(
+        const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
+{
+        (void)max;
+        *ret_next_ns = now_ns + 500;
+        if (view->workers[1].jobs)
+                return 0;
+        ret_decisions[0] = (struct sl_decision){.worker = 1, .samples = 3};
+        return 1;
+}
+
+Test(scheduler, what_a_policy_decides_is_done_to_the_sample_and_asked_again_when_it_says)
+{
+        struct crew crew;
+        const struct sl_job *job;
+
+        crew_init(&crew, 2);
+        crew.model->policy = cut;
+        wait_for_worker(&crew, 0, 2);
+        wait_for_worker(&crew, 1, 5);
+        give_all(&crew);
+        cr_expect_eq(crew.next_ns, 501);
+        cr_expect_eq(crew.workers[0].given, 0);
+        cr_assert_not_null(job = next_job(&crew, 1));
+        cr_assert_eq(job->n_pieces, 2);
+        cr_expect_eq(job->pieces[1].first, 0);
+        cr_expect_eq(job->pieces[1].samples, 1, "of the second segment");
+        for (uint32_t i = 0; i < 2; i++)
+                sl_executor_answered(crew.list[1], i);
+        give_all(&crew);
+        cr_assert_not_null(job = next_job(&crew, 1));
+        cr_assert_eq(job->n_pieces, 1);
+        cr_expect_eq(job->pieces[0].first, 1);
+        cr_expect_eq(job->pieces[0].samples, 3);
+        crew_deinit(&crew);
+}
+
+/* ---- a recorded log ---- */
+
+#define LOG_STEPS 400u
+
+/* Two models on one core, or with cores of their own: the first has @workers workers. */
+struct log_run {
+        struct crew crews[2];
+        uint32_t dice, open;
+        uint16_t tag;
+        FILE *file;
+};
+
+static uint32_t roll(struct log_run *r, uint32_t sides)
+{
+        r->dice = r->dice * 1664525u + 1013904223u;
+        return (r->dice >> 16) % sides;
+}
+
+static void log_jobs(struct log_run *r, uint32_t step)
+{
+        for (uint32_t m = 0; m < 2; m++)
+                for (uint32_t w = 0; w < r->crews[m].model->n_workers; w++) {
+                        const struct sl_job *job;
+
+                        while ((job = next_job(&r->crews[m], w)))
+                                fprintf(r->file, "%u\tmodel %u\tworker %u\tclass %u\tpieces %u\tsamples %u\tfirst segment %u\n",
+                                        step, m, w, job->priority, job->n_pieces, job_samples(job), job->pieces[0].segment);
+                }
+}
+
+/* Some worker answers its oldest job, and its segments are closed. */
+static void log_answer(struct log_run *r)
+{
+        struct crew *crew = &r->crews[roll(r, 2)];
+        struct sl_executor *worker = crew->list[roll(r, crew->model->n_workers)];
+
+        if (!sl_executor_jobs(worker))
+                return;
+        const struct sl_job *job = worker->slots[worker->oldest].job;
+        uint32_t n = job->n_pieces, priority = job->priority;
+        for (uint32_t i = 0; i < n; i++) {
+                sl_accumulator_close(r->crews[0].f->accumulator, job->pieces[i].segment);
+                r->open--;
+        }
+        for (uint32_t i = 0; i < n; i++)
+                sl_executor_answered(worker, i);
+        if (crew->model->takes_turns)
+                r->crews[0].turns.running[priority]--;
+}
+
+static void log_wait(struct log_run *r)
+{
+        struct crew *crew = &r->crews[roll(r, 2)];
+        uint32_t samples = 1 + roll(r, roll(r, 2) ? 16 : 3), priority = roll(r, 3) ? 2 : roll(r, SL_PRIORITIES);
+        struct sl_request *request = fixture_request(r->crews[0].f, r->tag++ % 8, samples);
+        int id = sl_accumulator_open(r->crews[0].f->accumulator, &request->work, 0, samples);
+
+        cr_assert_geq(id, 0);
+        r->open++;
+        push(crew, (uint32_t)id, samples, priority, false);
+}
+
+static void log_decisions(FILE *file, uint32_t workers, bool takes_turns)
+{
+        struct log_run r = {.dice = 7 * workers + takes_turns, .file = file};
+
+        crew_init(&r.crews[0], workers);
+        crew_init(&r.crews[1], 1);
+        r.crews[0].model->next = r.crews[1].model;
+        r.crews[0].model->takes_turns = r.crews[1].model->takes_turns = takes_turns;
+        for (uint32_t step = 0; step < LOG_STEPS; step++) {
+                if (roll(&r, 2) && r.open < FIXTURE_SEGMENTS)
+                        log_wait(&r);
+                else
+                        log_answer(&r);
+                give_all(&r.crews[0]);
+                log_jobs(&r, step);
+        }
+        r.crews[0].model->next = NULL;
+        crew_deinit(&r.crews[0]);
+        crew_deinit(&r.crews[1]);
+}
+
+/* The log was written by the scheduler that decided and gave in one; policy.c decides the same. */
+Test(scheduler, decides_as_recorded)
+{
+        char *log, *recorded;
+        size_t bytes, size;
+        FILE *file = open_memstream(&log, &bytes);
+
+        log_decisions(file, 1, false);
+        log_decisions(file, 1, true);
+        log_decisions(file, 2, false);
+        log_decisions(file, 2, true);
+        fclose(file);
+        cr_assert_not_null(file = fopen(RECORDED_LOG, "r"));
+        recorded = calloc(1, bytes + 1);
+        size = fread(recorded, 1, bytes, file);
+        cr_expect_eq(fgetc(file), EOF, "as many decisions as recorded");
+        fclose(file);
+        cr_expect(size == bytes && memcmp(log, recorded, bytes) == 0);
+        free(recorded);
+        free(log);
+}
+
 /* ---- what the dispatcher computes itself ---- */
 
 /* One sample waits that is short enough, of a model that takes @ns for it. */
@@ -305,7 +459,7 @@ static void wait_inline(struct crew *crew, uint16_t tag, uint32_t priority, uint
         cr_assert_geq(id, 0);
         crew->model->inliner = &crew->inliner.common;
         sl_service_time_learn(&crew->model->service_time, 1, ns);
-        sl_scheduler_push(&crew->model->scheduler, &(struct sl_task){.segment = (uint32_t)id, .is_inline = true}, priority);
+        push(crew, (uint32_t)id, 1, priority, true);
 }
 
 static void allow(struct crew *crew, uint64_t ns)

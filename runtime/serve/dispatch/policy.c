@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy.h"
+
+#include "job.h"
+
+/* How far the decisions have got: tasks that are given, and jobs that may still start. */
+struct progress {
+        const struct sl_policy_view *view;
+        uint32_t taken;
+        uint32_t starts;
+};
+
+static uint32_t left(const struct progress *p)
+{
+        return sl_task_queue_length(p->view->waiting) - p->taken;
+}
+
+/* Samples up to which tasks are gathered: one batch, and no longer than a slice. */
+static uint32_t gathered_max(const struct sl_policy_view *view)
+{
+        uint32_t batch_max = view->workers[0].batch_max;
+
+        return batch_max < view->slice_samples ? batch_max : view->slice_samples;
+}
+
+/* The first task whatever its size, more as long as all fit together; at most @tasks of them. */
+static uint32_t gather(struct progress *p, uint32_t tasks)
+{
+        uint32_t most = p->view->batchable ? tasks : 1, samples = 0;
+
+        for (uint32_t n = 0; n < most && n < SL_JOB_PIECES_MAX && left(p); n++) {
+                uint32_t more = sl_task_queue_at(p->view->waiting, p->taken)->samples;
+
+                if (n && samples + more > gathered_max(p->view))
+                        break;
+                samples += more;
+                p->taken++;
+        }
+        p->starts--;
+        return samples;
+}
+
+/* Enough waits to fill a job: what comes later could not have been gathered with it. */
+static bool job_waits(const struct progress *p)
+{
+        uint32_t samples = 0;
+
+        for (uint32_t i = 0; i < left(p); i++) {
+                samples += sl_task_queue_at(p->view->waiting, p->taken + i)->samples;
+                if (samples >= gathered_max(p->view))
+                        return true;
+        }
+        return false;
+}
+
+static uint32_t count_idle(const struct sl_policy_view *view)
+{
+        uint32_t idle = 0;
+
+        for (uint32_t i = 0; i < view->n_workers; i++)
+                idle += view->workers[i].jobs == 0;
+        return idle;
+}
+
+/*
+ * Of several workers each gets work when it is idle: which of them will be idle first is not known before. Nothing is given ahead
+ * of what is more urgent and waits for the worker to be idle because it does not fill a job.
+ */
+static bool gives_ahead(const struct progress *p, uint32_t jobs)
+{
+        const struct sl_policy_view *view = p->view;
+
+        return view->n_workers == 1 && view->workers[0].jobs + jobs < view->workers[0].jobs_max && !view->more_urgent_waits &&
+               p->starts && job_waits(p);
+}
+
+uint32_t sl_policy_work_conserving(
+        const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
+{
+        struct progress p = {.view = view, .starts = view->starts_max};
+        uint32_t idle = count_idle(view), n = 0;
+
+        (void)now_ns;
+        *ret_next_ns = UINT64_MAX;
+        for (uint32_t i = 0; i < view->n_workers && n < max && idle && p.starts && left(&p); i++) {
+                if (view->workers[i].jobs)
+                        continue;
+                ret_decisions[n++] = (struct sl_decision){.worker = i, .samples = gather(&p, (left(&p) + idle - 1) / idle)};
+                idle--;
+        }
+        if (n < max && gives_ahead(&p, n))
+                ret_decisions[n++] = (struct sl_decision){.worker = 0, .samples = gather(&p, UINT32_MAX)};
+        return n;
+}

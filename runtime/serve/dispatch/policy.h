@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who computes what, and when to look again: a policy is a pure function of what it is shown, so that a recorded view has a known
+ * decision, and a simulator decides as the dispatcher does. scheduler.h shows it what waits and does what it decides.
+ *
+ * It is asked for one model and one class of priority, whenever something may have changed. What more urgent classes decided before
+ * is in the view.
+ */
+#pragma once
+
+#include "task.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_service_time;
+
+/* Workers of a model that a policy looks at. */
+#define SL_POLICY_WORKERS_MAX 64u
+
+struct sl_policy_worker {
+        uint32_t batch_max; /* samples of its largest batch */
+        uint32_t jobs;      /* that it has */
+        uint32_t jobs_max;  /* that it can have */
+};
+
+struct sl_policy_view {
+        const struct sl_task_queue *waiting; /* of this class */
+        bool more_urgent_waits;              /* of the same model */
+        uint32_t starts_max;                 /* jobs that may start now, as the model takes turns with others (turns.h) */
+        bool batchable;                      /* else each job is one task */
+
+        /* The profile: what jobs take, and how many samples fit a slice. */
+        const struct sl_service_time *service_time;
+        uint32_t slice_samples;
+
+        uint32_t n_workers;
+        struct sl_policy_worker workers[SL_POLICY_WORKERS_MAX];
+};
+
+/* The next @samples that wait, oldest first, become a job of @worker. A task that is larger is cut: the rest of it waits on. */
+struct sl_decision {
+        uint32_t worker, samples;
+};
+
+/*
+ * @ret_decisions: at most @max, to be done in this order. @ret_next_ns: when to ask again although nothing has changed; UINT64_MAX:
+ * never. Return: how many decisions.
+ */
+typedef uint32_t sl_policy_fn(
+        const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns);
+
+/*
+ * Work-conserving: whatever waits when a worker is idle goes out at once, up to one batch and one slice, and no idle worker goes
+ * without while another gets several tasks. An only worker gets its next job while it computes, once that job is full.
+ */
+sl_policy_fn sl_policy_work_conserving;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What waits for a model: samples of segments, oldest first, in a ring for each class. Dispatcher only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Samples [first, first + samples) of a segment, for one of its members. */
+struct sl_task {
+        uint32_t segment, member;
+        uint32_t first, samples;
+        uint32_t client;      /* whose: its slot */
+        bool is_inline;       /* for the dispatcher itself, as long as it has time */
+        uint64_t arrival_ns;  /* of the request */
+        uint64_t deadline_ns; /* 0: none */
+};
+
+struct sl_task_queue {
+        struct sl_task *tasks; /* as many as there are segments, so that it is never full */
+        uint32_t mask;
+        uint32_t head, tail;
+};
+
+static inline uint32_t sl_task_queue_length(const struct sl_task_queue *queue)
+{
+        return queue->tail - queue->head;
+}
+
+/* The @i-th oldest. */
+static inline struct sl_task *sl_task_queue_at(const struct sl_task_queue *queue, uint32_t i)
+{
+        return &queue->tasks[(queue->head + i) & queue->mask];
+}
