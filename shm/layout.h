@@ -32,7 +32,7 @@
  *   (C2) client:     load-acquire the lap of the next slot; as the lap is now, the completion is whole.     pairs with C1
  *   (E1) dispatcher: behind C1, store-release tail: what a client sleeps on. Who is awake never looks at it, so that its line
  *                    stays with the dispatcher, and one line travels for each completion.
- *   (E2) client:     load tail; beyond its own head, the slots up to it are whole. A tail behind its head is just late.  pairs with E1
+ *   (E2) client:     load tail; beyond its own head, the slots up to it are whole; behind it, it is late.   pairs with E1
  *   (D1) client:     completion copied out, then store-release head.
  *   (D2) dispatcher: load-acquire head, clamped to [tail - depth, tail], before reusing a completion slot.  pairs with D1
  * Sleep and wake: see doorbell.h.
