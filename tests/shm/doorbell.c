@@ -161,6 +161,17 @@ Test(doorbell, who_has_work_already_does_not_sleep)
         end_game(&game);
 }
 
+/* Who is awake may have reaped what the tail does not count yet. */
+Test(doorbell, a_tail_behind_what_was_reaped_is_no_work)
+{
+        struct game game = new_game(-1);
+
+        atomic_store(&game.pair.map.response->tail, UINT32_MAX);
+        cr_expect_eq(sl_client_sleep(&game.pair.map, 0, SL_NS_PER_MS), -ETIMEDOUT);
+        cr_expect_eq(sl_client_sleep(&game.pair.map, UINT32_MAX - 1, SL_NS_PER_MS), 0, "beyond, across 2^32");
+        end_game(&game);
+}
+
 Test(doorbell, nobody_rings_for_those_who_are_awake)
 {
         struct game game = new_game(-1);
