@@ -5,12 +5,9 @@ Every array that Client.empty() makes has a Block at the end of its chain of bas
 array, view or DLPack capsule over it is gone, and keeps the mapping alive until then, whether the client was closed meanwhile or not.
 """
 
-import ctypes
-import errno
-
 import numpy as np
 
-from .errors import error_of
+from . import form
 from .library import ALIGNMENT
 
 try:
@@ -43,44 +40,6 @@ def suits(dtype, number):
     return dtype == DTYPES[number] or (number == 16 and dtype == np.uint16)
 
 
-class Core:
-    """The C handle. Lives as long as the client or any of its arrays: whoever goes last closes it."""
-
-    def __init__(self, library, handle):
-        self.library = library
-        self.handle = handle
-
-    def __del__(self):
-        if self.handle:
-            self.library.close(self.handle)
-            self.handle = None
-
-    def alloc(self, n_bytes):
-        address = self.library.alloc(self.handle, n_bytes)
-        if not address:
-            status = -(ctypes.get_errno() or errno.ENOMEM)
-            raise error_of(status, f"{n_bytes} bytes of arena: {self.library.words(status)}")
-        return address
-
-
-class Block:
-    """Memory of the arena, as NumPy's array interface; freed with the last array over it."""
-
-    def __init__(self, core, n_bytes):
-        self.core = core
-        self.n_bytes = n_bytes
-        self.address = core.alloc(max(n_bytes, 1))
-
-    @property
-    def __array_interface__(self):
-        return {"version": 3, "shape": (self.n_bytes,), "typestr": "|u1", "data": (self.address, False)}
-
-    def __del__(self):
-        if getattr(self, "address", None):
-            self.core.library.free(self.core.handle, self.address)
-            self.address = None
-
-
 def empty(core, shape, dtype):
     """An array in the arena, its contents undefined."""
     dtype = np.dtype(dtype)
@@ -90,9 +49,7 @@ def empty(core, shape, dtype):
     n_bytes = dtype.itemsize
     for n in shape:
         n_bytes *= n
-    # A block of at least one element: NumPy shares no memory of size 0.
-    flat = np.asarray(Block(core, max(n_bytes, dtype.itemsize)))
-    return flat[:n_bytes].view(dtype).reshape(shape)
+    return form.Block(core, max(n_bytes, dtype.itemsize)).array(dtype, shape)
 
 
 def address_of(array):
@@ -106,4 +63,4 @@ def lies_in(core, array):
     base = array
     while isinstance(base, np.ndarray):
         base = base.base
-    return isinstance(base, Block) and base.core is core
+    return isinstance(base, form.Block) and base.core is core

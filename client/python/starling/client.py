@@ -12,15 +12,11 @@ from collections import namedtuple
 
 import numpy as np
 
-from . import arena, library
-from .call import Call
+from . import arena, form, library
 from .errors import TooSmall, error_of
 from .futures import Reaper
-from .gate import Gate
-from .line import Pool
+from .gate import Alone
 from .loops import LoopLine
-
-_WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
 
 #: One line of a listing: `state` is "loading", "ready", "draining" or "failed".
 Entry = namedtuple("Entry", "name version state ensemble")
@@ -34,6 +30,7 @@ class Port:
         self.name = info.name.decode()
         self.number = info.dtype
         self.dtype = arena.DTYPES[info.dtype]
+        self.shown = np.dtype(np.uint16) if self.dtype == arena.BFLOAT16 else self.dtype  # as what it is taken without a look in Python
         free_rank = info.rank == 0 and info.dims[0] < 0
         self.shape = None if free_rank else tuple(None if n < 0 else n for n in info.dims[: info.rank])
         self.batch_axis = None if info.batch_axis < 0 else info.batch_axis
@@ -42,11 +39,11 @@ class Port:
         return f"Port({self.name!r}, {self.dtype}, {self.shape})"
 
 
-class Model:
+class Model(form.Handle):
     """A model as it was when it was looked up; from Client.model()."""
 
     def __init__(self, core, handle):
-        info = core.library.model_describe(handle).contents
+        info = library.load().model_describe(handle).contents
         self._core = core
         self._handle = handle
         self.stale = False  # the runtime has said so of a request
@@ -57,6 +54,7 @@ class Model:
         self.segment_samples = info.segment_samples
         self.inputs = [Port(info.inputs[i]) for i in range(info.n_inputs)]
         self.outputs = [Port(info.outputs[i]) for i in range(info.n_outputs)]
+        self.bind(core, handle, self.name, self.inputs, self.outputs)
 
     def __repr__(self):
         return f"Model({self.name!r}, inputs={self.inputs}, outputs={self.outputs})"
@@ -128,11 +126,11 @@ class Client:
         status = self._library.connect(ctypes.byref(options), ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode())
-        self._core = arena.Core(self._library, handle.value)
-        self._gate = Gate()
-        self._pool = Pool(self._core, self.info().queue_pairs)
-        self._lock = threading.Lock()
+        self._core = form.Core(self._library, handle.value)
+        self._gate = form.Gate()
         self._models = {}
+        self._pool = form.Pool(self._core, self._gate, self.info().queue_pairs, self._models)
+        self._lock = threading.Lock()
         self._retired = []
         self._reaper = None
         self._loops = weakref.WeakKeyDictionary()
@@ -160,7 +158,7 @@ class Client:
         if reaper:
             reaper.close()
         self._pool.close()
-        with self._gate.alone():
+        with Alone(self._gate):
             self._library.disconnect(self._core.handle)
 
     def __enter__(self):
@@ -177,7 +175,7 @@ class Client:
         """Attaches to the runtime again after RuntimeGone. Arrays stay where they are; requests in flight raise RuntimeGone."""
         self._check()
         error = library.Error()
-        with self._gate.alone():
+        with Alone(self._gate):
             status = self._library.reconnect(self._core.handle, _nanoseconds(timeout), ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode())
@@ -252,7 +250,7 @@ class Client:
         if not isinstance(model, Model):
             model = self.model(model)
         with self._gate:
-            return Call(self._core, model, inputs, outputs, timeout, priority, session)
+            return form.Call(self._core, model, inputs, outputs, timeout, priority, session)
 
     def infer(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """Runs one request and waits for it.
@@ -265,42 +263,7 @@ class Client:
 
         Returns the output as an array of the arena, or a dict by name when there are several.
         """
-        call = self._call(model, inputs, outputs, timeout, priority, session)
-        while True:
-            try:
-                return self._run(call)
-            except TooSmall as error:
-                if not call.grow(error):
-                    raise
-
-    def _run(self, call):
-        line = self._pool.borrow()
-        try:
-            with self._gate:
-                line.submit(call)
-            try:
-                return self._wait_for(line, call)
-            except KeyboardInterrupt:
-                with self._gate:
-                    line.cancel(call)
-                raise
-        finally:
-            self._pool.give_back(line)
-
-    @staticmethod
-    def _own(line, call, timeout_ns):
-        """The call's own completion among those that came; others were given up by their callers."""
-        for done, _, completion in line.wait(timeout_ns):
-            if done is call:
-                return completion
-        return None
-
-    def _wait_for(self, line, call):
-        while True:
-            with self._gate:
-                completion = self._own(line, call, _WAIT_SLICE_NS)
-                if completion is not None:
-                    return call.result(completion)
+        return self._pool.infer(self, model, inputs, outputs, timeout, priority, session)
 
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), but returns a Future at once; waits only while the queue pair is full."""

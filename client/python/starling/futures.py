@@ -27,7 +27,7 @@ class Future(concurrent.futures.Future):
 
     @property
     def times(self):
-        """starling.call.Times of the request, None before it is done."""
+        """starling.request.Times of the request, None before it is done."""
         return self._call.times
 
     def cancel(self):
@@ -84,10 +84,10 @@ class Reaper:
                         self._line.submit(call, future)
                     break
                 except Busy:
-                    if not self._line.calls:
+                    if not self._line.in_flight:
                         raise
                     self._room.wait()
-            first = len(self._line.calls) == 1
+            first = self._line.in_flight == 1
         if first:
             self.wake()
         return future
@@ -124,7 +124,7 @@ class Reaper:
             if outcomes:
                 self._room.notify_all()
                 return outcomes, False
-            if not self._line.calls:
+            if not self._line.in_flight:
                 return None, False
             return ([], False) if not self._line.arm() else (None, True)
 
@@ -156,10 +156,9 @@ class Reaper:
         self.wake()
         self._thread.join()
         with self._gate:
-            for call, _ in list(self._line.calls.values()):
-                self._line.cancel(call)
+            self._line.cancel_all()
         for _ in range(_CLOSE_TRIES):
-            if not self._line.calls:
+            if not self._line.in_flight:
                 break
             with self._gate:
                 outcomes = self._outcomes(self._line.wait(_CLOSE_SLICE_NS))

@@ -5,7 +5,7 @@ import threading
 
 
 class Gate:
-    """`with gate:` for calls; `with gate.alone():` waits until none is inside, and keeps others out meanwhile."""
+    """`with gate:` for calls; shut() and reopen() for who wants to be alone, see Alone."""
 
     def __init__(self):
         self._changed = threading.Condition(threading.Lock())
@@ -24,25 +24,34 @@ class Gate:
             if self._closed and self._inside == 0:
                 self._changed.notify_all()
 
-    def alone(self):
-        return _Alone(self)
+    def shut(self):
+        """Waits until nobody is inside, and keeps others out until reopen()."""
+        with self._changed:
+            while self._closed:
+                self._changed.wait()
+            self._closed = True
+            try:
+                while self._inside:
+                    self._changed.wait()
+            except BaseException:  # interrupted: nobody would open it again
+                self._closed = False
+                self._changed.notify_all()
+                raise
+
+    def reopen(self):
+        with self._changed:
+            self._closed = False
+            self._changed.notify_all()
 
 
-class _Alone:
+class Alone:
+    """`with Alone(gate):`, of either form."""
+
     def __init__(self, gate):
         self._gate = gate
 
     def __enter__(self):
-        gate = self._gate
-        with gate._changed:
-            while gate._closed:
-                gate._changed.wait()
-            gate._closed = True
-            while gate._inside:
-                gate._changed.wait()
+        self._gate.shut()
 
     def __exit__(self, *_):
-        gate = self._gate
-        with gate._changed:
-            gate._closed = False
-            gate._changed.notify_all()
+        self._gate.reopen()

@@ -190,7 +190,8 @@ def _candidates():
     yield from sorted(glob.glob(os.path.join(tree, "*", "lib", "libstarling.so")))
 
 
-def _find():
+def find():
+    """The path of libstarling, or its name for the system's own."""
     path = os.environ.get("STARLING_LIBRARY")
     if path:
         return path
@@ -206,7 +207,7 @@ _loaded = []
 def load():
     """The one library of this process: $STARLING_LIBRARY, beside the package, the build tree's, or the system's."""
     if not _loaded:
-        _loaded.append(Library(_find()))
+        _loaded.append(Library(find()))
     return _loaded[0]
 
 

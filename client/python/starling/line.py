@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue pair in use, and the pool that they come from.
+"""A queue pair in use, the pool that they come from, and a request's way through both.
 
 The C library wants one thread at a time per queue pair. A line is lent to one caller at a time: a thread that waits in infer(),
 the thread behind futures, or one event loop.
@@ -7,12 +7,18 @@ the thread behind futures, or one event loop.
 
 import ctypes
 import errno
+import os
 import threading
 
-from .errors import Busy, error_of
+from .call import Call, Handle
+from .errors import Busy, TooSmall, error_of
 from .library import Completion, Error
 
 _REAP_MAX = 32
+_WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
+_CLOSE_SLICES = 50  # for a runtime that lives but does not answer
+_CLOSE_LIMIT_S = 10  # twice as long as that
+_OVER = (-errno.EPIPE, -errno.ENODATA, -errno.ECHILD)  # of a wait: nothing will come any more
 
 
 class Line:
@@ -33,8 +39,16 @@ class Line:
             raise error_of(status, text)
         self.calls[call.id.value] = (call, note)
 
+    @property
+    def in_flight(self):
+        return len(self.calls)
+
     def cancel(self, call):
         return self._library.cancel(self.handle, call.id.value) == 0
+
+    def cancel_all(self):
+        for call, _ in list(self.calls.values()):
+            self.cancel(call)
 
     def _hand_out(self, n):
         for i in range(n):
@@ -48,7 +62,22 @@ class Line:
         return list(self._hand_out(max(0, self._library.poll(self.handle, self._completions, _REAP_MAX))))
 
     def wait(self, timeout_ns):
-        return list(self._hand_out(max(0, self._library.wait(self.handle, self._completions, _REAP_MAX, timeout_ns))))
+        return list(self._hand_out(max(0, self._wait(timeout_ns))))
+
+    def _wait(self, timeout_ns):
+        return self._library.wait(self.handle, self._completions, _REAP_MAX, timeout_ns)
+
+    def wait_for(self, call, timeout_ns):
+        """The call's own completion, or None; others that come were given up by their callers. Raises when none will come."""
+        n = self._wait(timeout_ns)
+        if n in _OVER:
+            status = -errno.EPIPE if n == -errno.ENODATA else n
+            raise error_of(status, self._library.words(status))
+        own = None
+        for done, _, completion in self._hand_out(max(0, n)):
+            if done is call:
+                own = completion
+        return own
 
     def fd(self):
         fd = self._library.queue_fd(self.handle)
@@ -67,10 +96,16 @@ class Line:
 
 
 class Pool:
-    """Lines of one client. Opened as needed, as many as the client has queue pairs."""
+    """Lines of one client. Opened as needed, as many as the client has queue pairs.
 
-    def __init__(self, core, lines_max):
+    `models` is the client's dict of those that it has looked up."""
+
+    def __init__(self, core, gate, lines_max, models):
         self._core = core
+        self._gate = gate
+        self._models = models
+        self._pid = os.getpid()
+        self._inferring = 0
         self._lines_max = lines_max
         self._changed = threading.Condition(threading.Lock())
         self._free = []
@@ -110,9 +145,74 @@ class Pool:
             self._changed.notify()
 
     def close(self):
+        """Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then."""
         with self._changed:
             self._closed = True
-            lines, self._all, self._free = self._all, [], []
             self._changed.notify_all()
+            self._changed.wait_for(lambda: self._inferring == 0, _CLOSE_LIMIT_S)
+            lines, self._all, self._free = self._all, [], []
         for line in lines:
             line.close()
+
+    # ---- a request ----
+
+    def _find(self, client, model):
+        if isinstance(model, Handle):
+            return model
+        kept = self._models.get(model)
+        return kept if kept is not None and not kept.stale else client.model(model)
+
+    def infer(self, client, model, inputs, outputs, timeout, priority, session):
+        """See Client.infer()."""
+        if os.getpid() != self._pid:
+            raise error_of(-errno.ECHILD, self._core.library.words(-errno.ECHILD))
+        if self._closed:
+            raise error_of(-errno.EPIPE, "the client is closed")
+        model = self._find(client, model)
+        with self._gate:
+            call = Call(self._core, model, inputs, outputs, timeout, priority, session)
+        with self._changed:
+            self._inferring += 1
+        try:
+            return self._on_line(call)
+        finally:
+            with self._changed:
+                self._inferring -= 1
+                self._changed.notify_all()
+
+    def _on_line(self, call):
+        line = self.borrow()
+        try:
+            return self._run(line, call)
+        finally:
+            self.give_back(line)
+
+    def _run(self, line, call):
+        while True:
+            with self._gate:
+                line.submit(call)
+            try:
+                return self._wait_for(line, call)
+            except TooSmall as error:
+                with self._gate:
+                    if not call.grow(error):
+                        raise
+
+    def _wait_for(self, line, call):
+        closing = 0
+        try:
+            while True:
+                with self._gate:
+                    completion = line.wait_for(call, _WAIT_SLICE_NS)
+                    if completion is not None:
+                        return call.result(completion)
+                    if self._closed:
+                        closing += 1
+                        if closing == 1:
+                            line.cancel(call)
+                        if closing > _CLOSE_SLICES:
+                            raise error_of(-errno.ECANCELED, self._core.library.words(-errno.ECANCELED))
+        except BaseException:
+            with self._gate:
+                line.cancel(call)  # unless it is done
+            raise

@@ -43,7 +43,7 @@ class LoopLine:
                 with self._gate:
                     self._line.submit(call, done)
             except Busy:
-                if not self._line.calls:
+                if not self._line.in_flight:
                     raise
                 waiter = self._loop.create_future()
                 self._waiters.append(waiter)
@@ -73,7 +73,7 @@ class LoopLine:
                 completed = self._line.poll()
                 for call, done, completion in completed:
                     self._settle(call, done, completion)
-                if not completed and (not self._line.calls or self._line.arm()):
+                if not completed and (not self._line.in_flight or self._line.arm()):
                     break
             for waiter in self._waiters:
                 if not waiter.done():
@@ -82,7 +82,7 @@ class LoopLine:
         self._release_if_idle()
 
     def _release_if_idle(self):
-        if self._line is None or self._users or self._line.calls:
+        if self._line is None or self._users or self._line.in_flight:
             return
         self._loop.remove_reader(self._fd)
         line, self._line = self._line, None

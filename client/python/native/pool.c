@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pool.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define WAIT_SLICE_NS  100000000u
+#define CLOSE_SLICES   50           /* for a runtime that lives but does not answer */
+#define CLOSE_LIMIT_NS 10000000000u /* twice as long as that */
+
+/* ---- lines ---- */
+
+static PyObject *refuse_closed(const struct pool *pool)
+{
+        return sl_raise(pool->state, -EPIPE, "the client is closed", 0);
+}
+
+/* Others may come meanwhile: it counts before it is there. */
+static struct line *open_line(struct pool *pool)
+{
+        pool->n_lines++;
+
+        struct line *line = sl_line_new(pool->core);
+
+        if (line && PyList_Append(pool->all, (PyObject *)line) == 0)
+                return line;
+        pool->n_lines--;
+        sl_drop(line);
+        return NULL;
+}
+
+/* Return: 0 with a line or with NULL when all are lent; -1 with an exception. */
+static int take_line(struct pool *pool, struct line **ret_line)
+{
+        Py_ssize_t n = PyList_Size(pool->spare);
+
+        *ret_line = NULL;
+        if (pool->is_closed)
+                return refuse_closed(pool), -1;
+        if (n > 0)
+                *ret_line = sl_keep(PyList_GetItem(pool->spare, n - 1));
+        if (n > 0)
+                return PyList_SetSlice(pool->spare, n - 1, n, NULL);
+        if (pool->n_lines == pool->lines_max)
+                return 0;
+        *ret_line = open_line(pool);
+        return *ret_line ? 0 : -1;
+}
+
+/* A line of one's own. Waits for one when all are lent, or raises Busy. */
+static struct line *borrow(struct pool *pool, bool wait)
+{
+        struct line *line;
+        char text[STARLING_TEXT_BYTES];
+
+        while (take_line(pool, &line) == 0) {
+                if (line)
+                        return line;
+                if (!wait) {
+                        PyOS_snprintf(text, sizeof(text), "all %u queue pairs of this client are in use: see queue_pairs",
+                                pool->lines_max);
+                        return (struct line *)sl_raise(pool->state, -EMFILE, text, 0);
+                }
+                if (sl_bell_wait(&pool->changed) < 0)
+                        return NULL;
+        }
+        return NULL;
+}
+
+/* Takes @line. An exception that is set stays as it is. */
+static void give_back(struct pool *pool, struct line *line)
+{
+        PyObject *type, *value, *trace;
+
+        PyErr_Fetch(&type, &value, &trace);
+        if (!pool->is_closed && PyList_Append(pool->spare, (PyObject *)line) < 0)
+                PyErr_Clear();
+        sl_drop(line);
+        sl_bell_ring(&pool->changed);
+        PyErr_Restore(type, value, trace);
+}
+
+/* ---- infer ---- */
+
+struct run {
+        struct pool *pool;
+        struct line *line;
+        struct call *call;
+        bool is_submitted;
+        uint32_t closing; /* slices since it was cancelled because the client is being closed */
+        int place_status, submit_status;
+        int n; /* completions, or why there are none */
+        struct starling_completion completions[SL_REAP_MAX];
+};
+
+/* Without the interpreter lock. */
+static void run_slice(struct run *run)
+{
+        const struct library *library = &run->pool->state->library;
+        struct call *call = run->call;
+
+        run->n = 0;
+        if (!run->is_submitted) {
+                run->place_status = sl_call_place(call);
+                if (run->place_status < 0)
+                        return;
+                run->submit_status = library->submit(run->line->queue, &call->request, &call->id);
+                if (run->submit_status < 0)
+                        return;
+                run->is_submitted = true;
+        }
+        run->n = library->wait(run->line->queue, run->completions, SL_REAP_MAX, WAIT_SLICE_NS);
+}
+
+/* Lands what has come; the others' were given up by their callers. True when the call itself is among them. */
+static bool land_all(struct run *run)
+{
+        bool own = false;
+
+        for (int i = 0; i < run->n; i++) {
+                struct call *call = sl_line_land(run->line, &run->completions[i]);
+
+                own |= call == run->call;
+                sl_drop(call);
+        }
+        return own;
+}
+
+/* Return: 1 submitted; -1 with an exception. The line holds the call only if it was. */
+static int check_submitted(struct run *run)
+{
+        sl_call_placed(run->call);
+        if (run->is_submitted)
+                return 1;
+        sl_drop(sl_line_release(run->line, run->call));
+        if (run->place_status < 0)
+                sl_call_raise_place(run->call, run->place_status);
+        else
+                sl_line_raise_submit(run->line, run->submit_status);
+        return -1;
+}
+
+/* What ends a wait without a completion. Return: 0 it goes on; -1 with an exception. */
+static int check_end(struct run *run)
+{
+        struct pool *pool = run->pool;
+
+        if (PyErr_CheckSignals() < 0)
+                return -1;
+        if (run->n == -EPIPE || run->n == -ENODATA || run->n == -ECHILD) /* what comes no more cannot be waited for */
+                return sl_raise_status(pool->state, run->n == -ENODATA ? -EPIPE : run->n), -1;
+        if (!pool->is_closed)
+                return 0;
+        if (run->closing++ == 0)
+                pool->state->library.cancel(run->line->queue, run->call->id);
+        return run->closing <= CLOSE_SLICES ? 0 : (sl_raise_status(pool->state, -ECANCELED), -1);
+}
+
+/* Lets a reconnect pass that waits for its turn. */
+static int pass_gate(struct gate *gate)
+{
+        sl_gate_leave(gate);
+        return sl_gate_enter(gate);
+}
+
+/* One submission and its completion; inside the gate. Return: 0 it is done; -1 with an exception; -2 that, and outside. */
+static int run_once(struct run *run)
+{
+        run->is_submitted = false;
+        sl_line_hold(run->line, run->call);
+        for (;;) {
+                Py_BEGIN_ALLOW_THREADS run_slice(run);
+                Py_END_ALLOW_THREADS if (check_submitted(run) < 0) return -1;
+                if (land_all(run))
+                        return 0;
+                if (check_end(run) < 0) {
+                        run->pool->state->library.cancel(run->line->queue, run->call->id);
+                        return -1;
+                }
+                if (pass_gate(run->pool->gate) < 0)
+                        return -2;
+        }
+}
+
+/* Again with more room, as long as the runtime asks for more. Inside the gate; as run_once(). */
+static int run_to_end(struct run *run)
+{
+        int r;
+
+        do
+                r = run_once(run);
+        while (r == 0 && run->call->completion.status == -EMSGSIZE && sl_call_grow(run->call, run->call->completion.bytes_needed));
+        return r;
+}
+
+static PyObject *run_on_line(struct pool *pool, struct call *call, struct line *line)
+{
+        struct run run = {.pool = pool, .line = line, .call = call};
+        PyObject *result = NULL;
+        int r = -2;
+
+        pool->inferring++;
+        if (sl_gate_enter(pool->gate) == 0)
+                r = run_to_end(&run);
+        if (r == 0)
+                result = sl_call_result(call);
+        if (r > -2)
+                sl_gate_leave(pool->gate);
+        pool->inferring--;
+        give_back(pool, line);
+        return result;
+}
+
+static struct call *make_call(struct pool *pool, struct handle *handle, const struct wish *wish)
+{
+        if (sl_gate_enter(pool->gate) < 0)
+                return NULL;
+
+        struct call *call = sl_call_new(pool->core, handle, wish);
+
+        sl_gate_leave(pool->gate);
+        return call;
+}
+
+/* The Model that is kept under a name, or what the client finds anew. */
+static PyObject *find_model(const struct pool *pool, PyObject *client, PyObject *model)
+{
+        struct state *state = pool->state;
+
+        if (PyObject_TypeCheck(model, state->handle))
+                return Py_NewRef(model);
+
+        PyObject *kept = PyDict_GetItemWithError(pool->models, model);
+
+        if (kept && PyObject_TypeCheck(kept, state->handle) && !((struct handle *)kept)->stale)
+                return Py_NewRef(kept);
+        if (PyErr_Occurred())
+                return NULL;
+
+        PyObject *found = PyObject_CallMethodObjArgs(client, state->model, model, NULL);
+
+        if (found && !PyObject_TypeCheck(found, state->handle)) {
+                PyErr_SetString(PyExc_TypeError, "model() returned no Model");
+                Py_CLEAR(found);
+        }
+        return found;
+}
+
+static PyObject *infer(struct pool *pool, PyObject *client, PyObject *model, const struct wish *wish)
+{
+        struct handle *handle = (struct handle *)find_model(pool, client, model);
+        struct call *call = handle ? make_call(pool, handle, wish) : NULL;
+        struct line *line = call ? borrow(pool, true) : NULL;
+        PyObject *result = line ? run_on_line(pool, call, line) : NULL;
+
+        sl_drop(call);
+        sl_drop(handle);
+        return result;
+}
+
+static PyObject *pool_infer(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+        struct pool *pool = (struct pool *)self;
+
+        if (n != 7) {
+                PyErr_SetString(PyExc_TypeError, "infer(client, model, inputs, outputs, timeout, priority, session)");
+                return NULL;
+        }
+        if (getpid() != pool->pid)
+                return sl_raise_status(pool->state, -ECHILD);
+        if (pool->is_closed)
+                return refuse_closed(pool);
+
+        struct wish wish = {.inputs = args[2], .outputs = args[3], .timeout = args[4], .priority = args[5], .session = args[6]};
+
+        return infer(pool, args[0], args[1], &wish);
+}
+
+/* ---- methods ---- */
+
+static PyObject *pool_borrow(PyObject *self, PyObject *args, PyObject *keywords)
+{
+        static char *names[] = {"wait", NULL};
+        int wait = 1;
+
+        if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:borrow", names, &wait))
+                return NULL;
+        return (PyObject *)borrow((struct pool *)self, wait);
+}
+
+static PyObject *pool_give_back(PyObject *self, PyObject *line)
+{
+        struct pool *pool = (struct pool *)self;
+
+        if (!Py_IS_TYPE(line, pool->state->line)) {
+                PyErr_SetString(PyExc_TypeError, "give_back() wants a Line");
+                return NULL;
+        }
+        give_back(pool, sl_keep(line));
+        Py_RETURN_NONE;
+}
+
+/* Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then. */
+static PyObject *pool_close(PyObject *self, PyObject *unused)
+{
+        struct pool *pool = (struct pool *)self;
+        PyObject *lines = pool->all;
+        uint64_t start_ns = pool->state->library.clock_ns();
+        (void)unused;
+
+        pool->is_closed = true;
+        sl_bell_ring(&pool->changed);
+        while (pool->inferring > 0 && pool->state->library.clock_ns() - start_ns < CLOSE_LIMIT_NS)
+                if (sl_bell_wait(&pool->changed) < 0)
+                        return NULL;
+        pool->all = PyList_New(0);
+        for (Py_ssize_t i = 0; i < PyList_Size(lines); i++)
+                sl_line_close((struct line *)PyList_GetItem(lines, i));
+        Py_DECREF(lines);
+        return PyList_SetSlice(pool->spare, 0, PyList_Size(pool->spare), NULL) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* ---- the type ---- */
+
+static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+        struct state *state = PyType_GetModuleState(type);
+        PyObject *core, *gate, *models;
+        unsigned lines_max;
+        (void)keywords;
+
+        if (!state ||
+                !PyArg_ParseTuple(args, "O!O!IO!:Pool", state->core, &core, state->gate, &gate, &lines_max, &PyDict_Type, &models))
+                return NULL;
+
+        struct pool *pool = (struct pool *)PyType_GenericAlloc(type, 0);
+
+        if (!pool)
+                return NULL;
+        pool->state = state;
+        pool->core = sl_keep(core);
+        pool->gate = sl_keep(gate);
+        pool->models = Py_NewRef(models);
+        pool->lines_max = (uint32_t)lines_max;
+        pool->pid = getpid();
+        sl_bell_init(&pool->changed);
+        pool->all = PyList_New(0);
+        pool->spare = PyList_New(0);
+        if (!pool->all || !pool->spare)
+                Py_CLEAR(pool);
+        return (PyObject *)pool;
+}
+
+static int pool_traverse(PyObject *self, visitproc visit, void *arg)
+{
+        struct pool *pool = (struct pool *)self;
+
+        Py_VISIT(Py_TYPE(self));
+        Py_VISIT(pool->models);
+        Py_VISIT(pool->all);
+        Py_VISIT(pool->spare);
+        return 0;
+}
+
+/* Nobody is inside any more: lists and dict are cleared of themselves. */
+static int pool_clear(PyObject *self)
+{
+        Py_CLEAR(((struct pool *)self)->models);
+        return 0;
+}
+
+static void pool_dealloc(PyObject *self)
+{
+        struct pool *pool = (struct pool *)self;
+
+        PyObject_GC_UnTrack(self);
+        sl_bell_deinit(&pool->changed);
+        Py_XDECREF(pool->models);
+        Py_XDECREF(pool->all);
+        Py_XDECREF(pool->spare);
+        sl_drop(pool->gate);
+        sl_drop(pool->core);
+        sl_object_free(self);
+}
+
+static PyMethodDef pool_methods[] = {
+        {"infer", (PyCFunction)(void (*)(void))pool_infer, METH_FASTCALL,
+                "infer(client, model, inputs, outputs, timeout, priority, session): see Client.infer()."},
+        {"borrow", (PyCFunction)(void (*)(void))pool_borrow, METH_VARARGS | METH_KEYWORDS,
+                "borrow(wait=True): a Line of one's own. Waits for one when all are lent, or raises Busy."},
+        {"give_back", pool_give_back, METH_O, "give_back(line)"},
+        {"close", pool_close, METH_NOARGS, "Ends what is in flight as cancelled, and closes all lines."},
+        {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot pool_slots[] = {
+        {Py_tp_doc, (void *)"Pool(core, gate, lines_max, models): the lines of one client."},
+        {Py_tp_new, pool_new},
+        {Py_tp_dealloc, pool_dealloc},
+        {Py_tp_traverse, pool_traverse},
+        {Py_tp_clear, pool_clear},
+        {Py_tp_methods, pool_methods},
+        {0, NULL},
+};
+
+PyType_Spec sl_pool_spec = {.name = "starling._native.Pool",
+        .basicsize = sizeof(struct pool),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+        .slots = pool_slots};

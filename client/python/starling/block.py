@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Core and Block over ctypes: the client's handle, and memory of its arena."""
+
+import ctypes
+import errno
+
+import numpy as np
+
+from .errors import error_of
+
+
+class Core:
+    """The C handle. Lives as long as the client or any of its arrays: whoever goes last closes it."""
+
+    def __init__(self, library, handle):
+        self.library = library
+        self.handle = handle
+
+    def __del__(self):
+        if self.handle:
+            self.library.close(self.handle)
+            self.handle = None
+
+    def alloc(self, n_bytes):
+        address = self.library.alloc(self.handle, n_bytes)
+        if not address:
+            status = -(ctypes.get_errno() or errno.ENOMEM)
+            raise error_of(status, f"{n_bytes} bytes of arena: {self.library.words(status)}")
+        return address
+
+
+class Block:
+    """Memory of the arena, as NumPy's array interface; freed with the last array over it."""
+
+    def __init__(self, core, n_bytes):
+        self.core = core
+        self.n_bytes = n_bytes
+        self.address = core.alloc(max(n_bytes, 1))
+
+    @property
+    def __array_interface__(self):
+        return {"version": 3, "shape": (self.n_bytes,), "typestr": "|u1", "data": (self.address, False)}
+
+    def array(self, dtype, shape):
+        """The array that this memory is. NumPy shares no memory of size 0, so that the block has at least one element."""
+        n_bytes = dtype.itemsize
+        for n in shape:
+            n_bytes *= n
+        return np.asarray(self)[:n_bytes].view(dtype).reshape(shape)
+
+    def __del__(self):
+        if getattr(self, "address", None):
+            self.core.library.free(self.core.handle, self.address)
+            self.address = None

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request may hold, and the words for what it may not. Both forms of the client work by it: call.py always, and the extension for
+whatever is no array of the right type that lies where it should.
+"""
+
+import ctypes
+import errno
+from collections import namedtuple
+
+import numpy as np
+
+from . import arena
+from .errors import InvalidRequest
+
+#: Nanoseconds: waiting in queues, waiting for a batch, computing, combining the members' predictions.
+Times = namedtuple("Times", "queued_ns batched_ns computing_ns combining_ns")
+
+_FOREVER_NS = 2**62
+
+
+def arrange(values, ports, what, model):
+    """Arrays in the order of `ports`, from one array, a sequence, or a mapping by name."""
+    if isinstance(values, dict):
+        unknown = set(values) - {port.name for port in ports}
+        missing = [port.name for port in ports if port.name not in values]
+        if unknown or missing:
+            raise InvalidRequest(
+                -errno.EINVAL, f'model "{model}": {what}s are {[p.name for p in ports]}, got {sorted(map(str, values))}'
+            )
+        return [values[port.name] for port in ports]
+    if isinstance(values, (list, tuple)) and len(ports) > 1:
+        if len(values) != len(ports):
+            raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s, got {len(values)}')
+        return list(values)
+    if len(ports) != 1:
+        raise InvalidRequest(-errno.EINVAL, f'model "{model}": wants {len(ports)} {what}s by name, got one array')
+    return [values]
+
+
+def as_input(model, port, value):
+    """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong."""
+    array = np.asarray(value)
+    if isinstance(value, np.ndarray):
+        if not arena.suits(array.dtype, port.number):
+            raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {port.dtype}, got {array.dtype}')
+    else:
+        array = array.astype(port.dtype)
+    if array.size == 0 or array.ndim > 8:
+        raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants shape {port.shape}, got {array.shape}')
+    return array
+
+
+def placed(core, array):
+    """`array` where the runtime can read it: itself, or its copy in the arena."""
+    if arena.lies_in(core, array):
+        return array
+    copy = arena.empty(core, array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def as_output(core, port, array):
+    """`array`, or refuses it as one that the runtime could not write to."""
+    if not isinstance(array, np.ndarray) or not arena.lies_in(core, array):
+        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" is no dense, aligned array of this client\'s arena')
+    if not arena.suits(array.dtype, port.number):
+        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants {port.dtype}, got {array.dtype}')
+    if not array.flags.writeable:
+        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" is read-only')
+    if array.ndim > 8:
+        raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants shape {port.shape}, got {array.shape}')
+    return array
+
+
+def _shown(array):
+    """The same memory as a type that the buffer protocol has."""
+    return array if array.dtype != arena.BFLOAT16 else array.view(np.uint16)
+
+
+def placed_input(core, model, port, value):
+    return _shown(placed(core, as_input(model, port, value)))
+
+
+def shown_output(core, port, array):
+    return _shown(as_output(core, port, array))
+
+
+def shaped(array, dims, n_bytes):
+    """An output's array with the shape that the model gave it."""
+    if array.shape == dims:
+        return array
+    return array.reshape(-1)[: n_bytes // array.itemsize].reshape(dims)
+
+
+def nanoseconds(seconds):
+    """Of a time-out: at least one, and less than a clock has."""
+    return min(max(1, int(seconds * 1e9)), _FOREVER_NS)
+
+
+def number(value):
+    """As a C field takes it, or TypeError."""
+    return ctypes.c_uint64(value).value

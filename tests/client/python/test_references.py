@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is held and let go: references, memory of the arena and of the interpreter, threads that meet in one client."""
+
+import asyncio
+import concurrent.futures
+import gc
+import signal
+import sys
+import threading
+import tracemalloc
+import unittest
+import weakref
+
+import numpy as np
+import starling
+from test_client import counting, used_bytes
+from world import WorldCase
+
+
+class References(WorldCase):
+    def ways(self):
+        """Calls that end well and badly, by the three ways; each leaves nothing."""
+        client, x, ids = self.client, counting(5), np.zeros((5, 3), np.int64)
+        arena, room, small = client.array(x), client.empty((5, 4)), client.empty((1, 4))
+        model = client.model("echo")
+        requests = [
+            (("echo", x), {}),
+            ((model, arena), {}),
+            ((model, arena), {"outputs": room, "timeout": 5.0, "priority": 1}),
+            (("echo", x[::-1]), {}),
+            (("echo", [[1, 2, 3, 4]]), {"timeout": 5}),
+            (("pair", {"x": x[:, :2].copy(), "ids": ids}), {}),
+            (("pair", [x[:, :2].copy(), ids]), {}),
+            (("first3", counting(9, 2)), {}),
+            (("echo", counting(5, 3)), {}),
+            (("echo", x.astype(np.float64)), {}),
+            (("echo", x), {"outputs": small}),
+            (("echo", x), {"outputs": x}),
+            (("echo", x), {"timeout": "soon"}),
+            (("echo", x), {"priority": 9}),
+            (("pair", {"x": x}), {}),
+            (("broken", [[1.0]]), {}),
+            (("resnet", x), {}),
+        ]
+        held = [x, arena, room, small, ids, model, x.dtype, ids.dtype, client, client._pool, client._core, np.ndarray]
+        return requests, held
+
+    @staticmethod
+    def repeat(times, way, arguments, options):
+        for _ in range(times):
+            try:
+                way(*arguments, **options)
+            except (starling.StarlingError, TypeError, ValueError):
+                pass
+
+    @staticmethod
+    def count_requests():
+        """Calls and futures that live; the reaper may hold the last one for a moment."""
+        gc.collect()
+        return sum(type(item).__name__ in ("Call", "Future") for item in gc.get_objects())
+
+    def check(self, way, rounds, *more):
+        requests, held = self.ways()
+        held.extend(more)
+        for arguments, options in requests:
+            self.repeat(10, way, arguments, options)  # until what is kept for all of them is there
+            arena_bytes, requests_alive = used_bytes(self.client), self.count_requests()
+            counts = [sys.getrefcount(item) for item in held]
+            self.repeat(rounds, way, arguments, options)
+            with self.subTest(arguments=arguments, options=options):  # nothing that each round leaves behind
+                self.assertLess(self.count_requests() - requests_alive, 3)
+                self.assertLessEqual(used_bytes(self.client), arena_bytes)  # the reaper may have held the last one
+                for item, before in zip(held, counts):
+                    self.assertLess(abs(sys.getrefcount(item) - before), rounds / 2, f"references to {type(item)}")
+
+    def test_infer_leaves_no_memory_behind(self):
+        requests, _ = self.ways()
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for arguments, options in requests:
+            if getattr(arguments[1], "dtype", None) == np.float64:
+                continue  # NumPy's name of the type piles up in the interpreter's cache of methods
+            self.repeat(20, self.client.infer, arguments, options)
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            self.repeat(300, self.client.infer, arguments, options)
+            gc.collect()
+            with self.subTest(arguments=arguments, options=options):
+                self.assertLess(tracemalloc.get_traced_memory()[0] - before, 300 * 16)  # the smallest object
+
+    def test_infer_keeps_nothing(self):
+        self.check(self.client.infer, 100, None)  # event loops keep None in caches of their own
+
+    def test_submit_keeps_nothing(self):
+        self.check(lambda *request, **options: self.client.submit(*request, **options).result(30), 60)
+
+    def test_infer_async_keeps_nothing(self):
+        self.check(lambda *request, **options: asyncio.run(self.client.infer_async(*request, **options)), 30)
+
+    def test_the_arena_holds_one_result_each_and_the_input_as_long_as_it_is_in_flight(self):
+        before = used_bytes(self.client)
+        results = [self.client.infer("echo", counting(100)) for _ in range(10)]
+        with_results = used_bytes(self.client)
+        self.assertGreaterEqual(with_results, before + 10 * 1600)
+        self.assertLess(with_results, before + 10 * 2 * 1600)
+        np.testing.assert_array_equal(results[0], counting(100))
+        del results
+        self.assertEqual(used_bytes(self.client), before)
+
+    def test_arrays_in_flight_live_until_the_completion(self):
+        self.runtime.stop()
+        x = self.client.array(counting(5))
+        alive = weakref.ref(x)
+        future = self.client.submit("echo", x)
+        del x
+        gc.collect()
+        self.assertIsNotNone(alive())
+        self.runtime.go_on()
+        np.testing.assert_array_equal(future.result(30), counting(5))
+        del future
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def test_an_interrupted_request_leaves_its_memory_when_it_is_done(self):
+        before = used_bytes(self.client)
+        self.runtime.stop()
+        for _ in range(3):
+            threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                self.client.infer("echo", counting(1))
+        self.assertGreater(used_bytes(self.client), before)  # the runtime may write to it yet
+        self.runtime.go_on()
+        while used_bytes(self.client) > before:
+            self.client.infer("echo", counting(1))
+
+    def test_a_handlers_exception_ends_the_wait_and_cancels(self):
+        class Alarm(Exception):
+            pass
+
+        def raise_alarm(*_):
+            raise Alarm
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, raise_alarm))
+        self.runtime.stop()
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with self.assertRaises(Alarm):
+            self.client.infer("echo", counting(1))
+        self.runtime.go_on()
+        np.testing.assert_array_equal(self.client.infer("echo", counting(2)), counting(2))
+
+
+class Threads(WorldCase):
+    def test_results_are_each_threads_own(self):
+        def work(seed):
+            x = np.full((seed % 5 + 1, 4), seed, np.float32)
+            y = self.client.empty(x.shape)
+            for i in range(100):
+                if not np.array_equal(self.client.infer("echo", x + i), x + i):
+                    return f"infer of thread {seed}, round {i}"
+                if self.client.infer("echo", x, outputs=y) is not y or not np.array_equal(x, y):
+                    return f"outputs of thread {seed}, round {i}"
+                if i % 20 == 0:
+                    gc.collect()
+                if i % 10 == 0 and not np.array_equal(self.client.submit("echo", x).result(30), x):
+                    return f"future of thread {seed}, round {i}"
+            return None
+
+        before = used_bytes(self.client)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            self.assertEqual([word for word in pool.map(work, range(8)) if word], [])
+        self.assertEqual(used_bytes(self.client), before)
+
+    def test_close_ends_requests_of_other_threads_as_cancelled(self):
+        self.runtime.stop()
+        outcomes = []
+
+        def wait():
+            try:
+                self.client.infer("echo", counting(1))
+            except starling.StarlingError as error:
+                outcomes.append(type(error))
+
+        threads = [threading.Thread(target=wait) for _ in range(6)]  # two more than there are queue pairs
+        for thread in threads:
+            thread.start()
+        threading.Timer(0.3, self.runtime.go_on).start()
+        self.client.close()
+        for thread in threads:
+            thread.join(30)
+            self.assertFalse(thread.is_alive())
+        self.assertLessEqual(set(outcomes), {starling.Cancelled, starling.RuntimeGone})
+
+    def test_reconnect_passes_between_requests(self):
+        stop = threading.Event()
+        wrong = []
+
+        def work():
+            while not stop.is_set():
+                try:
+                    if not np.array_equal(self.client.infer("echo", counting(3)), counting(3)):
+                        wrong.append("a result")
+                except (starling.RuntimeGone, starling.Stale, starling.NotFound):
+                    pass
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            self.client.reconnect(timeout=10)
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(wrong, [])
+        np.testing.assert_array_equal(self.client.infer("echo", counting(3)), counting(3))
+
+
+if __name__ == "__main__":
+    unittest.main()
