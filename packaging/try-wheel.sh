@@ -41,6 +41,11 @@ version=$(alone starling --version)
 [ "$version" = "starling $(sed -n 's/^version = "\(.*\)"/\1/p' "$source/client/python/pyproject.toml")" ] || fail "says: $version"
 [ "$(alone python -c 'import starling; print(starling.version())')" = "${version#starling }" ] || fail "library and command differ"
 
+forms=ctypes
+if [[ $wheel == *-cp311.py3-abi3.none-* ]] && (alone python -c 'import sys; sys.exit(sys.version_info < (3, 11))'); then
+        forms="ctypes native"
+fi
+
 name=wheel-$$
 (alone starling serve --name "$name" "$source/client/examples/digits/models") 2>"$work/log" &
 runtime=$!
@@ -50,7 +55,9 @@ for ((i = 0; i < 400; i++)); do
         sleep 0.1
 done
 mv "$work/$name.sock" "$work/starling.sock"
-(alone python "$source/packaging/try/digits.py" "$source/client/examples/digits") || fail "digits"
+for form in $forms; do
+        (alone STARLING_PYTHON=$form python "$source/packaging/try/digits.py" "$source/client/examples/digits") || fail "digits, $form"
+done
 
 # Every library beside libc's own comes out of the wheel.
 outside=$(sed -n 's/.* \(\/[^ ]*\.so[^ ]*\)$/\1/p' "/proc/$runtime/maps" | sort -u | grep -v "^$work/" |

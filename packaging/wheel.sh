@@ -54,4 +54,11 @@ PATH=$venv/bin:$PATH LD_LIBRARY_PATH=$work "$venv/bin/auditwheel" -v repair --wh
         tail -n 40 "$work/audit.log" >&2
         exit 1
 }
+# The extension is for CPython 3.11 and later; all else serves any Python, which then has the ctypes form.
+if [ -f "$tree/lib/python/starling/_native.abi3.so" ]; then
+        "$venv/bin/wheel" tags --remove --python-tag +cp311 --abi-tag +abi3 "$out"/starling_inference-*.whl >"$work/tags.log" 2>&1 || {
+                cat "$work/tags.log" >&2
+                exit 1
+        }
+fi
 ls "$out"/starling_inference-*.whl

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 import starling
+from starling import form
 
 folder = sys.argv[1]
 images = np.fromfile(folder + "/test-images.f32", np.float32).reshape(-1, 1, 8, 8)
@@ -15,5 +16,5 @@ with starling.Client(timeout=60) as client:
         int((client.infer("digits", images[at : at + 100]).argmax(axis=1) == labels[at : at + 100]).sum())
         for at in range(0, len(images), 100)
     )
-print(f"{right} of {len(labels)} are right; starling {starling.version()} from {starling.__file__}")
+print(f"{right} of {len(labels)} are right; starling {starling.version()} ({form.NAME}) from {starling.__file__}")
 sys.exit(0 if right > 0.98 * len(labels) else 1)

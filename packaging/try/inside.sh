@@ -90,6 +90,8 @@ adduser --quiet alice starling
 adduser --quiet --disabled-password --gecos '' mallory
 export XDG_RUNTIME_DIR=/tmp/nothing-here
 check "Python, a user of the group" as alice python3 digits.py .
+check "Python, its ctypes form" as alice env STARLING_PYTHON=ctypes python3 digits.py .
+check "Python, its extension" as alice env STARLING_PYTHON=native python3 digits.py .
 check "Python, somebody else" status 1 as mallory python3 digits.py .
 check "load, not an administrator" status 4 as alice starling load digits
 check "stats, a user of the group" as alice starling stats
