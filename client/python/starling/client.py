@@ -155,9 +155,13 @@ class Client:
                 return
             self._closed = True
             reaper, self._reaper = self._reaper, None
+            loops = list(self._loops.items())
         if reaper:
             reaper.close()
         self._pool.close()
+        for loop, line in loops:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(line.end)
         with Alone(self._gate):
             self._library.disconnect(self._core.handle)
 

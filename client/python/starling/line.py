@@ -30,9 +30,12 @@ class Line:
         self.handle = handle
         self.calls = {}  # id -> (call, what the borrower wants to know when it completes)
         self._completions = (Completion * _REAP_MAX)()
+        self._closed = False
 
     def submit(self, call, note=None):
         """Raises what the library refuses; Busy when the queue pair is full."""
+        if self._closed:
+            raise error_of(-errno.EPIPE, "the client is closed")
         status = self._library.submit(self.handle, ctypes.byref(call.request), ctypes.byref(call.id))
         if status < 0:
             text = self._library.queue_error(self.handle).decode() or self._library.words(status)
@@ -91,6 +94,7 @@ class Line:
 
     def close(self):
         """Cancels what is in flight and waits until the runtime has let go of its memory."""
+        self._closed = True
         self._library.queue_close(self.handle)
         self.calls.clear()
 

@@ -5,8 +5,9 @@ All of it runs in the loop's thread. The line goes back to the pool when nothing
 """
 
 import asyncio
+import errno
 
-from .errors import Busy, StarlingError
+from .errors import Busy, StarlingError, error_of
 
 
 class LoopLine:
@@ -16,6 +17,7 @@ class LoopLine:
         self._loop = loop
         self._on_idle = on_idle
         self._waiters = []  # tasks that found the queue pair full
+        self._awaited = set()
         self._users = 0
         with gate:
             self._line = pool.borrow(wait=False)
@@ -26,6 +28,7 @@ class LoopLine:
         self._users += 1
         try:
             done = self._loop.create_future()
+            self._awaited.add(done)
             await self._submit(call, done)
             try:
                 return await done
@@ -34,6 +37,7 @@ class LoopLine:
                     self._line.cancel(call)
                 raise
         finally:
+            self._awaited.discard(done)
             self._users -= 1
             self._release_if_idle()
 
@@ -80,6 +84,15 @@ class LoopLine:
                     waiter.set_result(None)
             self._waiters.clear()
         self._release_if_idle()
+
+    def end(self):
+        """The client is closed: what is awaited will not come."""
+        for done in self._awaited:
+            if not done.done():
+                done.set_exception(error_of(-errno.ECANCELED, "the client was closed"))
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _release_if_idle(self):
         if self._line is None or self._users or self._line.in_flight:

@@ -342,6 +342,20 @@ class Asyncio(WorldCase):
 
         np.testing.assert_array_equal(asyncio.run(main()), counting(2))
 
+    def test_close_ends_what_is_awaited(self):
+        async def main(client):
+            self.runtime.stop()
+            tasks = [asyncio.ensure_future(client.infer_async("echo", counting(1))) for _ in range(5)]
+            await asyncio.sleep(0.05)
+            threading.Timer(0.1, self.runtime.go_on).start()
+            await asyncio.get_running_loop().run_in_executor(None, client.close)
+            for task in tasks:
+                with self.assertRaises((starling.Cancelled, starling.RuntimeGone)):  # the latter if it waited for room
+                    await task
+
+        for depth in (2, 64):  # with tasks that wait for room, and without
+            asyncio.run(main(self.connect(queue_depth=depth)))
+
     def test_death_is_raised(self):
         async def main():
             self.runtime.stop()
