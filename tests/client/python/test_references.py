@@ -133,6 +133,17 @@ class References(WorldCase):
         while used_bytes(self.client) > before:
             self.client.infer("echo", counting(1))
 
+    def test_an_interrupted_request_is_cancelled(self):
+        y = self.client.empty((1, 4))
+        y[:] = -1
+        self.runtime.stop()
+        threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.client.infer("echo", counting(1), outputs=y)
+        self.runtime.go_on()
+        self.client.infer("echo", counting(1))
+        self.assertEqual(y.tolist(), [[-1] * 4])
+
     def test_a_handlers_exception_ends_the_wait_and_cancels(self):
         class Alarm(Exception):
             pass
