@@ -153,7 +153,7 @@ targets() {
         ctest --test-dir "$build" -N -R "$1" | sed -n 's/^ *Test *#[0-9]*: //p' | while read -r name; do
                 target_of "$name"
                 case $name in
-                client-python) printf '%s\n' starling fake-runtime starling-tool ;;
+                client-python*) printf '%s\n' starling starling_python fake-runtime starling-tool ;;
                 shm-ring-stress) echo ring-stress ;;
                 esac
         done | sort -u
