@@ -7,6 +7,7 @@
 #include "reason.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #define CHECK_POLLS      512u                /* empty polls between two looks at the socket */
@@ -15,6 +16,10 @@
 #define SPIN_MIN_NS      2000u
 #define SPIN_MAX_NS      5000u
 #define SPINS_PER_CLOCK  16
+#define YIELDS           8
+#define YIELD_LATE_NS    50000u
+#define YIELD_REST       64u
+#define YIELD_REST_MAX   4096u
 
 static_assert(STARLING_FOREVER == UINT64_MAX, "limits below are never reached by it");
 
@@ -201,6 +206,40 @@ static bool ring_ready(struct starling_queue *queue)
         return sl_reaper_peek(&queue->reaper, &queue->map) != NULL;
 }
 
+/*
+ * Where more threads want to run than there are cores, whoever waits lets the others run, which may be what its answer needs: that
+ * costs a tenth of a sleep and a wake-up. Who is away for long has made room for somebody who computes, where a sleeper would have
+ * been woken in time: it sleeps the next times, and twice as often when that happens again.
+ */
+static bool yield(struct starling_queue *queue)
+{
+        uint64_t begun_ns = sl_clock_ns();
+
+        if (queue->yield_rest > 0) {
+                queue->yield_rest--;
+                return ring_ready(queue);
+        }
+        if (queue->yield_penalty == 0)
+                queue->yield_penalty = YIELD_REST;
+        for (int i = 0; i < YIELDS; i++) {
+                uint64_t now_ns;
+
+                sched_yield();
+                now_ns = sl_clock_ns();
+                if (now_ns - begun_ns > YIELD_LATE_NS) {
+                        queue->yield_rest = queue->yield_penalty;
+                        queue->yield_penalty =
+                                2 * queue->yield_penalty < YIELD_REST_MAX ? 2 * queue->yield_penalty : YIELD_REST_MAX;
+                        return ring_ready(queue);
+                }
+                if (ring_ready(queue)) {
+                        queue->yield_penalty = YIELD_REST;
+                        return true;
+                }
+        }
+        return false;
+}
+
 /* Spins longer next time when it was worth it, shorter when the sleep came all the same. */
 static bool spin(struct starling_queue *queue, uint64_t limit_ns)
 {
@@ -208,8 +247,12 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
         uint64_t start_ns = 0;
 
         queue->n_waits++;
+        if (ring_ready(queue))
+                return true;
+        if (queue->may_spin && sl_cores_crowded(queue->dispatcher))
+                return yield(queue);
         if (!queue->may_spin || !sl_spin_helps(queue->dispatcher, spin_ns))
-                return ring_ready(queue);
+                return false;
         queue->n_spins++;
         do {
                 for (int i = 0; i < SPINS_PER_CLOCK; i++) {
