@@ -9,7 +9,7 @@
  */
 #include "backend.h"
 #include "base/error.h"
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 #include "op.h"
 
 #include <immintrin.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/algorithm.h"
 
-#include "cpu/cost.h"
+#include "cpu/conv/loops.h"
+#include "cpu/gemm/loops.h"
+#include "cpu/onednn/cost.h"
+#include "cpu/reduce/loops.h"
+#include "cpu/rnn/loops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,30 +30,6 @@ static const struct {
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
-
-/* How a form begins; the library's are descriptors of a fixed size. */
-struct form {
-        char mark[8], name[24];
-        int64_t dims[4];
-};
-
-static const char mark[8] = "own form";
-
-void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats)
-{
-        struct form form = {0};
-
-        memcpy(form.mark, mark, sizeof(mark));
-        strncpy(form.name, name, sizeof(form.name) - 1);
-        memcpy(form.dims, dims, sizeof(form.dims));
-        *ret_packed = (struct sl_packed){.data_bytes = (uint64_t)floats * sizeof(float), .form_bytes = sizeof(form)};
-        memcpy(ret_packed->form, &form, sizeof(form));
-}
-
-bool sl_algorithm_is_own_form(const struct sl_packed *packed)
-{
-        return packed->data_bytes && packed->form_bytes == sizeof(struct form) && !memcmp(packed->form, mark, sizeof(mark));
-}
 
 /* @ret_seconds: on that core; NULL: nobody asks. */
 static bool fits(
@@ -126,7 +106,7 @@ uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core
                 uint32_t place = count;
 
                 if (there)
-                        own = sl_cost_library(core, node);
+                        own = sl_cost_onednn(core, node);
                 for (size_t i = 0; i < N_ROWS && !there; i++)
                         there = rows[i].op == node->op && rows[i].algorithm == algorithm && fits(rows[i].loop, node, core, &own);
                 if (!there)

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cpu/operator.h"
+#include "cpu/base/operator.h"
 
 /* The own loop that takes the node, computed by @algorithm (not AUTO, not DIRECT); NULL. */
 const struct sl_cpu_loop *sl_algorithm_loop(const struct sl_node_desc *node, uint32_t algorithm);
@@ -15,9 +15,6 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
 /* Is @packed the form that the loop gives input @index of the node? */
 bool sl_algorithm_form_fits(
         const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed);
-
-/* Is it a form that sl_cpu_form() made? */
-bool sl_algorithm_is_own_form(const struct sl_packed *packed);
 
 /* As sl_backend.algorithms; @library: can the library run it? */
 uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool library,

@@ -12,8 +12,15 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cpu/algorithm.h"
-#include "cpu/describe.h"
+#include "cpu/conv/loops.h"
+#include "cpu/elementwise/loops.h"
+#include "cpu/gemm/loops.h"
 #include "cpu/measure.h"
+#include "cpu/ml/loops.h"
+#include "cpu/movement/loops.h"
+#include "cpu/onednn/describe.h"
+#include "cpu/reduce/loops.h"
+#include "cpu/rnn/loops.h"
 #include "shape/image_node.h"
 
 #include <stdalign.h>
@@ -402,7 +409,7 @@ static int pack_input(const struct sl_node_desc *node, uint32_t index, struct sl
 static int repack_input(
         const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
 {
-        const struct sl_cpu_loop *own = sl_algorithm_is_own_form(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
+        const struct sl_cpu_loop *own = sl_cpu_form_is_own(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
         struct sl_cpu_call call;
 
         if (own)
@@ -469,7 +476,7 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
         *ret_own = NULL;
         if (!node_is_final(node))
                 return WAY_NONE;
-        if (has_weights && sl_algorithm_is_own_form(&packed[1])) {
+        if (has_weights && sl_cpu_form_is_own(&packed[1])) {
                 *ret_own = sl_algorithm_of_form(node, 1, &packed[1]);
                 return *ret_own ? WAY_LOOP : WAY_NONE;
         }

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "core_figures.h"
-#include "cpu/gemm.h"
-#include "cpu/isa.h"
-#include "cpu/operator.h"
+#include "cpu/base/isa.h"
+#include "cpu/base/operator.h"
+#include "cpu/gemm/gemm.h"
 
 #include <errno.h>
 #include <math.h>

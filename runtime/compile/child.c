@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base_plan.h"
 #include "child_args.h"
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 #include "external_request.h"
 #include "graph.h"
 #include "import.h"

@@ -14,7 +14,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 #include "executable.h"
 #include "interpreter.h"
 #include "kernel_cache.h"

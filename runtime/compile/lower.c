@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bodies.h"
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 #include "graph.h"
 #include "ladder.h"
 #include "narrow.h"

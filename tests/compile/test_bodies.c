@@ -4,7 +4,7 @@
  * the kernels of the backend, with one copy of their weights, within what one run may take.
  */
 #include "bodies_model.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 #include "evaluate.h"
 #include "executable.h"
 #include "format.h"

@@ -4,7 +4,7 @@
  * what they take has limits.
  */
 #include "bodies_model.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 #include "evaluate.h"
 #include "format.h"
 #include "lower.h"

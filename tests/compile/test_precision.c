@@ -3,7 +3,7 @@
  * What `precision: bf16` becomes on processors with and without products of bfloat16.
  */
 #include "base/error.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 #include "lower.h"
 #include "lower_options.h"
 #include "network.h"

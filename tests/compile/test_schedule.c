@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backend.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 #include "figures.h"
 #include "lower_options.h"
 #include "network.h"

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 
 #include "ref/half.h"
 

@@ -4,7 +4,7 @@
  */
 #include "case.h"
 
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 #include "shape/attention.h"
 
 #include <criterion/criterion.h>

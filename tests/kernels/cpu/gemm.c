@@ -3,9 +3,9 @@
  * The own matrix product: every count of rows and columns around its blocks, strides, bias, residual, activations. Each row of c is
  * followed by a guard, each matrix ends where its memory ends, so that a sanitizer sees a read beyond it.
  */
-#include "cpu/gemm.h"
-#include "cpu/finish.h"
-#include "cpu/isa.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/base/isa.h"
+#include "cpu/gemm/finish.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Images resized and rearranged, and the best elements chosen, against the reference. */
 #include "case.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 
 #include <criterion/criterion.h>
 

@@ -5,7 +5,7 @@
  */
 #include "case.h"
 
-#include "cpu/threads.h"
+#include "cpu/base/threads.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

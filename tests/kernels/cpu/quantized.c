@@ -4,7 +4,7 @@
  * y_scale; its results may differ by one where a factor in float32 moves a tie.
  */
 #include "case.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 
 #include <criterion/criterion.h>
 

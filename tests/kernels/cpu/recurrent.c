@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent layers against the reference: directions, layouts, states, peepholes, lengths. */
 #include "case.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "case.h"
 
 #include "base/error.h"
-#include "cpu/isa.h"
-#include "cpu/threads.h"
+#include "cpu/base/isa.h"
+#include "cpu/base/threads.h"
 #include "shape/separable.h"
 
 #include <criterion/criterion.h>

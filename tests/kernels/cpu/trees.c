@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* starling.Trees on `cpu`: tables that lead outside make no kernel, and a row has the same bits among any others. */
-#include "cpu/trees.h"
+#include "cpu/ml/trees.h"
 #include "backend.h"
 #include "base/error.h"
-#include "cpu/isa.h"
+#include "cpu/base/isa.h"
 #include "op.h"
 #include "shape/trees.h"
 

@@ -2,7 +2,7 @@
 /*
  * The vector functions against the C library in double precision, over all magnitudes, and the three widths against each other.
  */
-#include "cpu/vector_math.h"
+#include "cpu/base/vector_math.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/base/isa.h"
+
+#include <dnnl.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum level { LEVEL_UNKNOWN, LEVEL_NONE, LEVEL_AVX2, LEVEL_AVX512 };
+
+static enum level read_level(void)
+{
+        dnnl_cpu_isa_t limit = dnnl_get_effective_cpu_isa();
+
+        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || (limit & dnnl_cpu_isa_avx2) != dnnl_cpu_isa_avx2)
+                return LEVEL_NONE;
+        if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") ||
+                !__builtin_cpu_supports("avx512vl") || (limit & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core)
+                return LEVEL_AVX2;
+        return LEVEL_AVX512;
+}
+
+/* Relaxed: whoever finds it unknown reads the same from the processor. */
+static enum level own_level(void)
+{
+        static _Atomic int known;
+        int level = atomic_load_explicit(&known, memory_order_relaxed);
+
+        if (level == LEVEL_UNKNOWN) {
+                level = read_level();
+                atomic_store_explicit(&known, level, memory_order_relaxed);
+        }
+        return level;
+}
+
+bool sl_cpu_has_avx512(void)
+{
+        return own_level() == LEVEL_AVX512;
+}
+
+bool sl_cpu_has_avx2(void)
+{
+        return own_level() >= LEVEL_AVX2;
+}
+
+int64_t sl_cpu_cache_bytes(void)
+{
+        long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+        return bytes > 0 ? bytes : 1 << 20;
+}
+
+bool sl_cpu_multiplies_bytes(void)
+{
+        dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+
+        return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
+               (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Depthwise convolutions (3x3, 5x5 and 7x7; one, two, four or eight filters for each channel) and groups of 2, 4 or 8 channels and
+ * as many filters (3x3), with stride 1 or 2, channels last. A tile of a few pixels of the output is summed in registers, a vector
+ * of channels at a time: each pixel of the input is loaded once for all outputs of the tile that it touches, and with groups once
+ * for each channel of a group, which is then spread over the lanes of its group. Pixels outside the image are read from a row of
+ * zeros in scratch. The last tile of a row or column lies over its neighbour where the image does not divide; what both compute is
+ * the same.
+ *
+ * Weights are packed as [sixteen filters][channel of the group][tap][filter].
+ */
+#pragma once
+
+#include "backend.h"
+#include "cpu/gemm/finish.h"
+
+#include <stdint.h>
+
+struct sl_grouped {
+        int64_t group;                 /* channels of one */
+        int64_t side, stride;          /* of the window */
+        int64_t filters;               /* that read one channel: more than 1 in depthwise ones alone, a power of two */
+        int64_t batch, height, width;  /* of the input */
+        int64_t in_channels, channels; /* of the input, of the output */
+        int64_t out_height, out_width;
+        int64_t pad_top, pad_left;
+        int64_t chunk_channels; /* that are computed at a time, a multiple of 16 */
+        bool has_bias;
+        uint32_t residual; /* node input; 0: none */
+        struct sl_finish finish;
+};
+
+/* Weights lie in panels of so many channels, [panel][channel of the group][tap][lane]. */
+#define SL_GROUPED_LANES 16
+
+/* Of a tile of the output. */
+#define SL_GROUPED_ROWS_MAX 4
+#define SL_GROUPED_COLUMNS  4
+
+/* Rows of a tile: more with groups, whose lanes take their time to spread. */
+static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
+{
+        return d->group > 1 && d->stride == 1 ? 4 : 2;
+}
+
+/*
+ * Some rows of the output of one sample, and of some of its channels, by a depthwise convolution whose input lies in a window of
+ * its own: row r of the input, panels of SL_GROUPED_PANEL channels apart, is row r % slots of @ring, and begins with pad_left
+ * pixels of zeros; it ends with as many as the windows reach to the right. Rows outside of the image are @zeros.
+ */
+#define SL_GROUPED_PANEL          32
+#define SL_GROUPED_STRIP_SIDE_MAX 5 /* of its window; one filter reads each channel */
+
+struct sl_grouped_strip {
+        const float *ring, *zeros;
+        int64_t slots, row_floats; /* of a row of the ring */
+        int64_t first, rows;       /* of the output; not fewer than a tile has */
+        int64_t channels;          /* at most a panel */
+        const float *weights, *bias;
+        const float *residual; /* as y, or NULL */
+        float *y;              /* row @first of the output, at the panel's first channel */
+};
+
+/* For processors with AVX2. */
+SL_TILES(void, sl_grouped_run_strip, (const struct sl_grouped *d, const struct sl_grouped_strip *strip), (d, strip))
+SL_TILES(int, sl_grouped_run, (const struct sl_grouped *d, const struct sl_binding *binding), (d, binding))

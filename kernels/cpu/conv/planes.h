@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first convolution of a network: it reads the planes of an image as they come (PLAIN) and writes channels last. Few channels
+ * in, any window, stride of 1, 2 or 4 along a row, no groups, no residual.
+ *
+ *     planes --lines under one row of the output, padded with zeros--> scratch [channel][tap down][padded width]
+ *     --an element of a line times a vector of filters, 14 pixels and 32 filters in registers--> row of the output
+ *
+ * An element is summed from its bias on, in the order of channel and tap, so that a sample has the same bits in any batch.
+ */
+#pragma once
+
+#include "backend.h"
+#include "cpu/gemm/finish.h"
+#include "shape/window.h"
+
+#include <stdint.h>
+
+struct sl_planes {
+        struct sl_window window;
+        int64_t batch, channels, height, width; /* of the input */
+        int64_t out_height, out_width, filters;
+        int64_t block_rows;   /* of the output, whose lines are copied at a time */
+        int64_t lines;        /* under them, of each channel */
+        int64_t left;         /* floats in front of a line's own: the padding, and what aligns the rest */
+        int64_t line_floats;  /* from line to line */
+        int64_t lines_offset; /* of the lines in scratch, in bytes; the places of the taps lie in front of them */
+        bool has_bias;
+        struct sl_finish finish;
+};
+
+/* For processors with AVX2. */
+SL_TILES(int, sl_planes_run, (const struct sl_planes *p, const struct sl_binding *binding), (p, binding))

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pixels of one row of the output in registers, two vectors of filters at a time.
+ */
+#include "cpu/base/vector.h"
+#include "cpu/conv/planes.h"
+#include "cpu/gemm/gemm.h"
+
+/* As many as leave registers for two vectors of filters and a pixel. */
+#define PIXELS_MAX (SL_VECTOR_FLOATS == 16 ? 14 : 6)
+
+#define FILTERS (2 * SL_VECTOR_FLOATS) /* at a time */
+
+#define INLINE static inline __attribute__((always_inline))
+
+struct tile {
+        const float *x;        /* what the first pixel's first tap reads */
+        const int64_t *places; /* of the taps, in floats from there */
+        const float *filters;  /* packed, of one panel */
+        const float *bias;     /* or NULL */
+        float *y;
+        int64_t depth, y_stride;
+        int64_t panel; /* floats from tap to tap of the filters */
+        sl_lanes last; /* of the last vector of filters */
+        sl_vector least, most;
+};
+
+INLINE void run_tile(const struct tile *t, const int n_pixels, const int n_vectors, const int stride)
+{
+        const float *filters = t->filters;
+        sl_vector sums[PIXELS_MAX][2];
+
+#pragma GCC unroll 2
+        for (int v = 0; v < n_vectors; v++) {
+                sl_lanes mask = v + 1 < n_vectors ? sl_lanes_all() : t->last;
+                sl_vector start = t->bias ? sl_vector_load_lanes(mask, t->bias + v * SL_VECTOR_FLOATS) : sl_vector_zero();
+
+#pragma GCC unroll 14
+                for (int i = 0; i < n_pixels; i++)
+                        sums[i][v] = start;
+        }
+        for (int64_t k = 0; k < t->depth; k++, filters += t->panel) {
+                const float *x = t->x + t->places[k];
+                sl_vector factors[2];
+
+#pragma GCC unroll 2
+                for (int v = 0; v < n_vectors; v++)
+                        factors[v] = sl_vector_load(filters + v * SL_VECTOR_FLOATS);
+#pragma GCC unroll 14
+                for (int i = 0; i < n_pixels; i++)
+#pragma GCC unroll 2
+                        for (int v = 0; v < n_vectors; v++)
+                                sums[i][v] = sl_vector_fma(sl_vector_set(x[i * stride]), factors[v], sums[i][v]);
+        }
+#pragma GCC unroll 14
+        for (int i = 0; i < n_pixels; i++)
+#pragma GCC unroll 2
+                for (int v = 0; v < n_vectors; v++)
+                        sl_vector_store_lanes(t->y + i * t->y_stride + v * SL_VECTOR_FLOATS,
+                                v + 1 < n_vectors ? sl_lanes_all() : t->last, sl_vector_clip(sums[i][v], t->least, t->most));
+}
+
+typedef void tile_function(const struct tile *tile);
+
+#define TILE(pixels, vectors, stride)                                                                                              \
+        static __attribute__((noinline)) void tile_##pixels##_##vectors##_##stride(const struct tile *tile)                        \
+        {                                                                                                                          \
+                run_tile(tile, pixels, vectors, stride);                                                                           \
+        }
+#define ENTRY(pixels, vectors, stride) [pixels] = tile_##pixels##_##vectors##_##stride,
+#define SIX_PIXELS(X, vectors, stride)                                                                                             \
+        X(1, vectors, stride)                                                                                                      \
+        X(2, vectors, stride)                                                                                                      \
+        X(3, vectors, stride)                                                                                                      \
+        X(4, vectors, stride)                                                                                                      \
+        X(5, vectors, stride)                                                                                                      \
+        X(6, vectors, stride)
+#if SL_VECTOR_FLOATS == 16
+#define ALL_PIXELS(X, vectors, stride)                                                                                             \
+        SIX_PIXELS(X, vectors, stride)                                                                                             \
+        X(7, vectors, stride)                                                                                                      \
+        X(8, vectors, stride)                                                                                                      \
+        X(9, vectors, stride)                                                                                                      \
+        X(10, vectors, stride)                                                                                                     \
+        X(11, vectors, stride) X(12, vectors, stride) X(13, vectors, stride) X(14, vectors, stride)
+#else
+#define ALL_PIXELS SIX_PIXELS
+#endif
+#define ALL_VECTORS(X, stride)                                                                                                     \
+        ALL_PIXELS(X, 1, stride)                                                                                                   \
+        ALL_PIXELS(X, 2, stride)
+
+ALL_VECTORS(TILE, 1)
+ALL_VECTORS(TILE, 2)
+ALL_VECTORS(TILE, 4)
+
+/* By stride (1, 2, 4), vectors and pixels. */
+static tile_function *const tiles[3][2][PIXELS_MAX + 1] = {
+        {{ALL_PIXELS(ENTRY, 1, 1)}, {ALL_PIXELS(ENTRY, 2, 1)}},
+        {{ALL_PIXELS(ENTRY, 1, 2)}, {ALL_PIXELS(ENTRY, 2, 2)}},
+        {{ALL_PIXELS(ENTRY, 1, 4)}, {ALL_PIXELS(ENTRY, 2, 4)}},
+};
+
+static void clear_floats(float *to, int64_t n)
+{
+        for (int64_t i = 0; i < n; i += SL_VECTOR_FLOATS)
+                sl_vector_store_lanes(to + i, sl_lanes_first(n - i), sl_vector_zero());
+}
+
+static void copy_floats(float *to, const float *from, int64_t n)
+{
+        for (int64_t i = 0; i < n; i += SL_VECTOR_FLOATS)
+                sl_vector_store_lanes(to + i, sl_lanes_first(n - i), sl_vector_load_lanes(sl_lanes_first(n - i), from + i));
+}
+
+static void copy_line(const struct sl_planes *p, const float *line, float *to)
+{
+        int64_t own = p->line_floats - p->left;
+
+        own = own < p->width ? own : p->width;
+        clear_floats(to, p->left);
+        copy_floats(to + p->left, line, own);
+        clear_floats(to + p->left + own, p->line_floats - p->left - own);
+}
+
+/* The lines under @p->block_rows rows of the output from @row on. */
+static void copy_lines(const struct sl_planes *p, const float *image, int64_t row, float *to)
+{
+        int64_t top = row * p->window.stride[0] - p->window.pad_begin[0];
+
+        for (int64_t c = 0; c < p->channels; c++)
+                for (int64_t y = top; y < top + p->lines; y++, to += p->line_floats)
+                        if (y >= 0 && y < p->height)
+                                copy_line(p, image + (c * p->height + y) * p->width, to);
+                        else
+                                clear_floats(to, p->line_floats);
+}
+
+/* All pixels of a row of the output by @width filters, in tiles that differ by one pixel at most. */
+static void run_row(const struct sl_planes *p, struct tile *t, const float *lines, float *y, int64_t width)
+{
+        int64_t left = (p->out_width + PIXELS_MAX - 1) / PIXELS_MAX, pixel = 0, stride = p->window.stride[1];
+        int vectors = width > SL_VECTOR_FLOATS ? 2 : 1;
+        tile_function *const *functions = tiles[stride / 2][vectors - 1];
+
+        t->last = sl_lanes_first(width - (vectors - 1) * SL_VECTOR_FLOATS);
+        for (; left > 0; left--) {
+                int64_t pixels = (p->out_width - pixel) / left;
+
+                t->x = lines + pixel * stride;
+                t->y = y + pixel * p->filters;
+                functions[pixels](t);
+                if (p->finish.activation)
+                        sl_finish_activate(&p->finish, t->y, p->filters, pixels, width);
+                pixel += pixels;
+        }
+}
+
+/* @rows rows of the output, whose lines lie at @lines. */
+static void run_rows(const struct sl_planes *p, const struct sl_binding *binding, const float *lines, int64_t rows, float *y)
+{
+        struct tile t = {.places = binding->scratch,
+                .depth = p->channels * p->window.kernel[0] * p->window.kernel[1],
+                .y_stride = p->filters,
+                .least = sl_vector_set(p->finish.least),
+                .most = sl_vector_set(p->finish.most)};
+
+        for (int64_t first = 0; first < p->filters; first += FILTERS) {
+                int64_t width = p->filters - first < FILTERS ? p->filters - first : FILTERS;
+                int64_t panel = first / SL_GEMM_PANEL * SL_GEMM_PANEL;
+
+                t.panel = p->filters - panel <= SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL / 2 : SL_GEMM_PANEL;
+                t.filters = (const float *)binding->inputs[1] + panel * t.depth + (first - panel);
+                t.bias = p->has_bias ? (const float *)binding->inputs[2] + first : NULL;
+                for (int64_t i = 0; i < rows; i++)
+                        run_row(p, &t, lines + i * p->window.stride[0] * p->line_floats, y + i * p->out_width * p->filters + first,
+                                width);
+        }
+}
+
+static void place_taps(const struct sl_planes *p, int64_t *ret_places)
+{
+        const struct sl_window *w = &p->window;
+
+        for (int64_t c = 0; c < p->channels; c++)
+                for (int64_t i = 0; i < w->kernel[0]; i++)
+                        for (int64_t j = 0; j < w->kernel[1]; j++)
+                                *ret_places++ = (c * p->lines + i * w->dilation[0]) * p->line_floats + p->left - w->pad_begin[1] +
+                                                j * w->dilation[1];
+}
+
+int SL_TILE(sl_planes_run)(const struct sl_planes *p, const struct sl_binding *binding)
+{
+        float *lines = (float *)((char *)binding->scratch + p->lines_offset), *y = binding->outputs[0];
+
+        place_taps(p, binding->scratch);
+        for (int64_t n = 0; n < p->batch; n++) {
+                const float *image = (const float *)binding->inputs[0] + n * p->channels * p->height * p->width;
+
+                for (int64_t row = 0; row < p->out_height; row += p->block_rows) {
+                        int64_t rows = p->out_height - row < p->block_rows ? p->out_height - row : p->block_rows;
+
+                        copy_lines(p, image, row, lines);
+                        run_rows(p, binding, lines, rows, y);
+                        y += rows * p->out_width * p->filters;
+                }
+        }
+        return 0;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * starling.SeparableConv, strip by strip. The rows of the expanded image that a strip of the output needs are made once, panel of
+ * channels by panel, in a ring in scratch, where the depthwise convolution reads them while they are in the first-level cache; what
+ * it makes is projected as soon as all panels have gone by. So what lies between the convolutions never leaves the second-level
+ * cache. The parts are planned, packed and summed as the convolutions that they are by themselves (grouped.h, window_product.h), to
+ * the same bits.
+ *
+ * CHANNELS_LAST, AVX2, constant weights, something to expand.
+ */
+#include "shape/separable.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "cpu/base/isa.h"
+#include "cpu/conv/grouped.h"
+#include "cpu/conv/loops.h"
+#include "cpu/conv/window_product.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/gemm/shallow.h"
+
+#include <string.h>
+
+#define STRIP_PIXELS 56 /* whole blocks of rows of gemm.h for images whose width is a multiple of 7 */
+
+struct separable {
+        struct sl_window_product expand, project;
+        struct sl_grouped depthwise;
+        bool projects;
+        uint32_t residual;                /* node input; 0: none */
+        int64_t strip_rows;               /* of the output */
+        int64_t slots, row_floats;        /* rows of the ring, and their floats */
+        int64_t panel_floats;             /* of the ring: each panel has one */
+        size_t ring_offset, strip_offset; /* floats in scratch, behind a row of zeros */
+};
+
+static const struct sl_cpu_loop *loop_of(int part)
+{
+        return part == SL_SEPARABLE_DEPTHWISE ? &sl_cpu_grouped : &sl_cpu_window_product;
+}
+
+static bool plan_part(const struct sl_node_desc *node, struct separable *s, int part, struct sl_tensor *ret_output)
+{
+        void *states[SL_SEPARABLE_PARTS] = {&s->expand, &s->depthwise, &s->project};
+        struct sl_cpu_sizes sizes = {0};
+        struct sl_node_desc conv;
+
+        if (sl_separable_conv(node, part, &conv, NULL) || !loop_of(part)->plan(&conv, states[part], &sizes))
+                return false;
+        *ret_output = conv.outputs[0];
+        return true;
+}
+
+static bool plan_parts(const struct sl_node_desc *node, struct separable *s)
+{
+        struct sl_tensor output = {0};
+
+        for (int part = 0; part < SL_SEPARABLE_PARTS; part++)
+                if (sl_separable_has(node, part) && !plan_part(node, s, part, &output))
+                        return false;
+        s->projects = sl_separable_has(node, SL_SEPARABLE_PROJECT);
+        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.group == 1 && s->depthwise.filters == 1 &&
+               s->depthwise.side <= SL_GROUPED_STRIP_SIDE_MAX && !s->expand.block_rows && !s->project.block_rows &&
+               sl_cpu_same_place(&output, &node->outputs[0]);
+}
+
+/* Few rows, so that they stay near; enough pixels for whole blocks of the products; strips of about the same height. */
+static void choose_strip(struct separable *s)
+{
+        const struct sl_grouped *d = &s->depthwise;
+        int64_t tile = sl_grouped_rows(d), rows = (STRIP_PIXELS + d->out_width - 1) / d->out_width, strips;
+
+        strips = (d->out_height + rows - 1) / rows;
+        rows = (d->out_height + strips - 1) / strips;
+        rows = (rows + tile - 1) / tile * tile;
+        s->strip_rows = rows < d->out_height ? rows : d->out_height;
+        s->slots = (s->strip_rows - 1) * d->stride + d->side;
+        s->slots = s->slots < d->height ? s->slots : d->height;
+}
+
+/* As wide as the image with its padding, as far as windows reach. */
+static void plan_ring(struct separable *s)
+{
+        const struct sl_grouped *d = &s->depthwise;
+        int64_t reach = (d->out_width - 1) * d->stride + d->side, pixels = d->pad_left + d->width;
+
+        s->row_floats = (pixels > reach ? pixels : reach) * SL_GROUPED_PANEL;
+        s->panel_floats = s->slots * s->row_floats;
+}
+
+static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct separable *s = state;
+        const struct sl_grouped *d = &s->depthwise;
+        int64_t panels, strip_floats;
+
+        if (!sl_cpu_has_avx2() || !plan_parts(node, s))
+                return false;
+        s->residual = node->epilogue.has_residual ? node->n_inputs - 1 : 0;
+        choose_strip(s);
+        plan_ring(s);
+        panels = (d->channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL;
+        strip_floats = s->projects ? s->strip_rows * d->out_width * d->channels : 0;
+        s->ring_offset = (size_t)s->row_floats;
+        s->strip_offset = s->ring_offset + (size_t)(panels * s->panel_floats);
+        sizes->scratch_bytes = (s->strip_offset + (size_t)strip_floats) * sizeof(float);
+        return true;
+}
+
+/* The part whose weights are input @index, or -1. */
+static int part_of(const struct sl_node_desc *node, uint32_t index)
+{
+        for (int part = 0; part < SL_SEPARABLE_PARTS; part++)
+                if ((uint32_t)sl_separable_weights(part) == index && sl_separable_has(node, part))
+                        return part;
+        return -1;
+}
+
+static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        int part = part_of(node, index);
+        struct sl_node_desc conv;
+
+        return part >= 0 && !sl_separable_conv(node, part, &conv, NULL) && loop_of(part)->form(&conv, 1, ret_packed);
+}
+
+static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        int part = part_of(node, index);
+        struct sl_node_desc conv;
+
+        if (part < 0 || sl_separable_conv(node, part, &conv, NULL))
+                return -ENOTSUP;
+        return loop_of(part)->repack(&conv, 1, plain, ret_data);
+}
+
+static double seconds(const struct sl_core_figures *core, const void *state)
+{
+        const struct separable *s = state;
+
+        return sl_cpu_window_product.seconds(core, &s->expand) + sl_cpu_grouped.seconds(core, &s->depthwise) +
+               (s->projects ? sl_cpu_window_product.seconds(core, &s->project) : 0);
+}
+
+/* One sample on its way. */
+struct pass {
+        const struct separable *s;
+        const struct sl_binding *binding;
+        const float *x, *residual;
+        float *y, *zeros, *ring, *strip;
+        int64_t made; /* rows of the expanded image, from its top on */
+};
+
+/* Columns @first to @first + columns of a pointwise part. */
+static struct sl_gemm product_of(const struct sl_window_product *p, const struct sl_binding *binding,
+        enum sl_separable_input weights, int64_t first, int64_t columns)
+{
+        const float *bias = p->has_bias ? binding->inputs[weights + 1] : NULL;
+
+        return (struct sl_gemm){.b = (const float *)binding->inputs[weights] + first * p->depth,
+                .depth = p->depth,
+                .columns = columns,
+                .a_stride = p->depth,
+                .bias = bias ? bias + first : NULL,
+                .streams = p->streams,
+                .finish = &p->finish};
+}
+
+/* Adds rows up to @end of a panel to its ring. */
+static void expand(const struct pass *pass, int64_t first, int64_t channels, int64_t end)
+{
+        const struct separable *s = pass->s;
+        const struct sl_window_product *p = &s->expand;
+        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_EXPAND_WEIGHTS, first, channels);
+        float *ring = pass->ring + first / SL_GROUPED_PANEL * s->panel_floats + s->depthwise.pad_left * SL_GROUPED_PANEL;
+
+        gemm.rows = p->width;
+        gemm.c_stride = SL_GROUPED_PANEL;
+        for (int64_t row = pass->made; row < end; row++) {
+                gemm.a = pass->x + row * p->width * p->channels;
+                gemm.c = ring + row % s->slots * s->row_floats;
+                (sl_shallow_takes(p->depth) ? sl_shallow_run : sl_gemm_run)(&gemm);
+        }
+}
+
+/* The rows of the input above the end of the windows of the output's rows up to @end. */
+static int64_t rows_under(const struct sl_grouped *d, int64_t end)
+{
+        int64_t under = (end - 1) * d->stride - d->pad_top + d->side;
+
+        return under < d->height ? under : d->height;
+}
+
+/* Rows @first to @end of the output, all panels of the depthwise part. */
+static void filter(struct pass *pass, int64_t first, int64_t end)
+{
+        const struct separable *s = pass->s;
+        const struct sl_grouped *d = &s->depthwise;
+        const float *weights = pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_WEIGHTS];
+        const float *bias = d->has_bias ? pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_BIAS] : NULL;
+        int64_t at = s->projects ? 0 : first * d->out_width * d->channels, under = rows_under(d, end);
+        struct sl_grouped_strip strip = {
+                .zeros = pass->zeros, .slots = s->slots, .row_floats = s->row_floats, .first = first, .rows = end - first};
+
+        for (int64_t c = 0; c < d->channels; c += SL_GROUPED_PANEL) {
+                strip.channels = d->channels - c < SL_GROUPED_PANEL ? d->channels - c : SL_GROUPED_PANEL;
+                expand(pass, c, strip.channels, under);
+                strip.ring = pass->ring + c / SL_GROUPED_PANEL * s->panel_floats;
+                strip.weights = weights + c * d->side * d->side;
+                strip.bias = bias ? bias + c : NULL;
+                strip.y = (s->projects ? pass->strip : pass->y + at) + c;
+                strip.residual = pass->residual && !s->projects ? pass->residual + at + c : NULL;
+                sl_grouped_run_strip(d, &strip);
+        }
+        pass->made = under > pass->made ? under : pass->made;
+}
+
+static void project(const struct pass *pass, int64_t first, int64_t end)
+{
+        const struct sl_window_product *p = &pass->s->project;
+        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_PROJECT_WEIGHTS, 0, p->filters);
+        int64_t at = first * p->width * p->filters;
+
+        gemm.a = pass->strip;
+        gemm.c = pass->y + at;
+        gemm.residual = pass->residual ? pass->residual + at : NULL;
+        gemm.rows = (end - first) * p->width;
+        gemm.c_stride = gemm.residual_stride = p->filters;
+        sl_gemm_run(&gemm);
+}
+
+/* What is left for the last strip may be less than a tile: it lies over the one before it. */
+static void run_sample(struct pass *pass)
+{
+        const struct sl_grouped *d = &pass->s->depthwise;
+        int64_t tile = sl_grouped_rows(d), rows = pass->s->strip_rows;
+
+        for (int64_t first = 0; first < d->out_height; first += rows) {
+                int64_t end = first + rows < d->out_height ? first + rows : d->out_height;
+                int64_t begin = end - first < tile ? end - tile : first;
+
+                filter(pass, begin, end);
+                if (pass->s->projects)
+                        project(pass, begin, end);
+        }
+}
+
+/* The pixels left and right of the image, in every row of the ring. */
+static void clear_padding(const struct separable *s, float *ring)
+{
+        const struct sl_grouped *d = &s->depthwise;
+        int64_t left = d->pad_left * SL_GROUPED_PANEL, image = d->width * SL_GROUPED_PANEL;
+        int64_t rows = (d->channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL * s->slots;
+
+        for (; rows > 0; rows--, ring += s->row_floats) {
+                memset(ring, 0, (size_t)left * sizeof(float));
+                memset(ring + left + image, 0, (size_t)(s->row_floats - left - image) * sizeof(float));
+        }
+}
+
+static int run(const void *state, const struct sl_binding *binding)
+{
+        const struct separable *s = state;
+        const struct sl_grouped *d = &s->depthwise;
+        int64_t in_floats = d->height * d->width * s->expand.channels;
+        int64_t out_floats = d->out_height * d->out_width * (s->projects ? s->project.filters : d->channels);
+        float *scratch = binding->scratch;
+        struct pass pass = {.s = s,
+                .binding = binding,
+                .x = binding->inputs[SL_SEPARABLE_IMAGE],
+                .residual = s->residual ? binding->inputs[s->residual] : NULL,
+                .y = binding->outputs[0],
+                .zeros = scratch,
+                .ring = scratch + s->ring_offset,
+                .strip = scratch + s->strip_offset};
+
+        memset(pass.zeros, 0, (size_t)s->row_floats * sizeof(float));
+        clear_padding(s, pass.ring);
+        for (int64_t sample = 0; sample < d->batch; sample++) {
+                pass.made = 0;
+                run_sample(&pass);
+                pass.x += in_floats;
+                pass.y += out_floats;
+                pass.residual = pass.residual ? pass.residual + out_floats : NULL;
+        }
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_separable = {.state_bytes = sizeof(struct separable),
+        .plan = plan,
+        .run = run,
+        .form = form,
+        .repack = repack,
+        .seconds = seconds,
+        .finishes = true};

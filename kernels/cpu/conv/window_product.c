@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/conv/window_product.h"
+
+#include "cpu/base/cost.h"
+#include "cpu/base/isa.h"
+#include "cpu/conv/loops.h"
+#include "cpu/gemm/gemm.h"
+
+/* That do not make up for waiting for the weights at first. */
+#define FEW_ROWS 1024
+
+/* Rows of a line below which blocks of them are too short; floats of a piece of a row below which too much is done around it. */
+#define LINE_ROWS_MIN    7
+#define PIECE_MIN        8
+#define GROUP_MIN        8
+#define CLIPPED_MIN      16 /* taps */
+#define CLIP_ROWS        14
+#define CLIPPED_ROWS_MAX (1 << 16)
+#define FRAME_FLOATS_MAX 0x1p40
+
+static bool is_convolution(const struct sl_node_desc *node)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+
+        if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
+                return false;
+        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || sl_cpu_is_empty(f) || groups < 1)
+                return false;
+        return groups == 1 || (f->shape.dims[1] >= GROUP_MIN && y->shape.dims[1] / groups >= GROUP_MIN);
+}
+
+static bool is_pointwise(const struct sl_window *w)
+{
+        for (uint32_t i = 0; i < 2; i++)
+                if (w->kernel[i] != 1 || w->stride[i] != 1 || w->pad_begin[i] || w->pad_end[i])
+                        return false;
+        return true;
+}
+
+/* Pixels, or lines, that so many windows cover. */
+static int64_t reach(const struct sl_window *w, uint32_t i, int64_t windows)
+{
+        return (windows - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+}
+
+/* Rows of a line lie as far apart as a stride; pieces of a row are lines of its window, or with a hole between them its pixels. */
+static bool lies_in_lines(const struct sl_window_product *p)
+{
+        const struct sl_window *w = &p->window;
+        int64_t piece = (w->dilation[1] == 1 ? w->kernel[1] : 1) * p->channels;
+
+        if (w->dilation[1] > 1 && w->kernel[0] > 1)
+                return false;
+        return piece >= PIECE_MIN && (p->out_width >= LINE_ROWS_MIN || p->rows == p->out_width);
+}
+
+/* What pads and strides of any size do not make overflow. */
+static bool is_frame_possible(const struct sl_window_product *p)
+{
+        double lines = (double)reach(&p->window, 0, p->out_height), pixels = (double)reach(&p->window, 1, p->out_width);
+
+        return (double)p->batch * lines * pixels * (double)(p->channels * p->groups) < FRAME_FLOATS_MAX;
+}
+
+static bool stays_inside(const struct sl_window_product *p)
+{
+        const struct sl_window *w = &p->window;
+
+        for (uint32_t i = 0; i < 2; i++)
+                if (w->pad_begin[i] || w->pad_end[i])
+                        return false;
+        return p->groups == 1;
+}
+
+static enum sl_window_rows choose_source(const struct sl_window_product *p)
+{
+        if (p->groups == 1 && is_pointwise(&p->window))
+                return SL_WINDOW_ROWS_INPUT;
+        if (!lies_in_lines(p) || !is_frame_possible(p))
+                return SL_WINDOW_ROWS_COPIED;
+        return stays_inside(p) ? SL_WINDOW_ROWS_LINES : SL_WINDOW_ROWS_FRAME;
+}
+
+/* Floats that stay in the second-level cache beside a panel of weights, or more when the weights themselves do not. */
+static int64_t resident_floats(const struct sl_window_product *p)
+{
+        return sl_cpu_cache_bytes() / (int64_t)sizeof(float) * (p->streams ? 5 : 2) / 8;
+}
+
+/* How many times @least go into @room, but once; then as many as make equal blocks of @all. */
+static int64_t choose_block(int64_t room, int64_t each, int64_t least, int64_t all)
+{
+        int64_t fitting = room / each > least ? room / each : least, blocks = (all + fitting - 1) / fitting;
+
+        return (all + blocks - 1) / blocks;
+}
+
+/* Every block reads all of the weights. */
+static void choose_frame(struct sl_window_product *p)
+{
+        int64_t room = resident_floats(p), line, image;
+
+        p->frame_pixels = reach(&p->window, 1, p->out_width);
+        line = p->frame_pixels * p->channels * p->groups;
+        image = reach(&p->window, 0, p->out_height) * line;
+        p->block_lines = p->out_height;
+        p->block_images = choose_block(room, image, 1, p->batch);
+        if (image > room) {
+                int64_t more = room / line - reach(&p->window, 0, 1);
+
+                p->block_lines = choose_block(more > 0 ? more / p->window.stride[0] : 0, 1, 1, p->out_height);
+        }
+        p->frame_lines = reach(&p->window, 0, p->block_lines);
+        p->clips = p->window.kernel[0] == 1 && p->window.dilation[1] == 1 && p->window.kernel[1] >= CLIPPED_MIN &&
+                   p->out_width <= CLIPPED_ROWS_MAX;
+}
+
+static void choose_rows(struct sl_window_product *p)
+{
+        p->source = choose_source(p);
+        switch (p->source) {
+        case SL_WINDOW_ROWS_INPUT:
+                p->streams |= p->rows <= FEW_ROWS;
+                break;
+        case SL_WINDOW_ROWS_LINES:
+                p->frame_lines = p->height;
+                p->frame_pixels = p->width;
+                p->block_images = p->batch;
+                p->block_lines = p->out_height;
+                break;
+        case SL_WINDOW_ROWS_FRAME:
+                choose_frame(p);
+                break;
+        case SL_WINDOW_ROWS_COPIED:
+                p->block_rows = choose_block(resident_floats(p), p->depth, CLIP_ROWS, p->rows);
+                break;
+        }
+}
+
+static int64_t scratch_floats(const struct sl_window_product *p)
+{
+        if (p->source == SL_WINDOW_ROWS_FRAME)
+                return p->block_images * p->frame_lines * p->frame_pixels * p->channels * p->groups;
+        return p->block_rows * p->depth;
+}
+
+static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
+        struct sl_window_product *p = state;
+
+        if (!sl_cpu_has_avx2() || !is_convolution(node) || sl_window_read(node, &p->window, NULL) ||
+                !sl_finish_plan(node, &p->finish))
+                return false;
+        p->groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+        p->batch = x[0];
+        p->channels = x[1] / p->groups;
+        p->height = x[2];
+        p->width = x[3];
+        p->filters = y[1] / p->groups;
+        p->out_height = y[2];
+        p->out_width = y[3];
+        p->rows = y[0] * y[2] * y[3];
+        p->depth = p->window.kernel[0] * p->window.kernel[1] * p->channels;
+        p->streams = p->depth * p->filters * p->groups * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        choose_rows(p);
+        if (p->source == SL_WINDOW_ROWS_COPIED && p->groups > 1)
+                return false;
+        p->has_bias = sl_cpu_input(node, 2) != NULL;
+        p->residual = p->finish.has_residual ? node->n_inputs - 1 : 0;
+        sizes->scratch_bytes = (size_t)scratch_floats(p) * sizeof(float);
+        return true;
+}
+
+static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+        const int64_t *f = node->inputs[1].shape.dims;
+
+        if (index == 1)
+                sl_cpu_form(ret_packed, "window product", f, groups * sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0] / groups));
+        return index == 1;
+}
+
+/* [filter][channel][tap] to panels of [tap][channel]. */
+static float *repack_group(const float *from, int64_t filters, int64_t channels, int64_t taps, float *to)
+{
+        for (int64_t first = 0; first < filters; first += SL_GEMM_PANEL) {
+                int64_t own = filters - first < SL_GEMM_PANEL ? filters - first : SL_GEMM_PANEL;
+                int64_t width = sl_gemm_packed_floats(1, own);
+
+                for (int64_t tap = 0; tap < taps; tap++, to += channels * width)
+                        sl_gemm_pack(from + first * channels * taps + tap, channels, own, taps, channels * taps, to);
+        }
+        return to;
+}
+
+static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
+        const int64_t *f = node->inputs[1].shape.dims;
+        const float *from = plain;
+        float *to = ret_data;
+
+        (void)index;
+        for (int64_t group = 0; group < groups; group++, from += f[0] / groups * f[1] * f[2] * f[3])
+                to = repack_group(from, f[0] / groups, f[1], f[2] * f[3], to);
+        return 0;
+}
+
+/* The share of a line's products that are left, by blocks of rows. */
+static double clipped_share(const struct sl_window_product *p)
+{
+        int64_t taps = 0, kernel = p->window.kernel[1], stride = p->window.stride[1], pad = p->window.pad_begin[1];
+
+        for (int64_t x = 0; p->clips && x < p->out_width; x += CLIP_ROWS) {
+                int64_t n = p->out_width - x < CLIP_ROWS ? p->out_width - x : CLIP_ROWS;
+                int64_t first = pad - (x + n - 1) * stride, end = p->width + pad - x * stride;
+
+                first = first > 0 ? first : 0;
+                end = end < kernel ? end : kernel;
+                taps += end > first ? n * (end - first) : 0;
+        }
+        return p->clips ? (double)taps / ((double)p->out_width * (double)kernel) : 1;
+}
+
+/* Floats that are copied, and of what the products then reach of a core. */
+static double copied_floats(const struct sl_window_product *p)
+{
+        double lines = (double)(p->out_height + p->block_lines - 1) / (double)p->block_lines * (double)p->frame_lines;
+
+        switch (p->source) {
+        case SL_WINDOW_ROWS_COPIED:
+                return (double)p->rows * (double)p->depth;
+        case SL_WINDOW_ROWS_FRAME:
+                return (double)p->batch * lines * (double)(p->frame_pixels * p->channels * p->groups);
+        default:
+                return 0;
+        }
+}
+
+/*
+ * What is copied is written where it is made and read again; nothing for the call; half filled panels count whole. Nobody has
+ * fetched the first panel ahead.
+ */
+static double seconds(const struct sl_core_figures *core, const void *state)
+{
+        const struct sl_window_product *p = state;
+        double weights = (double)p->groups * (double)sl_gemm_packed_floats(p->depth, p->filters), rows = (double)p->rows;
+        double elements = rows * (double)(p->filters * p->groups), copied = 2 * 4 * copied_floats(p);
+        double products = 2 * weights * rows * clipped_share(p) / core->flops /
+                          (p->source == SL_WINDOW_ROWS_COPIED         ? 0.86
+                                  : p->source == SL_WINDOW_ROWS_INPUT ? 1
+                                                                      : 0.95);
+        double first = 4 * (double)sl_gemm_packed_floats(p->depth, p->filters < SL_GEMM_PANEL ? p->filters : SL_GEMM_PANEL) /
+                       core->weights;
+
+        return sl_cost_activation(core, p->finish.activation, elements, false) +
+               (p->residual ? sl_cost_residual(core, elements) : 0) + elements * SL_COST_STORE / core->flops + copied / core->near +
+               sl_cost_longer(products + first, 4 * weights / core->weights);
+}
+
+static int run(const void *state, const struct sl_binding *binding)
+{
+        return sl_window_product_run(state, binding);
+}
+
+const struct sl_cpu_loop sl_cpu_window_product = {.state_bytes = sizeof(struct sl_window_product),
+        .plan = plan,
+        .run = run,
+        .form = form,
+        .repack = repack,
+        .seconds = seconds,
+        .finishes = true};

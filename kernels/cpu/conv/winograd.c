@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/conv/winograd.h"
+
+#include "base/bytes.h"
+#include "cpu/base/cost.h"
+#include "cpu/base/isa.h"
+#include "cpu/conv/loops.h"
+#include "cpu/gemm/gemm.h"
+#include "shape/window.h"
+
+#include <math.h>
+
+/* False: no such window. Tiles of @outputs pixels where there is a choice. */
+static bool choose_side(int64_t taps, int64_t stride, int64_t outputs, struct sl_winograd_side *ret_side)
+{
+        if ((taps != 1 && taps != 3 && taps != 5 && taps != 7) || (stride != 1 && (stride != 2 || taps != 3)))
+                return false;
+        *ret_side = (struct sl_winograd_side){.taps = taps,
+                .stride = stride,
+                .outputs = taps == 1                  ? 1
+                           : taps == 3 && stride == 1 ? outputs
+                                                      : 2};
+        ret_side->positions = stride == 2 ? 5 : taps + ret_side->outputs - 1;
+        ret_side->weights = stride == 2 ? 4 : ret_side->positions;
+        return true;
+}
+
+/* Those that sl_winograd_run() has; small tiles are for 3x3 alone. */
+static bool is_window(const struct sl_winograd *w, int64_t outputs)
+{
+        int64_t down = w->down.taps, across = w->across.taps;
+
+        if (w->down.stride == 2 || w->across.stride == 2)
+                return outputs == 2 && w->down.stride == w->across.stride;
+        if (down == across)
+                return down == 3 || (down == 5 && outputs == 4);
+        return outputs == 4 && ((down == 1 && across != 5) || (across == 1 && down != 5));
+}
+
+static bool read_sides(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
+{
+        struct sl_window window;
+
+        if (sl_window_read(node, &window, NULL) || window.dilation[0] != 1 || window.dilation[1] != 1)
+                return false;
+        if (!choose_side(window.kernel[0], window.stride[0], outputs, &w->down) ||
+                !choose_side(window.kernel[1], window.stride[1], outputs, &w->across))
+                return false;
+        w->pad_top = window.pad_begin[0];
+        w->pad_left = window.pad_begin[1];
+        w->positions = w->down.positions * w->across.positions;
+        w->weights = w->down.weights * w->across.weights;
+        return is_window(w, outputs) && w->pad_top < w->down.taps && w->pad_left < w->across.taps;
+}
+
+/* A window that these tiles fit, dense. */
+static bool read_window(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
+
+        if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
+                return false;
+        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != 1)
+                return false;
+        return read_sides(node, outputs, w);
+}
+
+/* Bytes that a block of that many tiles takes: transformed, and the sums of one step. */
+static double block_bytes(const struct sl_winograd *w, int64_t tiles)
+{
+        return (double)(w->positions * (w->channel_floats + w->step_filters) * tiles) * sizeof(float);
+}
+
+/*
+ * How many tiles a block has. Every block reads all of the weights; within it, every step reads all of its tiles, which is free as
+ * long as they stay in the second-level cache. Few blocks where the weights come from memory, small ones where they do not.
+ */
+static int64_t choose_block(const struct sl_winograd *w)
+{
+        const struct sl_core_figures *core = &sl_core_figures_typical; /* a plan is what it is wherever it runs */
+        double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
+        double weights = (double)(w->weights * w->channels * w->filters) * sizeof(float);
+        double steps = (double)((w->filters + w->step_filters - 1) / w->step_filters);
+        int64_t best = w->tiles;
+
+        for (int64_t blocks = 1, tiles = w->tiles;; blocks++, tiles = (w->tiles + blocks - 1) / blocks) {
+                double bytes = block_bytes(w, tiles);
+                double again = (double)blocks * weights / (weights > cache ? core->weights : core->near);
+                double spilled = bytes > cache * 5 / 8 ? (double)blocks * steps * bytes / core->far : 0;
+
+                if (again + spilled < least) {
+                        least = again + spilled;
+                        best = tiles;
+                }
+                if (!spilled || tiles <= 14)
+                        return best;
+        }
+}
+
+/* Planes that lie a multiple of 4 KiB apart would share a few lines of the first-level cache. */
+static int64_t plane_floats(int64_t floats)
+{
+        return floats % 256 ? floats : floats + SL_LINE_BYTES / (int64_t)sizeof(float);
+}
+
+static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, struct sl_cpu_sizes *sizes)
+{
+        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
+        struct sl_winograd *w = state;
+
+        if (!sl_cpu_has_avx2() || !read_window(node, outputs, w) || !sl_finish_plan(node, &w->finish))
+                return false;
+        w->batch = x[0];
+        w->channels = x[1];
+        w->height = x[2];
+        w->width = x[3];
+        w->filters = y[1];
+        w->out_height = y[2];
+        w->out_width = y[3];
+        w->tiles_down = (y[2] + w->down.outputs - 1) / w->down.outputs;
+        w->tiles_across = (y[3] + w->across.outputs - 1) / w->across.outputs;
+        w->tiles = x[0] * w->tiles_down * w->tiles_across;
+        w->channel_floats = (int64_t)sl_align_up((uint64_t)w->channels, 16);
+        w->step_filters = w->tiles <= 2 ? 4 * SL_GEMM_PANEL : w->tiles <= 6 ? 2 * SL_GEMM_PANEL : SL_GEMM_PANEL;
+        w->block_tiles = choose_block(w);
+        w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
+        w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
+        w->sums_offset = w->positions * w->position_floats;
+        w->streams = w->weights * w->channels * w->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        w->has_bias = sl_cpu_input(node, 2) != NULL;
+        w->residual = w->finish.has_residual ? node->n_inputs - 1 : 0;
+        sizes->scratch_bytes = (size_t)((w->sums_offset + w->positions * w->sum_floats) * (int64_t)sizeof(float));
+        return true;
+}
+
+static bool plan_2(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        return plan(node, 2, state, sizes);
+}
+
+static bool plan_4(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        return plan(node, 4, state, sizes);
+}
+
+static void form(const struct sl_node_desc *node, int64_t outputs, struct sl_packed *ret_packed)
+{
+        const int64_t *f = node->inputs[1].shape.dims;
+        struct sl_winograd w = {0};
+
+        read_sides(node, outputs, &w);
+        sl_cpu_form(ret_packed,
+                w.down.stride == 2 ? "winograd stride 2"
+                : outputs == 2     ? "winograd 2x2"
+                                   : "winograd 4x4",
+                f, w.weights * sl_gemm_packed_floats(f[1], f[0]));
+}
+
+static bool form_2(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        if (index == 1)
+                form(node, 2, ret_packed);
+        return index == 1;
+}
+
+static bool form_4(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        if (index == 1)
+                form(node, 4, ret_packed);
+        return index == 1;
+}
+
+/* The powers of each point over its distances to the others; the last is infinity. */
+static void fill_rows(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
+{
+        static const double points_4[] = {0, 1, -1}, points_6[] = {0, 0.625, -0.625, 1.5, -1.5},
+                            points_8[] = {0, 0.5, -0.5, 1, -1, 2, -2};
+        const double *points = side->positions == 4 ? points_4 : side->positions == 6 ? points_6 : points_8;
+        int64_t n = side->positions - 1;
+
+        for (int64_t j = 0; j < n; j++) {
+                double distance = 1, power = 1;
+
+                for (int64_t l = 0; l < n; l++)
+                        distance *= l == j ? 1 : points[j] - points[l];
+                for (int64_t k = 0; k < side->taps; k++, power *= points[j])
+                        ret_rows[j][k] = power / distance;
+        }
+        for (int64_t k = 0; k < side->taps; k++)
+                ret_rows[n][k] = k == side->taps - 1;
+}
+
+/* Rows of the transform of a filter. */
+static void filter_matrix(const struct sl_winograd_side *side, double ret_rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX])
+{
+        static const double strided[4][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}};
+
+        if (side->stride == 1)
+                fill_rows(side, ret_rows);
+        for (int i = 0; i < 4 && side->stride == 2; i++)
+                for (int k = 0; k < 3; k++)
+                        ret_rows[i][k] = strided[i][k];
+}
+
+/* The transforms of the two axes of a filter. */
+struct filter_transform {
+        struct sl_winograd_side down, across;
+        double rows[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX], columns[SL_WINOGRAD_SIDE_MAX][SL_WINOGRAD_TAPS_MAX];
+};
+
+#define FILTER_TAPS_MAX  25 /* of both axes: 5x5 */
+#define FILTER_LINES_MAX (SL_WINOGRAD_SIDE_MAX * SL_WINOGRAD_TAPS_MAX)
+
+/* One channel of the filters of a panel, side by side; those that it lacks are zeros. */
+static void gather_taps(const float *filters, int64_t filter_floats, int64_t own, int64_t taps, double to[][SL_GEMM_PANEL])
+{
+        for (int64_t tap = 0; tap < taps; tap++)
+                for (int64_t k = 0; k < SL_GEMM_PANEL; k++)
+                        to[tap][k] = k < own ? (double)filters[k * filter_floats + tap] : 0;
+}
+
+/* to[i] = the sum of from[k * step] times factors[k]. */
+static inline __attribute__((always_inline)) void mix(
+        const double from[][SL_GEMM_PANEL], int64_t step, const double *factors, int64_t n, double to[SL_GEMM_PANEL])
+{
+        for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
+                to[i] = from[0][i] * factors[0];
+        for (int64_t k = 1; k < n; k++)
+                for (int64_t i = 0; i < SL_GEMM_PANEL; i++)
+                        to[i] += from[k * step][i] * factors[k];
+}
+
+/* Down first, then across; @width floats of each position are written. */
+SL_CPU_CLONES static void transform_filters(
+        const struct filter_transform *t, const double taps[][SL_GEMM_PANEL], int64_t width, float *to, int64_t stride)
+{
+        double half[FILTER_LINES_MAX][SL_GEMM_PANEL], sums[SL_GEMM_PANEL];
+        int64_t across = t->across.taps;
+
+        for (int64_t i = 0; i < t->down.weights; i++)
+                for (int64_t b = 0; b < across; b++)
+                        mix(taps + b, across, t->rows[i], t->down.taps, half[i * across + b]);
+        for (int64_t i = 0; i < t->down.weights; i++)
+                for (int64_t j = 0; j < t->across.weights; j++, to += stride) {
+                        mix(half + i * across, 1, t->columns[j], across, sums);
+                        for (int64_t k = 0; k < width; k++)
+                                to[k] = (float)sums[k];
+                }
+}
+
+/* [filter][channel][tap] to [panel][matrix][channel][filter of the panel]. */
+static int repack(const struct sl_node_desc *node, int64_t outputs, const float *plain, float *to)
+{
+        const int64_t *f = node->inputs[1].shape.dims;
+        int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
+        double gathered[FILTER_TAPS_MAX][SL_GEMM_PANEL];
+        struct filter_transform t = {0};
+        struct sl_winograd w = {0};
+
+        read_sides(node, outputs, &w);
+        t.down = w.down;
+        t.across = w.across;
+        filter_matrix(&t.down, t.rows);
+        filter_matrix(&t.across, t.columns);
+        for (int64_t first = 0; first < filters; first += SL_GEMM_PANEL) {
+                int64_t own = filters - first < SL_GEMM_PANEL ? filters - first : SL_GEMM_PANEL;
+                int64_t width = sl_gemm_packed_floats(1, own);
+
+                for (int64_t c = 0; c < channels; c++) {
+                        gather_taps(plain + (first * channels + c) * taps, channels * taps, own, taps, gathered);
+                        transform_filters(&t, gathered, width, to + c * width, channels * width);
+                }
+                to += w.weights * channels * width;
+        }
+        return 0;
+}
+
+static int repack_2(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        (void)index;
+        return repack(node, 2, plain, ret_data);
+}
+
+static int repack_4(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        (void)index;
+        return repack(node, 4, plain, ret_data);
+}
+
+static int run(const void *state, const struct sl_binding *binding)
+{
+        return sl_winograd_run(state, binding);
+}
+
+/*
+ * The products are short, and wait for their weights when there are few tiles; where both take long, the one hides the other only
+ * in part. The transforms read and write every value about twice, in pieces.
+ */
+static double seconds(const struct sl_core_figures *core, const void *state)
+{
+        const struct sl_winograd *w = state;
+        double positions = (double)w->positions, tiles = (double)w->tiles;
+        double blocks = (double)((w->tiles + w->block_tiles - 1) / w->block_tiles);
+        double elements = (double)w->channels * (double)w->filters;
+        double values = positions * tiles * (double)(w->channels + w->filters);
+        double products = 2 * positions * elements * tiles / core->flops /
+                          (w->positions == 36           ? 0.7
+                                  : w->down.stride == 2 ? 0.95
+                                                        : 0.8);
+        double waiting = 4 * (double)w->weights * elements * blocks / core->weights, longer = sl_cost_longer(products, waiting);
+
+        return sl_cost_activation(
+                       core, w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
+               longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
+}
+
+const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),
+        .plan = plan_2,
+        .run = run,
+        .form = form_2,
+        .repack = repack_2,
+        .seconds = seconds,
+        .finishes = true};
+const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_winograd),
+        .plan = plan_4,
+        .run = run,
+        .form = form_4,
+        .repack = repack_4,
+        .seconds = seconds,
+        .finishes = true};

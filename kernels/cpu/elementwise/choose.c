@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where, Cast and IsNaN: element by element, in any layout.
+ */
+#include "cpu/base/bfloat16.h"
+#include "cpu/base/float16.h"
+#include "cpu/base/walk.h"
+#include "cpu/elementwise/loops.h"
+
+#include <math.h>
+
+#define DEFINE_CHOOSE(name, type)                                                                                                  \
+        SL_CPU_CLONES static void name(int64_t n, type *y, const uint8_t *condition, const type *yes, const type *no,              \
+                const int64_t steps[static SL_WALK_TENSORS])                                                                       \
+        {                                                                                                                          \
+                if (steps[1] == 1 && steps[2] == 1 && steps[3] == 1) {                                                             \
+                        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = condition[i] ? yes[i] : no[i];                 \
+                        return;                                                                                                    \
+                }                                                                                                                  \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = condition[i * steps[1]] ? yes[i * steps[2]] : no[i * steps[3]];                                     \
+        }
+
+DEFINE_CHOOSE(choose_8, uint8_t)
+DEFINE_CHOOSE(choose_16, uint16_t)
+DEFINE_CHOOSE(choose_32, uint32_t)
+DEFINE_CHOOSE(choose_64, uint64_t)
+
+struct where {
+        size_t bytes;
+        struct sl_walk walk; /* the result, the condition, the two values */
+};
+
+static bool where_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct where *where = state;
+
+        (void)sizes;
+        where->bytes = sl_dtype_bytes(node->outputs[0].dtype);
+        if (node->n_inputs != 3 || node->inputs[0].dtype != SL_DTYPE_BOOL || !where->bytes)
+                return false;
+        if (node->inputs[1].dtype != node->outputs[0].dtype || node->inputs[2].dtype != node->outputs[0].dtype)
+                return false;
+        return sl_walk_elements(&where->walk, &node->outputs[0], node->inputs, 3);
+}
+
+static void choose_row(size_t bytes, int64_t n, char *y, const uint8_t *condition, const char *yes, const char *no,
+        const int64_t steps[static SL_WALK_TENSORS])
+{
+        switch (bytes) {
+        case 1:
+                return choose_8(n, (uint8_t *)y, condition, (const uint8_t *)yes, (const uint8_t *)no, steps);
+        case 2:
+                return choose_16(n, (uint16_t *)y, condition, (const uint16_t *)yes, (const uint16_t *)no, steps);
+        case 4:
+                return choose_32(n, (uint32_t *)y, condition, (const uint32_t *)yes, (const uint32_t *)no, steps);
+        default:
+                return choose_64(n, (uint64_t *)y, condition, (const uint64_t *)yes, (const uint64_t *)no, steps);
+        }
+}
+
+static int where_run(const void *state, const struct sl_binding *binding)
+{
+        const struct where *where = state;
+        int64_t steps[SL_WALK_TENSORS], bytes = (int64_t)where->bytes;
+        struct sl_walk_row row = {0};
+
+        if (sl_walk_is_empty(&where->walk))
+                return 0;
+        for (uint32_t t = 0; t < SL_WALK_TENSORS; t++)
+                steps[t] = sl_walk_row_stride(&where->walk, t);
+        do
+                choose_row(where->bytes, sl_walk_row_length(&where->walk), (char *)binding->outputs[0] + row.offset[0] * bytes,
+                        (const uint8_t *)binding->inputs[0] + row.offset[1],
+                        (const char *)binding->inputs[1] + row.offset[2] * bytes,
+                        (const char *)binding->inputs[2] + row.offset[3] * bytes, steps);
+        while (sl_walk_next(&where->walk, &row, 1));
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_where = {.state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run};
+
+typedef void cast_function(int64_t n, void *result, const void *argument);
+
+/* The types between which casts are written, and the C type of each. */
+#define CAST_TYPES(X, from, from_type)                                                                                             \
+        X(from, from_type, F32, float)                                                                                             \
+        X(from, from_type, F64, double)                                                                                            \
+        X(from, from_type, I32, int32_t)                                                                                           \
+        X(from, from_type, I64, int64_t)                                                                                           \
+        X(from, from_type, U8, uint8_t)                                                                                            \
+        X(from, from_type, I8, int8_t)
+
+#define DEFINE_CAST(from, from_type, to, to_type)                                                                                  \
+        SL_CPU_CLONES static void cast_##from##_##to(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                to_type *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = (to_type)x[i];                                                                                      \
+        }
+
+/* Towards zero; what is out of range becomes the nearest limit, and a NaN 0. @above is the first number that does not fit. */
+#define DEFINE_SATURATING_CAST(from, from_type, to, to_type, least, most, above)                                                   \
+        SL_CPU_CLONES static void cast_##from##_##to(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                to_type *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] >= (from_type)(above)   ? (most)                                                               \
+                               : x[i] > (from_type)(least)  ? (to_type)x[i]                                                        \
+                               : x[i] <= (from_type)(least) ? (least)                                                              \
+                                                            : 0;                                                                   \
+        }
+
+#define DEFINE_FLOAT_CASTS(from, from_type)                                                                                        \
+        DEFINE_CAST(from, from_type, F32, float)                                                                                   \
+        DEFINE_CAST(from, from_type, F64, double)                                                                                  \
+        DEFINE_SATURATING_CAST(from, from_type, I32, int32_t, INT32_MIN, INT32_MAX, 0x1p31)                                        \
+        DEFINE_SATURATING_CAST(from, from_type, I64, int64_t, INT64_MIN, INT64_MAX, 0x1p63)                                        \
+        DEFINE_SATURATING_CAST(from, from_type, U8, uint8_t, 0, UINT8_MAX, 256)                                                    \
+        DEFINE_SATURATING_CAST(from, from_type, I8, int8_t, INT8_MIN, INT8_MAX, 128)
+
+#define DEFINE_TRUTH(from, from_type)                                                                                              \
+        SL_CPU_CLONES static void cast_##from##_BOOL(int64_t n, void *result, const void *argument)                                \
+        {                                                                                                                          \
+                const from_type *x = argument;                                                                                     \
+                uint8_t *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] != 0;                                                                                          \
+        }
+
+CAST_TYPES(DEFINE_CAST, I32, int32_t)
+CAST_TYPES(DEFINE_CAST, I64, int64_t)
+CAST_TYPES(DEFINE_CAST, U8, uint8_t)
+CAST_TYPES(DEFINE_CAST, I8, int8_t)
+DEFINE_FLOAT_CASTS(F32, float)
+DEFINE_FLOAT_CASTS(F64, double)
+DEFINE_TRUTH(F32, float)
+DEFINE_TRUTH(F64, double)
+DEFINE_TRUTH(I32, int32_t)
+DEFINE_TRUTH(I64, int64_t)
+DEFINE_TRUTH(U8, uint8_t)
+DEFINE_TRUTH(I8, int8_t)
+
+SL_CPU_CLONES static void cast_F32_BF16(int64_t n, void *result, const void *argument)
+{
+        const float *x = argument;
+        uint16_t *y = result;
+
+        for (int64_t i = 0; i < n; i++)
+                y[i] = sl_narrow_bf16(x[i]);
+}
+
+SL_CPU_CLONES static void cast_BF16_F32(int64_t n, void *result, const void *argument)
+{
+        const uint16_t *x = argument;
+        float *y = result;
+
+        for (int64_t i = 0; i < n; i++)
+                y[i] = sl_widen_bf16(x[i]);
+}
+
+SL_CPU_CLONES static void cast_F32_F16(int64_t n, void *result, const void *argument)
+{
+        const float *x = argument;
+        uint16_t *y = result;
+
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_narrow_f16(x[i]);
+}
+
+SL_CPU_CLONES static void cast_F16_F32(int64_t n, void *result, const void *argument)
+{
+        const uint16_t *x = argument;
+        float *y = result;
+
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = sl_widen_f16(x[i]);
+}
+
+#define CAST_ENTRY(from, from_type, to, to_type) [SL_DTYPE_##from][SL_DTYPE_##to] = cast_##from##_##to,
+#define TRUTH_ENTRY(from)                        [SL_DTYPE_##from][SL_DTYPE_BOOL] = cast_##from##_BOOL,
+
+#define CAST_ROW(from, from_type) CAST_TYPES(CAST_ENTRY, from, from_type) TRUTH_ENTRY(from)
+
+static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {
+        CAST_ROW(F32, float) CAST_ROW(F64, double) CAST_ROW(I32, int32_t) CAST_ROW(I64, int64_t) CAST_ROW(U8, uint8_t)
+                CAST_ROW(I8, int8_t)[SL_DTYPE_F32][SL_DTYPE_BF16] = cast_F32_BF16,
+        [SL_DTYPE_BF16][SL_DTYPE_F32] = cast_BF16_F32, [SL_DTYPE_F32][SL_DTYPE_F16] = cast_F32_F16,
+        [SL_DTYPE_F16][SL_DTYPE_F32] = cast_F16_F32};
+
+struct cast {
+        cast_function *function;
+        int64_t elements;
+};
+
+static bool cast_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct cast *cast = state;
+        /* A boolean is a byte of 0 or 1. */
+        uint32_t from = x->dtype == SL_DTYPE_BOOL ? SL_DTYPE_U8 : x->dtype;
+
+        (void)sizes;
+        if (from >= SL_DTYPE_LIMIT || y->dtype >= SL_DTYPE_LIMIT || !sl_cpu_same_place(x, y))
+                return false;
+        cast->function = casts[from][y->dtype];
+        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        return cast->function != NULL;
+}
+
+static int cast_run(const void *state, const struct sl_binding *binding)
+{
+        const struct cast *cast = state;
+
+        cast->function(cast->elements, binding->outputs[0], binding->inputs[0]);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_cast = {.state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run};
+
+#define DEFINE_IS_NAN(name, type)                                                                                                  \
+        SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument)                                              \
+        {                                                                                                                          \
+                const type *x = argument;                                                                                          \
+                uint8_t *y = result;                                                                                               \
+                                                                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                                                    \
+                        y[i] = x[i] != x[i];                                                                                       \
+        }
+
+DEFINE_IS_NAN(is_nan_f32, float)
+DEFINE_IS_NAN(is_nan_f64, double)
+
+static bool is_nan_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0];
+        struct cast *cast = state;
+
+        (void)sizes;
+        if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || !sl_cpu_same_place(x, &node->outputs[0]))
+                return false;
+        cast->function = x->dtype == SL_DTYPE_F32 ? is_nan_f32 : is_nan_f64;
+        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        return true;
+}
+
+const struct sl_cpu_loop sl_cpu_is_nan = {.state_bytes = sizeof(struct cast), .plan = is_nan_plan, .run = cast_run};

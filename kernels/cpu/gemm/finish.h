@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The end of an own kernel: what happens to an element between the sum and the store. Bias, residual and whatever is a clip happen
+ * in registers; the other activations are a second pass over a block that still lies in the first-level cache.
+ *
+ * A plain value, made at plan time. Pure; any thread.
+ */
+#pragma once
+
+#include "cpu/base/isa.h"
+#include "node.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_finish {
+        float least, most;   /* the clip; infinities for none */
+        uint32_t activation; /* enum sl_activation that comes after the clip, SL_ACT_NONE for most */
+        float act_a;
+        bool has_residual;
+};
+
+/* False: no own code for this activation, or a residual that does not lie as the output does. */
+bool sl_finish_plan(const struct sl_node_desc *node, struct sl_finish *ret_finish);
+
+/* finish->activation over a block of @rows x @columns. For processors with AVX2. */
+SL_TILES(void, sl_finish_activate, (const struct sl_finish *finish, float *data, int64_t stride, int64_t rows, int64_t columns),
+        (finish, data, stride, rows, columns))

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A product of matrices on one core: c = finish(a * b + bias), where b lies packed.
+ *
+ * The packed form is panels of 32 columns, [panel][depth][32]; the last panel is 16 wide when that suffices, and padded with zeros.
+ * One row of c never depends on the others: each element is summed from its bias on, in the order of depth, whatever the number of
+ * rows. Nothing outside of the matrices is read or written.
+ *
+ * To run it is for processors with AVX2. Pure; any thread.
+ */
+#pragma once
+
+#include "cpu/base/isa.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_finish;
+
+#define SL_GEMM_PANEL 32 /* columns */
+
+/* So many rows hide nothing of what b takes to come. */
+#define SL_GEMM_PASSING_ROWS 6
+
+/* Floats of one operand that may stay in the second-level cache: 512 KiB. */
+#define SL_GEMM_RESIDENT_FLOATS (128 << 10)
+
+struct sl_gemm {
+        const float *a; /* rows x depth */
+        const float *b; /* packed */
+        float *c;       /* rows x columns */
+        int64_t rows, depth, columns;
+        int64_t a_stride, c_stride; /* from row to row, in floats */
+        /*
+         * Where a is no matrix but rows that are found in an image, in floats: so many rows lie a_stride apart, then the next line
+         * of them begins line_stride behind the last; after so many lines the next image. 0 rows: all of them are one line. A row
+         * is pieces of @piece floats, piece_stride apart; 0: it is one. @depth is a multiple of @piece.
+         */
+        int64_t line_rows, line_stride, image_lines, image_stride;
+        int64_t piece, piece_stride;
+        /*
+         * Row r of a line is zeros in front of its float clip_left - r * clip_step and from clip_right - r * clip_step on, which
+         * are left out of the sums. 0: nothing is known; else a row is one piece.
+         */
+        int64_t clip_left, clip_right, clip_step;
+        int64_t panel_stride;  /* from panel to panel, in floats; 0: they follow each other */
+        const float *bias;     /* columns, or NULL */
+        const float *residual; /* as c, with a stride of its own, or NULL; need not lie apart from c */
+        int64_t residual_stride;
+        const float *next; /* packed too: what the next product reads, to be fetched ahead; NULL: b again */
+        bool streams;      /* b comes from beyond the second-level cache: what follows is fetched ahead; a large b always is */
+        const struct sl_finish *finish; /* NULL: none */
+};
+
+/* Floats of a packed depth x columns matrix. */
+int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns);
+
+/* Packs a matrix (in depth and columns, as said above) whose element (k, n) lies at b[k * depth_stride + n * column_stride]. */
+void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed);
+
+/* Do so few rows pass by a b that is larger than the caches, so that its bytes alone count? */
+bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns);
+
+SL_TILES(void, sl_gemm_run, (const struct sl_gemm *gemm), (gemm))

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MatMul and Gemm of float32 by a constant matrix, over gemm.h: rows by a packed matrix, with bias, residual and activation at the
+ * end. The matrix is packed once, whatever the number of rows, and a row has the same bits among any others.
+ */
+#include "cpu/base/cost.h"
+#include "cpu/base/isa.h"
+#include "cpu/gemm/finish.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/gemm/loops.h"
+
+struct product {
+        int64_t rows, depth, columns;
+        bool has_bias;
+        int residual; /* its input; -1: none */
+        struct sl_finish finish;
+};
+
+/* A Gemm that is a plain product: nothing transposed on the left, no factors. */
+static bool read_gemm(const struct sl_node_desc *node, struct product *p)
+{
+        const struct sl_shape *a = &node->inputs[0].shape, *y = &node->outputs[0].shape;
+
+        if (a->rank != 2 || y->rank != 2 || sl_attrs_int(&node->attrs, SL_ATTR_TRANS_A, 0) ||
+                sl_attrs_float(&node->attrs, SL_ATTR_ALPHA, 1.0) != 1.0 || sl_attrs_float(&node->attrs, SL_ATTR_BETA, 1.0) != 1.0)
+                return false;
+        p->rows = a->dims[0];
+        p->depth = a->dims[1];
+        p->columns = y->dims[1];
+        return true;
+}
+
+/* Any number of rows in front, one matrix for all of them. */
+static bool read_matmul(const struct sl_node_desc *node, struct product *p)
+{
+        const struct sl_shape *a = &node->inputs[0].shape, *b = &node->inputs[1].shape;
+
+        if (a->rank < 2 || b->rank != 2)
+                return false;
+        p->rows = 1;
+        for (uint32_t i = 0; i + 1 < a->rank; i++)
+                p->rows *= a->dims[i];
+        p->depth = b->dims[0];
+        p->columns = b->dims[1];
+        return true;
+}
+
+static bool read_bias(const struct sl_node_desc *node, struct product *p)
+{
+        const struct sl_tensor *bias = sl_cpu_input(node, 2);
+
+        p->has_bias = bias != NULL;
+        return !bias || (sl_cpu_is_f32(bias) && sl_shape_elements(&bias->shape) == (uint64_t)p->columns && bias->shape.rank &&
+                                bias->shape.dims[bias->shape.rank - 1] == p->columns);
+}
+
+static bool product_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct product *p = state;
+
+        (void)sizes;
+        if (!sl_cpu_has_avx2() || !sl_cpu_input(node, 1) || sl_cpu_is_empty(&node->outputs[0]) || sl_cpu_is_empty(&node->inputs[0]))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE &&
+                        (!sl_cpu_is_f32(&node->inputs[i]) || node->inputs[i].layout != SL_LAYOUT_PLAIN))
+                        return false;
+        if (!sl_cpu_is_f32(&node->outputs[0]) || node->outputs[0].layout != SL_LAYOUT_PLAIN)
+                return false;
+        if (!(node->op == SL_OP_GEMM ? read_gemm(node, p) : read_matmul(node, p)) || !read_bias(node, p))
+                return false;
+        p->residual = node->epilogue.has_residual ? (int)node->n_inputs - 1 : -1;
+        return sl_finish_plan(node, &p->finish);
+}
+
+static int product_run(const void *state, const struct sl_binding *binding)
+{
+        const struct product *p = state;
+        struct sl_gemm gemm = {.a = binding->inputs[0],
+                .b = binding->inputs[1],
+                .c = binding->outputs[0],
+                .rows = p->rows,
+                .depth = p->depth,
+                .columns = p->columns,
+                .a_stride = p->depth,
+                .c_stride = p->columns,
+                .bias = p->has_bias ? binding->inputs[2] : NULL,
+                .residual = p->residual < 0 ? NULL : binding->inputs[p->residual],
+                .residual_stride = p->columns,
+                .streams = true,
+                .finish = &p->finish};
+
+        sl_gemm_run(&gemm);
+        return 0;
+}
+
+/* The matrix alone decides: depth and columns come from it, and whether it lies transposed. */
+static bool is_transposed(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_GEMM && sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
+}
+
+static bool product_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        bool transposed = is_transposed(node);
+        int64_t depth = node->inputs[1].shape.dims[transposed], columns = node->inputs[1].shape.dims[!transposed];
+
+        if (index == 1)
+                sl_cpu_form(
+                        ret_packed, "product", (int64_t[]){depth, columns, transposed, 0}, sl_gemm_packed_floats(depth, columns));
+        return index == 1;
+}
+
+static int product_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        bool transposed = is_transposed(node);
+        int64_t depth = node->inputs[1].shape.dims[transposed], columns = node->inputs[1].shape.dims[!transposed];
+
+        (void)index;
+        sl_gemm_pack(plain, depth, columns, transposed ? 1 : columns, transposed ? depth : 1, ret_data);
+        return 0;
+}
+
+static double product_seconds(const struct sl_core_figures *core, const void *state)
+{
+        const struct product *p = state;
+        double products = (double)p->rows * (double)p->depth * (double)p->columns;
+
+        return (double)p->rows * (double)p->columns * SL_COST_STORE / core->flops +
+               sl_cost_longer(2 * products / core->flops,
+                       4 * (double)p->depth * (double)p->columns /
+                               (sl_gemm_passes(p->rows, p->depth, p->columns) ? core->stream : core->weights));
+}
+
+const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),
+        .plan = product_plan,
+        .run = product_run,
+        .form = product_form,
+        .repack = product_repack,
+        .seconds = product_seconds,
+        .finishes = true};

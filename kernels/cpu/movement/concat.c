@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Concat of tensors of one layout: a row of the output is a row of each input, one behind the other. Rows are written in order, so
+ * that the output is one stream, however many inputs there are. Mixtures of layouts are sl_cpu_copy's.
+ */
+#include "cpu/movement/loops.h"
+#include "shape/rules.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct concat {
+        int64_t rows;
+        uint32_t n_inputs;
+        size_t row_bytes[SL_NODE_INPUTS_MAX];
+};
+
+/* Dimensions in the order in which they lie in memory, and the place of @axis among them. */
+static uint32_t order_dims(const struct sl_tensor *tensor, uint32_t axis, int64_t ret_dims[SL_RANK_MAX])
+{
+        uint32_t rank = tensor->shape.rank;
+        bool last = tensor->layout == SL_LAYOUT_CHANNELS_LAST && rank >= 3;
+
+        for (uint32_t d = 0; d < rank; d++)
+                ret_dims[last && d > 1 ? d - 1 : last && d == 1 ? rank - 1 : d] = tensor->shape.dims[d];
+        return last && axis > 1 ? axis - 1 : last && axis == 1 ? rank - 1 : axis;
+}
+
+static bool concat_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        struct concat *c = state;
+        int64_t dims[SL_RANK_MAX];
+        uint32_t axis;
+
+        if (sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, 0), y->shape.rank, &axis, NULL))
+                return false;
+        c->rows = 1;
+        for (uint32_t d = 0, at = order_dims(y, axis, dims); d < at; d++)
+                c->rows *= dims[d];
+        c->n_inputs = node->n_inputs;
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                const struct sl_tensor *x = &node->inputs[i];
+
+                if (!sl_cpu_same_layout(x, y) || x->dtype != y->dtype)
+                        return false;
+                c->row_bytes[i] = c->rows ? sl_tensor_bytes(x) / (size_t)c->rows : 0;
+        }
+        sizes->state_bytes = offsetof(struct concat, row_bytes) + c->n_inputs * sizeof(c->row_bytes[0]);
+        return true;
+}
+
+static int concat_run(const void *state, const struct sl_binding *binding)
+{
+        const struct concat *c = state;
+        char *to = binding->outputs[0];
+
+        for (int64_t r = 0; r < c->rows; r++)
+                for (uint32_t i = 0; i < c->n_inputs; i++) {
+                        memcpy(to, (const char *)binding->inputs[i] + (size_t)r * c->row_bytes[i], c->row_bytes[i]);
+                        to += c->row_bytes[i];
+                }
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_concat = {
+        .state_bytes = sizeof(struct concat), .plan = concat_plan, .run = concat_run, .instead = &sl_cpu_copy};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/onednn/cost.h"
+
+#include "cpu/base/cost.h"
+#include "op.h"
+
+#define LAUNCH 1e-6 /* seconds of a call */
+
+/* What of whole vectors so many filters fill. */
+static double filled(int64_t filters)
+{
+        return (double)filters / (double)((filters + 15) / 16 * 16);
+}
+
+/* What oneDNN reaches of a core, by channels of a group: grouped kernels waste most lanes. */
+static double onednn_share(const struct sl_node_desc *node)
+{
+        const struct sl_shape *weights = &node->inputs[1].shape;
+        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), least = weights->dims[1];
+
+        if (node->op != SL_OP_CONV)
+                return 0.94;
+        if (groups == 1)
+                return 0.94 * filled(weights->dims[0]);
+        if (weights->dims[0] / groups < least)
+                least = weights->dims[0] / groups;
+        return least == 1 ? 0.35 : least < 8 ? 0.2 : least < 16 ? 0.46 : 0.8;
+}
+
+static bool is_one_row(const struct sl_node_desc *node)
+{
+        const struct sl_shape *y = &node->outputs[0].shape;
+
+        return node->op != SL_OP_CONV && y->rank && sl_shape_elements(y) == (uint64_t)y->dims[y->rank - 1];
+}
+
+/* It fetches nothing ahead, so that the time of the weights comes on top; one row times a matrix it reads as a stream. */
+static double onednn_weights(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        return (double)sl_tensor_bytes(&node->inputs[1]) / (is_one_row(node) ? core->stream : core->weights);
+}
+
+/* Products hide what they read; windows of single channels do not. */
+static double onednn_traffic(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        if (node->op != SL_OP_CONV || node->inputs[1].shape.rank < 2 || node->inputs[1].shape.dims[1] != 1)
+                return 0;
+        return sl_cost_traffic(core, (double)sl_tensor_bytes(&node->inputs[0]) + (double)sl_tensor_bytes(&node->outputs[0]));
+}
+
+/* Where the channels do not fill the last vector, it adds a residual lane by lane. */
+static double onednn_residual(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        double elements = (double)sl_shape_elements(&node->outputs[0].shape);
+
+        if (node->op != SL_OP_CONV || !node->epilogue.has_residual)
+                return 0;
+        return node->outputs[0].shape.dims[1] % 16 ? elements * 285 / core->flops : 2 * sl_cost_residual(core, elements);
+}
+
+static double onednn_store(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        bool grouped = node->op == SL_OP_CONV && sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) > 1;
+
+        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.8 / core->flops;
+}
+
+/* It has no code from one layout to the other: the input is turned in scratch before. */
+static double onednn_turn(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        const struct sl_tensor *x = &node->inputs[0];
+
+        return x->shape.rank > 2 && x->layout != node->outputs[0].layout ? 2 * (double)sl_tensor_bytes(x) / core->far : 0;
+}
+
+double sl_cost_onednn(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        double flops = 2.0 * (double)sl_op_multiply_adds(node);
+
+        if (node->n_inputs < 2)
+                return LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / core->near;
+        return LAUNCH +
+               sl_cost_activation(core, node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
+               onednn_residual(core, node) + onednn_store(core, node) + onednn_turn(core, node) + onednn_traffic(core, node) +
+               onednn_weights(core, node) + flops / core->flops / onednn_share(node);
+}

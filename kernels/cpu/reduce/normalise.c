@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Normalisations of float32. BatchNormalization has its statistics given, per channel, and may join several tensors on its way;
+ * LayerNormalization and InstanceNormalization take them from each row, RMSNormalization only the mean square. (x - mean) comes
+ * first and is scaled then, so that a large mean costs no digits. The output may lie on the input.
+ */
+#include "cpu/base/isa.h"
+#include "cpu/base/rows.h"
+#include "cpu/reduce/loops.h"
+#include "cpu/reduce/normalise_tile.h"
+#include "shape/rules.h"
+
+#include <math.h>
+#include <stddef.h>
+
+struct scale {
+        float epsilon;
+        float least, most;              /* the epilogue, a clip */
+        int64_t outer, channels, inner; /* PLAIN: [outer, channels, inner]; CHANNELS_LAST: [outer, channels] */
+        uint32_t n_joined;              /* inputs that lie side by side along the channels; the statistics come after them */
+        int64_t widths[SL_NODE_INPUTS_MAX];
+};
+
+static bool plan_clip(const struct sl_epilogue *epilogue, struct scale *s)
+{
+        bool clips = epilogue->activation == SL_ACT_CLIP;
+
+        s->least = clips ? epilogue->act_a : epilogue->activation == SL_ACT_RELU ? 0.0f : -INFINITY;
+        s->most = clips ? epilogue->act_b : INFINITY;
+        return !epilogue->has_residual && (clips || epilogue->activation == SL_ACT_NONE || epilogue->activation == SL_ACT_RELU);
+}
+
+/* A NaN stays one. */
+static inline float clip(float x, float least, float most)
+{
+        float risen = x < least ? least : x;
+
+        return risen > most ? most : risen;
+}
+
+static bool plan_joined(const struct sl_node_desc *node, struct scale *s)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        int64_t channels = 0;
+
+        s->n_joined = node->n_inputs - 4;
+        for (uint32_t i = 0; i < s->n_joined; i++) {
+                if (node->inputs[i].shape.rank != y->shape.rank || !sl_cpu_same_layout(&node->inputs[i], y))
+                        return false;
+                s->widths[i] = node->inputs[i].shape.dims[1];
+                channels += s->widths[i];
+        }
+        return channels == s->channels;
+}
+
+static bool scale_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        struct scale *s = state;
+        int64_t spatial = 1;
+
+        if (node->n_inputs < 5 || y->shape.rank < 2 || !sl_cpu_is_f32(y))
+                return false;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (!sl_cpu_is_f32(&node->inputs[i]))
+                        return false;
+        for (uint32_t d = 2; d < y->shape.rank; d++)
+                spatial *= y->shape.dims[d];
+        s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
+        s->channels = y->shape.dims[1];
+        s->outer = y->shape.dims[0] * (y->layout == SL_LAYOUT_CHANNELS_LAST ? spatial : 1);
+        s->inner = y->layout == SL_LAYOUT_CHANNELS_LAST ? 1 : spatial;
+        sizes->scratch_bytes = (size_t)s->channels * sizeof(float);
+        sizes->state_bytes = offsetof(struct scale, widths) + (node->n_inputs - 4) * sizeof(s->widths[0]);
+        return plan_clip(&node->epilogue, s) && plan_joined(node, s);
+}
+
+SL_CPU_CLONES static void scale_row(int64_t n, float *y, const float *x, float mean, float factor, float shift)
+{
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor + shift;
+}
+
+SL_CPU_CLONES static void clip_row(int64_t n, float *y, float least, float most)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] = clip(y[i], least, most);
+}
+
+/* Row by row, so that the output is one stream, however many inputs there are. */
+SL_CPU_CLONES static void scale_channels(const struct scale *s, const struct sl_binding *binding, const float *factors)
+{
+        const void *const *statistics = binding->inputs + s->n_joined;
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < s->outer; o++) {
+                const float *factor = factors, *shift = statistics[1], *mean = statistics[2];
+
+                for (uint32_t i = 0; i < s->n_joined; i++) {
+                        int64_t n = s->widths[i];
+                        const float *x = (const float *)binding->inputs[i] + o * n;
+
+                        _Pragma("GCC ivdep") for (int64_t c = 0; c < n; c++) y[c] =
+                                clip((x[c] - mean[c]) * factor[c] + shift[c], s->least, s->most);
+                        y += n;
+                        mean += n;
+                        factor += n;
+                        shift += n;
+                }
+        }
+}
+
+static void scale_planes(const struct scale *s, const struct sl_binding *binding, const float *factor)
+{
+        const void *const *statistics = binding->inputs + s->n_joined;
+        const float *shift = statistics[1], *mean = statistics[2];
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < s->outer; o++)
+                for (int64_t i = 0, c = 0; i < s->n_joined; i++) {
+                        const float *x = (const float *)binding->inputs[i] + o * s->widths[i] * s->inner;
+
+                        for (int64_t end = c + s->widths[i]; c < end; c++, x += s->inner, y += s->inner) {
+                                scale_row(s->inner, y, x, mean[c], factor[c], shift[c]);
+                                clip_row(s->inner, y, s->least, s->most);
+                        }
+                }
+}
+
+static int scale_run(const void *state, const struct sl_binding *binding)
+{
+        const struct scale *s = state;
+        const float *gamma = binding->inputs[s->n_joined], *variance = binding->inputs[s->n_joined + 3];
+        float *factor = binding->scratch;
+
+        for (int64_t c = 0; c < s->channels; c++)
+                factor[c] = gamma[c] / sqrtf(variance[c] + s->epsilon);
+        if (s->inner == 1)
+                scale_channels(s, binding, factor);
+        else
+                scale_planes(s, binding, factor);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_scale = {
+        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .finishes = true};
+
+struct normalise {
+        float epsilon;
+        int64_t rows, n;
+        uint32_t has_shift, stays; /* stays: the mean counts as 0 */
+        int64_t channels;          /* row r takes scale and shift r % channels; 0: element i of a row takes scale and shift i */
+};
+
+static bool plan_layer(const struct sl_node_desc *node, struct normalise *s)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+        uint32_t axis;
+
+        if (sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -1), x->rank, &axis, NULL))
+                return false;
+        s->rows = s->n = 1;
+        for (uint32_t d = 0; d < x->rank; d++)
+                *(d < axis ? &s->rows : &s->n) *= x->dims[d];
+        for (uint32_t i = 1; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE && sl_shape_elements(&node->inputs[i].shape) != (uint64_t)s->n)
+                        return false;
+        return true;
+}
+
+static bool plan_instance(const struct sl_node_desc *node, struct normalise *s)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+
+        if (node->n_inputs != 3 || x->rank < 3)
+                return false;
+        s->channels = x->dims[1];
+        s->rows = x->dims[0] * x->dims[1];
+        s->n = 1;
+        for (uint32_t d = 2; d < x->rank; d++)
+                s->n *= x->dims[d];
+        return true;
+}
+
+static bool normalise_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *y = &node->outputs[0];
+        struct normalise *s = state;
+
+        (void)sizes;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE &&
+                        (!sl_cpu_is_f32(&node->inputs[i]) || node->inputs[i].layout != SL_LAYOUT_PLAIN))
+                        return false;
+        if (node->n_inputs < 2 || node->n_outputs != 1 || !sl_cpu_is_f32(y) || y->layout != SL_LAYOUT_PLAIN || sl_cpu_is_empty(y))
+                return false;
+        s->epsilon = (float)sl_attrs_float(&node->attrs, SL_ATTR_EPSILON, 1e-5);
+        s->has_shift = node->n_inputs > 2 && node->inputs[2].dtype != SL_DTYPE_NONE;
+        s->stays = node->op == SL_OP_RMS_NORM;
+        return node->op == SL_OP_INSTANCE_NORM ? plan_instance(node, s) : plan_layer(node, s);
+}
+
+struct moments {
+        float mean, factor; /* one over the standard deviation */
+};
+
+static struct moments moments_of(const struct normalise *s, const float *x)
+{
+        float mean = s->stays ? 0 : sl_row_sum(x, s->n) / (float)s->n;
+
+        return (struct moments){mean, 1.0f / sqrtf(sl_row_sum_square(x, mean, s->n) / (float)s->n + s->epsilon)};
+}
+
+SL_CPU_CLONES static void normalise_row(
+        int64_t n, float *y, const float *x, float mean, float factor, const float *gamma, const float *beta)
+{
+        if (beta) {
+                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor * gamma[i] + beta[i];
+        } else {
+                _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * factor * gamma[i];
+        }
+}
+
+static int layer_run(const struct normalise *s, const float *x, const float *gamma, const float *beta, float *y)
+{
+        bool wide = sl_cpu_has_avx2() && !s->stays;
+
+        for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
+                struct moments m;
+
+                if (wide) {
+                        sl_normalise_row(s->n, y, x, s->epsilon, gamma, beta);
+                        continue;
+                }
+                m = moments_of(s, x);
+                normalise_row(s->n, y, x, m.mean, m.factor, gamma, beta);
+        }
+        return 0;
+}
+
+static int normalise_run(const void *state, const struct sl_binding *binding)
+{
+        const struct normalise *s = state;
+        const float *x = binding->inputs[0], *gamma = binding->inputs[1], *beta = s->has_shift ? binding->inputs[2] : NULL;
+        float *y = binding->outputs[0];
+
+        if (!s->channels)
+                return layer_run(s, x, gamma, beta, y);
+        for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
+                struct moments m = moments_of(s, x);
+
+                scale_row(s->n, y, x, m.mean, m.factor * gamma[r % s->channels], beta[r % s->channels]);
+        }
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_normalise = {.state_bytes = sizeof(struct normalise), .plan = normalise_plan, .run = normalise_run};

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
+ * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when
+ * all pixels of a channel go: then the channels are the inner elements. A GlobalAveragePool is the mean over the pixels, in either
+ * layout; the library would add them up one after the other.
+ */
+#include "shape/reduce.h"
+#include "cpu/base/rows.h"
+#include "cpu/reduce/columns.h"
+#include "cpu/reduce/loops.h"
+
+#include <math.h>
+#include <string.h>
+
+struct reduce {
+        uint32_t op;
+        int64_t outer, count, inner;
+};
+
+/* False when a dimension that stays lies between two that go. */
+static bool split_shape(const struct sl_shape *shape, uint32_t mask, struct reduce *r)
+{
+        bool ended = false;
+
+        r->outer = r->count = r->inner = 1;
+        for (uint32_t d = 0; d < shape->rank; d++) {
+                bool goes = mask & 1u << d;
+
+                if (shape->dims[d] == 1)
+                        continue;
+                if (goes && ended)
+                        return false;
+                if (goes)
+                        r->count *= shape->dims[d];
+                else if (r->count == 1)
+                        r->outer *= shape->dims[d];
+                else
+                        r->inner *= shape->dims[d];
+                ended = !goes && r->count != 1;
+        }
+        return true;
+}
+
+/* Of a CHANNELS_LAST tensor: all pixels, and nothing else. */
+static bool split_pixels(const struct sl_shape *shape, uint32_t mask, struct reduce *r)
+{
+        r->outer = shape->dims[0];
+        r->inner = shape->dims[1];
+        r->count = 1;
+        for (uint32_t d = 2; d < shape->rank; d++)
+                r->count *= shape->dims[d];
+        return mask == ((1u << shape->rank) - 1u - 3u);
+}
+
+static bool plan_pool(const struct sl_tensor *x, const struct sl_tensor *y, struct reduce *r)
+{
+        uint32_t pixels = (1u << x->shape.rank) - 1u - 3u;
+
+        if (x->shape.rank < 3 || !sl_cpu_same_layout(x, y))
+                return false;
+        r->op = SL_OP_REDUCE_MEAN;
+        return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, pixels, r) : split_pixels(&x->shape, pixels, r);
+}
+
+static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        struct reduce *r = state;
+        uint32_t mask;
+
+        (void)sizes;
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || sl_cpu_is_empty(x))
+                return false;
+        if (node->op == SL_OP_GLOBAL_AVERAGE_POOL)
+                return plan_pool(x, y, r);
+        if (y->layout != SL_LAYOUT_PLAIN || sl_reduced_axes(node, &mask, NULL))
+                return false;
+        r->op = node->op;
+        return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, mask, r) : split_pixels(&x->shape, mask, r);
+}
+
+static void sum_rows(const struct reduce *r, float *y, const float *x)
+{
+        const struct sl_columns columns = {.lines = 1, .length = r->count, .row = r->inner, .width = r->inner};
+        bool squares = r->op == SL_OP_REDUCE_L2 || r->op == SL_OP_REDUCE_SUM_SQUARE;
+
+        sl_column_sums(&columns,
+                r->op == SL_OP_REDUCE_L1 ? SL_COLUMN_MAGNITUDES
+                : squares                ? SL_COLUMN_SQUARES
+                                         : SL_COLUMN_VALUES,
+                x, y);
+}
+
+SL_CPU_CLONES static void take_greatest(int64_t n, float *restrict y, const float *restrict x)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] = y[i] > x[i] || y[i] != y[i] ? y[i] : x[i];
+}
+
+SL_CPU_CLONES static void take_least(int64_t n, float *restrict y, const float *restrict x)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
+}
+
+static void join_rows(const struct reduce *r, float *y, const float *x)
+{
+        if (r->op != SL_OP_REDUCE_MAX && r->op != SL_OP_REDUCE_MIN) {
+                sum_rows(r, y, x);
+                return;
+        }
+        memcpy(y, x, (size_t)r->inner * sizeof(*y));
+        for (int64_t i = 1; i < r->count; i++) {
+                if (r->op == SL_OP_REDUCE_MAX)
+                        take_greatest(r->inner, y, x + i * r->inner);
+                else
+                        take_least(r->inner, y, x + i * r->inner);
+        }
+}
+
+static float reduce_row(uint32_t op, const float *x, int64_t n)
+{
+        switch (op) {
+        case SL_OP_REDUCE_MAX:
+                return sl_row_maximum(x, n);
+        case SL_OP_REDUCE_MIN:
+                return sl_row_minimum(x, n);
+        case SL_OP_REDUCE_L1:
+                return sl_row_sum_absolute(x, n);
+        case SL_OP_REDUCE_L2:
+        case SL_OP_REDUCE_SUM_SQUARE:
+                return sl_row_sum_square(x, 0.0f, n);
+        default:
+                return sl_row_sum(x, n);
+        }
+}
+
+static void finish(const struct reduce *r, float *y)
+{
+        int64_t n = r->outer * r->inner;
+
+        if (r->op == SL_OP_REDUCE_MEAN)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] /= (float)r->count;
+        if (r->op == SL_OP_REDUCE_L2)
+                for (int64_t i = 0; i < n; i++)
+                        y[i] = sqrtf(y[i]);
+}
+
+static int reduce_run(const void *state, const struct sl_binding *binding)
+{
+        const struct reduce *r = state;
+        const float *x = binding->inputs[0];
+        float *y = binding->outputs[0];
+
+        for (int64_t o = 0; o < r->outer; o++, x += r->count * r->inner) {
+                if (r->inner == 1) {
+                        y[o] = reduce_row(r->op, x, r->count);
+                        continue;
+                }
+                join_rows(r, y + o * r->inner, x);
+        }
+        finish(r, y);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_reduce = {.state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run};

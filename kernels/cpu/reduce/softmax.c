@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Softmax and LogSoftmax over an axis that is not the innermost, for which oneDNN has only reference code: rows of inner elements
+ * are treated side by side.
+ */
+#include "cpu/reduce/softmax.h"
+
+#include "cpu/reduce/loops.h"
+#include "shape/rules.h"
+
+#include <math.h>
+#include <string.h>
+
+bool sl_softmax_read(const struct sl_node_desc *node, struct sl_softmax *ret_softmax)
+{
+        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];
+        uint32_t axis;
+
+        if (!sl_cpu_is_f32(x) || !sl_cpu_is_f32(y) || x->layout != SL_LAYOUT_PLAIN || y->layout != SL_LAYOUT_PLAIN)
+                return false;
+        if (sl_cpu_is_empty(x) || sl_axis_resolve(sl_attrs_int(&node->attrs, SL_ATTR_AXIS, -1), x->shape.rank, &axis, NULL))
+                return false;
+        struct sl_softmax s = {node->op == SL_OP_LOG_SOFTMAX, 1, x->shape.dims[axis], 1};
+        for (uint32_t d = 0; d < x->shape.rank; d++) {
+                if (d < axis)
+                        s.outer *= x->shape.dims[d];
+                if (d > axis)
+                        s.inner *= x->shape.dims[d];
+        }
+        *ret_softmax = s;
+        return true;
+}
+
+static bool softmax_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct sl_softmax *s = state;
+
+        if (!sl_softmax_read(node, s))
+                return false;
+        sizes->scratch_bytes = 2 * (size_t)s->inner * sizeof(float);
+        return true;
+}
+
+SL_CPU_CLONES static void take_maximum(int64_t n, float *restrict maximum, const float *restrict x)
+{
+        for (int64_t i = 0; i < n; i++)
+                maximum[i] = maximum[i] > x[i] || maximum[i] != maximum[i] ? maximum[i] : x[i];
+}
+
+/* y may lie on x. */
+static void subtract_and_sum(int64_t n, bool logarithm, float *y, const float *x, const float *maximum, float *sum)
+{
+        for (int64_t i = 0; i < n; i++) {
+                float shifted = x[i] - maximum[i], power = expf(shifted);
+
+                y[i] = logarithm ? shifted : power;
+                sum[i] += power;
+        }
+}
+
+SL_CPU_CLONES static void divide(int64_t n, float *restrict y, const float *restrict sum)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] /= sum[i];
+}
+
+SL_CPU_CLONES static void subtract(int64_t n, float *restrict y, const float *restrict logarithm)
+{
+        for (int64_t i = 0; i < n; i++)
+                y[i] -= logarithm[i];
+}
+
+static void softmax_slab(const struct sl_softmax *s, float *y, const float *x, float *maximum, float *sum)
+{
+        memcpy(maximum, x, (size_t)s->inner * sizeof(*maximum));
+        memset(sum, 0, (size_t)s->inner * sizeof(*sum));
+        for (int64_t c = 1; c < s->count; c++)
+                take_maximum(s->inner, maximum, x + c * s->inner);
+        for (int64_t c = 0; c < s->count; c++)
+                subtract_and_sum(s->inner, s->logarithm, y + c * s->inner, x + c * s->inner, maximum, sum);
+        for (int64_t i = 0; i < s->inner && s->logarithm; i++)
+                sum[i] = logf(sum[i]);
+        for (int64_t c = 0; c < s->count; c++) {
+                if (s->logarithm)
+                        subtract(s->inner, y + c * s->inner, sum);
+                else
+                        divide(s->inner, y + c * s->inner, sum);
+        }
+}
+
+static int softmax_run(const void *state, const struct sl_binding *binding)
+{
+        const struct sl_softmax *s = state;
+        float *maximum = binding->scratch, *sum = maximum + s->inner;
+
+        for (int64_t o = 0; o < s->outer; o++)
+                softmax_slab(s, (float *)binding->outputs[0] + o * s->count * s->inner,
+                        (const float *)binding->inputs[0] + o * s->count * s->inner, maximum, sum);
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_softmax = {.state_bytes = sizeof(struct sl_softmax), .plan = softmax_plan, .run = softmax_run};
