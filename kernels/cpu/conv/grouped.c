@@ -5,7 +5,6 @@
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
 #include "cpu/conv/loops.h"
-#include "shape/window.h"
 
 #define LANES       SL_GROUPED_LANES
 #define GROUP_MAX   8 /* from 16 on the library fills its vectors */
@@ -13,33 +12,22 @@
 #define CHUNK_MAX   256
 #define NEAR_BYTES  (28 << 10)
 
-static bool read_window(const struct sl_node_desc *node, struct sl_grouped *d)
+static bool takes_window(const struct sl_conv_shape *c)
 {
-        struct sl_window w;
+        const struct sl_window *w = &c->window;
+        int64_t side = w->kernel[0], stride = w->stride[0];
 
-        if (sl_window_read(node, &w, NULL) || w.kernel[0] != w.kernel[1] || w.stride[0] != w.stride[1])
+        if (w->kernel[1] != side || w->stride[1] != stride || w->dilation[0] != 1 || w->dilation[1] != 1)
                 return false;
-        d->side = w.kernel[0];
-        d->stride = w.stride[0];
-        d->pad_top = w.pad_begin[0];
-        d->pad_left = w.pad_begin[1];
-        return (d->side == 3 || ((d->side == 5 || d->side == 7) && d->group == 1)) && (d->stride == 1 || d->stride == 2) &&
-               w.dilation[0] == 1 && w.dilation[1] == 1;
+        return (side == 3 || ((side == 5 || side == 7) && c->channels == 1)) && (stride == 1 || stride == 2);
 }
 
-static bool is_grouped(const struct sl_node_desc *node, struct sl_grouped *d)
+static bool takes_groups(const struct sl_conv_shape *c)
 {
-        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
+        int64_t group = c->channels, multiplier = c->filters / group;
 
-        if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
-                return false;
-        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || f->shape.dims[0] % x->shape.dims[1])
-                return false;
-        d->group = f->shape.dims[1];
-        d->filters = f->shape.dims[0] / x->shape.dims[1];
-        return sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) * d->group == x->shape.dims[1] && d->group >= 1 &&
-               d->group <= GROUP_MAX && LANES % d->group == 0 && d->filters >= 1 && d->filters <= FILTERS_MAX &&
-               LANES % d->filters == 0 && (d->filters == 1 || d->group == 1);
+        return group >= 1 && group <= GROUP_MAX && LANES % group == 0 && c->filters % group == 0 && multiplier >= 1 &&
+               multiplier <= FILTERS_MAX && LANES % multiplier == 0 && (multiplier == 1 || group == 1);
 }
 
 /*
@@ -49,30 +37,28 @@ static bool is_grouped(const struct sl_node_desc *node, struct sl_grouped *d)
 static int64_t choose_chunk(const struct sl_grouped *d)
 {
         int64_t rows = (sl_grouped_rows(d) - 1) * d->stride + d->side;
-        int64_t chunk = NEAR_BYTES / (rows * d->width * (int64_t)sizeof(float)) / LANES * LANES;
+        int64_t chunk = NEAR_BYTES / (rows * d->shape.width * (int64_t)sizeof(float)) / LANES * LANES;
 
         return chunk < 4 * LANES || chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
 }
 
 static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_grouped *d = state;
+        const struct sl_conv_shape *c = &d->shape;
 
-        if (!sl_cpu_has_avx2() || !is_grouped(node, d) || !read_window(node, d) || !sl_finish_plan(node, &d->finish))
+        if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &d->shape) || !sl_cpu_is_nhwc_f32(&node->inputs[0]))
                 return false;
-        if (y[3] < SL_GROUPED_COLUMNS || y[2] < sl_grouped_rows(d))
+        if (!takes_groups(c) || !takes_window(c))
                 return false;
-        d->batch = x[0];
-        d->in_channels = x[1];
-        d->channels = y[1];
-        d->height = x[2];
-        d->width = x[3];
-        d->out_height = y[2];
-        d->out_width = y[3];
+        d->side = c->window.kernel[0];
+        d->stride = c->window.stride[0];
+        d->multiplier = c->filters / c->channels;
+        d->in_channels = c->groups * c->channels;
+        d->out_channels = c->groups * c->filters;
+        if (c->out_width < SL_GROUPED_COLUMNS || c->out_height < sl_grouped_rows(d))
+                return false;
         d->chunk_channels = choose_chunk(d);
-        d->has_bias = sl_cpu_input(node, 2) != NULL;
-        d->residual = d->finish.has_residual ? node->n_inputs - 1 : 0;
         sizes->scratch_bytes = (size_t)d->in_channels * sizeof(float);
         return true;
 }
@@ -110,16 +96,17 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
 static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_grouped *d = state;
-        double inputs = (double)d->batch * (double)d->height * (double)d->width * (double)d->in_channels;
-        double outputs = (double)d->batch * (double)d->out_height * (double)d->out_width * (double)d->channels;
-        double tiled = (double)d->batch * (double)d->channels *
-                       (double)sl_align_up((uint64_t)d->out_height, (uint64_t)sl_grouped_rows(d)) *
-                       (double)sl_align_up((uint64_t)d->out_width, SL_GROUPED_COLUMNS);
-        double products = 2 * tiled * (double)(d->side * d->side * d->group) / core->flops;
+        double inputs = (double)d->shape.batch * (double)d->shape.height * (double)d->shape.width * (double)d->in_channels;
+        double outputs =
+                (double)d->shape.batch * (double)d->shape.out_height * (double)d->shape.out_width * (double)d->out_channels;
+        double tiled = (double)d->shape.batch * (double)d->out_channels *
+                       (double)sl_align_up((uint64_t)d->shape.out_height, (uint64_t)sl_grouped_rows(d)) *
+                       (double)sl_align_up((uint64_t)d->shape.out_width, SL_GROUPED_COLUMNS);
+        double products = 2 * tiled * (double)(d->side * d->side * d->shape.channels) / core->flops;
         double traffic = sl_cost_traffic(core, 4 * (outputs + inputs));
 
-        return sl_cost_activation(core, d->finish.activation, outputs, false) +
-               (d->group == 1 ? products / 0.5 + traffic / 0.75 : sl_cost_longer(products / 0.64, traffic));
+        return sl_cost_activation(core, d->shape.finish.activation, outputs, false) +
+               (d->shape.channels == 1 ? products / 0.5 + traffic / 0.75 : sl_cost_longer(products / 0.64, traffic));
 }
 
 static int run(const void *state, const struct sl_binding *binding)

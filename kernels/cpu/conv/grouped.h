@@ -12,22 +12,16 @@
 #pragma once
 
 #include "backend.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/conv/conv_shape.h"
 
 #include <stdint.h>
 
 struct sl_grouped {
-        int64_t group;                 /* channels of one */
-        int64_t side, stride;          /* of the window */
-        int64_t filters;               /* that read one channel: more than 1 in depthwise ones alone, a power of two */
-        int64_t batch, height, width;  /* of the input */
-        int64_t in_channels, channels; /* of the input, of the output */
-        int64_t out_height, out_width;
-        int64_t pad_top, pad_left;
-        int64_t chunk_channels; /* that are computed at a time, a multiple of 16 */
-        bool has_bias;
-        uint32_t residual; /* node input; 0: none */
-        struct sl_finish finish;
+        struct sl_conv_shape shape;
+        int64_t side, stride;              /* of the window, down and across */
+        int64_t multiplier;                /* filters that read one channel: more than 1 in depthwise ones alone, a power of two */
+        int64_t in_channels, out_channels; /* of all groups */
+        int64_t chunk_channels;            /* that are computed at a time, a multiple of 16 */
 };
 
 /* Weights lie in panels of so many channels, [panel][channel of the group][tap][lane]. */
@@ -40,7 +34,7 @@ struct sl_grouped {
 /* Rows of a tile: more with groups, whose lanes take their time to spread. */
 static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
 {
-        return d->group > 1 && d->stride == 1 ? 4 : 2;
+        return d->shape.channels > 1 && d->stride == 1 ? 4 : 2;
 }
 
 /*

@@ -26,13 +26,13 @@ struct tile {
 
 INLINE void store_tile(const struct sl_grouped *d, const struct tile *t, int rows, const sl_vector *sums, int64_t c, sl_lanes mask)
 {
-        const sl_vector least = sl_vector_set(d->finish.least), most = sl_vector_set(d->finish.most);
+        const sl_vector least = sl_vector_set(d->shape.finish.least), most = sl_vector_set(d->shape.finish.most);
 
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
 #pragma GCC unroll 4
                 for (int column = 0; column < COLUMNS; column++) {
-                        int64_t at = row * t->row_floats + column * d->channels + c;
+                        int64_t at = row * t->row_floats + column * d->out_channels + c;
                         sl_vector sum = sums[row * COLUMNS + column];
 
                         if (t->residual)
@@ -97,17 +97,17 @@ INLINE void sum_vector(const struct sl_grouped *d, const struct tile *t, int sid
                 sums[i] = bias;
         if (source == GROUPS) {
                 /* Lane n takes channel k of its own group. */
-                sl_order order = sl_order_groups((int)d->group);
+                sl_order order = sl_order_groups((int)d->shape.channels);
 
-                for (int64_t k = 0; k < d->group; k++, packed += side * side * SL_GROUPED_LANES) {
+                for (int64_t k = 0; k < d->shape.channels; k++, packed += side * side * SL_GROUPED_LANES) {
                         add_channel(t, side, stride, rows, source, order, sums, packed, c, mask);
                         order = sl_order_next(order);
                 }
         } else if (source == FILTERS) {
-                int64_t left = (t->channels - c) / d->filters;
+                int64_t left = (t->channels - c) / d->multiplier;
 
-                add_channel(t, side, stride, rows, source, sl_order_spread((int)d->filters), sums, packed, c / d->filters,
-                        sl_lanes_first(left < SL_VECTOR_FLOATS / d->filters ? left : SL_VECTOR_FLOATS / d->filters));
+                add_channel(t, side, stride, rows, source, sl_order_spread((int)d->multiplier), sums, packed, c / d->multiplier,
+                        sl_lanes_first(left < SL_VECTOR_FLOATS / d->multiplier ? left : SL_VECTOR_FLOATS / d->multiplier));
         } else {
                 add_channel(t, side, stride, rows, source, sl_order_groups(1), sums, packed, c, mask);
         }
@@ -122,15 +122,15 @@ INLINE const float *weights_at(const struct tile *t, int64_t panel, int64_t c)
 
 INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side, int stride, int rows, enum source source)
 {
-        const int64_t panel = d->group * side * side * SL_GROUPED_LANES;
+        const int64_t panel = d->shape.channels * side * side * SL_GROUPED_LANES;
         int64_t c = 0;
 
         for (; c + SL_VECTOR_FLOATS <= t->channels; c += SL_VECTOR_FLOATS)
                 sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_all());
         if (c < t->channels)
                 sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_first(t->channels - c));
-        for (int row = 0; row < rows && d->finish.activation; row++)
-                sl_finish_activate(&d->finish, t->y + row * t->row_floats, d->channels, COLUMNS, t->channels);
+        for (int row = 0; row < rows && d->shape.finish.activation; row++)
+                sl_finish_activate(&d->shape.finish, t->y + row * t->row_floats, d->out_channels, COLUMNS, t->channels);
 }
 
 /* How far each pixel under a tile lies from the first. */
@@ -138,24 +138,24 @@ INLINE void find_offsets(const struct sl_grouped *d, int in_rows, int in_columns
 {
         for (int i = 0; i < in_rows; i++)
                 for (int j = 0; j < in_columns; j++)
-                        ret_offsets[i * in_columns + j] = (i * d->width + j) * d->in_channels;
+                        ret_offsets[i * in_columns + j] = (i * d->shape.width + j) * d->in_channels;
 }
 
 /* Pointers to all pixels under the tile whose first output is (row, column). */
 INLINE void find_pixels(const struct sl_grouped *d, const float *image, const float *zeros, const int64_t *offsets, int64_t row,
         int64_t column, int in_rows, int in_columns, struct tile *t)
 {
-        int64_t top = row * d->stride - d->pad_top, left = column * d->stride - d->pad_left;
-        const float *first = image + (top * d->width + left) * d->in_channels;
+        int64_t top = row * d->stride - d->shape.window.pad_begin[0], left = column * d->stride - d->shape.window.pad_begin[1];
+        const float *first = image + (top * d->shape.width + left) * d->in_channels;
 
-        if (top >= 0 && left >= 0 && top + in_rows <= d->height && left + in_columns <= d->width) {
+        if (top >= 0 && left >= 0 && top + in_rows <= d->shape.height && left + in_columns <= d->shape.width) {
                 for (int i = 0; i < in_rows * in_columns; i++)
                         t->pixels[i] = first + offsets[i];
                 return;
         }
         for (int i = 0; i < in_rows; i++)
                 for (int j = 0; j < in_columns; j++) {
-                        bool inside = top + i >= 0 && top + i < d->height && left + j >= 0 && left + j < d->width;
+                        bool inside = top + i >= 0 && top + i < d->shape.height && left + j >= 0 && left + j < d->shape.width;
 
                         t->pixels[i * in_columns + j] = inside ? first + offsets[i * in_columns + j] : zeros;
                 }
@@ -166,25 +166,25 @@ INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *bindi
         enum source source, int64_t sample, int64_t first)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
-        const float *image =
-                (const float *)binding->inputs[0] + sample * d->height * d->width * d->in_channels + first / d->filters;
-        struct tile t = {.weights = (const float *)binding->inputs[1] + first * d->group * side * side,
-                .bias = d->has_bias ? (const float *)binding->inputs[2] + first : NULL,
-                .row_floats = d->out_width * d->channels,
-                .channels = d->channels - first < d->chunk_channels ? d->channels - first : d->chunk_channels};
+        const float *image = (const float *)binding->inputs[0] + sample * d->shape.height * d->shape.width * d->in_channels +
+                             first / d->multiplier;
+        struct tile t = {.weights = (const float *)binding->inputs[1] + first * d->shape.channels * side * side,
+                .bias = d->shape.has_bias ? (const float *)binding->inputs[2] + first : NULL,
+                .row_floats = d->shape.out_width * d->out_channels,
+                .channels = d->out_channels - first < d->chunk_channels ? d->out_channels - first : d->chunk_channels};
         int64_t offsets[PIXELS_MAX];
 
         find_offsets(d, in_rows, in_columns, offsets);
-        for (int64_t row = 0; row < d->out_height; row += rows) {
-                int64_t top = row + rows <= d->out_height ? row : d->out_height - rows;
+        for (int64_t row = 0; row < d->shape.out_height; row += rows) {
+                int64_t top = row + rows <= d->shape.out_height ? row : d->shape.out_height - rows;
 
-                for (int64_t column = 0; column < d->out_width; column += COLUMNS) {
-                        int64_t left = column + COLUMNS <= d->out_width ? column : d->out_width - COLUMNS;
-                        int64_t at = ((sample * d->out_height + top) * d->out_width + left) * d->channels + first;
+                for (int64_t column = 0; column < d->shape.out_width; column += COLUMNS) {
+                        int64_t left = column + COLUMNS <= d->shape.out_width ? column : d->shape.out_width - COLUMNS;
+                        int64_t at = ((sample * d->shape.out_height + top) * d->shape.out_width + left) * d->out_channels + first;
 
                         find_pixels(d, image, binding->scratch, offsets, top, left, in_rows, in_columns, &t);
                         t.y = (float *)binding->outputs[0] + at;
-                        t.residual = d->residual ? (const float *)binding->inputs[d->residual] + at : NULL;
+                        t.residual = d->shape.residual ? (const float *)binding->inputs[d->shape.residual] + at : NULL;
                         run_tile(d, &t, side, stride, rows, source);
                 }
         }
@@ -193,8 +193,8 @@ INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *bindi
 #define DEFINE(name, side, stride, rows, source)                                                                                   \
         static void name(const struct sl_grouped *d, const struct sl_binding *binding)                                             \
         {                                                                                                                          \
-                for (int64_t sample = 0; sample < d->batch; sample++)                                                              \
-                        for (int64_t first = 0; first < d->channels; first += d->chunk_channels)                                   \
+                for (int64_t sample = 0; sample < d->shape.batch; sample++)                                                        \
+                        for (int64_t first = 0; first < d->out_channels; first += d->chunk_channels)                               \
                                 run_chunk(d, binding, side, stride, rows, source, sample, first);                                  \
         }
 
@@ -224,10 +224,10 @@ static grouped_function *const functions[2][3][2] = {
 int SL_TILE(sl_grouped_run)(const struct sl_grouped *d, const struct sl_binding *binding)
 {
         memset(binding->scratch, 0, (size_t)d->in_channels * sizeof(float));
-        if (d->group > 1)
+        if (d->shape.channels > 1)
                 (d->stride == 1 ? grouped_3_1 : grouped_3_2)(d, binding);
         else
-                functions[d->filters > 1][d->side / 2 - 1][d->stride - 1](d, binding);
+                functions[d->multiplier > 1][d->side / 2 - 1][d->stride - 1](d, binding);
         return 0;
 }
 
@@ -236,7 +236,7 @@ INLINE void find_rows(
         const struct sl_grouped *d, const struct sl_grouped_strip *s, int64_t top, int in_rows, const float **ret_rows)
 {
         for (int i = 0; i < in_rows; i++) {
-                bool inside = top + i >= 0 && top + i < d->height;
+                bool inside = top + i >= 0 && top + i < d->shape.height;
 
                 ret_rows[i] = inside ? s->ring + (top + i) % s->slots * s->row_floats : s->zeros;
         }
@@ -245,16 +245,19 @@ INLINE void find_rows(
 INLINE void run_strip(const struct sl_grouped *d, const struct sl_grouped_strip *s, int side, int stride)
 {
         const int rows = 2, in_rows = (rows - 1) * stride + side;
-        struct tile t = {.weights = s->weights, .bias = s->bias, .row_floats = d->out_width * d->channels, .channels = s->channels};
+        struct tile t = {.weights = s->weights,
+                .bias = s->bias,
+                .row_floats = d->shape.out_width * d->out_channels,
+                .channels = s->channels};
         const float *lines[ROWS_MAX * 2 + 5];
 
         for (int64_t row = 0; row < s->rows; row += rows) {
                 int64_t own = row + rows <= s->rows ? row : s->rows - rows;
 
-                find_rows(d, s, (s->first + own) * stride - d->pad_top, in_rows, lines);
-                for (int64_t column = 0; column < d->out_width; column += COLUMNS) {
-                        int64_t left = column + COLUMNS <= d->out_width ? column : d->out_width - COLUMNS;
-                        int64_t at = (own * d->out_width + left) * d->channels;
+                find_rows(d, s, (s->first + own) * stride - d->shape.window.pad_begin[0], in_rows, lines);
+                for (int64_t column = 0; column < d->shape.out_width; column += COLUMNS) {
+                        int64_t left = column + COLUMNS <= d->shape.out_width ? column : d->shape.out_width - COLUMNS;
+                        int64_t at = (own * d->shape.out_width + left) * d->out_channels;
 
                         for (int i = 0; i < in_rows; i++)
                                 t.pixels[i] = lines[i] + left * stride * SL_GROUPED_PANEL;

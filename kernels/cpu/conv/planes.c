@@ -17,30 +17,23 @@
 #define LINES_MAX       (1 << 12)
 #define LINE_FLOATS_MAX (1 << 20)
 
-static bool is_convolution(const struct sl_node_desc *node)
+/* One channel lies the same in both layouts. */
+static bool reads_planes(const struct sl_tensor *x)
 {
-        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
-
-        if (!f || x->shape.rank != 4 || !sl_cpu_is_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
-                return false;
-        /* One channel lies the same in both layouts. */
-        if (x->layout != SL_LAYOUT_PLAIN && x->shape.dims[1] != 1)
-                return false;
-        return !sl_cpu_is_empty(x) && !sl_cpu_is_empty(y) && !sl_cpu_is_empty(f) && !node->epilogue.has_residual &&
-               sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;
+        return x->layout == SL_LAYOUT_PLAIN || x->shape.dims[1] == 1;
 }
 
 static int64_t count_lines(const struct sl_planes *p, int64_t rows)
 {
-        return (rows - 1) * p->window.stride[0] + (p->window.kernel[0] - 1) * p->window.dilation[0] + 1;
+        return (rows - 1) * p->shape.window.stride[0] + (p->shape.window.kernel[0] - 1) * p->shape.window.dilation[0] + 1;
 }
 
 /* From what the first pixel's window begins with to what the last one's reaches. */
 static int64_t count_floats(const struct sl_planes *p)
 {
-        const struct sl_window *w = &p->window;
+        const struct sl_window *w = &p->shape.window;
 
-        return p->left - w->pad_begin[1] + (p->out_width - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
+        return p->left - w->pad_begin[1] + (p->shape.out_width - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
 }
 
 /* False: one row's lines are too many. */
@@ -48,12 +41,12 @@ static bool choose_block(struct sl_planes *p)
 {
         int64_t line_bytes;
 
-        p->left = (int64_t)sl_align_up((uint64_t)p->window.pad_begin[1], LINE_FLOATS);
+        p->left = (int64_t)sl_align_up((uint64_t)p->shape.window.pad_begin[1], LINE_FLOATS);
         p->line_floats = (int64_t)sl_align_up((uint64_t)count_floats(p), LINE_FLOATS);
-        if (p->line_floats > LINE_FLOATS_MAX || p->channels > CHANNELS_MAX)
+        if (p->line_floats > LINE_FLOATS_MAX || p->shape.channels > CHANNELS_MAX)
                 return false;
-        line_bytes = p->channels * p->line_floats * (int64_t)sizeof(float);
-        for (p->block_rows = 1; p->block_rows < p->out_height; p->block_rows++)
+        line_bytes = p->shape.channels * p->line_floats * (int64_t)sizeof(float);
+        for (p->block_rows = 1; p->block_rows < p->shape.out_height; p->block_rows++)
                 if (count_lines(p, p->block_rows + 1) * line_bytes > BLOCK_BYTES)
                         break;
         p->lines = count_lines(p, p->block_rows);
@@ -62,27 +55,18 @@ static bool choose_block(struct sl_planes *p)
 
 static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_planes *p = state;
+        const struct sl_conv_shape *c = &p->shape;
 
-        if (!sl_cpu_has_avx2() || !is_convolution(node) || sl_window_read(node, &p->window, NULL) ||
-                !sl_finish_plan(node, &p->finish))
+        if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &p->shape) || !reads_planes(&node->inputs[0]))
                 return false;
-        if (p->window.stride[1] != 1 && p->window.stride[1] != 2 && p->window.stride[1] != 4)
+        if (c->groups != 1 || c->residual || (c->window.stride[1] != 1 && c->window.stride[1] != 2 && c->window.stride[1] != 4))
                 return false;
-        p->batch = x[0];
-        p->channels = x[1];
-        p->height = x[2];
-        p->width = x[3];
-        p->filters = y[1];
-        p->out_height = y[2];
-        p->out_width = y[3];
-        p->has_bias = sl_cpu_input(node, 2) != NULL;
         if (!choose_block(p))
                 return false;
         p->lines_offset = (int64_t)sl_align_up(
-                (uint64_t)(p->channels * p->window.kernel[0] * p->window.kernel[1]) * sizeof(int64_t), SL_LINE_BYTES);
-        sizes->scratch_bytes = (size_t)(p->lines_offset + p->channels * p->lines * p->line_floats * (int64_t)sizeof(float));
+                (uint64_t)(c->channels * c->window.kernel[0] * c->window.kernel[1]) * sizeof(int64_t), SL_LINE_BYTES);
+        sizes->scratch_bytes = (size_t)(p->lines_offset + c->channels * p->lines * p->line_floats * (int64_t)sizeof(float));
         return true;
 }
 
@@ -108,13 +92,14 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
 static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_planes *p = state;
-        int64_t depth = p->channels * p->window.kernel[0] * p->window.kernel[1];
-        double weights = (double)sl_gemm_packed_floats(depth, p->filters), rows = (double)(p->batch * p->out_height);
-        double lines = 2 * 4 * rows * (double)(p->channels * p->window.stride[0] * p->line_floats);
+        int64_t depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1];
+        double weights = (double)sl_gemm_packed_floats(depth, p->shape.filters),
+               rows = (double)(p->shape.batch * p->shape.out_height);
+        double lines = 2 * 4 * rows * (double)(p->shape.channels * p->shape.window.stride[0] * p->line_floats);
 
-        return sl_cost_activation(core, p->finish.activation, rows * (double)(p->out_width * p->filters), false) +
-               SL_COST_STORE * rows * (double)(p->out_width * p->filters) / core->flops +
-               2 * weights * rows * (double)p->out_width / core->flops / 0.95 + lines / core->near;
+        return sl_cost_activation(core, p->shape.finish.activation, rows * (double)(p->shape.out_width * p->shape.filters), false) +
+               SL_COST_STORE * rows * (double)(p->shape.out_width * p->shape.filters) / core->flops +
+               2 * weights * rows * (double)p->shape.out_width / core->flops / 0.95 + lines / core->near;
 }
 
 static int run(const void *state, const struct sl_binding *binding)

@@ -11,22 +11,17 @@
 #pragma once
 
 #include "backend.h"
-#include "cpu/gemm/finish.h"
-#include "shape/window.h"
+#include "cpu/conv/conv_shape.h"
 
 #include <stdint.h>
 
 struct sl_planes {
-        struct sl_window window;
-        int64_t batch, channels, height, width; /* of the input */
-        int64_t out_height, out_width, filters;
+        struct sl_conv_shape shape;
         int64_t block_rows;   /* of the output, whose lines are copied at a time */
         int64_t lines;        /* under them, of each channel */
         int64_t left;         /* floats in front of a line's own: the padding, and what aligns the rest */
         int64_t line_floats;  /* from line to line */
         int64_t lines_offset; /* of the lines in scratch, in bytes; the places of the taps lie in front of them */
-        bool has_bias;
-        struct sl_finish finish;
 };
 
 /* For processors with AVX2. */

@@ -117,7 +117,7 @@ static void copy_line(const struct sl_planes *p, const float *line, float *to)
 {
         int64_t own = p->line_floats - p->left;
 
-        own = own < p->width ? own : p->width;
+        own = own < p->shape.width ? own : p->shape.width;
         clear_floats(to, p->left);
         copy_floats(to + p->left, line, own);
         clear_floats(to + p->left + own, p->line_floats - p->left - own);
@@ -126,12 +126,12 @@ static void copy_line(const struct sl_planes *p, const float *line, float *to)
 /* The lines under @p->block_rows rows of the output from @row on. */
 static void copy_lines(const struct sl_planes *p, const float *image, int64_t row, float *to)
 {
-        int64_t top = row * p->window.stride[0] - p->window.pad_begin[0];
+        int64_t top = row * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
 
-        for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t c = 0; c < p->shape.channels; c++)
                 for (int64_t y = top; y < top + p->lines; y++, to += p->line_floats)
-                        if (y >= 0 && y < p->height)
-                                copy_line(p, image + (c * p->height + y) * p->width, to);
+                        if (y >= 0 && y < p->shape.height)
+                                copy_line(p, image + (c * p->shape.height + y) * p->shape.width, to);
                         else
                                 clear_floats(to, p->line_floats);
 }
@@ -139,19 +139,19 @@ static void copy_lines(const struct sl_planes *p, const float *image, int64_t ro
 /* All pixels of a row of the output by @width filters, in tiles that differ by one pixel at most. */
 static void run_row(const struct sl_planes *p, struct tile *t, const float *lines, float *y, int64_t width)
 {
-        int64_t left = (p->out_width + PIXELS_MAX - 1) / PIXELS_MAX, pixel = 0, stride = p->window.stride[1];
+        int64_t left = (p->shape.out_width + PIXELS_MAX - 1) / PIXELS_MAX, pixel = 0, stride = p->shape.window.stride[1];
         int vectors = width > SL_VECTOR_FLOATS ? 2 : 1;
         tile_function *const *functions = tiles[stride / 2][vectors - 1];
 
         t->last = sl_lanes_first(width - (vectors - 1) * SL_VECTOR_FLOATS);
         for (; left > 0; left--) {
-                int64_t pixels = (p->out_width - pixel) / left;
+                int64_t pixels = (p->shape.out_width - pixel) / left;
 
                 t->x = lines + pixel * stride;
-                t->y = y + pixel * p->filters;
+                t->y = y + pixel * p->shape.filters;
                 functions[pixels](t);
-                if (p->finish.activation)
-                        sl_finish_activate(&p->finish, t->y, p->filters, pixels, width);
+                if (p->shape.finish.activation)
+                        sl_finish_activate(&p->shape.finish, t->y, p->shape.filters, pixels, width);
                 pixel += pixels;
         }
 }
@@ -160,29 +160,29 @@ static void run_row(const struct sl_planes *p, struct tile *t, const float *line
 static void run_rows(const struct sl_planes *p, const struct sl_binding *binding, const float *lines, int64_t rows, float *y)
 {
         struct tile t = {.places = binding->scratch,
-                .depth = p->channels * p->window.kernel[0] * p->window.kernel[1],
-                .y_stride = p->filters,
-                .least = sl_vector_set(p->finish.least),
-                .most = sl_vector_set(p->finish.most)};
+                .depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1],
+                .y_stride = p->shape.filters,
+                .least = sl_vector_set(p->shape.finish.least),
+                .most = sl_vector_set(p->shape.finish.most)};
 
-        for (int64_t first = 0; first < p->filters; first += FILTERS) {
-                int64_t width = p->filters - first < FILTERS ? p->filters - first : FILTERS;
+        for (int64_t first = 0; first < p->shape.filters; first += FILTERS) {
+                int64_t width = p->shape.filters - first < FILTERS ? p->shape.filters - first : FILTERS;
                 int64_t panel = first / SL_GEMM_PANEL * SL_GEMM_PANEL;
 
-                t.panel = p->filters - panel <= SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL / 2 : SL_GEMM_PANEL;
+                t.panel = p->shape.filters - panel <= SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL / 2 : SL_GEMM_PANEL;
                 t.filters = (const float *)binding->inputs[1] + panel * t.depth + (first - panel);
-                t.bias = p->has_bias ? (const float *)binding->inputs[2] + first : NULL;
+                t.bias = p->shape.has_bias ? (const float *)binding->inputs[2] + first : NULL;
                 for (int64_t i = 0; i < rows; i++)
-                        run_row(p, &t, lines + i * p->window.stride[0] * p->line_floats, y + i * p->out_width * p->filters + first,
-                                width);
+                        run_row(p, &t, lines + i * p->shape.window.stride[0] * p->line_floats,
+                                y + i * p->shape.out_width * p->shape.filters + first, width);
         }
 }
 
 static void place_taps(const struct sl_planes *p, int64_t *ret_places)
 {
-        const struct sl_window *w = &p->window;
+        const struct sl_window *w = &p->shape.window;
 
-        for (int64_t c = 0; c < p->channels; c++)
+        for (int64_t c = 0; c < p->shape.channels; c++)
                 for (int64_t i = 0; i < w->kernel[0]; i++)
                         for (int64_t j = 0; j < w->kernel[1]; j++)
                                 *ret_places++ = (c * p->lines + i * w->dilation[0]) * p->line_floats + p->left - w->pad_begin[1] +
@@ -194,15 +194,15 @@ int SL_TILE(sl_planes_run)(const struct sl_planes *p, const struct sl_binding *b
         float *lines = (float *)((char *)binding->scratch + p->lines_offset), *y = binding->outputs[0];
 
         place_taps(p, binding->scratch);
-        for (int64_t n = 0; n < p->batch; n++) {
-                const float *image = (const float *)binding->inputs[0] + n * p->channels * p->height * p->width;
+        for (int64_t n = 0; n < p->shape.batch; n++) {
+                const float *image = (const float *)binding->inputs[0] + n * p->shape.channels * p->shape.height * p->shape.width;
 
-                for (int64_t row = 0; row < p->out_height; row += p->block_rows) {
-                        int64_t rows = p->out_height - row < p->block_rows ? p->out_height - row : p->block_rows;
+                for (int64_t row = 0; row < p->shape.out_height; row += p->block_rows) {
+                        int64_t rows = p->shape.out_height - row < p->block_rows ? p->shape.out_height - row : p->block_rows;
 
                         copy_lines(p, image, row, lines);
                         run_rows(p, binding, lines, rows, y);
-                        y += rows * p->out_width * p->filters;
+                        y += rows * p->shape.out_width * p->shape.filters;
                 }
         }
         return 0;

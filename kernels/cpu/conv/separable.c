@@ -59,7 +59,7 @@ static bool plan_parts(const struct sl_node_desc *node, struct separable *s)
                 if (sl_separable_has(node, part) && !plan_part(node, s, part, &output))
                         return false;
         s->projects = sl_separable_has(node, SL_SEPARABLE_PROJECT);
-        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.group == 1 && s->depthwise.filters == 1 &&
+        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.shape.channels == 1 && s->depthwise.multiplier == 1 &&
                s->depthwise.side <= SL_GROUPED_STRIP_SIDE_MAX && !s->expand.block_rows && !s->project.block_rows &&
                sl_cpu_same_place(&output, &node->outputs[0]);
 }
@@ -68,21 +68,21 @@ static bool plan_parts(const struct sl_node_desc *node, struct separable *s)
 static void choose_strip(struct separable *s)
 {
         const struct sl_grouped *d = &s->depthwise;
-        int64_t tile = sl_grouped_rows(d), rows = (STRIP_PIXELS + d->out_width - 1) / d->out_width, strips;
+        int64_t tile = sl_grouped_rows(d), rows = (STRIP_PIXELS + d->shape.out_width - 1) / d->shape.out_width, strips;
 
-        strips = (d->out_height + rows - 1) / rows;
-        rows = (d->out_height + strips - 1) / strips;
+        strips = (d->shape.out_height + rows - 1) / rows;
+        rows = (d->shape.out_height + strips - 1) / strips;
         rows = (rows + tile - 1) / tile * tile;
-        s->strip_rows = rows < d->out_height ? rows : d->out_height;
+        s->strip_rows = rows < d->shape.out_height ? rows : d->shape.out_height;
         s->slots = (s->strip_rows - 1) * d->stride + d->side;
-        s->slots = s->slots < d->height ? s->slots : d->height;
+        s->slots = s->slots < d->shape.height ? s->slots : d->shape.height;
 }
 
 /* As wide as the image with its padding, as far as windows reach. */
 static void plan_ring(struct separable *s)
 {
         const struct sl_grouped *d = &s->depthwise;
-        int64_t reach = (d->out_width - 1) * d->stride + d->side, pixels = d->pad_left + d->width;
+        int64_t reach = (d->shape.out_width - 1) * d->stride + d->side, pixels = d->shape.window.pad_begin[1] + d->shape.width;
 
         s->row_floats = (pixels > reach ? pixels : reach) * SL_GROUPED_PANEL;
         s->panel_floats = s->slots * s->row_floats;
@@ -99,8 +99,8 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         s->residual = node->epilogue.has_residual ? node->n_inputs - 1 : 0;
         choose_strip(s);
         plan_ring(s);
-        panels = (d->channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL;
-        strip_floats = s->projects ? s->strip_rows * d->out_width * d->channels : 0;
+        panels = (d->out_channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL;
+        strip_floats = s->projects ? s->strip_rows * d->shape.out_width * d->out_channels : 0;
         s->ring_offset = (size_t)s->row_floats;
         s->strip_offset = s->ring_offset + (size_t)(panels * s->panel_floats);
         sizes->scratch_bytes = (s->strip_offset + (size_t)strip_floats) * sizeof(float);
@@ -155,7 +155,7 @@ struct pass {
 static struct sl_gemm product_of(const struct sl_window_product *p, const struct sl_binding *binding,
         enum sl_separable_input weights, int64_t first, int64_t columns)
 {
-        const float *bias = p->has_bias ? binding->inputs[weights + 1] : NULL;
+        const float *bias = p->shape.has_bias ? binding->inputs[weights + 1] : NULL;
 
         return (struct sl_gemm){.b = (const float *)binding->inputs[weights] + first * p->depth,
                 .depth = p->depth,
@@ -163,7 +163,7 @@ static struct sl_gemm product_of(const struct sl_window_product *p, const struct
                 .a_stride = p->depth,
                 .bias = bias ? bias + first : NULL,
                 .streams = p->streams,
-                .finish = &p->finish};
+                .finish = &p->shape.finish};
 }
 
 /* Adds rows up to @end of a panel to its ring. */
@@ -172,12 +172,13 @@ static void expand(const struct pass *pass, int64_t first, int64_t channels, int
         const struct separable *s = pass->s;
         const struct sl_window_product *p = &s->expand;
         struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_EXPAND_WEIGHTS, first, channels);
-        float *ring = pass->ring + first / SL_GROUPED_PANEL * s->panel_floats + s->depthwise.pad_left * SL_GROUPED_PANEL;
+        float *ring =
+                pass->ring + first / SL_GROUPED_PANEL * s->panel_floats + s->depthwise.shape.window.pad_begin[1] * SL_GROUPED_PANEL;
 
-        gemm.rows = p->width;
+        gemm.rows = p->shape.width;
         gemm.c_stride = SL_GROUPED_PANEL;
         for (int64_t row = pass->made; row < end; row++) {
-                gemm.a = pass->x + row * p->width * p->channels;
+                gemm.a = pass->x + row * p->shape.width * p->shape.channels;
                 gemm.c = ring + row % s->slots * s->row_floats;
                 (sl_shallow_takes(p->depth) ? sl_shallow_run : sl_gemm_run)(&gemm);
         }
@@ -186,9 +187,9 @@ static void expand(const struct pass *pass, int64_t first, int64_t channels, int
 /* The rows of the input above the end of the windows of the output's rows up to @end. */
 static int64_t rows_under(const struct sl_grouped *d, int64_t end)
 {
-        int64_t under = (end - 1) * d->stride - d->pad_top + d->side;
+        int64_t under = (end - 1) * d->stride - d->shape.window.pad_begin[0] + d->side;
 
-        return under < d->height ? under : d->height;
+        return under < d->shape.height ? under : d->shape.height;
 }
 
 /* Rows @first to @end of the output, all panels of the depthwise part. */
@@ -197,13 +198,13 @@ static void filter(struct pass *pass, int64_t first, int64_t end)
         const struct separable *s = pass->s;
         const struct sl_grouped *d = &s->depthwise;
         const float *weights = pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_WEIGHTS];
-        const float *bias = d->has_bias ? pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_BIAS] : NULL;
-        int64_t at = s->projects ? 0 : first * d->out_width * d->channels, under = rows_under(d, end);
+        const float *bias = d->shape.has_bias ? pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_BIAS] : NULL;
+        int64_t at = s->projects ? 0 : first * d->shape.out_width * d->out_channels, under = rows_under(d, end);
         struct sl_grouped_strip strip = {
                 .zeros = pass->zeros, .slots = s->slots, .row_floats = s->row_floats, .first = first, .rows = end - first};
 
-        for (int64_t c = 0; c < d->channels; c += SL_GROUPED_PANEL) {
-                strip.channels = d->channels - c < SL_GROUPED_PANEL ? d->channels - c : SL_GROUPED_PANEL;
+        for (int64_t c = 0; c < d->out_channels; c += SL_GROUPED_PANEL) {
+                strip.channels = d->out_channels - c < SL_GROUPED_PANEL ? d->out_channels - c : SL_GROUPED_PANEL;
                 expand(pass, c, strip.channels, under);
                 strip.ring = pass->ring + c / SL_GROUPED_PANEL * s->panel_floats;
                 strip.weights = weights + c * d->side * d->side;
@@ -218,14 +219,14 @@ static void filter(struct pass *pass, int64_t first, int64_t end)
 static void project(const struct pass *pass, int64_t first, int64_t end)
 {
         const struct sl_window_product *p = &pass->s->project;
-        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_PROJECT_WEIGHTS, 0, p->filters);
-        int64_t at = first * p->width * p->filters;
+        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_PROJECT_WEIGHTS, 0, p->shape.filters);
+        int64_t at = first * p->shape.width * p->shape.filters;
 
         gemm.a = pass->strip;
         gemm.c = pass->y + at;
         gemm.residual = pass->residual ? pass->residual + at : NULL;
-        gemm.rows = (end - first) * p->width;
-        gemm.c_stride = gemm.residual_stride = p->filters;
+        gemm.rows = (end - first) * p->shape.width;
+        gemm.c_stride = gemm.residual_stride = p->shape.filters;
         sl_gemm_run(&gemm);
 }
 
@@ -235,8 +236,8 @@ static void run_sample(struct pass *pass)
         const struct sl_grouped *d = &pass->s->depthwise;
         int64_t tile = sl_grouped_rows(d), rows = pass->s->strip_rows;
 
-        for (int64_t first = 0; first < d->out_height; first += rows) {
-                int64_t end = first + rows < d->out_height ? first + rows : d->out_height;
+        for (int64_t first = 0; first < d->shape.out_height; first += rows) {
+                int64_t end = first + rows < d->shape.out_height ? first + rows : d->shape.out_height;
                 int64_t begin = end - first < tile ? end - tile : first;
 
                 filter(pass, begin, end);
@@ -249,8 +250,8 @@ static void run_sample(struct pass *pass)
 static void clear_padding(const struct separable *s, float *ring)
 {
         const struct sl_grouped *d = &s->depthwise;
-        int64_t left = d->pad_left * SL_GROUPED_PANEL, image = d->width * SL_GROUPED_PANEL;
-        int64_t rows = (d->channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL * s->slots;
+        int64_t left = d->shape.window.pad_begin[1] * SL_GROUPED_PANEL, image = d->shape.width * SL_GROUPED_PANEL;
+        int64_t rows = (d->out_channels + SL_GROUPED_PANEL - 1) / SL_GROUPED_PANEL * s->slots;
 
         for (; rows > 0; rows--, ring += s->row_floats) {
                 memset(ring, 0, (size_t)left * sizeof(float));
@@ -262,8 +263,8 @@ static int run(const void *state, const struct sl_binding *binding)
 {
         const struct separable *s = state;
         const struct sl_grouped *d = &s->depthwise;
-        int64_t in_floats = d->height * d->width * s->expand.channels;
-        int64_t out_floats = d->out_height * d->out_width * (s->projects ? s->project.filters : d->channels);
+        int64_t in_floats = d->shape.height * d->shape.width * s->expand.shape.channels;
+        int64_t out_floats = d->shape.out_height * d->shape.out_width * (s->projects ? s->project.shape.filters : d->out_channels);
         float *scratch = binding->scratch;
         struct pass pass = {.s = s,
                 .binding = binding,
@@ -276,7 +277,7 @@ static int run(const void *state, const struct sl_binding *binding)
 
         memset(pass.zeros, 0, (size_t)s->row_floats * sizeof(float));
         clear_padding(s, pass.ring);
-        for (int64_t sample = 0; sample < d->batch; sample++) {
+        for (int64_t sample = 0; sample < d->shape.batch; sample++) {
                 pass.made = 0;
                 run_sample(&pass);
                 pass.x += in_floats;

@@ -18,18 +18,6 @@
 #define CLIPPED_ROWS_MAX (1 << 16)
 #define FRAME_FLOATS_MAX 0x1p40
 
-static bool is_convolution(const struct sl_node_desc *node)
-{
-        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
-        int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
-
-        if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
-                return false;
-        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || sl_cpu_is_empty(f) || groups < 1)
-                return false;
-        return groups == 1 || (f->shape.dims[1] >= GROUP_MIN && y->shape.dims[1] / groups >= GROUP_MIN);
-}
-
 static bool is_pointwise(const struct sl_window *w)
 {
         for (uint32_t i = 0; i < 2; i++)
@@ -47,35 +35,36 @@ static int64_t reach(const struct sl_window *w, uint32_t i, int64_t windows)
 /* Rows of a line lie as far apart as a stride; pieces of a row are lines of its window, or with a hole between them its pixels. */
 static bool lies_in_lines(const struct sl_window_product *p)
 {
-        const struct sl_window *w = &p->window;
-        int64_t piece = (w->dilation[1] == 1 ? w->kernel[1] : 1) * p->channels;
+        const struct sl_window *w = &p->shape.window;
+        int64_t piece = (w->dilation[1] == 1 ? w->kernel[1] : 1) * p->shape.channels;
 
         if (w->dilation[1] > 1 && w->kernel[0] > 1)
                 return false;
-        return piece >= PIECE_MIN && (p->out_width >= LINE_ROWS_MIN || p->rows == p->out_width);
+        return piece >= PIECE_MIN && (p->shape.out_width >= LINE_ROWS_MIN || p->rows == p->shape.out_width);
 }
 
 /* What pads and strides of any size do not make overflow. */
 static bool is_frame_possible(const struct sl_window_product *p)
 {
-        double lines = (double)reach(&p->window, 0, p->out_height), pixels = (double)reach(&p->window, 1, p->out_width);
+        double lines = (double)reach(&p->shape.window, 0, p->shape.out_height),
+               pixels = (double)reach(&p->shape.window, 1, p->shape.out_width);
 
-        return (double)p->batch * lines * pixels * (double)(p->channels * p->groups) < FRAME_FLOATS_MAX;
+        return (double)p->shape.batch * lines * pixels * (double)(p->shape.channels * p->shape.groups) < FRAME_FLOATS_MAX;
 }
 
 static bool stays_inside(const struct sl_window_product *p)
 {
-        const struct sl_window *w = &p->window;
+        const struct sl_window *w = &p->shape.window;
 
         for (uint32_t i = 0; i < 2; i++)
                 if (w->pad_begin[i] || w->pad_end[i])
                         return false;
-        return p->groups == 1;
+        return p->shape.groups == 1;
 }
 
 static enum sl_window_rows choose_source(const struct sl_window_product *p)
 {
-        if (p->groups == 1 && is_pointwise(&p->window))
+        if (p->shape.groups == 1 && is_pointwise(&p->shape.window))
                 return SL_WINDOW_ROWS_INPUT;
         if (!lies_in_lines(p) || !is_frame_possible(p))
                 return SL_WINDOW_ROWS_COPIED;
@@ -101,19 +90,19 @@ static void choose_frame(struct sl_window_product *p)
 {
         int64_t room = resident_floats(p), line, image;
 
-        p->frame_pixels = reach(&p->window, 1, p->out_width);
-        line = p->frame_pixels * p->channels * p->groups;
-        image = reach(&p->window, 0, p->out_height) * line;
-        p->block_lines = p->out_height;
-        p->block_images = choose_block(room, image, 1, p->batch);
+        p->frame_pixels = reach(&p->shape.window, 1, p->shape.out_width);
+        line = p->frame_pixels * p->shape.channels * p->shape.groups;
+        image = reach(&p->shape.window, 0, p->shape.out_height) * line;
+        p->block_lines = p->shape.out_height;
+        p->block_images = choose_block(room, image, 1, p->shape.batch);
         if (image > room) {
-                int64_t more = room / line - reach(&p->window, 0, 1);
+                int64_t more = room / line - reach(&p->shape.window, 0, 1);
 
-                p->block_lines = choose_block(more > 0 ? more / p->window.stride[0] : 0, 1, 1, p->out_height);
+                p->block_lines = choose_block(more > 0 ? more / p->shape.window.stride[0] : 0, 1, 1, p->shape.out_height);
         }
-        p->frame_lines = reach(&p->window, 0, p->block_lines);
-        p->clips = p->window.kernel[0] == 1 && p->window.dilation[1] == 1 && p->window.kernel[1] >= CLIPPED_MIN &&
-                   p->out_width <= CLIPPED_ROWS_MAX;
+        p->frame_lines = reach(&p->shape.window, 0, p->block_lines);
+        p->clips = p->shape.window.kernel[0] == 1 && p->shape.window.dilation[1] == 1 && p->shape.window.kernel[1] >= CLIPPED_MIN &&
+                   p->shape.out_width <= CLIPPED_ROWS_MAX;
 }
 
 static void choose_rows(struct sl_window_product *p)
@@ -124,10 +113,10 @@ static void choose_rows(struct sl_window_product *p)
                 p->streams |= p->rows <= FEW_ROWS;
                 break;
         case SL_WINDOW_ROWS_LINES:
-                p->frame_lines = p->height;
-                p->frame_pixels = p->width;
-                p->block_images = p->batch;
-                p->block_lines = p->out_height;
+                p->frame_lines = p->shape.height;
+                p->frame_pixels = p->shape.width;
+                p->block_images = p->shape.batch;
+                p->block_lines = p->shape.out_height;
                 break;
         case SL_WINDOW_ROWS_FRAME:
                 choose_frame(p);
@@ -141,34 +130,25 @@ static void choose_rows(struct sl_window_product *p)
 static int64_t scratch_floats(const struct sl_window_product *p)
 {
         if (p->source == SL_WINDOW_ROWS_FRAME)
-                return p->block_images * p->frame_lines * p->frame_pixels * p->channels * p->groups;
+                return p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels * p->shape.groups;
         return p->block_rows * p->depth;
 }
 
 static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_window_product *p = state;
+        const struct sl_conv_shape *c = &p->shape;
 
-        if (!sl_cpu_has_avx2() || !is_convolution(node) || sl_window_read(node, &p->window, NULL) ||
-                !sl_finish_plan(node, &p->finish))
+        if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &p->shape) || !sl_cpu_is_nhwc_f32(&node->inputs[0]))
                 return false;
-        p->groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
-        p->batch = x[0];
-        p->channels = x[1] / p->groups;
-        p->height = x[2];
-        p->width = x[3];
-        p->filters = y[1] / p->groups;
-        p->out_height = y[2];
-        p->out_width = y[3];
-        p->rows = y[0] * y[2] * y[3];
-        p->depth = p->window.kernel[0] * p->window.kernel[1] * p->channels;
-        p->streams = p->depth * p->filters * p->groups * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        if (c->groups > 1 && (c->channels < GROUP_MIN || c->filters < GROUP_MIN))
+                return false;
+        p->rows = c->batch * c->out_height * c->out_width;
+        p->depth = c->window.kernel[0] * c->window.kernel[1] * c->channels;
+        p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         choose_rows(p);
-        if (p->source == SL_WINDOW_ROWS_COPIED && p->groups > 1)
+        if (p->source == SL_WINDOW_ROWS_COPIED && c->groups > 1)
                 return false;
-        p->has_bias = sl_cpu_input(node, 2) != NULL;
-        p->residual = p->finish.has_residual ? node->n_inputs - 1 : 0;
         sizes->scratch_bytes = (size_t)scratch_floats(p) * sizeof(float);
         return true;
 }
@@ -212,29 +192,30 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
 /* The share of a line's products that are left, by blocks of rows. */
 static double clipped_share(const struct sl_window_product *p)
 {
-        int64_t taps = 0, kernel = p->window.kernel[1], stride = p->window.stride[1], pad = p->window.pad_begin[1];
+        int64_t taps = 0, kernel = p->shape.window.kernel[1], stride = p->shape.window.stride[1],
+                pad = p->shape.window.pad_begin[1];
 
-        for (int64_t x = 0; p->clips && x < p->out_width; x += CLIP_ROWS) {
-                int64_t n = p->out_width - x < CLIP_ROWS ? p->out_width - x : CLIP_ROWS;
-                int64_t first = pad - (x + n - 1) * stride, end = p->width + pad - x * stride;
+        for (int64_t x = 0; p->clips && x < p->shape.out_width; x += CLIP_ROWS) {
+                int64_t n = p->shape.out_width - x < CLIP_ROWS ? p->shape.out_width - x : CLIP_ROWS;
+                int64_t first = pad - (x + n - 1) * stride, end = p->shape.width + pad - x * stride;
 
                 first = first > 0 ? first : 0;
                 end = end < kernel ? end : kernel;
                 taps += end > first ? n * (end - first) : 0;
         }
-        return p->clips ? (double)taps / ((double)p->out_width * (double)kernel) : 1;
+        return p->clips ? (double)taps / ((double)p->shape.out_width * (double)kernel) : 1;
 }
 
 /* Floats that are copied, and of what the products then reach of a core. */
 static double copied_floats(const struct sl_window_product *p)
 {
-        double lines = (double)(p->out_height + p->block_lines - 1) / (double)p->block_lines * (double)p->frame_lines;
+        double lines = (double)(p->shape.out_height + p->block_lines - 1) / (double)p->block_lines * (double)p->frame_lines;
 
         switch (p->source) {
         case SL_WINDOW_ROWS_COPIED:
                 return (double)p->rows * (double)p->depth;
         case SL_WINDOW_ROWS_FRAME:
-                return (double)p->batch * lines * (double)(p->frame_pixels * p->channels * p->groups);
+                return (double)p->shape.batch * lines * (double)(p->frame_pixels * p->shape.channels * p->shape.groups);
         default:
                 return 0;
         }
@@ -247,18 +228,20 @@ static double copied_floats(const struct sl_window_product *p)
 static double seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_window_product *p = state;
-        double weights = (double)p->groups * (double)sl_gemm_packed_floats(p->depth, p->filters), rows = (double)p->rows;
-        double elements = rows * (double)(p->filters * p->groups), copied = 2 * 4 * copied_floats(p);
+        double weights = (double)p->shape.groups * (double)sl_gemm_packed_floats(p->depth, p->shape.filters),
+               rows = (double)p->rows;
+        double elements = rows * (double)(p->shape.filters * p->shape.groups), copied = 2 * 4 * copied_floats(p);
         double products = 2 * weights * rows * clipped_share(p) / core->flops /
                           (p->source == SL_WINDOW_ROWS_COPIED         ? 0.86
                                   : p->source == SL_WINDOW_ROWS_INPUT ? 1
                                                                       : 0.95);
-        double first = 4 * (double)sl_gemm_packed_floats(p->depth, p->filters < SL_GEMM_PANEL ? p->filters : SL_GEMM_PANEL) /
-                       core->weights;
+        double first =
+                4 * (double)sl_gemm_packed_floats(p->depth, p->shape.filters < SL_GEMM_PANEL ? p->shape.filters : SL_GEMM_PANEL) /
+                core->weights;
 
-        return sl_cost_activation(core, p->finish.activation, elements, false) +
-               (p->residual ? sl_cost_residual(core, elements) : 0) + elements * SL_COST_STORE / core->flops + copied / core->near +
-               sl_cost_longer(products + first, 4 * weights / core->weights);
+        return sl_cost_activation(core, p->shape.finish.activation, elements, false) +
+               (p->shape.residual ? sl_cost_residual(core, elements) : 0) + elements * SL_COST_STORE / core->flops +
+               copied / core->near + sl_cost_longer(products + first, 4 * weights / core->weights);
 }
 
 static int run(const void *state, const struct sl_binding *binding)

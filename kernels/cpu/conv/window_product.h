@@ -13,28 +13,21 @@
 #pragma once
 
 #include "backend.h"
-#include "cpu/gemm/finish.h"
-#include "shape/window.h"
+#include "cpu/conv/conv_shape.h"
 
 #include <stdint.h>
 
 enum sl_window_rows { SL_WINDOW_ROWS_INPUT, SL_WINDOW_ROWS_LINES, SL_WINDOW_ROWS_FRAME, SL_WINDOW_ROWS_COPIED };
 
 struct sl_window_product {
-        struct sl_window window;
+        struct sl_conv_shape shape;
         enum sl_window_rows source;
-        int64_t groups, channels, filters; /* of a group */
-        int64_t batch, height, width;      /* of the input */
-        int64_t out_height, out_width;
         int64_t rows, depth;               /* of the whole product of a group */
         int64_t block_rows;                /* COPIED: so many at a time */
         int64_t block_images, block_lines; /* FRAME: whole images, or with one image lines of the output */
         int64_t frame_lines, frame_pixels; /* FRAME: of one image; LINES: those of the input */
         bool clips;                        /* taps that see nothing but the frame's zeros are left out */
         bool streams; /* the weights are more than the second-level cache holds beside the rest, or pass few rows */
-        bool has_bias;
-        uint32_t residual; /* node input; 0: none */
-        struct sl_finish finish;
 };
 
 /* For processors with AVX2. */

@@ -25,16 +25,16 @@ static void clear_floats(float *to, int64_t n)
 /* One line of the window: what lies left and right of the image is 0. Neighbours are copied in one piece. */
 static void copy_line(const struct sl_window_product *p, const float *line, int64_t left, float *to)
 {
-        int64_t taps = p->window.kernel[1], step = p->window.dilation[1], c = p->channels;
+        int64_t taps = p->shape.window.kernel[1], step = p->shape.window.dilation[1], c = p->shape.channels;
 
-        if (step == 1 && left >= 0 && left + taps <= p->width) {
+        if (step == 1 && left >= 0 && left + taps <= p->shape.width) {
                 copy_floats(to, line + left * c, taps * c);
                 return;
         }
         for (int64_t i = 0; i < taps; i++) {
                 int64_t x = left + i * step;
 
-                if (x >= 0 && x < p->width)
+                if (x >= 0 && x < p->shape.width)
                         copy_floats(to + i * c, line + x * c, c);
                 else
                         clear_floats(to + i * c, c);
@@ -43,17 +43,17 @@ static void copy_line(const struct sl_window_product *p, const float *line, int6
 
 static void copy_row(const struct sl_window_product *p, const float *x, int64_t row, float *to)
 {
-        const struct sl_window *w = &p->window;
-        int64_t pixels = p->out_height * p->out_width, line_floats = w->kernel[1] * p->channels;
-        const float *image = x + row / pixels * p->height * p->width * p->channels;
-        int64_t top = row % pixels / p->out_width * w->stride[0] - w->pad_begin[0];
-        int64_t left = row % p->out_width * w->stride[1] - w->pad_begin[1];
+        const struct sl_window *w = &p->shape.window;
+        int64_t pixels = p->shape.out_height * p->shape.out_width, line_floats = w->kernel[1] * p->shape.channels;
+        const float *image = x + row / pixels * p->shape.height * p->shape.width * p->shape.channels;
+        int64_t top = row % pixels / p->shape.out_width * w->stride[0] - w->pad_begin[0];
+        int64_t left = row % p->shape.out_width * w->stride[1] - w->pad_begin[1];
 
         for (int64_t i = 0; i < w->kernel[0]; i++) {
                 int64_t y = top + i * w->dilation[0];
 
-                if (y >= 0 && y < p->height)
-                        copy_line(p, image + y * p->width * p->channels, left, to + i * line_floats);
+                if (y >= 0 && y < p->shape.height)
+                        copy_line(p, image + y * p->shape.width * p->shape.channels, left, to + i * line_floats);
                 else
                         clear_floats(to + i * line_floats, line_floats);
         }
@@ -64,22 +64,22 @@ static struct sl_gemm make_gemm(const struct sl_window_product *p, const struct 
         return (struct sl_gemm){.a = binding->inputs[0],
                 .b = binding->inputs[1],
                 .depth = p->depth,
-                .columns = p->filters,
+                .columns = p->shape.filters,
                 .a_stride = p->depth,
-                .c_stride = p->filters * p->groups,
-                .bias = p->has_bias ? binding->inputs[2] : NULL,
-                .residual_stride = p->filters * p->groups,
+                .c_stride = p->shape.filters * p->shape.groups,
+                .bias = p->shape.has_bias ? binding->inputs[2] : NULL,
+                .residual_stride = p->shape.filters * p->shape.groups,
                 .streams = p->streams,
-                .finish = &p->finish};
+                .finish = &p->shape.finish};
 }
 
 /* Where row @row of the output lies, from the first filter of group @group on. */
 static void aim(const struct sl_window_product *p, const struct sl_binding *binding, int64_t row, int64_t group, struct sl_gemm *g)
 {
-        int64_t at = row * p->filters * p->groups + group * p->filters;
+        int64_t at = row * p->shape.filters * p->shape.groups + group * p->shape.filters;
 
         g->c = (float *)binding->outputs[0] + at;
-        g->residual = p->residual ? (const float *)binding->inputs[p->residual] + at : NULL;
+        g->residual = p->shape.residual ? (const float *)binding->inputs[p->shape.residual] + at : NULL;
 }
 
 static void run_input(const struct sl_window_product *p, const struct sl_binding *binding)
@@ -108,24 +108,24 @@ static void run_copied(const struct sl_window_product *p, const struct sl_bindin
 /* The pieces and strides of rows that lie in lines of so many pixels. */
 static void lay_lines(const struct sl_window_product *p, struct sl_gemm *g)
 {
-        const struct sl_window *w = &p->window;
-        int64_t line = p->frame_pixels * p->channels;
+        const struct sl_window *w = &p->shape.window;
+        int64_t line = p->frame_pixels * p->shape.channels;
 
-        g->a_stride = w->stride[1] * p->channels;
-        g->line_rows = p->out_width;
+        g->a_stride = w->stride[1] * p->shape.channels;
+        g->line_rows = p->shape.out_width;
         g->line_stride = w->stride[0] * line;
         g->image_lines = p->block_lines;
         g->image_stride = p->frame_lines * line;
         if (w->dilation[1] > 1) {
-                g->piece = p->channels;
-                g->piece_stride = w->dilation[1] * p->channels;
+                g->piece = p->shape.channels;
+                g->piece_stride = w->dilation[1] * p->shape.channels;
         } else {
-                g->piece = w->kernel[1] * p->channels;
+                g->piece = w->kernel[1] * p->shape.channels;
                 g->piece_stride = w->dilation[0] * line;
         }
         if (p->clips) {
-                g->clip_left = w->pad_begin[1] * p->channels;
-                g->clip_right = (p->width + w->pad_begin[1]) * p->channels;
+                g->clip_left = w->pad_begin[1] * p->shape.channels;
+                g->clip_right = (p->shape.width + w->pad_begin[1]) * p->shape.channels;
                 g->clip_step = g->a_stride;
         }
 }
@@ -143,20 +143,20 @@ static void run_lines(const struct sl_window_product *p, const struct sl_binding
 /* One line of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
 static void frame_line(const struct sl_window_product *p, const float *line, float *to, int64_t group_floats)
 {
-        int64_t left = p->window.pad_begin[1], all = p->frame_pixels, own, c = p->channels;
+        int64_t left = p->shape.window.pad_begin[1], all = p->frame_pixels, own, c = p->shape.channels;
 
         if (!line || left >= all) {
-                for (int64_t group = 0; group < p->groups; group++)
+                for (int64_t group = 0; group < p->shape.groups; group++)
                         clear_floats(to + group * group_floats, all * c);
                 return;
         }
-        own = all - left < p->width ? all - left : p->width;
-        for (int64_t group = 0; group < p->groups; group++, to += group_floats) {
+        own = all - left < p->shape.width ? all - left : p->shape.width;
+        for (int64_t group = 0; group < p->shape.groups; group++, to += group_floats) {
                 clear_floats(to, left * c);
-                if (p->groups == 1)
+                if (p->shape.groups == 1)
                         copy_floats(to + left * c, line, own * c);
-                for (int64_t i = 0; i < own && p->groups > 1; i++)
-                        copy_floats(to + (left + i) * c, line + (i * p->groups + group) * c, c);
+                for (int64_t i = 0; i < own && p->shape.groups > 1; i++)
+                        copy_floats(to + (left + i) * c, line + (i * p->shape.groups + group) * c, c);
                 clear_floats(to + (left + own) * c, (all - left - own) * c);
         }
 }
@@ -165,17 +165,17 @@ static void frame_line(const struct sl_window_product *p, const float *line, flo
 static void make_frame(const struct sl_window_product *p, const struct sl_binding *binding, int64_t image, int64_t images,
         int64_t first, int64_t group_floats)
 {
-        int64_t line_floats = p->frame_pixels * p->channels, pixels = p->groups * p->channels;
-        int64_t top = first * p->window.stride[0] - p->window.pad_begin[0];
+        int64_t line_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
+        int64_t top = first * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
         float *to = binding->scratch;
 
         for (int64_t k = 0; k < images; k++) {
-                const float *x = (const float *)binding->inputs[0] + (image + k) * p->height * p->width * pixels;
+                const float *x = (const float *)binding->inputs[0] + (image + k) * p->shape.height * p->shape.width * pixels;
 
                 for (int64_t i = 0; i < p->frame_lines; i++, to += line_floats) {
-                        bool inside = top + i >= 0 && top + i < p->height;
+                        bool inside = top + i >= 0 && top + i < p->shape.height;
 
-                        frame_line(p, inside ? x + (top + i) * p->width * pixels : NULL, to, group_floats);
+                        frame_line(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, group_floats);
                 }
         }
 }
@@ -183,30 +183,30 @@ static void make_frame(const struct sl_window_product *p, const struct sl_bindin
 static void run_block(const struct sl_window_product *p, const struct sl_binding *binding, int64_t image, int64_t images,
         int64_t first, int64_t lines)
 {
-        int64_t group_floats = p->block_images * p->frame_lines * p->frame_pixels * p->channels;
-        int64_t packed = sl_gemm_packed_floats(p->depth, p->filters);
+        int64_t group_floats = p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels;
+        int64_t packed = sl_gemm_packed_floats(p->depth, p->shape.filters);
         struct sl_gemm gemm = make_gemm(p, binding);
 
         make_frame(p, binding, image, images, first, group_floats);
         lay_lines(p, &gemm);
-        gemm.rows = images * lines * p->out_width;
-        for (int64_t group = 0; group < p->groups; group++) {
+        gemm.rows = images * lines * p->shape.out_width;
+        for (int64_t group = 0; group < p->shape.groups; group++) {
                 gemm.a = (const float *)binding->scratch + group * group_floats;
                 gemm.b = (const float *)binding->inputs[1] + group * packed;
-                gemm.next = (const float *)binding->inputs[1] + (group + 1) % p->groups * packed;
-                gemm.bias = p->has_bias ? (const float *)binding->inputs[2] + group * p->filters : NULL;
-                aim(p, binding, (image * p->out_height + first) * p->out_width, group, &gemm);
+                gemm.next = (const float *)binding->inputs[1] + (group + 1) % p->shape.groups * packed;
+                gemm.bias = p->shape.has_bias ? (const float *)binding->inputs[2] + group * p->shape.filters : NULL;
+                aim(p, binding, (image * p->shape.out_height + first) * p->shape.out_width, group, &gemm);
                 sl_gemm_run(&gemm);
         }
 }
 
 static void run_framed(const struct sl_window_product *p, const struct sl_binding *binding)
 {
-        for (int64_t image = 0; image < p->batch; image += p->block_images) {
-                int64_t images = p->batch - image < p->block_images ? p->batch - image : p->block_images;
+        for (int64_t image = 0; image < p->shape.batch; image += p->block_images) {
+                int64_t images = p->shape.batch - image < p->block_images ? p->shape.batch - image : p->block_images;
 
-                for (int64_t first = 0; first < p->out_height; first += p->block_lines) {
-                        int64_t left = p->out_height - first;
+                for (int64_t first = 0; first < p->shape.out_height; first += p->block_lines) {
+                        int64_t left = p->shape.out_height - first;
 
                         run_block(p, binding, image, images, first, left < p->block_lines ? left : p->block_lines);
                 }

@@ -6,7 +6,6 @@
 #include "cpu/base/isa.h"
 #include "cpu/conv/loops.h"
 #include "cpu/gemm/gemm.h"
-#include "shape/window.h"
 
 #include <math.h>
 
@@ -37,32 +36,26 @@ static bool is_window(const struct sl_winograd *w, int64_t outputs)
         return outputs == 4 && ((down == 1 && across != 5) || (across == 1 && down != 5));
 }
 
-static bool read_sides(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
+static bool choose_sides(const struct sl_window *window, int64_t outputs, struct sl_winograd *w)
 {
-        struct sl_window window;
-
-        if (sl_window_read(node, &window, NULL) || window.dilation[0] != 1 || window.dilation[1] != 1)
+        if (window->dilation[0] != 1 || window->dilation[1] != 1)
                 return false;
-        if (!choose_side(window.kernel[0], window.stride[0], outputs, &w->down) ||
-                !choose_side(window.kernel[1], window.stride[1], outputs, &w->across))
+        if (!choose_side(window->kernel[0], window->stride[0], outputs, &w->down) ||
+                !choose_side(window->kernel[1], window->stride[1], outputs, &w->across))
                 return false;
-        w->pad_top = window.pad_begin[0];
-        w->pad_left = window.pad_begin[1];
         w->positions = w->down.positions * w->across.positions;
         w->weights = w->down.weights * w->across.weights;
-        return is_window(w, outputs) && w->pad_top < w->down.taps && w->pad_left < w->across.taps;
+        return is_window(w, outputs) && window->pad_begin[0] < w->down.taps && window->pad_begin[1] < w->across.taps;
 }
 
-/* A window that these tiles fit, dense. */
-static bool read_window(const struct sl_node_desc *node, int64_t outputs, struct sl_winograd *w)
+/* Of a node that plan() has taken. */
+static struct sl_winograd sides_of(const struct sl_node_desc *node, int64_t outputs)
 {
-        const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0], *f = sl_cpu_input(node, 1);
+        struct sl_winograd w = {0};
 
-        if (!f || x->shape.rank != 4 || !sl_cpu_is_nhwc_f32(x) || !sl_cpu_is_nhwc_f32(y) || !sl_cpu_is_f32(f))
-                return false;
-        if (sl_cpu_is_empty(x) || sl_cpu_is_empty(y) || sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != 1)
-                return false;
-        return read_sides(node, outputs, w);
+        if (!sl_window_read(node, &w.shape.window, NULL))
+                choose_sides(&w.shape.window, outputs, &w);
+        return w;
 }
 
 /* Bytes that a block of that many tiles takes: transformed, and the sums of one step. */
@@ -79,8 +72,8 @@ static int64_t choose_block(const struct sl_winograd *w)
 {
         const struct sl_core_figures *core = &sl_core_figures_typical; /* a plan is what it is wherever it runs */
         double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
-        double weights = (double)(w->weights * w->channels * w->filters) * sizeof(float);
-        double steps = (double)((w->filters + w->step_filters - 1) / w->step_filters);
+        double weights = (double)(w->weights * w->shape.channels * w->shape.filters) * sizeof(float);
+        double steps = (double)((w->shape.filters + w->step_filters - 1) / w->step_filters);
         int64_t best = w->tiles;
 
         for (int64_t blocks = 1, tiles = w->tiles;; blocks++, tiles = (w->tiles + blocks - 1) / blocks) {
@@ -105,30 +98,23 @@ static int64_t plane_floats(int64_t floats)
 
 static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, struct sl_cpu_sizes *sizes)
 {
-        const int64_t *x = node->inputs[0].shape.dims, *y = node->outputs[0].shape.dims;
         struct sl_winograd *w = state;
+        const struct sl_conv_shape *c = &w->shape;
 
-        if (!sl_cpu_has_avx2() || !read_window(node, outputs, w) || !sl_finish_plan(node, &w->finish))
+        if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &w->shape) || !sl_cpu_is_nhwc_f32(&node->inputs[0]))
                 return false;
-        w->batch = x[0];
-        w->channels = x[1];
-        w->height = x[2];
-        w->width = x[3];
-        w->filters = y[1];
-        w->out_height = y[2];
-        w->out_width = y[3];
-        w->tiles_down = (y[2] + w->down.outputs - 1) / w->down.outputs;
-        w->tiles_across = (y[3] + w->across.outputs - 1) / w->across.outputs;
-        w->tiles = x[0] * w->tiles_down * w->tiles_across;
-        w->channel_floats = (int64_t)sl_align_up((uint64_t)w->channels, 16);
+        if (c->groups != 1 || !choose_sides(&c->window, outputs, w))
+                return false;
+        w->tiles_down = (c->out_height + w->down.outputs - 1) / w->down.outputs;
+        w->tiles_across = (c->out_width + w->across.outputs - 1) / w->across.outputs;
+        w->tiles = c->batch * w->tiles_down * w->tiles_across;
+        w->channel_floats = (int64_t)sl_align_up((uint64_t)w->shape.channels, 16);
         w->step_filters = w->tiles <= 2 ? 4 * SL_GEMM_PANEL : w->tiles <= 6 ? 2 * SL_GEMM_PANEL : SL_GEMM_PANEL;
         w->block_tiles = choose_block(w);
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
         w->sums_offset = w->positions * w->position_floats;
-        w->streams = w->weights * w->channels * w->filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
-        w->has_bias = sl_cpu_input(node, 2) != NULL;
-        w->residual = w->finish.has_residual ? node->n_inputs - 1 : 0;
+        w->streams = w->weights * w->shape.channels * w->shape.filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         sizes->scratch_bytes = (size_t)((w->sums_offset + w->positions * w->sum_floats) * (int64_t)sizeof(float));
         return true;
 }
@@ -146,9 +132,8 @@ static bool plan_4(const struct sl_node_desc *node, void *state, struct sl_cpu_s
 static void form(const struct sl_node_desc *node, int64_t outputs, struct sl_packed *ret_packed)
 {
         const int64_t *f = node->inputs[1].shape.dims;
-        struct sl_winograd w = {0};
+        struct sl_winograd w = sides_of(node, outputs);
 
-        read_sides(node, outputs, &w);
         sl_cpu_form(ret_packed,
                 w.down.stride == 2 ? "winograd stride 2"
                 : outputs == 2     ? "winograd 2x2"
@@ -255,9 +240,8 @@ static int repack(const struct sl_node_desc *node, int64_t outputs, const float 
         int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
         double gathered[FILTER_TAPS_MAX][SL_GEMM_PANEL];
         struct filter_transform t = {0};
-        struct sl_winograd w = {0};
+        struct sl_winograd w = sides_of(node, outputs);
 
-        read_sides(node, outputs, &w);
         t.down = w.down;
         t.across = w.across;
         filter_matrix(&t.down, t.rows);
@@ -301,16 +285,16 @@ static double seconds(const struct sl_core_figures *core, const void *state)
         const struct sl_winograd *w = state;
         double positions = (double)w->positions, tiles = (double)w->tiles;
         double blocks = (double)((w->tiles + w->block_tiles - 1) / w->block_tiles);
-        double elements = (double)w->channels * (double)w->filters;
-        double values = positions * tiles * (double)(w->channels + w->filters);
+        double elements = (double)w->shape.channels * (double)w->shape.filters;
+        double values = positions * tiles * (double)(w->shape.channels + w->shape.filters);
         double products = 2 * positions * elements * tiles / core->flops /
                           (w->positions == 36           ? 0.7
                                   : w->down.stride == 2 ? 0.95
                                                         : 0.8);
         double waiting = 4 * (double)w->weights * elements * blocks / core->weights, longer = sl_cost_longer(products, waiting);
 
-        return sl_cost_activation(
-                       core, w->finish.activation, (double)(w->batch * w->out_height * w->out_width * w->filters), false) +
+        return sl_cost_activation(core, w->shape.finish.activation,
+                       (double)(w->shape.batch * w->shape.out_height * w->shape.out_width * w->shape.filters), false) +
                longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
 }
 

@@ -22,8 +22,7 @@
 #pragma once
 
 #include "backend.h"
-
-#include "cpu/gemm/finish.h"
+#include "cpu/conv/conv_shape.h"
 
 #include <stdint.h>
 
@@ -36,12 +35,10 @@ struct sl_winograd_side {
 };
 
 struct sl_winograd {
+        struct sl_conv_shape shape;
         struct sl_winograd_side down, across;
-        int64_t positions;                      /* of a tile */
-        int64_t weights;                        /* matrices of them */
-        int64_t batch, height, width, channels; /* of the input */
-        int64_t out_height, out_width, filters;
-        int64_t pad_top, pad_left;
+        int64_t positions;                       /* of a tile */
+        int64_t weights;                         /* matrices of them */
         int64_t tiles_down, tiles_across, tiles; /* of one sample, of all */
         int64_t block_tiles;                     /* that are transformed at a time */
         int64_t step_filters;                    /* that are multiplied at a time: whole panels */
@@ -50,9 +47,6 @@ struct sl_winograd {
         int64_t sum_floats;                      /* the same of the sums */
         int64_t sums_offset;                     /* into scratch, in floats */
         bool streams;                            /* the weights are more than the second-level cache holds beside the tiles */
-        bool has_bias;
-        uint32_t residual; /* node input; 0: none */
-        struct sl_finish finish;
 };
 
 /* For processors with AVX2. */

@@ -192,15 +192,16 @@ static struct place find_place(const struct sl_winograd *w, int64_t tile)
 INLINE void transform_tile(const struct sl_winograd *w, struct shape s, const float *x, int64_t tile, float *to)
 {
         struct place place = find_place(w, tile);
-        const float *image = x + place.sample * w->height * w->width * w->channels;
-        int64_t top = place.row * s.stride - w->pad_top, left = place.column * s.stride - w->pad_left;
-        bool whole = top >= 0 && left >= 0 && top + s.down <= w->height && left + s.across <= w->width;
+        const float *image = x + place.sample * w->shape.height * w->shape.width * w->shape.channels;
+        int64_t top = place.row * s.stride - w->shape.window.pad_begin[0],
+                left = place.column * s.stride - w->shape.window.pad_begin[1];
+        bool whole = top >= 0 && left >= 0 && top + s.down <= w->shape.height && left + s.across <= w->shape.width;
         struct span rows, columns;
 
-        set_span(&rows, top, w->height, w->width * w->channels, s.down);
-        set_span(&columns, left, w->width, w->channels, s.across);
-        for (int64_t c = 0; c < w->channels; c += SL_VECTOR_FLOATS) {
-                sl_lanes mask = sl_lanes_first(w->channels - c);
+        set_span(&rows, top, w->shape.height, w->shape.width * w->shape.channels, s.down);
+        set_span(&columns, left, w->shape.width, w->shape.channels, s.across);
+        for (int64_t c = 0; c < w->shape.channels; c += SL_VECTOR_FLOATS) {
+                sl_lanes mask = sl_lanes_first(w->shape.channels - c);
 
                 if (whole)
                         transform_vector(s, image + c, &rows, &columns, true, mask, to + c, w->position_floats);
@@ -221,7 +222,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 {
         sl_vector half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
         sl_vector bias = t->bias ? sl_vector_load_lanes(mask, t->bias + first) : sl_vector_zero();
-        sl_vector least = sl_vector_set(w->finish.least), most = sl_vector_set(w->finish.most);
+        sl_vector least = sl_vector_set(w->shape.finish.least), most = sl_vector_set(w->shape.finish.most);
 
 #pragma GCC unroll 8
         for (int j = 0; j < s.across; j++) {
@@ -240,7 +241,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
                 restore_line(s.across, s.out_across, half + i * s.across, turned);
 #pragma GCC unroll 4
                 for (int j = 0; j < s.out_across; j++) {
-                        int64_t pixel = at + (i * w->out_width + j) * w->filters + first;
+                        int64_t pixel = at + (i * w->shape.out_width + j) * w->shape.filters + first;
                         sl_lanes there = j < columns ? mask : sl_lanes_first(0);
                         sl_vector sum = sl_vector_add(turned[j], bias);
 
@@ -254,15 +255,15 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const float *sums, const struct target *t, int64_t tile)
 {
         struct place place = find_place(w, tile);
-        int64_t at = ((place.sample * w->out_height + place.row) * w->out_width + place.column) * w->filters;
-        int64_t rows = w->out_height - place.row, columns = w->out_width - place.column;
+        int64_t at = ((place.sample * w->shape.out_height + place.row) * w->shape.out_width + place.column) * w->shape.filters;
+        int64_t rows = w->shape.out_height - place.row, columns = w->shape.out_width - place.column;
 
         for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
                 restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first));
-        if (!w->finish.activation)
+        if (!w->shape.finish.activation)
                 return;
         for (int64_t row = 0; row < s.out_down && row < rows; row++)
-                sl_finish_activate(&w->finish, t->y + at + row * w->out_width * w->filters, w->filters,
+                sl_finish_activate(&w->shape.finish, t->y + at + row * w->shape.out_width * w->shape.filters, w->shape.filters,
                         columns < s.out_across ? columns : s.out_across, t->filters);
 }
 
@@ -286,17 +287,17 @@ INLINE void run_step(const struct sl_winograd *w, struct shape s, float *tiles, 
         int64_t first_panel = t->filters < SL_GEMM_PANEL ? t->filters : SL_GEMM_PANEL;
         float *sums = tiles + w->sums_offset;
         struct sl_gemm gemm = {.rows = n_tiles,
-                .depth = w->channels,
+                .depth = w->shape.channels,
                 .columns = t->filters,
                 .a_stride = w->channel_floats,
                 .c_stride = w->step_filters,
                 .streams = w->streams,
-                .panel_stride = w->weights * w->channels * SL_GEMM_PANEL};
+                .panel_stride = w->weights * w->shape.channels * SL_GEMM_PANEL};
 
         for (int position = 0; position < positions; position++) {
                 gemm.a = tiles + position * w->position_floats;
-                gemm.b = weights + weights_of(s, position) * sl_gemm_packed_floats(w->channels, first_panel);
-                gemm.next = weights + weights_of(s, position + 1) * sl_gemm_packed_floats(w->channels, first_panel);
+                gemm.b = weights + weights_of(s, position) * sl_gemm_packed_floats(w->shape.channels, first_panel);
+                gemm.next = weights + weights_of(s, position + 1) * sl_gemm_packed_floats(w->shape.channels, first_panel);
                 gemm.c = sums + position * w->sum_floats;
                 sl_gemm_run(&gemm);
         }
@@ -324,15 +325,15 @@ INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct 
 
                 for (int64_t i = 0; i < n; i++)
                         transform_tile(w, s, binding->inputs[0], first + i, tiles + i * w->channel_floats);
-                for (int64_t filter = 0, step; filter < w->filters; filter += step) {
-                        step = next_filters(w, w->filters - filter);
+                for (int64_t filter = 0, step; filter < w->shape.filters; filter += step) {
+                        step = next_filters(w, w->shape.filters - filter);
                         struct target t = {.y = (float *)binding->outputs[0] + filter,
-                                .residual = w->residual ? (const float *)binding->inputs[w->residual] + filter : NULL,
-                                .bias = w->has_bias ? (const float *)binding->inputs[2] + filter : NULL,
+                                .residual = w->shape.residual ? (const float *)binding->inputs[w->shape.residual] + filter : NULL,
+                                .bias = w->shape.has_bias ? (const float *)binding->inputs[2] + filter : NULL,
                                 .filters = step};
 
                         run_step(w, s, tiles, weights, &t, first, n);
-                        weights += w->weights * sl_gemm_packed_floats(w->channels, t.filters);
+                        weights += w->weights * sl_gemm_packed_floats(w->shape.channels, t.filters);
                 }
         }
 }
