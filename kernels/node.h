@@ -40,7 +40,7 @@ struct sl_epilogue {
  */
 enum sl_algorithm {
         SL_ALGORITHM_AUTO,
-        SL_ALGORITHM_DIRECT,     /* the library's convolution or matrix product */
+        SL_ALGORITHM_DIRECT,     /* oneDNN's convolution or matrix product */
         SL_ALGORITHM_BLOCKED,    /* own loops over packed blocks: grouped, depthwise and small convolutions, matrix products */
         SL_ALGORITHM_WINOGRAD_2, /* F(2x2, 3x3): approximate */
         SL_ALGORITHM_WINOGRAD_4, /* F(4x4, 3x3): approximate */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off: the lists below are tables */
 /*
  * The operator table: one row per operator makes its enum, its names, its shape rule and the formula of its work. Adding an
  * operator is a row here, a shape rule in shape/, a formula in shape/work.c, a `ref` kernel in ref/ and, where it pays, a `cpu`
@@ -8,7 +9,7 @@
  * except that small integer parameters (axes, pads, starts, shape, ...) which later opsets take as inputs are attributes
  * here when they are constant. So Reshape has SHAPE, Squeeze/Unsqueeze/Reduce* have AXES, Slice has STARTS, ENDS, AXES, STEPS, Pad
  * has PADS, Clip has MIN and MAX, Split has SPLIT, Expand and Tile have SHAPE (Tile: the repeats), all as attributes; their data
- * input is input 0. Only while such a parameter is not constant yet (it hangs on Shape of a batch, say) it stands as an input in
+ * input is input 0. Only while such a parameter is not constant yet (it depends on Shape of a batch, say) it stands as an input in
  * ONNX's place; sl_graph_specialise() folds it, and kernels never see it.
  *
  * Where an attribute has another name or type than ONNX's:
@@ -25,17 +26,19 @@
  *                        g * C / GROUP + j of before, and cut by SPLIT into the outputs; fusion makes it, no file has it
  *   starling.NormalizedConcat   a BatchNormalization of what a Concat along AXIS 1 makes: scale, shift, mean and variance are the
  *                        last four inputs; fusion makes it, no file has it
- *   starling.SeparableConv   a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of the second
- *                        (shape/separable.h); fusion makes it, no file has it
+ *   starling.MBConv      an inverted bottleneck: a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of
+ *                        the second (shape/mbconv.h); fusion makes it, no file has it
  *   starling.Trees       MODE is 0 SUM, 1 AVERAGE, 2 MIN, 3 MAX, LENGTH the number of targets, TO the type of the output; the trees
  *                        are inputs 1 to 8 (shape/trees.h); import makes it of the tree ensembles of ai.onnx.ml
  *   starling.ClassScores rows of scores by the post_transform of ai.onnx.ml, which is MODE, and the label of each row, from input 1
  *                        (shape/classes.h); GROUP says whether one score stands for two classes
  *   starling.PairClasses decisions between each two classes, which vote or, with inputs 2 and 3, have probabilities
- * (shape/classes.h) starling.Lookup      the element of input 2 that stands where input 0 is found in input 1, which is sorted; the
- * last one of input 2 where it is not found, or -ERANGE without such starling.SquaredDistance   between each row of input 0 and
- * each of input 1 LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers
- * (shape/recurrent.h), with ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
+ *                        (shape/classes.h)
+ *   starling.Lookup      the element of input 2 that stands where input 0 is found in input 1, which is sorted; the last one of
+ *                        input 2 where it is not found, or -ERANGE without such
+ *   starling.SquaredDistance   between each row of input 0 and each of input 1
+ *   LSTM, GRU, RNN       DIRECTION is 0 forward, 1 reverse, 2 bidirectional; ACTIVATIONS are numbers (shape/recurrent.h), with
+ *                        ACTIVATION_ALPHA and ACTIVATION_BETA for each of them, whether it has such a parameter or not
  *   ConvTranspose        output_shape is resolved into PADS and OUTPUT_PADDING
  *   BitShift             MODE is 0 for left, 1 for right
  *   CenterCropPad        SHAPE is the input of that name
@@ -65,6 +68,7 @@
  *   starling.QuantizedAdd     X_SCALE * (x - X_ZERO), plus ADDEND_SCALE * (addend - ADDEND_ZERO) if there is a second input
  * Their epilogue works on the real numbers, before the result is rounded.
  */
+/* clang-format on */
 #pragma once
 
 #include "node.h"
@@ -82,7 +86,7 @@ enum {
         SL_OP_LEADING = 1 << 7,     /* computes along every axis but the first */
         SL_OP_MIXES = 1 << 8,       /* may compute along any axis: its samples are never independent */
         SL_OP_READS_LAST = 1 << 9,  /* input 0 of rank 3 to 5 may be CHANNELS_LAST; outputs are PLAIN */
-        SL_OP_COUNTS = 1 << 10,     /* how much it makes hangs on its data: see sl_op_bound() */
+        SL_OP_COUNTS = 1 << 10,     /* how much it makes is data-dependent: see sl_op_bound() */
         SL_OP_CONTROL = 1 << 11,    /* has bodies, graphs of its own: see control.h */
 };
 
@@ -264,12 +268,11 @@ enum {
         X(SCAN, "Scan", 1, 64, 16, control, control, SL_OP_CONTROL | SL_OP_MIXES | SL_OP_DEAR)                                     \
         X(CHANNEL_SHUFFLE, "starling.ChannelShuffle", 1, 64, 16, channel_shuffle, channel_shuffle, SL_OP_SPATIAL)                  \
         X(NORMALIZED_CONCAT, "starling.NormalizedConcat", 5, 64, 1, normalized_concat, passes, SL_OP_SPATIAL | SL_OP_EPILOGUE)     \
-        X(SEPARABLE_CONV, "starling.SeparableConv", 2, 8, 1, separable_conv, separable_conv,                                       \
-                SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                                                                       \
-        X(TREES, "starling.Trees", 6, 9, 1, trees, trees, SL_OP_INDEXES | SL_OP_LEADING | SL_OP_DEAR)                                              \
+        X(MBCONV, "starling.MBConv", 2, 8, 1, mbconv, mbconv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)                         \
+        X(TREES, "starling.Trees", 6, 9, 1, trees, trees, SL_OP_INDEXES | SL_OP_LEADING | SL_OP_DEAR)                              \
         X(CLASS_SCORES, "starling.ClassScores", 1, 2, 2, class_scores, passes, SL_OP_LEADING)                                      \
         X(PAIR_CLASSES, "starling.PairClasses", 2, 4, 2, pair_classes, pair_classes, SL_OP_LEADING | SL_OP_DEAR)                   \
-        X(LOOKUP, "starling.Lookup", 3, 3, 1, lookup, lookup, SL_OP_INDEXES)                                                                   \
+        X(LOOKUP, "starling.Lookup", 3, 3, 1, lookup, lookup, SL_OP_INDEXES)                                                       \
         X(SQUARED_DISTANCE, "starling.SquaredDistance", 2, 2, 1, squared_distance, squared_distance, SL_OP_LEADING | SL_OP_DEAR)
 
 enum sl_op {

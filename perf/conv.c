@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of well-known networks, one node at a time, by every algorithm that the `cpu` backend has for them: the library's
+ * Convolutions of well-known networks, one node at a time, by every algorithm that the `cpu` backend has for them: oneDNN's
  * and the own ones in turns, best of many short runs, beside the peak of one core measured in the same run. Before each launch the
  * weights are put out of the caches and the input into them, as a network that is larger than the caches leaves them; `hot` leaves
  * both in.
@@ -80,7 +80,7 @@ static const struct shape shapes[] = {
 
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static const char *const names[SL_ALGORITHM_COUNT] = {"auto", "library", "own", "F(2x2)", "F(4x4)"};
+static const char *const names[SL_ALGORITHM_COUNT] = {"auto", "onednn", "own", "F(2x2)", "F(4x4)"};
 
 /* One node, ready to run by one algorithm. */
 struct run {

@@ -16,9 +16,9 @@ static const struct {
         const struct sl_cpu_loop *loop;
 } rows[] = {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
-        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_planes},
-        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_window_product},
-        {SL_OP_SEPARABLE_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_separable},
+        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_first_conv},
+        {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_im2col_gemm},
+        {SL_OP_MBCONV, SL_ALGORITHM_BLOCKED, &sl_cpu_mbconv},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
@@ -95,14 +95,14 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
         return NULL;
 }
 
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool library,
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool onednn,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         double seconds[SL_ALGORITHM_COUNT], own;
         uint32_t count = 0;
 
         for (uint32_t algorithm = SL_ALGORITHM_DIRECT; algorithm < SL_ALGORITHM_COUNT; algorithm++) {
-                bool there = algorithm == SL_ALGORITHM_DIRECT && library;
+                bool there = algorithm == SL_ALGORITHM_DIRECT && onednn;
                 uint32_t place = count;
 
                 if (there)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operators that have several ways here: the library's, and own loops by algorithm. Pure; any thread.
+ * The operators that have several ways here: oneDNN's, and own loops by algorithm. Pure; any thread.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
 bool sl_algorithm_form_fits(
         const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed);
 
-/* As sl_backend.algorithms; @library: can the library run it? */
-uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool library,
+/* As sl_backend.algorithms; @onednn: can oneDNN run it? */
+uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool onednn,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT]);
 
 /* Has the operator own loops to choose from? */

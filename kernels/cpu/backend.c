@@ -207,7 +207,7 @@ static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *
         struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0};
         struct sl_kernel *kernel, *smaller;
 
-        if (!loop || (!loop->finishes && (node->epilogue.activation || node->epilogue.has_residual)))
+        if (!loop || (!loop->fuses_epilogue && (node->epilogue.activation || node->epilogue.has_residual)))
                 return -ENOTSUP;
         kernel = calloc(1, sizeof(*kernel) + loop->state_bytes);
         if (!kernel)
@@ -247,7 +247,7 @@ static bool loop_fits(const struct sl_node_desc *node)
 }
 
 /* Without own algorithms. @ret_packed, unless NULL: the form of the weights that WAY_CALL wants. */
-static enum way find_library_way(const struct sl_node_desc *node, struct sl_cpu_call *call, struct sl_packed *ret_packed)
+static enum way find_onednn_way(const struct sl_node_desc *node, struct sl_cpu_call *call, struct sl_packed *ret_packed)
 {
         bool slow = false, possible = false;
 
@@ -268,13 +268,13 @@ static bool is_f32_convolution(const struct sl_node_desc *node)
 }
 
 /* It has some code for every convolution of float32 that can be described, which need not be looked for. */
-static bool library_can(const struct sl_node_desc *node)
+static bool onednn_can(const struct sl_node_desc *node)
 {
         struct sl_cpu_call call;
 
         if (is_f32_convolution(node))
                 return describe_call(node, &call);
-        return find_library_way(node, &call, NULL) != WAY_NONE;
+        return find_onednn_way(node, &call, NULL) != WAY_NONE;
 }
 
 static void set_samples(struct sl_node_desc *node, int64_t samples)
@@ -286,7 +286,7 @@ static void set_samples(struct sl_node_desc *node, int64_t samples)
 }
 
 /* @ret_form: what it likes the weights to be. False when it has nothing but its plain reference code, a hundred times as slow. */
-static bool library_is_fast(const struct sl_node_desc *node, struct sl_packed *ret_form)
+static bool onednn_is_fast(const struct sl_node_desc *node, struct sl_packed *ret_form)
 {
         struct sl_cpu_call call;
         bool slow = true;
@@ -300,19 +300,19 @@ static bool same_form(const struct sl_packed *a, const struct sl_packed *b)
 }
 
 /*
- * A model has one form of the weights for all batch sizes. Of some windows over channels that lie last, the library wants another
+ * A model has one form of the weights for all batch sizes. Of some windows over channels that lie last, oneDNN wants another
  * one at another size, refuses this one there, and has only its reference code for plain weights.
  */
-static bool library_is_fickle(const struct sl_node_desc *node)
+static bool onednn_is_fickle(const struct sl_node_desc *node)
 {
         struct sl_node_desc fewer = *node;
         struct sl_packed form, other;
 
-        if (!library_is_fast(node, &form))
+        if (!onednn_is_fast(node, &form))
                 return true;
         for (int64_t samples = node->inputs[0].shape.dims[0] / 2; samples > 0; samples /= 2) {
                 set_samples(&fewer, samples);
-                if (!library_is_fast(&fewer, &other) || !same_form(&form, &other))
+                if (!onednn_is_fast(&fewer, &other) || !same_form(&form, &other))
                         return true;
         }
         return false;
@@ -330,8 +330,8 @@ static uint32_t list_algorithms(const struct sl_node_desc *node, const struct sl
 
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        count = sl_algorithm_list(node, core, library_can(node), ret_algorithms, ret_seconds);
-        if (is_first_of_exact(node, ret_algorithms, count) && library_is_fickle(node))
+        count = sl_algorithm_list(node, core, onednn_can(node), ret_algorithms, ret_seconds);
+        if (is_first_of_exact(node, ret_algorithms, count) && onednn_is_fickle(node))
                 return sl_algorithm_list(node, core, false, ret_algorithms, ret_seconds);
         return count;
 }
@@ -357,13 +357,13 @@ static enum way find_way(const struct sl_node_desc *node, struct sl_cpu_call *ca
 
         *ret_own = NULL;
         if (algorithm == SL_ALGORITHM_DIRECT)
-                return find_library_way(node, call, NULL);
+                return find_onednn_way(node, call, NULL);
         if (node_is_final(node))
                 *ret_own = sl_algorithm_loop(node, algorithm);
         return *ret_own ? WAY_LOOP : WAY_NONE;
 }
 
-/* The library is asked last: its answer takes longest. */
+/* oneDNN is asked last: its answer takes longest. */
 static bool supports(const struct sl_node_desc *node)
 {
         uint32_t asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
@@ -371,7 +371,7 @@ static bool supports(const struct sl_node_desc *node)
         struct sl_cpu_call call;
 
         if (asked == SL_ALGORITHM_AUTO && node_is_final(node))
-                return sl_algorithm_takes_exactly(node) || find_library_way(node, &call, NULL) != WAY_NONE;
+                return sl_algorithm_takes_exactly(node) || find_onednn_way(node, &call, NULL) != WAY_NONE;
         return find_way(node, &call, &own) != WAY_NONE;
 }
 
@@ -397,7 +397,7 @@ static int pack_input(const struct sl_node_desc *node, uint32_t index, struct sl
                 return -ENOTSUP;
         if (algorithm != SL_ALGORITHM_DIRECT)
                 return pack_own(node, index, algorithm, ret_packed);
-        way = find_library_way(node, &call, &packed);
+        way = find_onednn_way(node, &call, &packed);
         if (way == WAY_NONE)
                 return -ENOTSUP;
         if (way == WAY_LOOP || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
@@ -463,7 +463,7 @@ static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *nod
 }
 
 /*
- * Packed weights say how they are computed, whatever AUTO would choose at this batch size; plain ones are for the library, and for
+ * Packed weights say how they are computed, whatever AUTO would choose at this batch size; plain ones are for oneDNN, and for
  * loops that pack nothing.
  */
 static enum way find_way_of_form(const struct sl_node_desc *node, const struct sl_packed *packed, struct sl_cpu_call *call,
@@ -486,7 +486,7 @@ static enum way find_way_of_form(const struct sl_node_desc *node, const struct s
         if (!*ret_own || !(*ret_own)->form || (*ret_own)->weights)
                 return way;
         *ret_own = NULL;
-        return find_library_way(node, call, NULL);
+        return find_onednn_way(node, call, NULL);
 }
 
 /*
@@ -532,7 +532,7 @@ static int compile_node(const struct sl_node_desc *node, const struct sl_packed 
         switch (find_way_of_form(node, packed, &call, &own)) {
         case WAY_CALL:
                 result = compile_call(&call, node, packed, constants, ret_kernel, error);
-                /* Plain weights may lead to another of the library's kernels than its own form does. */
+                /* Plain weights may lead to another of oneDNN's kernels than its own form does. */
                 if (result == -ENOTSUP && sl_describe_sum(node, &call))
                         result = compile_call(&call, node, packed, constants, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;

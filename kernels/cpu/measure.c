@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The matrix that comes from memory: 32 MiB, far more than a second-level cache holds. */
+/* The matrix that comes from memory: 32 MiB, far more than a L2 cache holds. */
 #define DEPTH   2048
 #define COLUMNS 4096
 #define FLOATS  ((int64_t)DEPTH * COLUMNS)

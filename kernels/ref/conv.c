@@ -3,7 +3,7 @@
 #include "element.h"
 #include "epilogue.h"
 #include "kernels.h"
-#include "shape/separable.h"
+#include "shape/mbconv.h"
 #include "span.h"
 
 /* One channel of the image under one channel of the filter. */
@@ -109,30 +109,30 @@ static size_t image_bytes(const struct sl_node_desc *conv)
         return sl_align_up(sl_tensor_bytes(&conv->outputs[0]), SL_LINE_BYTES);
 }
 
-size_t sl_ref_scratch_separable_conv(const struct sl_node_desc *node)
+size_t sl_ref_scratch_mbconv(const struct sl_node_desc *node)
 {
         struct sl_node_desc conv;
         size_t bytes = 0;
 
-        for (int part = 0; part < (int)sl_separable_last(node); part++)
-                if (sl_separable_has(node, part) && !sl_separable_conv(node, part, &conv, NULL))
+        for (int part = 0; part < (int)sl_mbconv_last(node); part++)
+                if (sl_mbconv_has(node, part) && !sl_mbconv_conv(node, part, &conv, NULL))
                         bytes += image_bytes(&conv);
         return bytes;
 }
 
 /* One part after the other. */
-int sl_ref_separable_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+int sl_ref_mbconv(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        uint32_t last = sl_separable_last(node);
-        const void *image = binding->inputs[SL_SEPARABLE_IMAGE];
+        uint32_t last = sl_mbconv_last(node);
+        const void *image = binding->inputs[SL_MBCONV_IMAGE];
         char *scratch = binding->scratch;
         struct sl_node_desc conv;
 
         for (uint32_t part = 0; part <= last; part++) {
-                uint32_t weights = sl_separable_weights(part);
+                uint32_t weights = sl_mbconv_weights(part);
                 void *out = part == last ? binding->outputs[0] : scratch;
 
-                if (!sl_separable_has(node, part) || sl_separable_conv(node, part, &conv, NULL))
+                if (!sl_mbconv_has(node, part) || sl_mbconv_conv(node, part, &conv, NULL))
                         continue;
                 sl_ref_conv(&conv, &(struct sl_binding){.inputs = (const void *const[]){image, binding->inputs[weights],
                                                                 conv.inputs[2].dtype ? binding->inputs[weights + 1] : NULL,

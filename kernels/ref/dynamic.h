@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running nodes whose shapes, or whose paths, hang on data: one node at a time, shapes worked out from the actual inputs, memory
- * from a bounded pool, kernels of `ref` unless the caller has better ones. One thread; nobody else touches the pool meanwhile.
+ * Running nodes whose shapes, or whose paths, are data-dependent: one node at a time, shapes worked out from the actual inputs,
+ * memory from a bounded pool, kernels of `ref` unless the caller has better ones. One thread; nobody else touches the pool
+ * meanwhile.
  */
 #pragma once
 

@@ -29,7 +29,7 @@
         X(AVERAGE_POOL, pool, SL_REF_FLOATS)                                                                                       \
         X(GLOBAL_AVERAGE_POOL, global_pool, SL_REF_FLOATS)                                                                         \
         X(GLOBAL_MAX_POOL, global_pool, SL_REF_FLOATS)                                                                             \
-        X(SEPARABLE_CONV, separable_conv, SL_REF_FLOATS)                                                                           \
+        X(MBCONV, mbconv, SL_REF_FLOATS)                                                                                           \
         X(NORMALIZED_CONCAT, normalized_concat, SL_REF_FLOATS)                                                                     \
         X(BATCH_NORM, batch_norm, SL_REF_FLOATS)                                                                                   \
         X(LAYER_NORM, layer_norm, SL_REF_FLOATS)                                                                                   \
@@ -224,8 +224,9 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(NON_MAX_SUPPRESSION, non_max_suppression)                                                                                \
         X(DET, det)                                                                                                                \
         X(COL2IM, col2im)                                                                                                          \
-        X(DFT, dft) X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique) X(SEPARABLE_CONV, separable_conv)                       \
-                X(ROW_ATTENTION, row_attention) X(TREES, trees) X(PAIR_CLASSES, pair_classes) X(CLASS_SCORES, class_scores)
+        X(DFT, dft)                                                                                                                \
+        X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees)   \
+                X(PAIR_CLASSES, pair_classes) X(CLASS_SCORES, class_scores)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
 SL_REF_SCRATCHES(X)

@@ -55,7 +55,7 @@ int sl_shape_constant_of_shape(struct sl_node_desc *node, struct sl_error *error
         return 0;
 }
 
-/* The length hangs on the values; whoever knows them asks sl_op_range_elements(). */
+/* The length depends on the values; whoever knows them asks sl_op_range_elements(). */
 int sl_shape_range(struct sl_node_desc *node, struct sl_error *error)
 {
         for (uint32_t i = 0; i < 3; i++) {

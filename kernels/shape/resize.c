@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Coordinates are computed in single precision, as other runtimes do: which of two pixels is the nearest may hang on it.
+ * Coordinates are computed in single precision, as other runtimes do: which of two pixels is the nearest may depend on it.
  */
 #include "resize.h"
 

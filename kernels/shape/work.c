@@ -13,9 +13,9 @@
 #include "classes.h"
 #include "einsum.h"
 #include "heads.h"
+#include "mbconv.h"
 #include "recurrent.h"
 #include "resize.h"
-#include "separable.h"
 #include "trees.h"
 #include "window.h"
 
@@ -343,13 +343,13 @@ static uint64_t parts_of(const struct sl_node_desc *node, uint64_t (*work)(const
         struct sl_node_desc conv;
         uint64_t sum = 0;
 
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++)
-                if (sl_separable_has(node, part) && !sl_separable_conv(node, part, &conv, NULL))
+        for (int part = 0; part < SL_MBCONV_PARTS; part++)
+                if (sl_mbconv_has(node, part) && !sl_mbconv_conv(node, part, &conv, NULL))
                         sum = plus(sum, work(&conv));
         return sum;
 }
 
-uint64_t sl_work_separable_conv(const struct sl_node_desc *node)
+uint64_t sl_work_mbconv(const struct sl_node_desc *node)
 {
         return parts_of(node, sl_work_conv);
 }
@@ -424,7 +424,7 @@ uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
                 return matmul_products(node);
         case SL_OP_ROW_ATTENTION:
                 return row_attention_products(node);
-        case SL_OP_SEPARABLE_CONV:
+        case SL_OP_MBCONV:
                 return parts_of(node, conv_products);
         default:
                 return 0;

@@ -13,7 +13,7 @@
 
 #define ALIGNMENT 64
 
-/* Room for an output whose shape hangs on the data. */
+/* Room for an output whose shape is data-dependent. */
 #define OPEN_BYTES (1u << 20)
 
 static struct sl_shape shape_of(const struct sl_port *port, uint32_t samples)

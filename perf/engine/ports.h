@@ -17,14 +17,14 @@ struct sl_ports {
         const struct sl_plan_info *info; /* outlives the ports */
         uint32_t samples;
         void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
-        struct sl_ports_open *open; /* of each sample: what the last run made of outputs whose shapes hang on the data */
+        struct sl_ports_open *open; /* of each sample: what the last run made of outputs whose shapes are data-dependent */
 };
 
 /* Zeroed and touched. Return: 0; -ENOMEM; -ERANGE a port of more bytes than can be counted. */
 int sl_ports_init(struct sl_ports *ports, const struct sl_plan_info *info, uint32_t samples, struct sl_error *error);
 void sl_ports_deinit(struct sl_ports *ports);
 
-/* Bytes of one sample, or of the whole tensor when it has no batch; the room for an output whose shape hangs on the data. */
+/* Bytes of one sample, or of the whole tensor when it has no batch; the room for an output whose shape is data-dependent. */
 uint64_t sl_port_bytes(const struct sl_port *port);
 
 /* Fills the input @name with the bytes of a file. Return: 0; -ENOENT no such input; -EINVAL a file of another size; -errno. */

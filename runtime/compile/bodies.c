@@ -111,7 +111,7 @@ void sl_bodies_free(struct sl_program *program)
         program->n_bodies = 0;
 }
 
-/* What a body takes may hang on data; then there is nothing to run it on. */
+/* What a body takes may be data-dependent; then there is nothing to run it on. */
 static bool can_be_timed(const struct sl_graph *graph)
 {
         for (uint32_t i = 0; i < graph->n_inputs; i++)

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 7u
+#define SL_PLAN_VERSION 8u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -72,7 +72,7 @@ struct sl_plan_step {
         uint32_t op;                   /* enum sl_op */
         uint32_t backend;              /* enum sl_plan_backend */
         uint32_t n_inputs, n_outputs, n_attrs;
-        uint32_t dynamic; /* 1: shapes, or the path, hang on data: the interpreter runs it, on ref */
+        uint32_t dynamic; /* 1: shapes, or the path, are data-dependent: the interpreter runs it, on ref */
         struct sl_epilogue epilogue;
         struct sl_choice choice; /* for people only */
         uint64_t first_operand, first_attr;

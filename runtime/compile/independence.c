@@ -241,7 +241,7 @@ static bool follow_output(struct follower *follower, const struct sl_node *node,
         return copies != 0;
 }
 
-/* Attributes that say where something is, or how much of it there is, of which the shapes tell what hangs on the samples. */
+/* Attributes that say where something is, or how much of it there is, of which the shapes tell what depends on the samples. */
 static bool is_seen_in_shape(const struct sl_node *node, uint32_t id)
 {
         switch (node->op) {

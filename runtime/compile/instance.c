@@ -33,7 +33,7 @@ struct sl_instance {
         struct sl_executable *programs[SL_PLAN_BATCHES_MAX];
         struct sl_workspace workspace;
         struct sl_interpreter interpreter;
-        struct sl_kernel_cache *kernels; /* NULL: no step hangs on data, or `ref` is wanted */
+        struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
         struct sl_stop stop;
         struct sl_pace pace; /* of the run */
 };

@@ -64,7 +64,7 @@ static int write_open(struct sl_interpreter *interpreter, const struct sl_execut
         uint64_t bytes = sl_tensor_bytes(&live->tensor);
 
         if (!interpreter->open)
-                return sl_error_set(interpreter->dynamic.error, EINVAL, "output %u has a shape that hangs on data", port);
+                return sl_error_set(interpreter->dynamic.error, EINVAL, "output %u has a data-dependent shape", port);
         if (live->tensor.dtype != interpreter->plan->info->outputs[port].dtype ||
                 live->tensor.shape.rank != interpreter->plan->info->outputs[port].shape.rank)
                 return contradiction(interpreter, step, "an output of another type or rank than the model's");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs the dynamic steps of a program: those whose shapes, or whose path, hang on the data of the request. Slots hold what they
+ * Runs the dynamic steps of a program: those whose shapes, or whose path, depend on the data of the request. Slots hold what they
  * make; what has a static shape goes to its place in the workspace or in a port's buffer. One thread, that of the instance.
  *
  * Nothing in a plan file says that a slot is filled when it is read, or that a body makes what its node wants: that is looked at

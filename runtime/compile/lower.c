@@ -175,7 +175,7 @@ static int count(struct sl_lowered *lowered)
         return count_parameters(lowered->programs[0].graph, &lowered->info.parameters);
 }
 
-/* Layouts first: which algorithms there are hangs on them. A plan of other sizes has those of its base. */
+/* Layouts first: which algorithms there are depends on them. A plan of other sizes has those of its base. */
 static int tune_layouts(
         struct sl_lowered *lowered, const struct sl_graph *graph, const struct sl_tuning *tuning, struct sl_error *error)
 {
@@ -239,7 +239,7 @@ int sl_lowered_new_in(const struct sl_graph *graph, const struct sl_lower_option
 
         if (!lowered)
                 return sl_error_set(error, ENOMEM, "no memory for %zu bytes", sizeof(*lowered));
-        /* The library packs weights for as many threads as the calling thread may use: workers use one. */
+        /* oneDNN packs weights for as many threads as the calling thread may use: workers use one. */
         sl_cpu_use_one_thread();
         lowered->options = *options;
         lowered->base = base;
@@ -330,7 +330,7 @@ static uint32_t unwanted_passes(const struct sl_graph *graph, const struct sl_lo
 {
         bool joins = strcmp(sl_lower_options_backend(options), "ref") && !wants_narrow(graph, options);
 
-        return options->without_passes | (joins ? 0 : 1u << SL_PASS_JOIN_SEPARABLE);
+        return options->without_passes | (joins ? 0 : 1u << SL_PASS_JOIN_MBCONV);
 }
 
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)

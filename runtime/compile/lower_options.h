@@ -35,15 +35,15 @@ struct sl_error;
         X(plan_seconds, NUMBER, "120", 1, 86400)               /* processor time of a compilation; its tuning comes on top */      \
         X(plan_bytes_max, BYTES, "16 GiB", 1, 1ull << 44)      /* of the plan file */                                              \
         X(workspace_bytes_max, BYTES, "16 GiB", 1, 1ull << 44) /* of an instance at the largest batch */                           \
-        X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of shapes that hang on data */             \
+        X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of data-dependent shapes */                \
         X(work_max, REAL, "1e13", 1, 1e18)                     /* elementary steps of one run: see below */                        \
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what follows, where nothing of it is given */               \
         X(core_flops, REAL, "0", 0, 1e18)    /* of a core, a second; 0: what was measured, or is typical */                        \
         X(core_weights, REAL, "0", 0, 1e18)  /* bytes a second that it reads, under a product of few rows */                       \
         X(core_stream, REAL, "0", 0, 1e18)   /* the same under a product of one row */                                             \
-        X(core_far, REAL, "0", 0, 1e18)      /* bytes a second beyond its second-level cache */                                    \
-        X(core_near, REAL, "0", 0, 1e18)     /* bytes a second in its second-level cache */                                        \
+        X(core_far, REAL, "0", 0, 1e18)      /* bytes a second beyond its L2 cache */                                              \
+        X(core_near, REAL, "0", 0, 1e18)     /* bytes a second in its L2 cache */                                                  \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
 
 /*

@@ -8,7 +8,7 @@
  *
  * On `cpu` activations of rank 3 to 5 become CHANNELS_LAST at the first convolution and stay so until somebody needs them PLAIN.
  * Tensors whose bytes are the same either way (one channel, or one pixel) are relabelled by a view instead. `ref` is PLAIN
- * throughout. A node whose shapes or path hang on data runs on `ref`, of whatever shapes it finds.
+ * throughout. A node whose shapes or path are data-dependent runs on `ref`, of whatever shapes it finds.
  */
 #pragma once
 

@@ -63,7 +63,7 @@ struct sl_plan_info {
         char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
 };
 
-/* An output of a plan that can be run whose shape hangs on the data of the request: see sl_instance_run_open(). */
+/* An output of a plan that can be run whose shape is data-dependent: see sl_instance_run_open(). */
 bool sl_port_is_open(const struct sl_port *port);
 
 /* An output whose rank follows the sizes of open dimensions. */
@@ -72,7 +72,7 @@ static inline bool sl_port_has_open_rank(const struct sl_port *port)
         return port->shape.rank < SL_RANK_MAX && port->symbols[port->shape.rank] != SL_PORT_NO_SYMBOL;
 }
 
-/* Some step of the plan hangs on the data: it may fail for some inputs that have the right shapes. */
+/* Some step of the plan is data-dependent: it may fail for some inputs that have the right shapes. */
 bool sl_plan_is_dynamic(const struct sl_plan *plan);
 
 /*
@@ -165,30 +165,32 @@ void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)
 /*
  * Computes one batch. @batch is a size of the ladder, not above batch_max. inputs[i] and outputs[i] are element-aligned buffers in
  * PLAIN layout of exactly batch samples; they are read and written in place, no copy is made where the backend allows it.
- * Never waits, and never allocates but for steps that hang on data. Inputs may be client memory that changes while it is read
+ * Never waits, and never allocates but for data-dependent steps. Inputs may be client memory that changes while it is read
  * (dense floats): results are then undefined but nothing is read or written outside the buffers. Return: 0; -EINVAL a batch that is
  * not in the ladder, or an output is open; -ERANGE an index in the data is out of bounds (outputs undefined); -E2BIG over work_max;
  * what sl_instance_watch() says.
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
 
-/* An output whose shape hangs on the data: the room that there is, and what it was. */
+/* An output whose shape is data-dependent: the room that there is, and what it was. */
 struct sl_open_output {
         uint64_t capacity_bytes;
         struct sl_shape shape;
 };
 
 /*
- * Why the last run failed with @status, unless @error has a text already: the node, its operator, and what the status means there. Return:
+ * Why the last run failed with @status, unless @error has a text already: the node, its operator, and what the status means there.
+ * Return:
  * @status.
  */
 int sl_instance_explain(const struct sl_instance *instance, int status, struct sl_error *error);
 
 /*
  * The same for a plan with open outputs: @open has an entry for each output, of which those of open ones are read and filled. What
- * hangs on data lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all back.
- * Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it; -ENOMEM
- * over dynamic_bytes_max; -E2BIG over dynamic_steps_max or work_max. The text says which operator, and the limit; NULL is fine.
+ * is data-dependent lies in memory that is taken as it is needed, at most dynamic_bytes_max of the plan's options; it gives all
+ * back. Return: as sl_instance_run(); -EMSGSIZE a capacity is too small: all open shapes are known, nothing is written beyond it;
+ * -ENOMEM over dynamic_bytes_max; -E2BIG over dynamic_steps_max or work_max. The text says which operator, and the limit; NULL is
+ * fine.
  */
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error);

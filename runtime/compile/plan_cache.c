@@ -225,7 +225,7 @@ static bool recall_core(const struct sl_plan_cache *cache, const char *name, str
 
         if (sl_cache_record_open(cache->fd, name, CORE_MAGIC, ret_known, sizeof(*ret_known), &fd) < 0)
                 return false;
-        (void)futimens(fd, NULL); /* a use: plans without number hang on it */
+        (void)futimens(fd, NULL); /* a use: plans without number depend on it */
         return true;
 }
 

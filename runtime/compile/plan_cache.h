@@ -17,7 +17,7 @@
  *
  * A plan is read for damage unless its record holds the file's device, inode, size, times of modification and of change, and this
  * start of the host: not, then, when it was written since (but for one tick of the file system's clock), replaced, or left behind
- * by a crash. No trust hangs on that: the walk takes the checksum for forged in any case.
+ * by a crash. No trust depends on that: the walk takes the checksum for forged in any case.
  *
  * Keys are made, and plans found, on any thread; the rest has one owner thread. A thread of the cache's own copies what is to be
  * kept, since that is as slow as the disk.

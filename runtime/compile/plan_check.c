@@ -13,7 +13,7 @@
 #include <string.h>
 #include <xxh_x86dispatch.h>
 
-/* Tensors of one program whose shapes hang on data. */
+/* Tensors of one program whose shapes are data-dependent. */
 #define SLOTS_MAX (1u << 20)
 
 /* Bodies inside bodies: as deep as a graph may be. */

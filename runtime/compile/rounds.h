@@ -2,7 +2,7 @@
 /*
  * What an If, a Loop or a Scan needs beside its operands, and how it runs when every shape is known: *settled*. Then its bodies
  * read what is carried from one place and write it to another, rows that grow are written where they stay, slices of a Scan are
- * read where they lie, and nothing is taken from the pool. How often a Loop goes round may hang on data all the same.
+ * read where they lie, and nothing is taken from the pool. How often a Loop goes round may be data-dependent all the same.
  *
  *     scratch of the step: | workspace of the body that runs | condition, iteration | carried: two places each | rows | slices |
  *
@@ -21,7 +21,7 @@ struct sl_executable;
 struct sl_executable_step;
 struct sl_interpreter;
 
-/* A body as its node sees it. Tensors of ports; SL_DIM_UNKNOWN where they hang on data. */
+/* A body as its node sees it. Tensors of ports; SL_DIM_UNKNOWN where they are data-dependent. */
 struct sl_rounds_body {
         uint32_t n_inputs, n_outputs;
         const struct sl_tensor *inputs, *outputs;

@@ -7,8 +7,9 @@
  *     value --in place--> value      share a block: the source's last use is the step that makes the target
  *     model output                   lies in the caller's buffer from the start, when a node makes it (or its view) afresh
  *
- * A body is scheduled like a model, with the ports that its node gives it. A copy step at the end fills an output that nobody makes afresh: a model input, a constant, a second name of another output; or
- * one of integers that other nodes read, since what the caller's memory holds may change before they do.
+ * A body is scheduled like a model, with the ports that its node gives it. A copy step at the end fills an output that nobody makes
+ * afresh: a model input, a constant, a second name of another output; or one of integers that other nodes read, since what the
+ * caller's memory holds may change before they do.
  */
 #pragma once
 
@@ -42,7 +43,7 @@ struct sl_schedule {
         struct sl_step *steps;
         struct sl_storage *storages; /* of each value of the placement's graph */
         struct sl_block *blocks;     /* of values; scratch comes behind */
-        uint32_t n_slots;            /* values whose shapes hang on data */
+        uint32_t n_slots;            /* values whose shapes are data-dependent */
         uint32_t *slot_ends;         /* of each slot: the last step that reads it */
         uint64_t workspace_bytes;    /* the last three are filled by sl_schedule_place() */
         uint64_t lower_bound_bytes;
@@ -50,8 +51,8 @@ struct sl_schedule {
 };
 
 /*
- * Liveness: steps, storages, blocks without offsets. @body: what it takes and makes of open shape stays in slots, where the node that
- * it is the body of puts and finds it. Return: 0, -ENOMEM, -ENOTSUP no backend for a copy.
+ * Liveness: steps, storages, blocks without offsets. @body: what it takes and makes of open shape stays in slots, where the node
+ * that it is the body of puts and finds it. Return: 0, -ENOMEM, -ENOTSUP no backend for a copy.
  */
 int sl_schedule_new(const struct sl_placement *placement, bool body, struct sl_schedule **ret_schedule);
 struct sl_schedule *sl_schedule_free(struct sl_schedule *schedule);

@@ -47,7 +47,7 @@ static int pack_constant(struct sl_trial *trial, uint32_t input, const void *pla
         return trial->backend->repack(&trial->node, input, packed, plain, trial->owned[input]);
 }
 
-/* What hangs on data cannot be tried without them. */
+/* What is data-dependent cannot be tried without them. */
 static bool is_static(const struct sl_node_desc *node)
 {
         for (uint32_t i = 0; i < node->n_inputs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One node made runnable on its own: constants packed as the node alone would have them, buffers of its own. What the tuner runs
- * and times. Compiler's process only; one owner thread, the calling one, which runs one thread of the library.
+ * and times. Compiler's process only; one owner thread, the calling one, which runs one thread of oneDNN.
  */
 #pragma once
 

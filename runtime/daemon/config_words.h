@@ -74,8 +74,8 @@
                 "Floating-point operations a second; with 0 what was measured, or is typical. Algorithms are guessed by it.")      \
         X("core_weights", "Bytes a second that come from memory under a product of few rows; 0 as before.")                        \
         X("core_stream", "The same under a product of one row.")                                                                   \
-        X("core_far", "Bytes a second that are read and written beyond the second-level cache; 0 as before.")                      \
-        X("core_near", "The same within the second-level cache.")                                                                  \
+        X("core_far", "Bytes a second that are read and written beyond the L2 cache; 0 as before.")                                \
+        X("core_near", "The same within the L2 cache.")                                                                            \
         X("shapes", "Sizes of open dimensions of the inputs, NAME=SIZE; without it each request brings its own.")                  \
         X("batch_bytes_max", "Of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this.") \
         X("instances", "Workers of the model, over which its requests are spread.")                                                \

@@ -37,7 +37,7 @@ struct sl_control {
 /*
  * Infers the bodies and from them control->outputs. A dimension that a body changes from round to round is unknown; the inputs of
  * the bodies then say so. Return: 0; -EINVAL the numbers of inputs, outputs and bodies, or their types, do not fit; -ENOTSUP the
- * rank hangs on the path; or what the bodies say.
+ * rank depends on the path; or what the bodies say.
  */
 int sl_control_infer(struct sl_control *control, struct sl_error *error);
 

@@ -29,9 +29,9 @@ int sl_graph_evaluate(const struct sl_graph *graph, const void *const *inputs, v
 #define SL_EVALUATE_STEPS_MAX (1u << 22)
 
 /*
- * Evaluates a graph whose inputs have static shapes and whose outputs may hang on data. @ret_outputs: n_outputs holders of memory
- * of @pool, or of the inputs and constants; the caller drops them. Return: as above; -ENOMEM the limit of @pool; -E2BIG that of
- * steps.
+ * Evaluates a graph whose inputs have static shapes and whose outputs may be data-dependent. @ret_outputs: n_outputs holders of
+ * memory of @pool, or of the inputs and constants; the caller drops them. Return: as above; -ENOMEM the limit of @pool; -E2BIG that
+ * of steps.
  */
 int sl_graph_evaluate_open(const struct sl_graph *graph, const void *const *inputs, struct sl_pool *pool,
         struct sl_live *ret_outputs, struct sl_error *error);

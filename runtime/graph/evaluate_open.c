@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs whose shapes or paths hang on data, node by node with the dynamic executor of `ref`. A frame has a place for every value
- * of one graph; a body has a frame of its own for each run.
+ * Graphs whose shapes or paths are data-dependent, node by node with the dynamic executor of `ref`. A frame has a place for every
+ * value of one graph; a body has a frame of its own for each run.
  */
 #include "evaluate.h"
 

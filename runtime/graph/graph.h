@@ -26,7 +26,8 @@ struct sl_value {
         uint32_t kind;            /* enum sl_value_kind */
         uint32_t dead;            /* removed by a pass: no node uses it any more */
         struct sl_tensor tensor;
-        struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open; rank 0: nothing */
+        struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open;
+                                    rank 0: nothing */
         const void *data;        /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
         uint64_t data_bytes;
 };
@@ -140,7 +141,7 @@ uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value);
 
 /*
  * Infers the outputs of one node from its inputs. While a shape parameter is an input that is not constant yet, the rank alone
- * is known and the dimensions that hang on it are SL_DIM_UNKNOWN, but for those that were learned when the graph was imported.
+ * is known and the dimensions that depend on it are SL_DIM_UNKNOWN, but for those that were learned when the graph was imported.
  * Return: as sl_graph_infer().
  */
 int sl_graph_infer_node(struct sl_graph *graph, uint32_t node, struct sl_error *error);
@@ -164,7 +165,7 @@ uint64_t sl_graph_least_bytes(const struct sl_tensor *tensor);
 bool sl_graph_has_batch(const struct sl_graph *graph);
 
 /*
- * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred, shape arithmetic folded away. What hangs on the data
+ * A copy in which every SL_DIM_BATCH is @batch and all shapes are inferred, shape arithmetic folded away. What is data-dependent
  * of a request stays SL_DIM_UNKNOWN, or a parameter that is an input: sl_graph_is_static() says whether anything does.
  * Constants are shared with @graph, which must outlive the copy. Nodes and values keep their indices, whatever the batch: a node
  * that was folded away is dead, and its values are constants. New constants stand behind the values of @graph.
@@ -172,6 +173,6 @@ bool sl_graph_has_batch(const struct sl_graph *graph);
  */
 int sl_graph_specialise(const struct sl_graph *graph, int64_t batch, struct sl_graph **ret_graph, struct sl_error *error);
 
-/* No shape and no path of a live node hangs on data: all is known, and no node has a body. */
+/* No shape and no path of a live node is data-dependent: all is known, and no node has a body. */
 bool sl_graph_is_static(const struct sl_graph *graph);
 bool sl_node_is_static(const struct sl_graph *graph, const struct sl_node *node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stages of an import, in order: look at the bytes, parse them, collect the names, order the nodes, bring each into canonical
- * form, settle what hangs on the batch, check. One owner thread; nothing outlives the call but the graph.
+ * form, settle what depends on the batch, check. One owner thread; nothing outlives the call but the graph.
  */
 #include "import.h"
 

@@ -34,7 +34,7 @@ struct sl_graph;
         X(FUSE_CHANNEL_SHUFFLE, "fuse-channel-shuffle", fuse_channel_shuffle)       /* Reshape, Transpose, Reshape -> one node */  \
         X(FUSE_NORMALIZED_CONCAT, "fuse-normalized-concat", fuse_normalized_concat) /* BatchNormalization of a Concat */           \
         X(FOLD_WEIGHTS, "fold-weights", fold_weights)                               /* dequantized constants that stayed floats */ \
-        X(JOIN_SEPARABLE, "join-separable", join_separable)                         /* pointwise, depthwise, pointwise Conv */     \
+        X(JOIN_MBCONV, "join-mbconv", join_mbconv)                                  /* pointwise, depthwise, pointwise Conv */     \
         X(REMOVE_DEAD, "remove-dead", remove_dead)                                  /* what no output needs */
 
 enum sl_pass {

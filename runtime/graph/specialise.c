@@ -25,7 +25,7 @@ bool sl_graph_has_batch(const struct sl_graph *graph)
         return false;
 }
 
-/* With its batch the shape rules know what was learned of open ones; what they do not know then hangs on data. */
+/* With its batch the shape rules know what was learned of open ones; what they do not know then is data-dependent. */
 static void set_batch(struct sl_graph *graph, int64_t batch)
 {
         for (uint32_t i = 0; i < graph->n_inputs; i++) {

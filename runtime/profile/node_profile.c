@@ -49,7 +49,7 @@ static void *port_new(const struct sl_port *port, uint32_t batch, uint64_t *stat
 
         if (port->batch_axis == 0)
                 tensor.shape.dims[0] = batch;
-        /* What hangs on the data is not written while steps are timed. */
+        /* What is data-dependent is not written while steps are timed. */
         if (sl_port_is_open(port))
                 tensor.shape = (struct sl_shape){0};
         bytes = sl_tensor_bytes(&tensor);

@@ -94,7 +94,7 @@ static double best_share(const struct sl_range *range, double low, double high, 
         return best;
 }
 
-/* One end after the other, twice: what is best for one hangs on the other. */
+/* One end after the other, twice: what is best for one depends on the other. */
 static void least_error(const struct sl_range *range, double *low, double *high)
 {
         const double lowest = *low, highest = *high;

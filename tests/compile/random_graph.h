@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ONNX files at random, as exporters might have written them for inputs that lead with the batch: operators whose meaning hangs on
- * a dimension being 1, and arithmetic on shapes. Each node makes sense at one batch size at least. The same seed gives the same
+ * ONNX files at random, as exporters might have written them for inputs that lead with the batch: operators whose meaning depends
+ * on a dimension being 1, and arithmetic on shapes. Each node makes sense at one batch size at least. The same seed gives the same
  * file.
  */
 #pragma once

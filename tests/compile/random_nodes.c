@@ -363,7 +363,7 @@ static void make_slice(struct random_graph *g)
         finish(g, builder_node(g->b, "Slice", inputs, output));
 }
 
-/* As many as ever, from a place on that hangs on a size. */
+/* As many as ever, from a place on that depends on a size. */
 static void make_shifted(struct random_graph *g)
 {
         uint32_t x = pick_tensor(g), start = number(g, false), end;
@@ -482,7 +482,7 @@ static struct builder *branch(struct random_graph *g, uint32_t captured)
         return body;
 }
 
-/* Which way is taken hangs on a size, as where exporters write what x.squeeze() does. */
+/* Which way is taken depends on a size, as where exporters write what x.squeeze() does. */
 static void make_if(struct random_graph *g)
 {
         uint32_t x = pick(g, SL_DTYPE_F32), condition;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans whose shapes, or whose paths, hang on the data of a request: what they make is what the reference evaluation makes, and
+ * Plans whose shapes, or whose paths, depend on the data of a request: what they make is what the reference evaluation makes, and
  * what they take has limits.
  */
 #include "bodies_model.h"
@@ -321,7 +321,7 @@ Test(dynamic, a_body_that_runs_itself_is_refused)
         model_end(&m);
 }
 
-/* What hangs on data cannot be timed on its own; the product beside it, behind it in the file, is. */
+/* What is data-dependent cannot be timed on its own; the product beside it, behind it in the file, is. */
 Test(dynamic, tuning_passes_over_what_hangs_on_data)
 {
         struct builder *b = builder_new(17);

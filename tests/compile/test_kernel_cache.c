@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps whose shapes hang on data run on kernels of `cpu` from the second time on that a shape comes, make what the reference
+ * Steps whose shapes are data-dependent run on kernels of `cpu` from the second time on that a shape comes, make what the reference
  * makes, and there is a bound to what is kept.
  */
 #include "backend.h"

@@ -121,7 +121,7 @@ Test(plan_cache, external_data_are_part_of_the_model)
         struct sl_plan_cache_key plain = key_of(bench.model), before, after;
 
         write_file(inside("model/weights"), "1");
-        cr_assert_str_eq(plain.name, key_of(bench.model).name, "a file without external data does not hang on its neighbours");
+        cr_assert_str_eq(plain.name, key_of(bench.model).name, "a file without external data does not depend on its neighbours");
         write_file(bench.model, "... location weights ...");
         before = key_of(bench.model);
         write_file(inside("model/weights"), "2");

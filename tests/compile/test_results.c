@@ -174,7 +174,7 @@ static void compare_all(struct network *net, bool batchable)
 /* Not from <omp.h>, which a compiler may lack. */
 extern void omp_set_num_threads(int count);
 
-/* The library packs weights in one form for a thread and in another for several; which, hangs on the sizes. */
+/* oneDNN packs weights in one form for a thread and in another for several; which, depends on the sizes. */
 Test(results, weights_are_packed_for_one_thread_whatever_the_compiler_may_use)
 {
         static const int64_t channels[] = {128, 256, 256}, sides[] = {1, 2, 3};

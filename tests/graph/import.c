@@ -110,7 +110,7 @@ Test(import, an_if_on_the_batch_wants_to_know_it)
 {
         struct builder *bodies[2], *b = squeeze_if(-1, 0, 1, bodies);
 
-        builder_expect(b, -EDOM, "which way it goes hangs on the size of the batch");
+        builder_expect(b, -EDOM, "which way it goes depends on the size of the batch");
         builder_free(b);
         builder_free(bodies[0]);
         builder_free(bodies[1]);

@@ -142,9 +142,9 @@ Test(mel_weights, wants_a_rate_and_two_edges_of_one_element)
         }
 }
 
-static struct sl_node_desc separable_conv(void)
+static struct sl_node_desc mbconv(void)
 {
-        struct sl_node_desc node = bench_node(SL_OP_SEPARABLE_CONV);
+        struct sl_node_desc node = bench_node(SL_OP_MBCONV);
 
         bench_input(&node, SL_DTYPE_F32, SHAPE(N, 3, 8, 8));
         bench_input(&node, SL_DTYPE_F32, SHAPE(6, 1, 3, 3));
@@ -158,9 +158,9 @@ static struct sl_node_desc separable_conv(void)
         return node;
 }
 
-Test(separable_conv, has_the_shape_of_its_last_part)
+Test(mbconv, has_the_shape_of_its_last_part)
 {
-        struct sl_node_desc node = separable_conv();
+        struct sl_node_desc node = mbconv();
 
         bench_expect_shape(&node, 0, SHAPE(N, 4, 3, 3));
         bench_input(&node, SL_DTYPE_F32, SHAPE(N, 4, 3, 3));
@@ -168,24 +168,24 @@ Test(separable_conv, has_the_shape_of_its_last_part)
         bench_expect_shape(&node, 0, SHAPE(N, 4, 3, 3));
         node.inputs[7].shape = SHAPE(N, 4, 3, 1);
         bench_expect_error(&node, EINVAL, "the residual is float32 [N,4,3,1], output 0 is float32 [N,4,3,3]");
-        node = separable_conv();
+        node = mbconv();
         node.n_inputs = 5;
         bench_expect_shape(&node, 0, SHAPE(N, 6, 3, 3));
 }
 
-Test(separable_conv, refuses_parts_that_do_not_fit)
+Test(mbconv, refuses_parts_that_do_not_fit)
 {
-        struct sl_node_desc node = separable_conv();
+        struct sl_node_desc node = mbconv();
 
         node.inputs[3].shape = SHAPE(6, 2, 1, 1);
         bench_expect_error(&node, EINVAL, "input 0 has 3 channels, input 1 wants 2");
-        node = separable_conv();
+        node = mbconv();
         node.inputs[5].shape = SHAPE(4, 5, 1, 1);
         bench_expect_error(&node, EINVAL, "input 0 has 6 channels, input 1 wants 5");
-        node = separable_conv();
+        node = mbconv();
         node.inputs[5].shape = SHAPE(4, 6, 1, 3);
         bench_expect_error(&node, EINVAL, "input 5 is [4,6,1,3], wants 1 as dimension 3");
-        node = separable_conv();
+        node = mbconv();
         sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, 3);
         node.inputs[1].shape = SHAPE(6, 2, 3, 3);
         bench_expect_error(&node, EINVAL, "input 1 is [6,2,3,3], wants 1 as dimension 1");
@@ -195,9 +195,9 @@ Test(separable_conv, refuses_parts_that_do_not_fit)
         bench_expect_error(&node, EINVAL, "input 1 is [12,1,3,3], wants one filter for each of 6 channels");
 }
 
-Test(separable_conv, refuses_activations_that_nothing_runs)
+Test(mbconv, refuses_activations_that_nothing_runs)
 {
-        struct sl_node_desc node = separable_conv();
+        struct sl_node_desc node = mbconv();
 
         BENCH_INTS(&node, SL_ATTR_ACTIVATIONS, 1);
         bench_expect_error(&node, EINVAL, "attribute activations has 1 elements, wants 2");

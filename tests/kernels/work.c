@@ -109,7 +109,7 @@ static bool has_no_elements(const struct sl_node_desc *node)
         return !sl_shape_elements(&node->outputs[0].shape);
 }
 
-/* How much it does hangs on its data as well: what is said is a bound for any. */
+/* How much it does is data-dependent as well: what is said is a bound for any. */
 static bool depends_on_data(const struct sl_node_desc *node)
 {
         return (sl_op_traits(node->op) & (SL_OP_INDEXES | SL_OP_COUNTS)) || node->op == SL_OP_PAIR_CLASSES;

@@ -9,7 +9,7 @@ double sl_cost_traffic(const struct sl_core_figures *core, double bytes)
         return bytes / (bytes > (double)sl_cpu_cache_bytes() ? core->far : core->near);
 }
 
-double sl_cost_activation(const struct sl_core_figures *core, uint32_t activation, double elements, bool library)
+double sl_cost_activation(const struct sl_core_figures *core, uint32_t activation, double elements, bool onednn)
 {
         switch (activation) {
         case SL_ACT_NONE:
@@ -18,9 +18,9 @@ double sl_cost_activation(const struct sl_core_figures *core, uint32_t activatio
                 return 0;
         case SL_ACT_LEAKY_RELU:
         case SL_ACT_HARD_SWISH:
-                return elements * (library ? 38 : 15) / core->flops;
+                return elements * (onednn ? 38 : 15) / core->flops;
         default:
-                return elements * (library ? 72 : 38) / core->flops;
+                return elements * (onednn ? 72 : 38) / core->flops;
         }
 }
 

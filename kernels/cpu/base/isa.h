@@ -18,7 +18,7 @@ bool sl_cpu_has_avx512(void);
 /* AVX2 with FMA, the same; so has who has the former. */
 bool sl_cpu_has_avx2(void);
 
-/* Bytes of the second-level cache of one core; a guess of 1 MiB where the system does not say. */
+/* Bytes of the L2 cache of one core; a guess of 1 MiB where the system does not say. */
 int64_t sl_cpu_cache_bytes(void);
 
 /*

@@ -50,7 +50,7 @@ struct sl_cpu_loop {
 
         const struct sl_cpu_loop *instead; /* tried where plan() declines; packs nothing. NULL: none */
 
-        bool finishes; /* takes an epilogue: plan() looks at it */
+        bool fuses_epilogue; /* takes an epilogue: plan() looks at it */
 };
 
 /* The form of weights of shape @dims (4), which take @floats when packed; @name says how they lie. */
@@ -77,7 +77,7 @@ static inline bool sl_cpu_is_nhwc_f32(const struct sl_tensor *tensor)
         return tensor->dtype == SL_DTYPE_F32 && tensor->layout == SL_LAYOUT_CHANNELS_LAST;
 }
 
-/* The types that the library multiplies and adds up in float32. */
+/* The types that oneDNN multiplies and adds up in float32. */
 static inline bool sl_cpu_is_real(const struct sl_tensor *tensor)
 {
         return tensor->dtype == SL_DTYPE_F32 || tensor->dtype == SL_DTYPE_BF16;

@@ -15,7 +15,7 @@ bool sl_conv_shape_read(const struct sl_node_desc *node, struct sl_conv_shape *r
                 return false;
         if (f->shape.rank != 4 || in[1] != f->shape.dims[1] * groups || out[1] != f->shape.dims[0] || out[1] % groups)
                 return false;
-        if (sl_window_read(node, &shape.window, NULL) || !sl_finish_plan(node, &shape.finish))
+        if (sl_window_read(node, &shape.window, NULL) || !sl_cpu_epilogue_plan(node, &shape.epilogue))
                 return false;
         shape.channels = in[1] / groups;
         shape.filters = out[1] / groups;
@@ -25,7 +25,7 @@ bool sl_conv_shape_read(const struct sl_node_desc *node, struct sl_conv_shape *r
         shape.out_height = out[2];
         shape.out_width = out[3];
         shape.has_bias = sl_cpu_input(node, 2) != NULL;
-        shape.residual = shape.finish.has_residual ? node->n_inputs - 1 : 0;
+        shape.residual = shape.epilogue.has_residual ? node->n_inputs - 1 : 0;
         *ret_shape = shape;
         return true;
 }

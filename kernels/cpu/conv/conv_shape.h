@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 #include "shape/window.h"
 
 struct sl_conv_shape {
@@ -14,7 +14,7 @@ struct sl_conv_shape {
         int64_t out_height, out_width;
         bool has_bias;
         uint32_t residual; /* node input; 0: none */
-        struct sl_finish finish;
+        struct sl_cpu_epilogue epilogue;
 };
 
 /*

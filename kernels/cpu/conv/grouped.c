@@ -7,7 +7,7 @@
 #include "cpu/conv/loops.h"
 
 #define LANES       SL_GROUPED_LANES
-#define GROUP_MAX   8 /* from 16 on the library fills its vectors */
+#define GROUP_MAX   8 /* from 16 on oneDNN fills its vectors */
 #define FILTERS_MAX 8
 #define CHUNK_MAX   256
 #define NEAR_BYTES  (28 << 10)
@@ -31,7 +31,7 @@ static bool takes_groups(const struct sl_conv_shape *c)
 }
 
 /*
- * As many channels as let the rows under a tile stay in the first-level cache, so that the next row of tiles finds them there; at
+ * As many channels as let the rows under a tile stay in the L1 cache, so that the next row of tiles finds them there; at
  * least four vectors, since each tile and chunk takes its time. Images too wide for that take 256: more would push out the weights.
  */
 static int64_t choose_chunk(const struct sl_grouped *d)
@@ -42,7 +42,7 @@ static int64_t choose_chunk(const struct sl_grouped *d)
         return chunk < 4 * LANES || chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
 }
 
-static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool grouped_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         struct sl_grouped *d = state;
         const struct sl_conv_shape *c = &d->shape;
@@ -63,7 +63,7 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         return true;
 }
 
-static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool grouped_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         const int64_t *f = node->inputs[1].shape.dims;
 
@@ -72,7 +72,7 @@ static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_pack
         return index == 1;
 }
 
-static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int grouped_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         const int64_t *f = node->inputs[1].shape.dims;
         int64_t filters = f[0], group = f[1], taps = f[2] * f[3];
@@ -93,7 +93,7 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
  * Half of what the registers could do; tiles that stand over the edge count whole. Depthwise, the input comes in stripes of a
  * chunk, which takes longer than a stream; with groups the products hide it.
  */
-static double seconds(const struct sl_core_figures *core, const void *state)
+static double grouped_seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_grouped *d = state;
         double inputs = (double)d->shape.batch * (double)d->shape.height * (double)d->shape.width * (double)d->in_channels;
@@ -105,19 +105,19 @@ static double seconds(const struct sl_core_figures *core, const void *state)
         double products = 2 * tiled * (double)(d->side * d->side * d->shape.channels) / core->flops;
         double traffic = sl_cost_traffic(core, 4 * (outputs + inputs));
 
-        return sl_cost_activation(core, d->shape.finish.activation, outputs, false) +
+        return sl_cost_activation(core, d->shape.epilogue.activation, outputs, false) +
                (d->shape.channels == 1 ? products / 0.5 + traffic / 0.75 : sl_cost_longer(products / 0.64, traffic));
 }
 
-static int run(const void *state, const struct sl_binding *binding)
+static int grouped_run(const void *state, const struct sl_binding *binding)
 {
         return sl_grouped_run(state, binding);
 }
 
 const struct sl_cpu_loop sl_cpu_grouped = {.state_bytes = sizeof(struct sl_grouped),
-        .plan = plan,
-        .run = run,
-        .form = form,
-        .repack = repack,
-        .seconds = seconds,
-        .finishes = true};
+        .plan = grouped_plan,
+        .run = grouped_run,
+        .form = grouped_form,
+        .repack = grouped_repack,
+        .seconds = grouped_seconds,
+        .fuses_epilogue = true};

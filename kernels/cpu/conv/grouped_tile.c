@@ -26,7 +26,7 @@ struct tile {
 
 INLINE void store_tile(const struct sl_grouped *d, const struct tile *t, int rows, const sl_vector *sums, int64_t c, sl_lanes mask)
 {
-        const sl_vector least = sl_vector_set(d->shape.finish.least), most = sl_vector_set(d->shape.finish.most);
+        const sl_vector least = sl_vector_set(d->shape.epilogue.least), most = sl_vector_set(d->shape.epilogue.most);
 
 #pragma GCC unroll 4
         for (int row = 0; row < rows; row++)
@@ -129,8 +129,8 @@ INLINE void run_tile(const struct sl_grouped *d, const struct tile *t, int side,
                 sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_all());
         if (c < t->channels)
                 sum_vector(d, t, side, stride, rows, source, weights_at(t, panel, c), c, sl_lanes_first(t->channels - c));
-        for (int row = 0; row < rows && d->shape.finish.activation; row++)
-                sl_finish_activate(&d->shape.finish, t->y + row * t->row_floats, d->out_channels, COLUMNS, t->channels);
+        for (int row = 0; row < rows && d->shape.epilogue.activation; row++)
+                sl_cpu_epilogue_activate(&d->shape.epilogue, t->y + row * t->row_floats, d->out_channels, COLUMNS, t->channels);
 }
 
 /* How far each pixel under a tile lies from the first. */

@@ -48,7 +48,7 @@ static bool choose_sides(const struct sl_window *window, int64_t outputs, struct
         return is_window(w, outputs) && window->pad_begin[0] < w->down.taps && window->pad_begin[1] < w->across.taps;
 }
 
-/* Of a node that plan() has taken. */
+/* Of a node that winograd_plan() has taken. */
 static struct sl_winograd sides_of(const struct sl_node_desc *node, int64_t outputs)
 {
         struct sl_winograd w = {0};
@@ -66,7 +66,7 @@ static double block_bytes(const struct sl_winograd *w, int64_t tiles)
 
 /*
  * How many tiles a block has. Every block reads all of the weights; within it, every step reads all of its tiles, which is free as
- * long as they stay in the second-level cache. Few blocks where the weights come from memory, small ones where they do not.
+ * long as they stay in the L2 cache. Few blocks where the weights come from memory, small ones where they do not.
  */
 static int64_t choose_block(const struct sl_winograd *w)
 {
@@ -90,13 +90,13 @@ static int64_t choose_block(const struct sl_winograd *w)
         }
 }
 
-/* Planes that lie a multiple of 4 KiB apart would share a few lines of the first-level cache. */
+/* Planes that lie a multiple of 4 KiB apart would share a few lines of the L1 cache. */
 static int64_t plane_floats(int64_t floats)
 {
         return floats % 256 ? floats : floats + SL_LINE_BYTES / (int64_t)sizeof(float);
 }
 
-static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, struct sl_cpu_sizes *sizes)
+static bool winograd_plan(const struct sl_node_desc *node, int64_t outputs, void *state, struct sl_cpu_sizes *sizes)
 {
         struct sl_winograd *w = state;
         const struct sl_conv_shape *c = &w->shape;
@@ -119,17 +119,17 @@ static bool plan(const struct sl_node_desc *node, int64_t outputs, void *state, 
         return true;
 }
 
-static bool plan_2(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool winograd_plan_2(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        return plan(node, 2, state, sizes);
+        return winograd_plan(node, 2, state, sizes);
 }
 
-static bool plan_4(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool winograd_plan_4(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        return plan(node, 4, state, sizes);
+        return winograd_plan(node, 4, state, sizes);
 }
 
-static void form(const struct sl_node_desc *node, int64_t outputs, struct sl_packed *ret_packed)
+static void winograd_form(const struct sl_node_desc *node, int64_t outputs, struct sl_packed *ret_packed)
 {
         const int64_t *f = node->inputs[1].shape.dims;
         struct sl_winograd w = sides_of(node, outputs);
@@ -141,17 +141,17 @@ static void form(const struct sl_node_desc *node, int64_t outputs, struct sl_pac
                 f, w.weights * sl_gemm_packed_floats(f[1], f[0]));
 }
 
-static bool form_2(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool winograd_form_2(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         if (index == 1)
-                form(node, 2, ret_packed);
+                winograd_form(node, 2, ret_packed);
         return index == 1;
 }
 
-static bool form_4(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool winograd_form_4(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         if (index == 1)
-                form(node, 4, ret_packed);
+                winograd_form(node, 4, ret_packed);
         return index == 1;
 }
 
@@ -234,7 +234,7 @@ SL_CPU_CLONES static void transform_filters(
 }
 
 /* [filter][channel][tap] to [panel][matrix][channel][filter of the panel]. */
-static int repack(const struct sl_node_desc *node, int64_t outputs, const float *plain, float *to)
+static int winograd_repack(const struct sl_node_desc *node, int64_t outputs, const float *plain, float *to)
 {
         const int64_t *f = node->inputs[1].shape.dims;
         int64_t filters = f[0], channels = f[1], taps = f[2] * f[3];
@@ -259,19 +259,19 @@ static int repack(const struct sl_node_desc *node, int64_t outputs, const float 
         return 0;
 }
 
-static int repack_2(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int winograd_repack_2(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         (void)index;
-        return repack(node, 2, plain, ret_data);
+        return winograd_repack(node, 2, plain, ret_data);
 }
 
-static int repack_4(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int winograd_repack_4(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         (void)index;
-        return repack(node, 4, plain, ret_data);
+        return winograd_repack(node, 4, plain, ret_data);
 }
 
-static int run(const void *state, const struct sl_binding *binding)
+static int winograd_run(const void *state, const struct sl_binding *binding)
 {
         return sl_winograd_run(state, binding);
 }
@@ -280,7 +280,7 @@ static int run(const void *state, const struct sl_binding *binding)
  * The products are short, and wait for their weights when there are few tiles; where both take long, the one hides the other only
  * in part. The transforms read and write every value about twice, in pieces.
  */
-static double seconds(const struct sl_core_figures *core, const void *state)
+static double winograd_seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct sl_winograd *w = state;
         double positions = (double)w->positions, tiles = (double)w->tiles;
@@ -293,22 +293,22 @@ static double seconds(const struct sl_core_figures *core, const void *state)
                                                         : 0.8);
         double waiting = 4 * (double)w->weights * elements * blocks / core->weights, longer = sl_cost_longer(products, waiting);
 
-        return sl_cost_activation(core, w->shape.finish.activation,
+        return sl_cost_activation(core, w->shape.epilogue.activation,
                        (double)(w->shape.batch * w->shape.out_height * w->shape.out_width * w->shape.filters), false) +
                longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
 }
 
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),
-        .plan = plan_2,
-        .run = run,
-        .form = form_2,
-        .repack = repack_2,
-        .seconds = seconds,
-        .finishes = true};
+        .plan = winograd_plan_2,
+        .run = winograd_run,
+        .form = winograd_form_2,
+        .repack = winograd_repack_2,
+        .seconds = winograd_seconds,
+        .fuses_epilogue = true};
 const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_winograd),
-        .plan = plan_4,
-        .run = run,
-        .form = form_4,
-        .repack = repack_4,
-        .seconds = seconds,
-        .finishes = true};
+        .plan = winograd_plan_4,
+        .run = winograd_run,
+        .form = winograd_form_4,
+        .repack = winograd_repack_4,
+        .seconds = winograd_seconds,
+        .fuses_epilogue = true};

@@ -46,7 +46,7 @@ struct sl_winograd {
         int64_t position_floats;                 /* from position to position of a block */
         int64_t sum_floats;                      /* the same of the sums */
         int64_t sums_offset;                     /* into scratch, in floats */
-        bool streams;                            /* the weights are more than the second-level cache holds beside the tiles */
+        bool streams;                            /* the weights are more than the L2 cache holds beside the tiles */
 };
 
 /* For processors with AVX2. */

@@ -222,7 +222,7 @@ INLINE void restore_vector(const struct sl_winograd *w, struct shape s, const fl
 {
         sl_vector half[OUTPUTS_MAX * SL_WINOGRAD_SIDE_MAX], line[SL_WINOGRAD_SIDE_MAX], turned[OUTPUTS_MAX];
         sl_vector bias = t->bias ? sl_vector_load_lanes(mask, t->bias + first) : sl_vector_zero();
-        sl_vector least = sl_vector_set(w->shape.finish.least), most = sl_vector_set(w->shape.finish.most);
+        sl_vector least = sl_vector_set(w->shape.epilogue.least), most = sl_vector_set(w->shape.epilogue.most);
 
 #pragma GCC unroll 8
         for (int j = 0; j < s.across; j++) {
@@ -260,11 +260,11 @@ INLINE void restore_tile(const struct sl_winograd *w, struct shape s, const floa
 
         for (int64_t first = 0; first < t->filters; first += SL_VECTOR_FLOATS)
                 restore_vector(w, s, sums, t, at, first, rows, columns, sl_lanes_first(t->filters - first));
-        if (!w->shape.finish.activation)
+        if (!w->shape.epilogue.activation)
                 return;
         for (int64_t row = 0; row < s.out_down && row < rows; row++)
-                sl_finish_activate(&w->shape.finish, t->y + at + row * w->shape.out_width * w->shape.filters, w->shape.filters,
-                        columns < s.out_across ? columns : s.out_across, t->filters);
+                sl_cpu_epilogue_activate(&w->shape.epilogue, t->y + at + row * w->shape.out_width * w->shape.filters,
+                        w->shape.filters, columns < s.out_across ? columns : s.out_across, t->filters);
 }
 
 /* Which of the matrices of weights a position is multiplied with: with stride 2, the last of a line with that of the one before. */

@@ -137,4 +137,4 @@ static int add_run(const void *state, const struct sl_binding *binding)
 }
 
 const struct sl_cpu_loop sl_cpu_quantized_add = {
-        .state_bytes = sizeof(struct add), .plan = add_plan, .run = add_run, .finishes = true};
+        .state_bytes = sizeof(struct add), .plan = add_plan, .run = add_run, .fuses_epilogue = true};

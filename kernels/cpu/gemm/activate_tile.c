@@ -4,7 +4,7 @@
  * wait for each other.
  */
 #include "cpu/base/vector.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #define GROUP 4
 
@@ -119,12 +119,13 @@ INLINE void activate_block(uint32_t activation, float act_a, float *data, int64_
         }
 }
 
-void SL_TILE(sl_finish_activate)(const struct sl_finish *finish, float *data, int64_t stride, int64_t rows, int64_t columns)
+void SL_TILE(sl_cpu_epilogue_activate)(
+        const struct sl_cpu_epilogue *epilogue, float *data, int64_t stride, int64_t rows, int64_t columns)
 {
 #define CASE(name)                                                                                                                 \
         case name:                                                                                                                 \
-                return activate_block(name, finish->act_a, data, stride, rows, columns)
-        switch (finish->activation) {
+                return activate_block(name, epilogue->act_a, data, stride, rows, columns)
+        switch (epilogue->activation) {
                 CASE(SL_ACT_SIGMOID);
                 CASE(SL_ACT_TANH);
                 CASE(SL_ACT_LEAKY_RELU);

@@ -4,7 +4,7 @@
  * thread.
  *
  * For each head the keys and the values are packed once (gemm.h), then blocks of queries pass by them; scores of a block lie in
- * scratch and stay in the first-level cache. A row never depends on the others, so a sample has the same bits in any batch.
+ * scratch and stay in the L1 cache. A row never depends on the others, so a sample has the same bits in any batch.
  */
 #pragma once
 

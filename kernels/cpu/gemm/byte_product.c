@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products and convolutions of bytes, where the library's are not exact (sl_cpu_multiplies_bytes()). Every one is a
+ * Products and convolutions of bytes, where oneDNN's are not exact (sl_cpu_multiplies_bytes()). Every one is a
  * convolution: a product of matrices is one over an image of width 1. Some lines of the image are widened to 16 bits into a frame
- * in scratch, with zeros around them; tiles of rows pass by the packed panels (byte_tile.h), and what they sum up is finished row
- * by row while it lies in the cache (byte_finish.h). A sum is exact, so a sample has the same bits in any batch.
+ * in scratch, with zeros around them; tiles of rows pass by the packed panels (byte_tile.h), and what they sum up is stored row
+ * by row while it lies in the cache (byte_epilogue.h). A sum is exact, so a sample has the same bits in any batch.
  *
  * Weights that are no constants are packed at each launch, panel by panel.
  */
 #include "base/bytes.h"
 #include "cpu/base/isa.h"
-#include "cpu/gemm/byte_finish.h"
+#include "cpu/gemm/byte_epilogue.h"
 #include "cpu/gemm/byte_tile.h"
 #include "cpu/gemm/loops.h"
 #include "shape/window.h"
 
 #include <string.h>
 
-#define BLOCK_ROWS         48 /* a multiple of a tile's, whose sums lie in the first levels of the cache */
+#define BLOCK_ROWS         48 /* a multiple of a tile's, whose sums lie in the L1 and L2 caches */
 #define BLOCK_PANELS       (SL_BYTE_COLUMNS_MAX / SL_BYTE_PANEL)
 #define SUMS_STRIDE        (SL_BYTE_COLUMNS_MAX + SL_BYTE_PANEL)
 #define FRAME_ELEMENTS_MAX 0x1p27
 #define AXES               2
 
-/* What the packed form hangs on, never on the batch. A group's filters see its channels; with single channels all are one group. */
+/* What the packed form depends on, never on the batch. A group's filters see its channels; with single channels all are one group.
+ */
 struct weights {
         int64_t groups, filters, channels; /* of a group */
         int64_t kernel[AXES];
@@ -33,7 +34,7 @@ struct weights {
 
 struct byte_product {
         struct weights weights;
-        struct sl_byte_finish finish;
+        struct sl_byte_epilogue epilogue;
         int64_t batch, height, width, channels; /* of the input, all groups */
         int64_t out_height, out_width;
         int64_t pad[AXES];
@@ -212,7 +213,7 @@ static bool limit_sums(struct byte_product *p)
         double least = p->x_dtype == SL_DTYPE_I8 ? INT8_MIN : 0, low = p->x_zero - least, high = least + UINT8_MAX - p->x_zero;
         double most = (double)d->lines * (double)d->taps * (double)d->piece * -INT8_MIN * (low > high ? low : high);
 
-        p->finish.bias_limit = most < INT32_MAX ? INT32_MAX - (int32_t)most : 0;
+        p->epilogue.bias_limit = most < INT32_MAX ? INT32_MAX - (int32_t)most : 0;
         return most < INT32_MAX;
 }
 
@@ -220,7 +221,7 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
 {
         struct byte_product *p = state;
 
-        if (sl_cpu_multiplies_bytes() || !is_plain_node(node) || !sl_byte_finish_plan(node, &p->finish))
+        if (sl_cpu_multiplies_bytes() || !is_plain_node(node) || !sl_byte_epilogue_plan(node, &p->epilogue))
                 return false;
         read_weights(node, &p->weights);
         p->x_dtype = node->inputs[0].dtype;
@@ -312,7 +313,7 @@ static void run_panels(const struct byte_product *p, const struct sl_binding *bi
         }
         block->column = column_of(w, first);
         block->columns = (end < w->groups * w->panels ? column_of(w, end) : w->groups * w->filters) - block->column;
-        sl_byte_finish(&p->finish, block, binding->inputs[2], p->finish.has_bias ? binding->inputs[3] : NULL,
+        sl_byte_epilogue(&p->epilogue, block, binding->inputs[2], p->epilogue.has_bias ? binding->inputs[3] : NULL,
                 p->residual ? binding->inputs[p->residual] : NULL, binding->outputs[0]);
 }
 
@@ -399,4 +400,4 @@ const struct sl_cpu_loop sl_cpu_byte_product = {.state_bytes = sizeof(struct byt
         .repack = product_repack,
         .weights = product_weights,
         .seconds = product_seconds,
-        .finishes = true};
+        .fuses_epilogue = true};

@@ -2,7 +2,7 @@
 /*
  * Sums of products of bytes, exact on any processor: both sides are widened to 16 bits, of which PMADDWD multiplies two and two and
  * adds them up in 32 (PMADDUBSW, which multiplies bytes, saturates at 16). A tile is a few rows by a panel of columns. Weights stay
- * bytes in memory; rows are 16 bits wide already, with their zero point taken off, in a frame as window_product.h has it: a row is
+ * bytes in memory; rows are 16 bits wide already, with their zero point taken off, in a frame as im2col_gemm.h has it: a row is
  * lines of taps, each of which is a piece of elements that follow each other.
  *
  * A panel of a product is [line][tap][pair of elements][column][2], where an odd piece ends with a zero; one of channels, of which

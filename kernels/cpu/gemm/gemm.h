@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A product of matrices on one core: c = finish(a * b + bias), where b lies packed.
+ * A product of matrices on one core: c = epilogue(a * b + bias), where b lies packed.
  *
  * The packed form is panels of 32 columns, [panel][depth][32]; the last panel is 16 wide when that suffices, and padded with zeros.
  * One row of c never depends on the others: each element is summed from its bias on, in the order of depth, whatever the number of
@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sl_finish;
+struct sl_cpu_epilogue;
 
 #define SL_GEMM_PANEL 32 /* columns */
 
 /* So many rows hide nothing of what b takes to come. */
 #define SL_GEMM_PASSING_ROWS 6
 
-/* Floats of one operand that may stay in the second-level cache: 512 KiB. */
+/* Floats of one operand that may stay in the L2 cache: 512 KiB. */
 #define SL_GEMM_RESIDENT_FLOATS (128 << 10)
 
 struct sl_gemm {
@@ -48,8 +48,8 @@ struct sl_gemm {
         const float *residual; /* as c, with a stride of its own, or NULL; need not lie apart from c */
         int64_t residual_stride;
         const float *next; /* packed too: what the next product reads, to be fetched ahead; NULL: b again */
-        bool streams;      /* b comes from beyond the second-level cache: what follows is fetched ahead; a large b always is */
-        const struct sl_finish *finish; /* NULL: none */
+        bool streams;      /* b comes from beyond the L2 cache: what follows is fetched ahead; a large b always is */
+        const struct sl_cpu_epilogue *epilogue; /* NULL: none */
 };
 
 /* Floats of a packed depth x columns matrix. */

@@ -3,13 +3,13 @@
  * The rows (of a line each, where they lie in an image) are cut into blocks of at most 14, the columns into panels; a block times a
  * panel (or two, or four, when there are few rows) is summed in registers, and what is written and added at the end is fetched
  * meanwhile. Where the packed matrix is large, many rows pass by one panel after the other, and the next panel is fetched into the
- * second-level cache meanwhile; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of
+ * L2 cache meanwhile; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of
  * the depth, which changes no bit of them.
  */
 #include "cpu/gemm/gemm.h"
 
 #include "cpu/base/vector.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -33,10 +33,10 @@
 #define LINE_BYTES  64
 #define LINE_FLOATS 16
 
-/* Of a few rows and what they become, to stay in the first-level cache with a part of a panel: 64 KiB. */
+/* Of a few rows and what they become, to stay in the L1 cache with a part of a panel: 64 KiB. */
 #define NEAR_FLOATS (16 << 10)
 
-/* The part of the rows that stays in the second-level cache while all panels pass: 1.1 MiB. */
+/* The part of the rows that stays in the L2 cache while all panels pass: 1.1 MiB. */
 #define FAR_DEPTH 1152
 #define FAR_ROWS  252
 
@@ -52,7 +52,7 @@ struct block {
         int64_t depth, a_bytes, c_stride, residual_stride;
         int64_t pieces, gap;    /* of depth floats each; from the end of one to the next, in floats */
         int64_t b_bytes;        /* from panel to panel */
-        const char *ahead;      /* what is fetched into the second-level cache meanwhile */
+        const char *ahead;      /* what is fetched into the L2 cache meanwhile */
         int64_t ahead_lines;    /* for every UNROLLED of depth */
         bool passes;            /* b comes from memory and goes by once: each of its panels is fetched a little ahead */
         bool starts;            /* with the bias, else with what c holds */
@@ -385,7 +385,7 @@ static int64_t columns_left(int64_t columns)
 
 static void run_piece(const struct sl_gemm *g, const struct piece *p)
 {
-        const float least = g->finish ? g->finish->least : -INFINITY, most = g->finish ? g->finish->most : INFINITY;
+        const float least = g->epilogue ? g->epilogue->least : -INFINITY, most = g->epilogue ? g->epilogue->most : INFINITY;
         int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL, turns;
         int64_t within = g->piece ? p->depth_first / g->piece * g->piece_stride + p->depth_first % g->piece : p->depth_first;
         bool ends = p->depth_first + p->depth == g->depth, is_narrow = in_narrow(g, p->first);
@@ -426,8 +426,8 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 k.c = g->c + row * g->c_stride + p->first;
                 k.residual = g->residual && ends ? g->residual + row * g->residual_stride + p->first : NULL;
                 find_block(rows, p->vectors, is_narrow)(&k);
-                if (ends && g->finish && g->finish->activation)
-                        sl_finish_activate(g->finish, k.c, g->c_stride, rows, p->width);
+                if (ends && g->epilogue && g->epilogue->activation)
+                        sl_cpu_epilogue_activate(g->epilogue, k.c, g->c_stride, rows, p->width);
                 k.ahead += k.ahead_lines * turns * LINE_BYTES;
                 row += rows;
         }
@@ -488,7 +488,7 @@ static bool overlaps(const struct sl_gemm *g)
 }
 
 /*
- * Panels that stay in the second-level cache, and are there: few blocks of rows at a time pass by all of them, and stay in the
+ * Panels that stay in the L2 cache, and are there: few blocks of rows at a time pass by all of them, and stay in the
  * first one with their part of c. Else many rows pass by one panel, and share in fetching the next. The sums of a part of the depth
  * may not wait in c while a residual lies there; and one block of rows has nothing to gain.
  */

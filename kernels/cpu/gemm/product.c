@@ -5,7 +5,7 @@
  */
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/loops.h"
 
@@ -13,7 +13,7 @@ struct product {
         int64_t rows, depth, columns;
         bool has_bias;
         int residual; /* its input; -1: none */
-        struct sl_finish finish;
+        struct sl_cpu_epilogue epilogue;
 };
 
 /* A Gemm that is a plain product: nothing transposed on the left, no factors. */
@@ -70,7 +70,7 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
         if (!(node->op == SL_OP_GEMM ? read_gemm(node, p) : read_matmul(node, p)) || !read_bias(node, p))
                 return false;
         p->residual = node->epilogue.has_residual ? (int)node->n_inputs - 1 : -1;
-        return sl_finish_plan(node, &p->finish);
+        return sl_cpu_epilogue_plan(node, &p->epilogue);
 }
 
 static int product_run(const void *state, const struct sl_binding *binding)
@@ -88,7 +88,7 @@ static int product_run(const void *state, const struct sl_binding *binding)
                 .residual = p->residual < 0 ? NULL : binding->inputs[p->residual],
                 .residual_stride = p->columns,
                 .streams = true,
-                .finish = &p->finish};
+                .epilogue = &p->epilogue};
 
         sl_gemm_run(&gemm);
         return 0;
@@ -138,4 +138,4 @@ const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product)
         .form = product_form,
         .repack = product_repack,
         .seconds = product_seconds,
-        .finishes = true};
+        .fuses_epilogue = true};

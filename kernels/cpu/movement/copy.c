@@ -28,7 +28,7 @@ struct copy {
         struct move moves[SL_NODE_INPUTS_MAX];
 };
 
-/* A tile's rows of input and of output stay in the first-level cache while it is turned. */
+/* A tile's rows of input and of output stay in the L1 cache while it is turned. */
 #define TILE 16
 
 /* A fill copies its own beginning, no more of it than stays in that cache. A multiple of every element's size. */

@@ -52,7 +52,7 @@ bool sl_cpu_describe_convolution(const struct sl_node_desc *node, struct sl_cpu_
         if (sl_window_read(node, &window, NULL) || !is_convolution(node, &window))
                 return false;
         spec->kind = SL_PRIMITIVE_CONVOLUTION;
-        /* The library has only reference code from one layout to the other, so the input is turned first. */
+        /* oneDNN has only reference code from one layout to the other, so the input is turned first. */
         struct sl_tensor source = node->inputs[0];
         if (!sl_cpu_same_layout(&source, &node->outputs[0])) {
                 source.layout = node->outputs[0].layout;

@@ -42,7 +42,7 @@ bool sl_describe_add(struct sl_cpu_call *call, const struct sl_strided *addend, 
 /* The next step is y = a * y + b. */
 bool sl_describe_linear(struct sl_cpu_call *call, float a, float b);
 
-/* Weights of a convolution; the library sees groups as a dimension of their own in front: [O, I, k...] is [G, O/G, I, k...]. */
+/* Weights of a convolution; oneDNN sees groups as a dimension of their own in front: [O, I, k...] is [G, O/G, I, k...]. */
 struct sl_strided sl_describe_filters(const struct sl_tensor *weights, int64_t groups);
 
 /* The window of a convolution. */
@@ -57,6 +57,6 @@ bool sl_describe_epilogue(const struct sl_node_desc *node, struct sl_cpu_call *c
 
 /*
  * The same call with the residual copied into the result first and summed onto: a pass over memory more, but right in all of the
- * library's kernels. The residual is the last addend. False: there is none.
+ * oneDNN's kernels. The residual is the last addend. False: there is none.
  */
 bool sl_describe_sum(const struct sl_node_desc *node, struct sl_cpu_call *call);

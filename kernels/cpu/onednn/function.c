@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of one element that the library computes by polynomials: those that a compiler does not vectorise. And LRN, which is a
+ * Functions of one element that oneDNN computes by polynomials: those that a compiler does not vectorise. And LRN, which is a
  * function of an element and its neighbours among the channels.
  */
 #include "cpu/onednn/describe.h"
@@ -49,7 +49,7 @@ bool sl_cpu_describe_function(const struct sl_node_desc *node, struct sl_cpu_cal
         return choose_function(node, &call->spec) && !node->epilogue.activation && !node->epilogue.has_residual;
 }
 
-/* LRN. The library's window has its middle on the channel, as ONNX's has when its size is odd. */
+/* LRN. oneDNN's window has its middle on the channel, as ONNX's has when its size is odd. */
 bool sl_cpu_describe_response(const struct sl_node_desc *node, struct sl_cpu_call *call)
 {
         const struct sl_tensor *x = &node->inputs[0], *y = &node->outputs[0];

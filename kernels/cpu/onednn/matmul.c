@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gemm and MatMul through oneDNN's matrix product. Whatever can be seen as one product of two matrices is, because weights in a
- * form of the library's choice and a bias inside the product exist there; a bias of a batched product is an addend instead, since
- * the library has only reference code for the former.
+ * form of oneDNN's choice and a bias inside the product exist there; a bias of a batched product is an addend instead, since
+ * oneDNN has only reference code for the former.
  */
 #include "cpu/onednn/describe.h"
 
@@ -46,7 +46,7 @@ static struct sl_strided describe_row(uint32_t dtype, uint32_t rank, int64_t col
 }
 
 /*
- * alpha * A * B + beta * C. The library's addends have no factor, so beta comes last:
+ * alpha * A * B + beta * C. oneDNN's addends have no factor, so beta comes last:
  * beta * (alpha / beta * A * B + C).
  */
 static bool describe_addend(const struct sl_node_desc *node, struct sl_cpu_call *call, float alpha, float beta)

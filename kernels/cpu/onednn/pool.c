@@ -27,7 +27,7 @@ static bool is_global(const struct sl_node_desc *node)
 }
 
 /*
- * The library takes no ceil mode, but pads at the end that make the last window fit. False when they are not the node's own and
+ * oneDNN takes no ceil mode, but pads at the end that make the last window fit. False when they are not the node's own and
  * would be counted.
  */
 static bool fit_pads_end(struct sl_window *window, uint32_t i, int64_t size, int64_t positions, bool counted)

@@ -12,7 +12,7 @@
 
 static_assert(sizeof(dnnl_memory_desc_t) <= SL_PACK_FORM_BYTES, "a memory descriptor fits a form");
 
-/* Longer than any block of elements in a form that the library uses. */
+/* Longer than any block of elements in a form that oneDNN uses. */
 #define BLOCK_MAX 4096
 
 struct sl_primitive {
@@ -25,7 +25,7 @@ struct sl_primitive {
         dnnl_exec_arg_t arguments[SL_ARGUMENT_COUNT];
 };
 
-/* What the library wants to know before it builds anything. */
+/* What oneDNN wants to know before it builds anything. */
 struct description {
         union {
                 dnnl_convolution_desc_t convolution;
@@ -70,7 +70,7 @@ static int from_status(dnnl_status_t status)
         }
 }
 
-static dnnl_data_type_t library_type(uint32_t dtype)
+static dnnl_data_type_t onednn_type(uint32_t dtype)
 {
         switch (dtype) {
         case SL_DTYPE_F32:
@@ -90,7 +90,7 @@ static dnnl_data_type_t library_type(uint32_t dtype)
 
 static dnnl_status_t describe_tensor(const struct sl_strided *tensor, bool any, dnnl_memory_desc_t *ret_md)
 {
-        dnnl_data_type_t type = library_type(tensor->dtype);
+        dnnl_data_type_t type = onednn_type(tensor->dtype);
         dnnl_dims_t dims, strides;
 
         *ret_md = (dnnl_memory_desc_t){0};
@@ -105,7 +105,7 @@ static dnnl_status_t describe_tensor(const struct sl_strided *tensor, bool any, 
         return dnnl_memory_desc_init_by_strides(ret_md, (int)tensor->rank, dims, type, strides);
 }
 
-/* Nothing that would lead the library outside a memory of the size that it computes: blocks are small and over dimensions there
+/* Nothing that would lead oneDNN outside a memory of the size that it computes: blocks are small and over dimensions there
  * are. */
 static bool blocks_are_sane(const dnnl_memory_desc_t *form)
 {
@@ -121,7 +121,7 @@ static bool blocks_are_sane(const dnnl_memory_desc_t *form)
 }
 
 /*
- * Weights of bytes carry sums of themselves behind their data, which make up for what the library adds to a source. A primitive
+ * Weights of bytes carry sums of themselves behind their data, which make up for what oneDNN adds to a source. A primitive
  * whose own flags differ refuses the form; here it is enough that they belong to bytes.
  */
 static bool extra_is_sane(const dnnl_memory_desc_t *form)
@@ -136,7 +136,7 @@ static bool extra_is_sane(const dnnl_memory_desc_t *form)
 /* A form comes out of a file, so it is believed only when it describes this very tensor. */
 static bool form_fits(const dnnl_memory_desc_t *form, const struct sl_strided *weights)
 {
-        if (form->ndims != (int)weights->rank || form->data_type != library_type(weights->dtype) ||
+        if (form->ndims != (int)weights->rank || form->data_type != onednn_type(weights->dtype) ||
                 form->format_kind != dnnl_blocked)
                 return false;
         if (form->offset0 || !extra_is_sane(form) || !blocks_are_sane(form))
@@ -150,7 +150,7 @@ static bool form_fits(const dnnl_memory_desc_t *form, const struct sl_strided *w
         return true;
 }
 
-/* Weights: in the form (of exactly the bytes that it claims), of the library's choice (@any), or plain. */
+/* Weights: in the form (of exactly the bytes that it claims), of oneDNN's choice (@any), or plain. */
 static dnnl_status_t describe_weights(
         const struct sl_primitive_spec *spec, const struct sl_packed *packed, bool any, dnnl_memory_desc_t *ret_md)
 {
@@ -197,7 +197,7 @@ static dnnl_status_t append_steps(const struct sl_primitive_spec *spec, dnnl_pri
         return status;
 }
 
-/* The library copies the factors. Those that are not known yet are none of its business. */
+/* oneDNN copies the factors. Those that are not known yet are none of its business. */
 static dnnl_status_t describe_scales(const struct sl_primitive_spec *spec, dnnl_primitive_attr_t attr)
 {
         float common = spec->scale != 0.0f ? spec->scale : 1.0f, *scales;
@@ -242,14 +242,14 @@ static dnnl_status_t describe_attr(const struct sl_primitive_spec *spec, dnnl_pr
         return dnnl_success;
 }
 
-/* The window of a convolution or pooling in the library's own arrays, which are longer; it counts dilations from 0. */
-struct library_window {
+/* The window of a convolution or pooling in oneDNN's own arrays, which are longer; it counts dilations from 0. */
+struct onednn_window {
         dnnl_dims_t kernel, strides, dilations, pads_begin, pads_end;
 };
 
-static struct library_window read_window(const struct sl_primitive_spec *spec)
+static struct onednn_window read_window(const struct sl_primitive_spec *spec)
 {
-        struct library_window w = {0};
+        struct onednn_window w = {0};
 
         for (int i = 0; i < 3; i++) {
                 w.kernel[i] = spec->kernel[i];
@@ -263,7 +263,7 @@ static struct library_window read_window(const struct sl_primitive_spec *spec)
 
 static dnnl_status_t describe_convolution(const struct sl_primitive_spec *spec, struct description *d)
 {
-        struct library_window w = read_window(spec);
+        struct onednn_window w = read_window(spec);
 
         return dnnl_dilated_convolution_forward_desc_init(&d->op.convolution, dnnl_forward_inference, dnnl_convolution_direct,
                 &d->source, &d->weights, spec->bias.rank ? &d->bias : NULL, &d->result, w.strides, w.dilations, w.pads_begin,
@@ -277,7 +277,7 @@ static dnnl_status_t describe_pooling(const struct sl_primitive_spec *spec, stru
                 [SL_PRIMITIVE_POOL_AVERAGE] = dnnl_pooling_avg_exclude_padding,
                 [SL_PRIMITIVE_POOL_AVERAGE_PADDED] = dnnl_pooling_avg_include_padding,
         };
-        struct library_window w = read_window(spec);
+        struct onednn_window w = read_window(spec);
 
         return dnnl_pooling_v2_forward_desc_init(&d->op.pooling, dnnl_forward_inference, algorithms[spec->kind], &d->source,
                 &d->result, w.strides, w.kernel, w.dilations, w.pads_begin, w.pads_end);
@@ -336,7 +336,7 @@ static const char *name_of(dnnl_primitive_desc_t chosen)
 }
 
 /*
- * The library's convolution by matrix products mixes up the channels of an addend when channels lie last (2.6.3): seen with
+ * oneDNN's convolution by matrix products mixes up the channels of an addend when channels lie last (2.6.3): seen with
  * groups, and below AVX2 whenever the last block of channels is not full. Sums onto the result are right.
  */
 static bool mixes_up_addend(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
@@ -349,7 +349,7 @@ static bool mixes_up_addend(const struct sl_primitive_spec *spec, dnnl_primitive
 }
 
 /*
- * On a processor that has VNNI for AVX-512 alone the library's code for AVX2 saturates; kernels of bytes have VNNI in their names.
+ * On a processor that has VNNI for AVX-512 alone oneDNN's code for AVX2 saturates; kernels of bytes have VNNI in their names.
  * Its reference code does not, and is what there is for plain filters.
  */
 static bool saturates(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t chosen)
@@ -365,7 +365,7 @@ static bool is_wrong(const struct sl_primitive_spec *spec, dnnl_primitive_desc_t
         return mixes_up_addend(spec, chosen) || saturates(spec, chosen);
 }
 
-/* The library's first choice for the spec. The caller destroys it. */
+/* oneDNN's first choice for the spec. The caller destroys it. */
 static dnnl_status_t choose(const struct sl_primitive_spec *spec, const struct sl_packed *packed, bool any, dnnl_engine_t engine,
         dnnl_primitive_desc_t *ret_chosen)
 {
@@ -434,10 +434,10 @@ bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow,
 }
 
 /*
- * Adds an argument with the descriptor @md. A flat descriptor is used where the library must not touch the padding of what it is
+ * Adds an argument with the descriptor @md. A flat descriptor is used where oneDNN must not touch the padding of what it is
  * given: setting the pointer of a padded memory object writes zeros into the padding, and packed weights are mapped read-only.
  */
-static dnnl_status_t add_argument(struct sl_primitive *p, int library_argument, uint8_t pointer, const dnnl_memory_desc_t *md)
+static dnnl_status_t add_argument(struct sl_primitive *p, int onednn_argument, uint8_t pointer, const dnnl_memory_desc_t *md)
 {
         dnnl_dims_t bytes = {(dnnl_dim_t)dnnl_memory_desc_get_size(md)};
         dnnl_memory_desc_t flat;
@@ -455,7 +455,7 @@ static dnnl_status_t add_argument(struct sl_primitive *p, int library_argument, 
         if (status != dnnl_success)
                 return status;
         p->pointer_of[p->n_arguments] = pointer;
-        p->arguments[p->n_arguments++] = (dnnl_exec_arg_t){library_argument, memory};
+        p->arguments[p->n_arguments++] = (dnnl_exec_arg_t){onednn_argument, memory};
         return dnnl_success;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One oneDNN primitive over memory of the caller. This pair of files holds every call of the library's C API (version 2), so
+ * One oneDNN primitive over memory of the caller. This pair of files holds every call of oneDNN's C API (version 2), so
  * that another version of it means another primitive.c.
  *
  * Threads: a primitive belongs to one thread at a time. Ownership: a primitive owns its engine, stream and memory objects; tensors
@@ -101,7 +101,7 @@ struct sl_primitive_spec {
 };
 
 /*
- * Can the library build it, with weights in a form of its own choice? *ret_slow is true when it only has its plain reference code
+ * Can oneDNN build it, with weights in a form of its own choice? *ret_slow is true when it only has its plain reference code
  * for it. *ret_packed (if not NULL) is the form that it likes best; data_bytes 0 when that is spec->weights itself. Any thread.
  */
 bool sl_primitive_possible(const struct sl_primitive_spec *spec, bool *ret_slow, struct sl_packed *ret_packed);
@@ -112,7 +112,7 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
 
 /*
  * @packed: the form of the weights; NULL or data_bytes 0: plain, as in the spec. Load time: allocates and generates code.
- * Return: 0; -ENOTSUP the library has no code for it, or only reference code for weights in that form, or the form is not one of
+ * Return: 0; -ENOTSUP oneDNN has no code for it, or only reference code for weights in that form, or the form is not one of
  * these weights; -ENOMEM.
  */
 int sl_primitive_new(const struct sl_primitive_spec *spec, const struct sl_packed *packed, struct sl_primitive **ret_primitive,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AveragePool of float32 by windows of many pixels, which the library adds up one after the other: in pairs, row by row where the
+ * AveragePool of float32 by windows of many pixels, which oneDNN adds up one after the other: in pairs, row by row where the
  * pixels of a channel lie side by side, else down the columns that the channels are.
  */
 #include "cpu/base/rows.h"

@@ -167,7 +167,7 @@ static int max_pool_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-/* The library compares each pixel of each window, and is never faster. */
+/* oneDNN compares each pixel of each window, and is never faster. */
 static double max_pool_seconds(const struct sl_core_figures *core, const void *state)
 {
         (void)core;

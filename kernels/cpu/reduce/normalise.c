@@ -142,7 +142,7 @@ static int scale_run(const void *state, const struct sl_binding *binding)
 }
 
 const struct sl_cpu_loop sl_cpu_scale = {
-        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .finishes = true};
+        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .fuses_epilogue = true};
 
 struct normalise {
         float epsilon;

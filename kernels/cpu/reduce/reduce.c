@@ -3,7 +3,7 @@
  * Reductions of float32 over axes that lie side by side: the tensor is [outer, count, inner], and count goes away. With inner 1 a
  * row is reduced at a time, else whole rows of inner elements are joined, which the compiler vectorises. CHANNELS_LAST is read when
  * all pixels of a channel go: then the channels are the inner elements. A GlobalAveragePool is the mean over the pixels, in either
- * layout; the library would add them up one after the other.
+ * layout; oneDNN would add them up one after the other.
  */
 #include "shape/reduce.h"
 #include "cpu/base/rows.h"

@@ -5,7 +5,7 @@
  * no node: the nodes of its branch are the outer graph's.
  *
  * A Loop's body is imported for the shapes that its first round gets. Where that turns out to be too narrow it is imported again,
- * for canonical forms and what is folded hang on shapes.
+ * for canonical forms and what is folded depend on shapes.
  */
 #include "control.h"
 #include "import/importer.h"

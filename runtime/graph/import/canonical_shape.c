@@ -27,7 +27,7 @@ int sl_canonical_axes(struct sl_importer *im, const struct sl_onnx_node *node, s
         return check_one_form(im, node, draft, SL_ATTR_AXES, 1);
 }
 
-/* Without axes, what has one element goes: the batch too where it is one, so that the rank hangs on it. */
+/* Without axes, what has one element goes: the batch too where it is one, so that the rank depends on it. */
 int sl_canonical_squeeze(struct sl_importer *im, const struct sl_onnx_node *node, struct sl_draft *draft)
 {
         bool given = sl_attrs_find(&draft->attrs, SL_ATTR_AXES) || draft->n_inputs > 1;

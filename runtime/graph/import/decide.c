@@ -67,7 +67,7 @@ static int try_batches(struct sl_importer *im, const struct sl_onnx_node *node, 
                 if (other == SL_IMPORT_UNDECIDED)
                         return other;
                 if (other != way)
-                        return sl_import_wants_batch(im, node, "which way it goes hangs on the size of the batch");
+                        return sl_import_wants_batch(im, node, "which way it goes depends on the size of the batch");
         }
         return way;
 }

@@ -109,8 +109,8 @@ int sl_import_control(struct sl_importer *im, const struct sl_onnx_node *node);
 int sl_import_count(struct sl_importer *im);
 
 /*
- * decide.c: which branch an If with that condition takes: 1 then, 0 else, or SL_IMPORT_UNDECIDED when it hangs on data. -EDOM: the
- * batch decides; -ENOMEM.
+ * decide.c: which branch an If with that condition takes: 1 then, 0 else, or SL_IMPORT_UNDECIDED when it is data-dependent. -EDOM:
+ * the batch decides; -ENOMEM.
  */
 #define SL_IMPORT_UNDECIDED 2
 int sl_import_decide(struct sl_importer *im, const struct sl_onnx_node *node, uint32_t condition);
@@ -167,5 +167,5 @@ int sl_import_wants_batch(struct sl_importer *im, const struct sl_onnx_node *nod
 /* -EBADMSG in the same form. */
 int sl_import_wrong(struct sl_importer *im, const struct sl_onnx_node *node, const char *what);
 
-/* resolve.c: shape arithmetic that hangs on the batch alone becomes attributes that hold for any batch. */
+/* resolve.c: shape arithmetic that depends on the batch alone becomes attributes that hold for any batch. */
 int sl_import_resolve(struct sl_importer *im);

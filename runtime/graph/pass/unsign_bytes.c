@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * int8 between a QuantizeLinear and its DequantizeLinears becomes uint8, with zero points that are 128 higher: the same numbers. A
- * product of uint8 and int8 is what processors multiply; with int8 on both sides the library spends instructions on every load.
+ * product of uint8 and int8 is what processors multiply; with int8 on both sides oneDNN spends instructions on every load.
  */
 #include "pass.h"
 

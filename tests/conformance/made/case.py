@@ -60,7 +60,7 @@ def run(model, inputs):
 
 
 class Family:
-    """The cases of one file. The random numbers of a case hang on its name alone, so that one more changes no other."""
+    """The cases of one file. The random numbers of a case depend on its name alone, so that one more changes no other."""
 
     def __init__(self, name, folder):
         self.name, self.folder, self.count = name, folder, 0

@@ -214,7 +214,7 @@ struct sl_node_desc case_cpu_node(const struct test_case *test)
         bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_QUANTIZED_CONV || node.op == SL_OP_CONV_TRANSPOSE;
 
         for (uint32_t i = 0; i < node.n_inputs && test->nhwc_inputs; i++)
-                if (i == 0 || (node.op != SL_OP_SEPARABLE_CONV && (!has_weights || i != 1)))
+                if (i == 0 || (node.op != SL_OP_MBCONV && (!has_weights || i != 1)))
                         set_layout(&node.inputs[i]);
         for (uint32_t i = 0; i < node.n_outputs && test->nhwc_outputs; i++)
                 set_layout(&node.outputs[i]);
@@ -384,9 +384,9 @@ static bool pack_input(struct test_kernel *k, uint32_t index)
 
 static bool pack_weights(struct test_kernel *k)
 {
-        bool separable = k->node.op == SL_OP_SEPARABLE_CONV;
+        bool mbconv = k->node.op == SL_OP_MBCONV;
 
-        for (uint32_t i = 3; separable && i < k->node.n_inputs && i < SL_PACKED_INPUTS; i++)
+        for (uint32_t i = 3; mbconv && i < k->node.n_inputs && i < SL_PACKED_INPUTS; i++)
                 if (k->tensors.inputs[i] && !pack_input(k, i))
                         return false;
         return pack_input(k, 1) && (k->node.op != SL_OP_LSTM || pack_input(k, 2));

@@ -9,7 +9,7 @@
  *   pads=1,1        an attribute by its ONNX name
  *   +residual       the epilogue: the residual, then +relu, +clip, +sigmoid, +tanh, +leaky, +gelu, +hardswish, +swish, +elu
  *   nhwc            all tensors of rank 3 or more are CHANNELS_LAST on the `cpu` side; "tonhwc" the output only, "fromnhwc" the
- * inputs only packed          input 1 (and R of an LSTM, and all weights of a SeparableConv) is constant and goes through pack()
+ * inputs only packed          input 1 (and R of an LSTM, and all weights of a MBConv) is constant and goes through pack()
  * and repack() outputs:3       more than one output positive        all float data is in [0.5, 1.5), else in [-1, 1) wide:30 float
  * data is that many times as large second:2        every element of input 1 is 2 below:7         integer data is in [-7, 7)
  * loose:1e-4      allowed relative error, 1e-5 without it

@@ -5,7 +5,7 @@
  */
 #include "cpu/gemm/gemm.h"
 #include "cpu/base/isa.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -24,12 +24,12 @@ static float *random_floats(int64_t n, uint32_t seed)
         return floats;
 }
 
-static double activate(const struct sl_finish *finish, double x)
+static double activate(const struct sl_cpu_epilogue *epilogue, double x)
 {
-        double a = (double)finish->act_a;
+        double a = (double)epilogue->act_a;
 
-        x = fmin((double)finish->most, fmax((double)finish->least, x));
-        switch (finish->activation) {
+        x = fmin((double)epilogue->most, fmax((double)epilogue->least, x));
+        switch (epilogue->activation) {
         case SL_ACT_SIGMOID:
                 return 1 / (1 + exp(-x));
         case SL_ACT_TANH:
@@ -49,7 +49,7 @@ static double activate(const struct sl_finish *finish, double x)
         }
 }
 
-static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, const struct sl_finish *finish)
+static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, const struct sl_cpu_epilogue *epilogue)
 {
         int64_t a_stride = depth + spare, c_stride = columns + spare + 1;
         float *a = random_floats((rows - 1) * a_stride + depth, 1), *b = random_floats(depth * columns, 2);
@@ -64,10 +64,10 @@ static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, c
                 .columns = columns,
                 .a_stride = a_stride,
                 .c_stride = c_stride,
-                .bias = finish ? bias : NULL,
-                .residual = finish && finish->has_residual ? residual : NULL,
+                .bias = epilogue ? bias : NULL,
+                .residual = epilogue && epilogue->has_residual ? residual : NULL,
                 .residual_stride = c_stride,
-                .finish = finish};
+                .epilogue = epilogue};
 
         for (int64_t i = 0; i < rows * c_stride; i++)
                 c[i] = GUARD;
@@ -81,7 +81,7 @@ static void check(int64_t rows, int64_t depth, int64_t columns, int64_t spare, c
                                 sum += (double)a[m * a_stride + k] * (double)b[n * depth + k];
                         if (gemm.residual && n < columns)
                                 sum += (double)residual[m * c_stride + n];
-                        sum = n >= columns ? (double)GUARD : finish ? activate(finish, sum) : sum;
+                        sum = n >= columns ? (double)GUARD : epilogue ? activate(epilogue, sum) : sum;
                         cr_assert_float_eq(got, sum, 1e-6 * (double)(depth + 4), "%d x %d x %d: (%d, %d) is %g, not %g", (int)rows,
                                 (int)depth, (int)columns, (int)m, (int)n, got, sum);
                 }
@@ -113,7 +113,7 @@ Test(cpu_gemm, every_count_of_rows_and_columns_gives_the_product)
 
 Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
 {
-        static const struct sl_finish finishes[] = {{-INFINITY, INFINITY, SL_ACT_NONE, 0, false},
+        static const struct sl_cpu_epilogue epilogues[] = {{-INFINITY, INFINITY, SL_ACT_NONE, 0, false},
                 {-INFINITY, INFINITY, SL_ACT_NONE, 0, true}, {0, INFINITY, SL_ACT_NONE, 0, true},
                 {-0.5f, 0.25f, SL_ACT_NONE, 0, false}, {-INFINITY, INFINITY, SL_ACT_SIGMOID, 0, true},
                 {-INFINITY, INFINITY, SL_ACT_TANH, 0, false}, {-INFINITY, INFINITY, SL_ACT_LEAKY_RELU, 0.1f, false},
@@ -123,10 +123,10 @@ Test(cpu_gemm, the_epilogue_is_bias_residual_and_activation_in_this_order)
 
         if (!sl_cpu_has_avx2())
                 cr_skip_test("this processor has no AVX2");
-        for (size_t i = 0; i < sizeof(finishes) / sizeof(finishes[0]); i++) {
-                check(17, 9, 53, 2, &finishes[i]);
-                check(5, 30, 80, 0, &finishes[i]);
-                check(16, 1300, 110, 3, &finishes[i]);
+        for (size_t i = 0; i < sizeof(epilogues) / sizeof(epilogues[0]); i++) {
+                check(17, 9, 53, 2, &epilogues[i]);
+                check(5, 30, 80, 0, &epilogues[i]);
+                check(16, 1300, 110, 3, &epilogues[i]);
         }
 }
 

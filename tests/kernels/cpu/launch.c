@@ -121,7 +121,7 @@ Test(cpu_launch, an_own_loop_allocates_nothing)
         }
 }
 
-static const char *const library_calls[] = {
+static const char *const onednn_calls[] = {
         "Conv 2x32x14x14 32x32x3x3 32 pads=1,1,1,1 packed nhwc +residual +relu",
         "Conv 1x3x64x64 16x3x7x7 16 pads=3,3,3,3 strides=2,2 packed tonhwc +relu",
         "Conv 2x24x10x10 24x1x3x3 24 group=24 pads=1,1,1,1 packed nhwc +clip",
@@ -135,13 +135,13 @@ static const char *const library_calls[] = {
         "Tanh 3x57",
 };
 
-Test(cpu_launch, a_call_of_the_library_keeps_nothing_and_allocates_bookkeeping_only)
+Test(cpu_launch, a_call_of_onednn_keeps_nothing_and_allocates_bookkeeping_only)
 {
-        for (size_t i = 0; i < sizeof(library_calls) / sizeof(library_calls[0]); i++) {
-                count_launch(library_calls[i]);
-                cr_expect_eq(n_allocated, n_freed, "%s: %ld allocated, %ld freed", library_calls[i], n_allocated, n_freed);
+        for (size_t i = 0; i < sizeof(onednn_calls) / sizeof(onednn_calls[0]); i++) {
+                count_launch(onednn_calls[i]);
+                cr_expect_eq(n_allocated, n_freed, "%s: %ld allocated, %ld freed", onednn_calls[i], n_allocated, n_freed);
                 cr_expect(n_allocated <= BOOKKEEPING_BLOCKS && allocated_bytes <= BOOKKEEPING_BYTES,
-                        "%s: %ld allocations of %zu bytes", library_calls[i], n_allocated, allocated_bytes);
+                        "%s: %ld allocations of %zu bytes", onednn_calls[i], n_allocated, allocated_bytes);
         }
 }
 

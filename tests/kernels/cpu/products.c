@@ -44,7 +44,7 @@ static const char *const convolutions[] = {
         "Conv 3x16x8x8 16x16x3x3 16 pads=1,1,1,1 packed +residual +gelu",
         "Conv 1x64x7x7 256x64x1x1 256 packed nhwc +residual +relu",
         "Conv 1x256x7x7 64x256x1x1 64 packed nhwc +clip",
-        /* The library's matrix product mixes up the channels of an addend here (some only below AVX-512). */
+        /* oneDNN's matrix product mixes up the channels of an addend here (some only below AVX-512). */
         "Conv 2x25x12x12 25x1x1x1 group=25 nhwc +residual +clip",
         "Conv 3x14x12x13 6x7x4x3 6 group=2 pads=0,2,1,0 strides=2,1 nhwc packed +residual",
         "Conv 2x35x15x14 15x7x2x4 15 group=5 pads=0,1,0,0 strides=1,2 tonhwc packed +residual +tanh",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first convolution of a network: it reads the planes of an image as they come (PLAIN) and writes channels last. Few channels
- * in, any window, stride of 1, 2 or 4 along a row, no groups, no residual.
+ * The first convolution of a network, from NCHW (PLAIN) to channels last: it reads the planes of an image as they come. Few
+ * channels in, any window, stride of 1, 2 or 4 along a row, no groups, no residual.
  *
  *     planes --lines under one row of the output, padded with zeros--> scratch [channel][tap down][padded width]
  *     --an element of a line times a vector of filters, 14 pixels and 32 filters in registers--> row of the output
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-struct sl_planes {
+struct sl_first_conv {
         struct sl_conv_shape shape;
         int64_t block_rows;   /* of the output, whose lines are copied at a time */
         int64_t lines;        /* under them, of each channel */
@@ -25,4 +25,4 @@ struct sl_planes {
 };
 
 /* For processors with AVX2. */
-SL_TILES(int, sl_planes_run, (const struct sl_planes *p, const struct sl_binding *binding), (p, binding))
+SL_TILES(int, sl_first_conv_run, (const struct sl_first_conv *p, const struct sl_binding *binding), (p, binding))

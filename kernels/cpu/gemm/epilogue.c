@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #include "cpu/base/operator.h"
 
 #include <math.h>
 
-static bool set_activation(const struct sl_epilogue *e, struct sl_finish *finish)
+static bool set_activation(const struct sl_epilogue *e, struct sl_cpu_epilogue *epilogue)
 {
         switch (e->activation) {
         case SL_ACT_NONE:
                 return true;
         case SL_ACT_RELU:
-                finish->least = 0.0f;
+                epilogue->least = 0.0f;
                 return true;
         case SL_ACT_CLIP:
-                finish->least = e->act_a;
-                finish->most = e->act_b;
+                epilogue->least = e->act_a;
+                epilogue->most = e->act_b;
                 return true;
         case SL_ACT_SIGMOID:
         case SL_ACT_TANH:
@@ -24,26 +24,26 @@ static bool set_activation(const struct sl_epilogue *e, struct sl_finish *finish
         case SL_ACT_HARD_SWISH:
         case SL_ACT_SWISH:
         case SL_ACT_ELU:
-                finish->activation = e->activation;
-                finish->act_a = e->act_a;
+                epilogue->activation = e->activation;
+                epilogue->act_a = e->act_a;
                 return true;
         default:
                 return false;
         }
 }
 
-bool sl_finish_plan(const struct sl_node_desc *node, struct sl_finish *ret_finish)
+bool sl_cpu_epilogue_plan(const struct sl_node_desc *node, struct sl_cpu_epilogue *ret_epilogue)
 {
-        struct sl_finish finish = {.least = -INFINITY, .most = INFINITY, .has_residual = node->epilogue.has_residual != 0};
+        struct sl_cpu_epilogue epilogue = {.least = -INFINITY, .most = INFINITY, .has_residual = node->epilogue.has_residual != 0};
 
-        if (!set_activation(&node->epilogue, &finish))
+        if (!set_activation(&node->epilogue, &epilogue))
                 return false;
-        if (finish.has_residual) {
+        if (epilogue.has_residual) {
                 const struct sl_tensor *residual = &node->inputs[node->n_inputs - 1];
 
                 if (!sl_cpu_is_f32(residual) || !sl_cpu_same_place(residual, &node->outputs[0]))
                         return false;
         }
-        *ret_finish = finish;
+        *ret_epilogue = epilogue;
         return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/conv/window_product.h"
+#include "cpu/conv/im2col_gemm.h"
 
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
@@ -33,7 +33,7 @@ static int64_t reach(const struct sl_window *w, uint32_t i, int64_t windows)
 }
 
 /* Rows of a line lie as far apart as a stride; pieces of a row are lines of its window, or with a hole between them its pixels. */
-static bool lies_in_lines(const struct sl_window_product *p)
+static bool lies_in_lines(const struct sl_im2col_gemm *p)
 {
         const struct sl_window *w = &p->shape.window;
         int64_t piece = (w->dilation[1] == 1 ? w->kernel[1] : 1) * p->shape.channels;
@@ -44,7 +44,7 @@ static bool lies_in_lines(const struct sl_window_product *p)
 }
 
 /* What pads and strides of any size do not make overflow. */
-static bool is_frame_possible(const struct sl_window_product *p)
+static bool is_frame_possible(const struct sl_im2col_gemm *p)
 {
         double lines = (double)reach(&p->shape.window, 0, p->shape.out_height),
                pixels = (double)reach(&p->shape.window, 1, p->shape.out_width);
@@ -52,7 +52,7 @@ static bool is_frame_possible(const struct sl_window_product *p)
         return (double)p->shape.batch * lines * pixels * (double)(p->shape.channels * p->shape.groups) < FRAME_FLOATS_MAX;
 }
 
-static bool stays_inside(const struct sl_window_product *p)
+static bool stays_inside(const struct sl_im2col_gemm *p)
 {
         const struct sl_window *w = &p->shape.window;
 
@@ -62,17 +62,17 @@ static bool stays_inside(const struct sl_window_product *p)
         return p->shape.groups == 1;
 }
 
-static enum sl_window_rows choose_source(const struct sl_window_product *p)
+static enum sl_im2col_rows choose_source(const struct sl_im2col_gemm *p)
 {
         if (p->shape.groups == 1 && is_pointwise(&p->shape.window))
-                return SL_WINDOW_ROWS_INPUT;
+                return SL_IM2COL_INPUT;
         if (!lies_in_lines(p) || !is_frame_possible(p))
-                return SL_WINDOW_ROWS_COPIED;
-        return stays_inside(p) ? SL_WINDOW_ROWS_LINES : SL_WINDOW_ROWS_FRAME;
+                return SL_IM2COL_COPIED;
+        return stays_inside(p) ? SL_IM2COL_LINES : SL_IM2COL_FRAME;
 }
 
-/* Floats that stay in the second-level cache beside a panel of weights, or more when the weights themselves do not. */
-static int64_t resident_floats(const struct sl_window_product *p)
+/* Floats that stay in the L2 cache beside a panel of weights, or more when the weights themselves do not. */
+static int64_t resident_floats(const struct sl_im2col_gemm *p)
 {
         return sl_cpu_cache_bytes() / (int64_t)sizeof(float) * (p->streams ? 5 : 2) / 8;
 }
@@ -86,7 +86,7 @@ static int64_t choose_block(int64_t room, int64_t each, int64_t least, int64_t a
 }
 
 /* Every block reads all of the weights. */
-static void choose_frame(struct sl_window_product *p)
+static void choose_frame(struct sl_im2col_gemm *p)
 {
         int64_t room = resident_floats(p), line, image;
 
@@ -105,38 +105,38 @@ static void choose_frame(struct sl_window_product *p)
                    p->shape.out_width <= CLIPPED_ROWS_MAX;
 }
 
-static void choose_rows(struct sl_window_product *p)
+static void choose_rows(struct sl_im2col_gemm *p)
 {
         p->source = choose_source(p);
         switch (p->source) {
-        case SL_WINDOW_ROWS_INPUT:
+        case SL_IM2COL_INPUT:
                 p->streams |= p->rows <= FEW_ROWS;
                 break;
-        case SL_WINDOW_ROWS_LINES:
+        case SL_IM2COL_LINES:
                 p->frame_lines = p->shape.height;
                 p->frame_pixels = p->shape.width;
                 p->block_images = p->shape.batch;
                 p->block_lines = p->shape.out_height;
                 break;
-        case SL_WINDOW_ROWS_FRAME:
+        case SL_IM2COL_FRAME:
                 choose_frame(p);
                 break;
-        case SL_WINDOW_ROWS_COPIED:
+        case SL_IM2COL_COPIED:
                 p->block_rows = choose_block(resident_floats(p), p->depth, CLIP_ROWS, p->rows);
                 break;
         }
 }
 
-static int64_t scratch_floats(const struct sl_window_product *p)
+static int64_t scratch_floats(const struct sl_im2col_gemm *p)
 {
-        if (p->source == SL_WINDOW_ROWS_FRAME)
+        if (p->source == SL_IM2COL_FRAME)
                 return p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels * p->shape.groups;
         return p->block_rows * p->depth;
 }
 
-static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool im2col_gemm_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        struct sl_window_product *p = state;
+        struct sl_im2col_gemm *p = state;
         const struct sl_conv_shape *c = &p->shape;
 
         if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &p->shape) || !sl_cpu_is_nhwc_f32(&node->inputs[0]))
@@ -147,19 +147,19 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         p->depth = c->window.kernel[0] * c->window.kernel[1] * c->channels;
         p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
         choose_rows(p);
-        if (p->source == SL_WINDOW_ROWS_COPIED && c->groups > 1)
+        if (p->source == SL_IM2COL_COPIED && c->groups > 1)
                 return false;
         sizes->scratch_bytes = (size_t)scratch_floats(p) * sizeof(float);
         return true;
 }
 
-static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool im2col_gemm_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
         const int64_t *f = node->inputs[1].shape.dims;
 
         if (index == 1)
-                sl_cpu_form(ret_packed, "window product", f, groups * sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0] / groups));
+                sl_cpu_form(ret_packed, "im2col gemm", f, groups * sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0] / groups));
         return index == 1;
 }
 
@@ -176,7 +176,7 @@ static float *repack_group(const float *from, int64_t filters, int64_t channels,
         return to;
 }
 
-static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int im2col_gemm_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
         const int64_t *f = node->inputs[1].shape.dims;
@@ -190,7 +190,7 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
 }
 
 /* The share of a line's products that are left, by blocks of rows. */
-static double clipped_share(const struct sl_window_product *p)
+static double clipped_share(const struct sl_im2col_gemm *p)
 {
         int64_t taps = 0, kernel = p->shape.window.kernel[1], stride = p->shape.window.stride[1],
                 pad = p->shape.window.pad_begin[1];
@@ -207,14 +207,14 @@ static double clipped_share(const struct sl_window_product *p)
 }
 
 /* Floats that are copied, and of what the products then reach of a core. */
-static double copied_floats(const struct sl_window_product *p)
+static double copied_floats(const struct sl_im2col_gemm *p)
 {
         double lines = (double)(p->shape.out_height + p->block_lines - 1) / (double)p->block_lines * (double)p->frame_lines;
 
         switch (p->source) {
-        case SL_WINDOW_ROWS_COPIED:
+        case SL_IM2COL_COPIED:
                 return (double)p->rows * (double)p->depth;
-        case SL_WINDOW_ROWS_FRAME:
+        case SL_IM2COL_FRAME:
                 return (double)p->shape.batch * lines * (double)(p->frame_pixels * p->shape.channels * p->shape.groups);
         default:
                 return 0;
@@ -225,34 +225,34 @@ static double copied_floats(const struct sl_window_product *p)
  * What is copied is written where it is made and read again; nothing for the call; half filled panels count whole. Nobody has
  * fetched the first panel ahead.
  */
-static double seconds(const struct sl_core_figures *core, const void *state)
+static double im2col_gemm_seconds(const struct sl_core_figures *core, const void *state)
 {
-        const struct sl_window_product *p = state;
+        const struct sl_im2col_gemm *p = state;
         double weights = (double)p->shape.groups * (double)sl_gemm_packed_floats(p->depth, p->shape.filters),
                rows = (double)p->rows;
         double elements = rows * (double)(p->shape.filters * p->shape.groups), copied = 2 * 4 * copied_floats(p);
         double products = 2 * weights * rows * clipped_share(p) / core->flops /
-                          (p->source == SL_WINDOW_ROWS_COPIED         ? 0.86
-                                  : p->source == SL_WINDOW_ROWS_INPUT ? 1
-                                                                      : 0.95);
+                          (p->source == SL_IM2COL_COPIED         ? 0.86
+                                  : p->source == SL_IM2COL_INPUT ? 1
+                                                                 : 0.95);
         double first =
                 4 * (double)sl_gemm_packed_floats(p->depth, p->shape.filters < SL_GEMM_PANEL ? p->shape.filters : SL_GEMM_PANEL) /
                 core->weights;
 
-        return sl_cost_activation(core, p->shape.finish.activation, elements, false) +
+        return sl_cost_activation(core, p->shape.epilogue.activation, elements, false) +
                (p->shape.residual ? sl_cost_residual(core, elements) : 0) + elements * SL_COST_STORE / core->flops +
                copied / core->near + sl_cost_longer(products + first, 4 * weights / core->weights);
 }
 
-static int run(const void *state, const struct sl_binding *binding)
+static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
 {
-        return sl_window_product_run(state, binding);
+        return sl_im2col_gemm_run(state, binding);
 }
 
-const struct sl_cpu_loop sl_cpu_window_product = {.state_bytes = sizeof(struct sl_window_product),
-        .plan = plan,
-        .run = run,
-        .form = form,
-        .repack = repack,
-        .seconds = seconds,
-        .finishes = true};
+const struct sl_cpu_loop sl_cpu_im2col_gemm = {.state_bytes = sizeof(struct sl_im2col_gemm),
+        .plan = im2col_gemm_plan,
+        .run = im2col_gemm_run,
+        .form = im2col_gemm_form,
+        .repack = im2col_gemm_repack,
+        .seconds = im2col_gemm_seconds,
+        .fuses_epilogue = true};

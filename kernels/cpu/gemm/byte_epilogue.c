@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/gemm/byte_finish.h"
+#include "cpu/gemm/byte_epilogue.h"
 
 #include "cpu/base/operator.h"
 #include "cpu/base/vector_math.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #include <math.h>
 
 /* Rounding keeps the order, so that the limits of the activation and of a byte are one, in steps of the result. */
-static void set_limits(struct sl_byte_finish *f, const struct sl_finish *real)
+static void set_limits(struct sl_byte_epilogue *f, const struct sl_cpu_epilogue *real)
 {
         float least = f->y_dtype == SL_DTYPE_I8 ? INT8_MIN : 0, most = least + UINT8_MAX;
 
@@ -20,13 +20,13 @@ static void set_limits(struct sl_byte_finish *f, const struct sl_finish *real)
         f->high = fminf(fmaxf(rintf(f->high * f->y_factor) + f->y_zero, least), most);
 }
 
-bool sl_byte_finish_plan(const struct sl_node_desc *node, struct sl_byte_finish *ret_finish)
+bool sl_byte_epilogue_plan(const struct sl_node_desc *node, struct sl_byte_epilogue *ret_epilogue)
 {
         const struct sl_tensor *y = &node->outputs[0], *residual = &node->inputs[node->n_inputs - 1];
         uint32_t own = node->n_inputs - (node->epilogue.has_residual ? 1 : 0);
         struct sl_node_desc bare = {.epilogue = node->epilogue};
-        struct sl_finish real;
-        struct sl_byte_finish finish = {.y_dtype = y->dtype,
+        struct sl_cpu_epilogue real;
+        struct sl_byte_epilogue epilogue = {.y_dtype = y->dtype,
                 .y_factor = (float)(1.0 / sl_attrs_float(&node->attrs, SL_ATTR_Y_SCALE, 1.0)),
                 .y_zero = (float)sl_attrs_int(&node->attrs, SL_ATTR_Y_ZERO, 0),
                 .addend_scale = (float)sl_attrs_float(&node->attrs, SL_ATTR_ADDEND_SCALE, 1.0),
@@ -35,19 +35,19 @@ bool sl_byte_finish_plan(const struct sl_node_desc *node, struct sl_byte_finish 
                 .has_scales = node->inputs[2].shape.dims[0] != 1};
 
         bare.epilogue.has_residual = 0;
-        if (!sl_finish_plan(&bare, &real) || !(sl_cpu_is_f32(y) || sl_cpu_is_byte(y)))
+        if (!sl_cpu_epilogue_plan(&bare, &real) || !(sl_cpu_is_f32(y) || sl_cpu_is_byte(y)))
                 return false;
-        finish.activation = real.activation;
-        finish.act_a = real.act_a;
-        set_limits(&finish, &real);
+        epilogue.activation = real.activation;
+        epilogue.act_a = real.act_a;
+        set_limits(&epilogue, &real);
         if (node->epilogue.has_residual) {
                 if (!sl_cpu_is_byte(residual) && !(sl_cpu_is_f32(residual) && sl_cpu_is_f32(y)))
                         return false;
                 if (!sl_cpu_same_place(residual, y))
                         return false;
-                finish.addend_dtype = residual->dtype;
+                epilogue.addend_dtype = residual->dtype;
         }
-        *ret_finish = finish;
+        *ret_epilogue = epilogue;
         return true;
 }
 
@@ -70,7 +70,7 @@ struct columns {
 
 #define DEFINE_STORE(name, type, of, convert, bound, whole)                                                                        \
         SL_CPU_CLONES static void name(                                                                                            \
-                const struct sl_byte_finish *f, const struct sl_byte_sums *b, const struct columns *columns, void *result)         \
+                const struct sl_byte_epilogue *f, const struct sl_byte_sums *b, const struct columns *columns, void *result)       \
         {                                                                                                                          \
                 float low = f->low, high = f->high, factor = f->y_factor, zero = f->y_zero;                                        \
                 const float *restrict scales = columns->scales;                                                                    \
@@ -132,7 +132,7 @@ DEFINE_ADDEND(add_u8, uint8_t)
 DEFINE_ADDEND(add_i8, int8_t)
 DEFINE_ADDEND(add_f32, float)
 
-static void add_residual(const struct sl_byte_finish *f, int64_t n, float *reals, const void *residual, int64_t at)
+static void add_residual(const struct sl_byte_epilogue *f, int64_t n, float *reals, const void *residual, int64_t at)
 {
         if (f->addend_dtype == SL_DTYPE_U8)
                 add_u8(n, reals, (const uint8_t *)residual + at, f->addend_scale, f->addend_zero);
@@ -161,7 +161,7 @@ DEFINE_ACTIVATION(hard_swish, sl_hard_swish(x))
 DEFINE_ACTIVATION(swish, sl_swish(x, a))
 DEFINE_ACTIVATION(elu, x < 0.0f ? a * (sl_exp(x) - 1.0f) : x)
 
-static void activate(const struct sl_byte_finish *finish, int64_t n, float *reals)
+static void activate(const struct sl_byte_epilogue *epilogue, int64_t n, float *reals)
 {
         static void (*const functions[])(int64_t, float *, float) = {
                 [SL_ACT_SIGMOID] = sigmoid,
@@ -173,11 +173,11 @@ static void activate(const struct sl_byte_finish *finish, int64_t n, float *real
                 [SL_ACT_ELU] = elu,
         };
 
-        functions[finish->activation](n, reals, finish->act_a);
+        functions[epilogue->activation](n, reals, epilogue->act_a);
 }
 
 /* What is more than a factor and limits. */
-static void make_all_reals(const struct sl_byte_finish *f, const struct sl_byte_sums *b, const struct columns *columns, bool wide,
+static void make_all_reals(const struct sl_byte_epilogue *f, const struct sl_byte_sums *b, const struct columns *columns, bool wide,
         const void *residual)
 {
         for (int64_t row = 0; row < b->rows; row++) {
@@ -197,11 +197,11 @@ static uint32_t result_index(uint32_t dtype)
         return dtype == SL_DTYPE_U8 ? 0 : dtype == SL_DTYPE_I8 ? 1 : 2;
 }
 
-void sl_byte_finish(const struct sl_byte_finish *f, const struct sl_byte_sums *b, const float *scales, const int32_t *bias,
+void sl_byte_epilogue(const struct sl_byte_epilogue *f, const struct sl_byte_sums *b, const float *scales, const int32_t *bias,
         const void *residual, void *y)
 {
         static void (*const stores[2][3])(
-                const struct sl_byte_finish *, const struct sl_byte_sums *, const struct columns *, void *) = {
+                const struct sl_byte_epilogue *, const struct sl_byte_sums *, const struct columns *, void *) = {
                 {store_sums_u8, store_sums_i8, store_sums_f32},
                 {store_reals_u8, store_reals_i8, store_reals_f32},
         };

@@ -69,13 +69,13 @@ static int to_blocks(struct sl_graph *graph, struct sl_error *error)
         int r = sl_pass_fuse_residual(graph, error);
 
         r = r ? r : sl_pass_fuse_activation(graph, error);
-        return r ? r : sl_pass_join_separable(graph, error);
+        return r ? r : sl_pass_join_mbconv(graph, error);
 }
 
 /* Whether this processor has a kernel for blocks. */
 static bool has_kernel(void)
 {
-        struct sl_node_desc node = {.op = SL_OP_SEPARABLE_CONV, .n_inputs = 4, .n_outputs = 1};
+        struct sl_node_desc node = {.op = SL_OP_MBCONV, .n_inputs = 4, .n_outputs = 1};
         static const int64_t shapes[4][4] = {{1, 16, 8, 8}, {16, 1, 3, 3}, {0}, {16, 16, 1, 1}};
 
         for (uint32_t i = 0; i < 4; i++) {
@@ -94,7 +94,7 @@ static void expect_joined(enum form form, int64_t side, uint32_t blocks, uint32_
         struct builder *b = block_builder(form, side);
         struct sl_graph *graph = run_pass(b, to_blocks);
 
-        cr_expect_eq(count_ops(graph, SL_OP_SEPARABLE_CONV), has_kernel() ? blocks : 0, "form %d", form);
+        cr_expect_eq(count_ops(graph, SL_OP_MBCONV), has_kernel() ? blocks : 0, "form %d", form);
         cr_expect_eq(count_ops(graph, SL_OP_CONV), has_kernel() ? convolutions : form == LEVEL ? 4 : 3, "form %d", form);
         sl_graph_free(graph);
         builder_free(b);
@@ -105,7 +105,7 @@ Test(passes, convolutions_around_a_depthwise_one_become_one_node_with_the_residu
         if (!has_kernel())
                 cr_skip_test("this processor has no kernel for blocks");
         expect_after(block_builder(WHOLE, SIDE), to_blocks,
-                "project = starling.SeparableConv(x [N,4,80,80], depthwise_w [48,1,3,3], depthwise_b [48], expand_w [48,4,1,1], "
+                "project = starling.MBConv(x [N,4,80,80], depthwise_w [48,1,3,3], depthwise_b [48], expand_w [48,4,1,1], "
                 "expand_b [48], project_w [4,48,1,1], project_b [4], x [N,4,80,80]) {pads=[1,1,1,1], group=48, activations=[1,7], "
                 "activation_alpha=[0,0], activation_beta=[0,0]} + residual -> y [N,4,80,80]\n");
 }

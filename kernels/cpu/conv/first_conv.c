@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/conv/planes.h"
+#include "cpu/conv/first_conv.h"
 
 #include "base/bytes.h"
 #include "cpu/base/cost.h"
@@ -9,10 +9,10 @@
 
 #define LINE_FLOATS (SL_LINE_BYTES / sizeof(float))
 
-/* Lines of a block: they stay in the first-level cache beside a panel of filters. */
+/* Lines of a block: they stay in the L1 cache beside a panel of filters. */
 #define BLOCK_BYTES (28 << 10)
 
-/* What the second-level cache of no processor holds. */
+/* What the L2 cache of no processor holds. */
 #define CHANNELS_MAX    (1 << 12)
 #define LINES_MAX       (1 << 12)
 #define LINE_FLOATS_MAX (1 << 20)
@@ -23,13 +23,13 @@ static bool reads_planes(const struct sl_tensor *x)
         return x->layout == SL_LAYOUT_PLAIN || x->shape.dims[1] == 1;
 }
 
-static int64_t count_lines(const struct sl_planes *p, int64_t rows)
+static int64_t count_lines(const struct sl_first_conv *p, int64_t rows)
 {
         return (rows - 1) * p->shape.window.stride[0] + (p->shape.window.kernel[0] - 1) * p->shape.window.dilation[0] + 1;
 }
 
 /* From what the first pixel's window begins with to what the last one's reaches. */
-static int64_t count_floats(const struct sl_planes *p)
+static int64_t count_floats(const struct sl_first_conv *p)
 {
         const struct sl_window *w = &p->shape.window;
 
@@ -37,7 +37,7 @@ static int64_t count_floats(const struct sl_planes *p)
 }
 
 /* False: one row's lines are too many. */
-static bool choose_block(struct sl_planes *p)
+static bool choose_block(struct sl_first_conv *p)
 {
         int64_t line_bytes;
 
@@ -53,9 +53,9 @@ static bool choose_block(struct sl_planes *p)
         return p->lines <= LINES_MAX && p->lines * line_bytes <= sl_cpu_cache_bytes() / 4;
 }
 
-static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool first_conv_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        struct sl_planes *p = state;
+        struct sl_first_conv *p = state;
         const struct sl_conv_shape *c = &p->shape;
 
         if (!sl_cpu_has_avx2() || !sl_conv_shape_read(node, &p->shape) || !reads_planes(&node->inputs[0]))
@@ -70,16 +70,16 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
         return true;
 }
 
-static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool first_conv_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         const int64_t *f = node->inputs[1].shape.dims;
 
         if (index == 1)
-                sl_cpu_form(ret_packed, "planes", f, sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0]));
+                sl_cpu_form(ret_packed, "first conv", f, sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0]));
         return index == 1;
 }
 
-static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int first_conv_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         const int64_t *f = node->inputs[1].shape.dims;
         int64_t depth = f[1] * f[2] * f[3];
@@ -89,28 +89,29 @@ static int repack(const struct sl_node_desc *node, uint32_t index, const void *p
         return 0;
 }
 
-static double seconds(const struct sl_core_figures *core, const void *state)
+static double first_conv_seconds(const struct sl_core_figures *core, const void *state)
 {
-        const struct sl_planes *p = state;
+        const struct sl_first_conv *p = state;
         int64_t depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1];
         double weights = (double)sl_gemm_packed_floats(depth, p->shape.filters),
                rows = (double)(p->shape.batch * p->shape.out_height);
         double lines = 2 * 4 * rows * (double)(p->shape.channels * p->shape.window.stride[0] * p->line_floats);
 
-        return sl_cost_activation(core, p->shape.finish.activation, rows * (double)(p->shape.out_width * p->shape.filters), false) +
+        return sl_cost_activation(
+                       core, p->shape.epilogue.activation, rows * (double)(p->shape.out_width * p->shape.filters), false) +
                SL_COST_STORE * rows * (double)(p->shape.out_width * p->shape.filters) / core->flops +
                2 * weights * rows * (double)p->shape.out_width / core->flops / 0.95 + lines / core->near;
 }
 
-static int run(const void *state, const struct sl_binding *binding)
+static int first_conv_run(const void *state, const struct sl_binding *binding)
 {
-        return sl_planes_run(state, binding);
+        return sl_first_conv_run(state, binding);
 }
 
-const struct sl_cpu_loop sl_cpu_planes = {.state_bytes = sizeof(struct sl_planes),
-        .plan = plan,
-        .run = run,
-        .form = form,
-        .repack = repack,
-        .seconds = seconds,
-        .finishes = true};
+const struct sl_cpu_loop sl_cpu_first_conv = {.state_bytes = sizeof(struct sl_first_conv),
+        .plan = first_conv_plan,
+        .run = first_conv_run,
+        .form = first_conv_form,
+        .repack = first_conv_repack,
+        .seconds = first_conv_seconds,
+        .fuses_epilogue = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * starling.SeparableConv on `cpu`: against `ref`, against the convolutions that it is made of, and what it says to weights that a
+ * starling.MBConv on `cpu`: against `ref`, against the convolutions that it is made of, and what it says to weights that a
  * plan file should not have.
  */
 #include "case.h"
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/threads.h"
-#include "shape/separable.h"
+#include "shape/mbconv.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -17,23 +17,23 @@
 
 /* Image, depthwise weights and bias, weights and bias of the one that expands, and of the one that projects. */
 static const char *const blocks[] = {
-        "SeparableConv 1x16x12x12 48x1x3x3 48 48x16x1x1 48 24x48x1x1 24 group=48 pads=1,1,1,1 activations=2,2 "
+        "MBConv 1x16x12x12 48x1x3x3 48 48x16x1x1 48 24x48x1x1 24 group=48 pads=1,1,1,1 activations=2,2 "
         "activation_beta=1,0.5",
-        "SeparableConv 2x20x9x10 40x1x3x3 40 40x20x1x1 40 20x40x1x1 20 group=40 pads=1,1,1,1 activations=1,1 +residual",
-        "SeparableConv 2x5x13x11 33x1x3x3 _ 33x5x1x1 _ 7x33x1x1 _ group=33 strides=2,2 pads=0,0,1,1 activations=7,0 +relu",
-        "SeparableConv 1x8x17x60 70x1x5x5 70 70x8x1x1 70 40x70x1x1 40 group=70 pads=2,2,2,2 activations=8,8 activation_alpha=1,1.5",
-        "SeparableConv 1x8x16x15 64x1x5x5 64 64x8x1x1 64 40x64x1x1 40 group=64 strides=2,2 pads=2,2,2,2 activations=3,5 "
+        "MBConv 2x20x9x10 40x1x3x3 40 40x20x1x1 40 20x40x1x1 20 group=40 pads=1,1,1,1 activations=1,1 +residual",
+        "MBConv 2x5x13x11 33x1x3x3 _ 33x5x1x1 _ 7x33x1x1 _ group=33 strides=2,2 pads=0,0,1,1 activations=7,0 +relu",
+        "MBConv 1x8x17x60 70x1x5x5 70 70x8x1x1 70 40x70x1x1 40 group=70 pads=2,2,2,2 activations=8,8 activation_alpha=1,1.5",
+        "MBConv 1x8x16x15 64x1x5x5 64 64x8x1x1 64 40x64x1x1 40 group=64 strides=2,2 pads=2,2,2,2 activations=3,5 "
         "activation_alpha=0,0.25 +residual +hardswish",
-        "SeparableConv 3x3x7x4 16x1x3x3 16 16x3x1x1 16 3x16x1x1 3 group=16 pads=1,1,1,1 +residual +clip",
-        "SeparableConv 1x4x6x80 12x1x3x3 12 12x4x1x1 12 5x12x1x1 5 group=12",
-        "SeparableConv 1x4x3x5 12x1x5x5 12 12x4x1x1 12 5x12x1x1 5 group=12 pads=4,3,2,4 activations=1,1",
-        "SeparableConv 2x6x31x57 50x1x3x3 50 50x6x1x1 50 group=50 pads=1,1,1,1 activations=1,0 +swish",
-        "SeparableConv 2x6x31x57 50x1x5x5 50 50x6x1x1 50 group=50 strides=2,2 pads=1,2,2,1 activations=2,0 +relu",
-        "SeparableConv 1x24x9x15 72x1x5x5 72 72x24x1x1 72 16x72x1x1 16 group=72 pads=2,2,2,2 activations=2,1 activation_beta=1,0",
-        "SeparableConv 1x6x9x9 32x1x3x3 32 32x6x1x1 32 _ _ group=32 pads=1,1,1,1 +residual",
+        "MBConv 3x3x7x4 16x1x3x3 16 16x3x1x1 16 3x16x1x1 3 group=16 pads=1,1,1,1 +residual +clip",
+        "MBConv 1x4x6x80 12x1x3x3 12 12x4x1x1 12 5x12x1x1 5 group=12",
+        "MBConv 1x4x3x5 12x1x5x5 12 12x4x1x1 12 5x12x1x1 5 group=12 pads=4,3,2,4 activations=1,1",
+        "MBConv 2x6x31x57 50x1x3x3 50 50x6x1x1 50 group=50 pads=1,1,1,1 activations=1,0 +swish",
+        "MBConv 2x6x31x57 50x1x5x5 50 50x6x1x1 50 group=50 strides=2,2 pads=1,2,2,1 activations=2,0 +relu",
+        "MBConv 1x24x9x15 72x1x5x5 72 72x24x1x1 72 16x72x1x1 16 group=72 pads=2,2,2,2 activations=2,1 activation_beta=1,0",
+        "MBConv 1x6x9x9 32x1x3x3 32 32x6x1x1 32 _ _ group=32 pads=1,1,1,1 +residual",
 };
 
-Test(cpu_separable, blocks_give_what_the_reference_gives)
+Test(cpu_mbconv, blocks_give_what_the_reference_gives)
 {
         sl_cpu_use_one_thread();
         if (!sl_cpu_has_avx2())
@@ -85,15 +85,15 @@ static void expect_bits_of_the_parts(const char *line)
         case_parse(line, &test);
         cr_assert(test_kernel_init(&k, &sl_backend_cpu, &test));
         joined = run_node(&k.node, (const void *const *)k.tensors.inputs);
-        image = k.tensors.inputs[SL_SEPARABLE_IMAGE];
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
-                uint32_t weights = sl_separable_weights(part);
+        image = k.tensors.inputs[SL_MBCONV_IMAGE];
+        for (int part = 0; part < SL_MBCONV_PARTS; part++) {
+                uint32_t weights = sl_mbconv_weights(part);
                 struct sl_node_desc conv;
                 float *out;
 
-                if (!sl_separable_has(&k.node, part))
+                if (!sl_mbconv_has(&k.node, part))
                         continue;
-                cr_assert_eq(sl_separable_conv(&k.node, part, &conv, NULL), 0);
+                cr_assert_eq(sl_mbconv_conv(&k.node, part, &conv, NULL), 0);
                 sl_attrs_set_int(&conv.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_BLOCKED);
                 out = run_node(&conv, (const void *const[]){image, k.tensors.inputs[weights], k.tensors.inputs[weights + 1],
                                               k.tensors.inputs[k.node.n_inputs - 1]});
@@ -106,7 +106,7 @@ static void expect_bits_of_the_parts(const char *line)
         test_kernel_deinit(&k);
 }
 
-Test(cpu_separable, a_block_has_the_bits_of_the_convolutions_that_it_is_made_of)
+Test(cpu_mbconv, a_block_has_the_bits_of_the_convolutions_that_it_is_made_of)
 {
         sl_cpu_use_one_thread();
         if (!sl_cpu_has_avx2())
@@ -119,7 +119,7 @@ Test(cpu_separable, a_block_has_the_bits_of_the_convolutions_that_it_is_made_of)
         }
 }
 
-Test(cpu_separable, weights_of_any_part_that_do_not_lie_packed_are_refused)
+Test(cpu_mbconv, weights_of_any_part_that_do_not_lie_packed_are_refused)
 {
         struct test_case test;
         struct test_kernel k;

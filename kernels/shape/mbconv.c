@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "separable.h"
+#include "mbconv.h"
 
 #include "rules.h"
 
 #include <inttypes.h>
 
-enum sl_separable_input sl_separable_weights(enum sl_separable_part part)
+enum sl_mbconv_input sl_mbconv_weights(enum sl_mbconv_part part)
 {
-        static const enum sl_separable_input inputs[SL_SEPARABLE_PARTS] = {[SL_SEPARABLE_EXPAND] = SL_SEPARABLE_EXPAND_WEIGHTS,
-                [SL_SEPARABLE_DEPTHWISE] = SL_SEPARABLE_DEPTHWISE_WEIGHTS,
-                [SL_SEPARABLE_PROJECT] = SL_SEPARABLE_PROJECT_WEIGHTS};
+        static const enum sl_mbconv_input inputs[SL_MBCONV_PARTS] = {[SL_MBCONV_EXPAND] = SL_MBCONV_EXPAND_WEIGHTS,
+                [SL_MBCONV_DEPTHWISE] = SL_MBCONV_DEPTHWISE_WEIGHTS,
+                [SL_MBCONV_PROJECT] = SL_MBCONV_PROJECT_WEIGHTS};
 
         return inputs[part];
 }
@@ -20,21 +20,21 @@ static bool is_present(const struct sl_node_desc *node, uint32_t input)
         return input < node->n_inputs - (node->epilogue.has_residual != 0) && node->inputs[input].dtype != SL_DTYPE_NONE;
 }
 
-bool sl_separable_has(const struct sl_node_desc *node, enum sl_separable_part part)
+bool sl_mbconv_has(const struct sl_node_desc *node, enum sl_mbconv_part part)
 {
-        return is_present(node, sl_separable_weights(part));
+        return is_present(node, sl_mbconv_weights(part));
 }
 
-enum sl_separable_part sl_separable_last(const struct sl_node_desc *node)
+enum sl_mbconv_part sl_mbconv_last(const struct sl_node_desc *node)
 {
-        return sl_separable_has(node, SL_SEPARABLE_PROJECT) ? SL_SEPARABLE_PROJECT : SL_SEPARABLE_DEPTHWISE;
+        return sl_mbconv_has(node, SL_MBCONV_PROJECT) ? SL_MBCONV_PROJECT : SL_MBCONV_DEPTHWISE;
 }
 
-static struct sl_epilogue epilogue_of(const struct sl_node_desc *node, enum sl_separable_part part)
+static struct sl_epilogue epilogue_of(const struct sl_node_desc *node, enum sl_mbconv_part part)
 {
-        uint32_t at = part == SL_SEPARABLE_DEPTHWISE;
+        uint32_t at = part == SL_MBCONV_DEPTHWISE;
 
-        if (part == sl_separable_last(node))
+        if (part == sl_mbconv_last(node))
                 return node->epilogue;
         return (struct sl_epilogue){.activation = (uint32_t)sl_attrs_ints(&node->attrs, SL_ATTR_ACTIVATIONS, at, SL_ACT_NONE),
                 .act_a = (float)sl_attrs_floats(&node->attrs, SL_ATTR_ACTIVATION_ALPHA, at, 0),
@@ -43,13 +43,13 @@ static struct sl_epilogue epilogue_of(const struct sl_node_desc *node, enum sl_s
 
 /* Takes the place of the part before it, whose output it reads. */
 static void describe(
-        const struct sl_node_desc *node, enum sl_separable_part part, const struct sl_tensor *image, struct sl_node_desc *ret_conv)
+        const struct sl_node_desc *node, enum sl_mbconv_part part, const struct sl_tensor *image, struct sl_node_desc *ret_conv)
 {
-        uint32_t weights = sl_separable_weights(part);
+        uint32_t weights = sl_mbconv_weights(part);
 
         *ret_conv = (struct sl_node_desc){
                 .op = SL_OP_CONV, .n_inputs = 3, .n_outputs = 1, .epilogue = epilogue_of(node, part), .inputs = {*image}};
-        if (part == SL_SEPARABLE_DEPTHWISE)
+        if (part == SL_MBCONV_DEPTHWISE)
                 ret_conv->attrs = node->attrs;
         ret_conv->inputs[1] = node->inputs[weights];
         if (is_present(node, weights + 1))
@@ -73,14 +73,13 @@ static int infer(struct sl_node_desc *conv, struct sl_error *error)
         return r;
 }
 
-int sl_separable_conv(
-        const struct sl_node_desc *node, enum sl_separable_part part, struct sl_node_desc *ret_conv, struct sl_error *error)
+int sl_mbconv_conv(const struct sl_node_desc *node, enum sl_mbconv_part part, struct sl_node_desc *ret_conv, struct sl_error *error)
 {
-        struct sl_tensor image = node->inputs[SL_SEPARABLE_IMAGE];
+        struct sl_tensor image = node->inputs[SL_MBCONV_IMAGE];
         int r = 0;
 
         for (int before = 0; before <= (int)part && !r; before++) {
-                if (!sl_separable_has(node, before))
+                if (!sl_mbconv_has(node, before))
                         continue;
                 describe(node, before, &image, ret_conv);
                 r = infer(ret_conv, error);
@@ -105,7 +104,7 @@ static int check_activations(const struct sl_node_desc *node, struct sl_error *e
         }
         for (uint32_t i = 0; i < 2; i++) {
                 int64_t activation = sl_attrs_ints(&node->attrs, SL_ATTR_ACTIVATIONS, i, SL_ACT_NONE);
-                bool owned = sl_separable_has(node, i ? SL_SEPARABLE_PROJECT : SL_SEPARABLE_EXPAND);
+                bool owned = sl_mbconv_has(node, i ? SL_MBCONV_PROJECT : SL_MBCONV_EXPAND);
                 int64_t most = owned ? SL_ACT_ELU : SL_ACT_NONE;
 
                 if (activation < SL_ACT_NONE || activation > most)
@@ -117,20 +116,20 @@ static int check_activations(const struct sl_node_desc *node, struct sl_error *e
 }
 
 /* Pointwise, or with a filter of one channel for each channel. */
-static int check_weights(const struct sl_node_desc *conv, enum sl_separable_part part, struct sl_error *error)
+static int check_weights(const struct sl_node_desc *conv, enum sl_mbconv_part part, struct sl_error *error)
 {
         const struct sl_shape *w = &conv->inputs[1].shape;
-        uint32_t first = part == SL_SEPARABLE_DEPTHWISE ? 1 : 2, last = part == SL_SEPARABLE_DEPTHWISE ? 2 : w->rank;
+        uint32_t first = part == SL_MBCONV_DEPTHWISE ? 1 : 2, last = part == SL_MBCONV_DEPTHWISE ? 2 : w->rank;
         int64_t channels = conv->inputs[0].shape.dims[1], merged;
         char text[SL_SHAPE_TEXT_BYTES];
 
         for (uint32_t i = first; i < last; i++)
                 if (sl_dim_known(w->dims[i]) && w->dims[i] != 1)
-                        return sl_error_set(error, EINVAL, "input %u is %s, wants 1 as dimension %u", sl_separable_weights(part),
+                        return sl_error_set(error, EINVAL, "input %u is %s, wants 1 as dimension %u", sl_mbconv_weights(part),
                                 sl_shape_print(w, text), i);
-        if (part == SL_SEPARABLE_DEPTHWISE && sl_dim_merge(w->dims[0], channels, &merged))
+        if (part == SL_MBCONV_DEPTHWISE && sl_dim_merge(w->dims[0], channels, &merged))
                 return sl_error_set(error, EINVAL, "input %u is %s, wants one filter for each of %" PRId64 " channels",
-                        sl_separable_weights(part), sl_shape_print(w, text), channels);
+                        sl_mbconv_weights(part), sl_shape_print(w, text), channels);
         return 0;
 }
 
@@ -139,10 +138,10 @@ static int infer_parts(const struct sl_node_desc *node, struct sl_tensor *ret_ou
         struct sl_node_desc conv;
         int r = check_activations(node, error);
 
-        for (int part = 0; part < SL_SEPARABLE_PARTS && !r; part++) {
-                if (!sl_separable_has(node, part))
+        for (int part = 0; part < SL_MBCONV_PARTS && !r; part++) {
+                if (!sl_mbconv_has(node, part))
                         continue;
-                r = sl_separable_conv(node, part, &conv, error);
+                r = sl_mbconv_conv(node, part, &conv, error);
                 r = r ? r : check_weights(&conv, part, error);
         }
         if (r)
@@ -152,7 +151,7 @@ static int infer_parts(const struct sl_node_desc *node, struct sl_tensor *ret_ou
 }
 
 /* The parts look for the residual where the node has it. */
-int sl_shape_separable_conv(struct sl_node_desc *node, struct sl_error *error)
+int sl_shape_mbconv(struct sl_node_desc *node, struct sl_error *error)
 {
         uint32_t n_inputs = node->n_inputs;
         int r;

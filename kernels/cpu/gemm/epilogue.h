@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of an own kernel: what happens to an element between the sum and the store. Bias, residual and whatever is a clip happen
- * in registers; the other activations are a second pass over a block that still lies in the first-level cache.
+ * in registers; the other activations are a second pass over a block that still lies in the L1 cache.
  *
  * A plain value, made at plan time. Pure; any thread.
  */
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sl_finish {
+struct sl_cpu_epilogue {
         float least, most;   /* the clip; infinities for none */
         uint32_t activation; /* enum sl_activation that comes after the clip, SL_ACT_NONE for most */
         float act_a;
@@ -21,8 +21,9 @@ struct sl_finish {
 };
 
 /* False: no own code for this activation, or a residual that does not lie as the output does. */
-bool sl_finish_plan(const struct sl_node_desc *node, struct sl_finish *ret_finish);
+bool sl_cpu_epilogue_plan(const struct sl_node_desc *node, struct sl_cpu_epilogue *ret_epilogue);
 
-/* finish->activation over a block of @rows x @columns. For processors with AVX2. */
-SL_TILES(void, sl_finish_activate, (const struct sl_finish *finish, float *data, int64_t stride, int64_t rows, int64_t columns),
-        (finish, data, stride, rows, columns))
+/* epilogue->activation over a block of @rows x @columns. For processors with AVX2. */
+SL_TILES(void, sl_cpu_epilogue_activate,
+        (const struct sl_cpu_epilogue *epilogue, float *data, int64_t stride, int64_t rows, int64_t columns),
+        (epilogue, data, stride, rows, columns))

@@ -3,7 +3,7 @@
  * The rows of a convolution's product, and their way through it.
  */
 #include "cpu/base/vector.h"
-#include "cpu/conv/window_product.h"
+#include "cpu/conv/im2col_gemm.h"
 #include "cpu/gemm/gemm.h"
 
 static void copy_floats(float *to, const float *from, int64_t n)
@@ -23,7 +23,7 @@ static void clear_floats(float *to, int64_t n)
 }
 
 /* One line of the window: what lies left and right of the image is 0. Neighbours are copied in one piece. */
-static void copy_line(const struct sl_window_product *p, const float *line, int64_t left, float *to)
+static void copy_line(const struct sl_im2col_gemm *p, const float *line, int64_t left, float *to)
 {
         int64_t taps = p->shape.window.kernel[1], step = p->shape.window.dilation[1], c = p->shape.channels;
 
@@ -41,7 +41,7 @@ static void copy_line(const struct sl_window_product *p, const float *line, int6
         }
 }
 
-static void copy_row(const struct sl_window_product *p, const float *x, int64_t row, float *to)
+static void copy_row(const struct sl_im2col_gemm *p, const float *x, int64_t row, float *to)
 {
         const struct sl_window *w = &p->shape.window;
         int64_t pixels = p->shape.out_height * p->shape.out_width, line_floats = w->kernel[1] * p->shape.channels;
@@ -59,7 +59,7 @@ static void copy_row(const struct sl_window_product *p, const float *x, int64_t 
         }
 }
 
-static struct sl_gemm make_gemm(const struct sl_window_product *p, const struct sl_binding *binding)
+static struct sl_gemm make_gemm(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         return (struct sl_gemm){.a = binding->inputs[0],
                 .b = binding->inputs[1],
@@ -70,11 +70,11 @@ static struct sl_gemm make_gemm(const struct sl_window_product *p, const struct 
                 .bias = p->shape.has_bias ? binding->inputs[2] : NULL,
                 .residual_stride = p->shape.filters * p->shape.groups,
                 .streams = p->streams,
-                .finish = &p->shape.finish};
+                .epilogue = &p->shape.epilogue};
 }
 
 /* Where row @row of the output lies, from the first filter of group @group on. */
-static void aim(const struct sl_window_product *p, const struct sl_binding *binding, int64_t row, int64_t group, struct sl_gemm *g)
+static void aim(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t row, int64_t group, struct sl_gemm *g)
 {
         int64_t at = row * p->shape.filters * p->shape.groups + group * p->shape.filters;
 
@@ -82,7 +82,7 @@ static void aim(const struct sl_window_product *p, const struct sl_binding *bind
         g->residual = p->shape.residual ? (const float *)binding->inputs[p->shape.residual] + at : NULL;
 }
 
-static void run_input(const struct sl_window_product *p, const struct sl_binding *binding)
+static void run_input(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         struct sl_gemm gemm = make_gemm(p, binding);
 
@@ -91,7 +91,7 @@ static void run_input(const struct sl_window_product *p, const struct sl_binding
         sl_gemm_run(&gemm);
 }
 
-static void run_copied(const struct sl_window_product *p, const struct sl_binding *binding)
+static void run_copied(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         struct sl_gemm gemm = make_gemm(p, binding);
 
@@ -106,7 +106,7 @@ static void run_copied(const struct sl_window_product *p, const struct sl_bindin
 }
 
 /* The pieces and strides of rows that lie in lines of so many pixels. */
-static void lay_lines(const struct sl_window_product *p, struct sl_gemm *g)
+static void lay_lines(const struct sl_im2col_gemm *p, struct sl_gemm *g)
 {
         const struct sl_window *w = &p->shape.window;
         int64_t line = p->frame_pixels * p->shape.channels;
@@ -130,7 +130,7 @@ static void lay_lines(const struct sl_window_product *p, struct sl_gemm *g)
         }
 }
 
-static void run_lines(const struct sl_window_product *p, const struct sl_binding *binding)
+static void run_lines(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         struct sl_gemm gemm = make_gemm(p, binding);
 
@@ -141,7 +141,7 @@ static void run_lines(const struct sl_window_product *p, const struct sl_binding
 }
 
 /* One line of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
-static void frame_line(const struct sl_window_product *p, const float *line, float *to, int64_t group_floats)
+static void frame_line(const struct sl_im2col_gemm *p, const float *line, float *to, int64_t group_floats)
 {
         int64_t left = p->shape.window.pad_begin[1], all = p->frame_pixels, own, c = p->shape.channels;
 
@@ -162,7 +162,7 @@ static void frame_line(const struct sl_window_product *p, const float *line, flo
 }
 
 /* Images @image on, or the lines of one that rows of the output from line @first on see. */
-static void make_frame(const struct sl_window_product *p, const struct sl_binding *binding, int64_t image, int64_t images,
+static void make_frame(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
         int64_t first, int64_t group_floats)
 {
         int64_t line_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
@@ -180,7 +180,7 @@ static void make_frame(const struct sl_window_product *p, const struct sl_bindin
         }
 }
 
-static void run_block(const struct sl_window_product *p, const struct sl_binding *binding, int64_t image, int64_t images,
+static void run_block(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
         int64_t first, int64_t lines)
 {
         int64_t group_floats = p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels;
@@ -200,7 +200,7 @@ static void run_block(const struct sl_window_product *p, const struct sl_binding
         }
 }
 
-static void run_framed(const struct sl_window_product *p, const struct sl_binding *binding)
+static void run_framed(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         for (int64_t image = 0; image < p->shape.batch; image += p->block_images) {
                 int64_t images = p->shape.batch - image < p->block_images ? p->shape.batch - image : p->block_images;
@@ -213,19 +213,19 @@ static void run_framed(const struct sl_window_product *p, const struct sl_bindin
         }
 }
 
-int SL_TILE(sl_window_product_run)(const struct sl_window_product *p, const struct sl_binding *binding)
+int SL_TILE(sl_im2col_gemm_run)(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         switch (p->source) {
-        case SL_WINDOW_ROWS_INPUT:
+        case SL_IM2COL_INPUT:
                 run_input(p, binding);
                 break;
-        case SL_WINDOW_ROWS_LINES:
+        case SL_IM2COL_LINES:
                 run_lines(p, binding);
                 break;
-        case SL_WINDOW_ROWS_FRAME:
+        case SL_IM2COL_FRAME:
                 run_framed(p, binding);
                 break;
-        case SL_WINDOW_ROWS_COPIED:
+        case SL_IM2COL_COPIED:
                 run_copied(p, binding);
                 break;
         }

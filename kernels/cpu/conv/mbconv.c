@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * starling.SeparableConv, strip by strip. The rows of the expanded image that a strip of the output needs are made once, panel of
- * channels by panel, in a ring in scratch, where the depthwise convolution reads them while they are in the first-level cache; what
- * it makes is projected as soon as all panels have gone by. So what lies between the convolutions never leaves the second-level
- * cache. The parts are planned, packed and summed as the convolutions that they are by themselves (grouped.h, window_product.h), to
+ * The inverted bottleneck, strip by strip. The rows of the expanded image that a strip of the output needs are made once, panel of
+ * channels by panel, in a ring in scratch, where the depthwise convolution reads them while they are in the L1 cache; what
+ * it makes is projected as soon as all panels have gone by. So what lies between the convolutions never leaves the L2
+ * cache. The parts are planned, packed and summed as the convolutions that they are by themselves (grouped.h, im2col_gemm.h), to
  * the same bits.
  *
  * CHANNELS_LAST, AVX2, constant weights, something to expand.
  */
-#include "shape/separable.h"
+#include "shape/mbconv.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "cpu/base/isa.h"
 #include "cpu/conv/grouped.h"
+#include "cpu/conv/im2col_gemm.h"
 #include "cpu/conv/loops.h"
-#include "cpu/conv/window_product.h"
 #include "cpu/gemm/gemm.h"
-#include "cpu/gemm/shallow.h"
+#include "cpu/gemm/small_k.h"
 
 #include <string.h>
 
 #define STRIP_PIXELS 56 /* whole blocks of rows of gemm.h for images whose width is a multiple of 7 */
 
-struct separable {
-        struct sl_window_product expand, project;
+struct mbconv {
+        struct sl_im2col_gemm expand, project;
         struct sl_grouped depthwise;
         bool projects;
         uint32_t residual;                /* node input; 0: none */
@@ -36,36 +36,36 @@ struct separable {
 
 static const struct sl_cpu_loop *loop_of(int part)
 {
-        return part == SL_SEPARABLE_DEPTHWISE ? &sl_cpu_grouped : &sl_cpu_window_product;
+        return part == SL_MBCONV_DEPTHWISE ? &sl_cpu_grouped : &sl_cpu_im2col_gemm;
 }
 
-static bool plan_part(const struct sl_node_desc *node, struct separable *s, int part, struct sl_tensor *ret_output)
+static bool plan_part(const struct sl_node_desc *node, struct mbconv *s, int part, struct sl_tensor *ret_output)
 {
-        void *states[SL_SEPARABLE_PARTS] = {&s->expand, &s->depthwise, &s->project};
+        void *states[SL_MBCONV_PARTS] = {&s->expand, &s->depthwise, &s->project};
         struct sl_cpu_sizes sizes = {0};
         struct sl_node_desc conv;
 
-        if (sl_separable_conv(node, part, &conv, NULL) || !loop_of(part)->plan(&conv, states[part], &sizes))
+        if (sl_mbconv_conv(node, part, &conv, NULL) || !loop_of(part)->plan(&conv, states[part], &sizes))
                 return false;
         *ret_output = conv.outputs[0];
         return true;
 }
 
-static bool plan_parts(const struct sl_node_desc *node, struct separable *s)
+static bool plan_parts(const struct sl_node_desc *node, struct mbconv *s)
 {
         struct sl_tensor output = {0};
 
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++)
-                if (sl_separable_has(node, part) && !plan_part(node, s, part, &output))
+        for (int part = 0; part < SL_MBCONV_PARTS; part++)
+                if (sl_mbconv_has(node, part) && !plan_part(node, s, part, &output))
                         return false;
-        s->projects = sl_separable_has(node, SL_SEPARABLE_PROJECT);
-        return sl_separable_has(node, SL_SEPARABLE_EXPAND) && s->depthwise.shape.channels == 1 && s->depthwise.multiplier == 1 &&
+        s->projects = sl_mbconv_has(node, SL_MBCONV_PROJECT);
+        return sl_mbconv_has(node, SL_MBCONV_EXPAND) && s->depthwise.shape.channels == 1 && s->depthwise.multiplier == 1 &&
                s->depthwise.side <= SL_GROUPED_STRIP_SIDE_MAX && !s->expand.block_rows && !s->project.block_rows &&
                sl_cpu_same_place(&output, &node->outputs[0]);
 }
 
 /* Few rows, so that they stay near; enough pixels for whole blocks of the products; strips of about the same height. */
-static void choose_strip(struct separable *s)
+static void choose_strip(struct mbconv *s)
 {
         const struct sl_grouped *d = &s->depthwise;
         int64_t tile = sl_grouped_rows(d), rows = (STRIP_PIXELS + d->shape.out_width - 1) / d->shape.out_width, strips;
@@ -79,7 +79,7 @@ static void choose_strip(struct separable *s)
 }
 
 /* As wide as the image with its padding, as far as windows reach. */
-static void plan_ring(struct separable *s)
+static void plan_ring(struct mbconv *s)
 {
         const struct sl_grouped *d = &s->depthwise;
         int64_t reach = (d->shape.out_width - 1) * d->stride + d->side, pixels = d->shape.window.pad_begin[1] + d->shape.width;
@@ -88,9 +88,9 @@ static void plan_ring(struct separable *s)
         s->panel_floats = s->slots * s->row_floats;
 }
 
-static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool mbconv_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
-        struct separable *s = state;
+        struct mbconv *s = state;
         const struct sl_grouped *d = &s->depthwise;
         int64_t panels, strip_floats;
 
@@ -110,41 +110,41 @@ static bool plan(const struct sl_node_desc *node, void *state, struct sl_cpu_siz
 /* The part whose weights are input @index, or -1. */
 static int part_of(const struct sl_node_desc *node, uint32_t index)
 {
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++)
-                if ((uint32_t)sl_separable_weights(part) == index && sl_separable_has(node, part))
+        for (int part = 0; part < SL_MBCONV_PARTS; part++)
+                if ((uint32_t)sl_mbconv_weights(part) == index && sl_mbconv_has(node, part))
                         return part;
         return -1;
 }
 
-static bool form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static bool mbconv_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         int part = part_of(node, index);
         struct sl_node_desc conv;
 
-        return part >= 0 && !sl_separable_conv(node, part, &conv, NULL) && loop_of(part)->form(&conv, 1, ret_packed);
+        return part >= 0 && !sl_mbconv_conv(node, part, &conv, NULL) && loop_of(part)->form(&conv, 1, ret_packed);
 }
 
-static int repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+static int mbconv_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
         int part = part_of(node, index);
         struct sl_node_desc conv;
 
-        if (part < 0 || sl_separable_conv(node, part, &conv, NULL))
+        if (part < 0 || sl_mbconv_conv(node, part, &conv, NULL))
                 return -ENOTSUP;
         return loop_of(part)->repack(&conv, 1, plain, ret_data);
 }
 
-static double seconds(const struct sl_core_figures *core, const void *state)
+static double mbconv_seconds(const struct sl_core_figures *core, const void *state)
 {
-        const struct separable *s = state;
+        const struct mbconv *s = state;
 
-        return sl_cpu_window_product.seconds(core, &s->expand) + sl_cpu_grouped.seconds(core, &s->depthwise) +
-               (s->projects ? sl_cpu_window_product.seconds(core, &s->project) : 0);
+        return sl_cpu_im2col_gemm.seconds(core, &s->expand) + sl_cpu_grouped.seconds(core, &s->depthwise) +
+               (s->projects ? sl_cpu_im2col_gemm.seconds(core, &s->project) : 0);
 }
 
 /* One sample on its way. */
 struct pass {
-        const struct separable *s;
+        const struct mbconv *s;
         const struct sl_binding *binding;
         const float *x, *residual;
         float *y, *zeros, *ring, *strip;
@@ -152,8 +152,8 @@ struct pass {
 };
 
 /* Columns @first to @first + columns of a pointwise part. */
-static struct sl_gemm product_of(const struct sl_window_product *p, const struct sl_binding *binding,
-        enum sl_separable_input weights, int64_t first, int64_t columns)
+static struct sl_gemm product_of(const struct sl_im2col_gemm *p, const struct sl_binding *binding, enum sl_mbconv_input weights,
+        int64_t first, int64_t columns)
 {
         const float *bias = p->shape.has_bias ? binding->inputs[weights + 1] : NULL;
 
@@ -163,15 +163,15 @@ static struct sl_gemm product_of(const struct sl_window_product *p, const struct
                 .a_stride = p->depth,
                 .bias = bias ? bias + first : NULL,
                 .streams = p->streams,
-                .finish = &p->shape.finish};
+                .epilogue = &p->shape.epilogue};
 }
 
 /* Adds rows up to @end of a panel to its ring. */
 static void expand(const struct pass *pass, int64_t first, int64_t channels, int64_t end)
 {
-        const struct separable *s = pass->s;
-        const struct sl_window_product *p = &s->expand;
-        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_EXPAND_WEIGHTS, first, channels);
+        const struct mbconv *s = pass->s;
+        const struct sl_im2col_gemm *p = &s->expand;
+        struct sl_gemm gemm = product_of(p, pass->binding, SL_MBCONV_EXPAND_WEIGHTS, first, channels);
         float *ring =
                 pass->ring + first / SL_GROUPED_PANEL * s->panel_floats + s->depthwise.shape.window.pad_begin[1] * SL_GROUPED_PANEL;
 
@@ -180,7 +180,7 @@ static void expand(const struct pass *pass, int64_t first, int64_t channels, int
         for (int64_t row = pass->made; row < end; row++) {
                 gemm.a = pass->x + row * p->shape.width * p->shape.channels;
                 gemm.c = ring + row % s->slots * s->row_floats;
-                (sl_shallow_takes(p->depth) ? sl_shallow_run : sl_gemm_run)(&gemm);
+                (sl_small_k_takes(p->depth) ? sl_small_k_run : sl_gemm_run)(&gemm);
         }
 }
 
@@ -195,10 +195,10 @@ static int64_t rows_under(const struct sl_grouped *d, int64_t end)
 /* Rows @first to @end of the output, all panels of the depthwise part. */
 static void filter(struct pass *pass, int64_t first, int64_t end)
 {
-        const struct separable *s = pass->s;
+        const struct mbconv *s = pass->s;
         const struct sl_grouped *d = &s->depthwise;
-        const float *weights = pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_WEIGHTS];
-        const float *bias = d->shape.has_bias ? pass->binding->inputs[SL_SEPARABLE_DEPTHWISE_BIAS] : NULL;
+        const float *weights = pass->binding->inputs[SL_MBCONV_DEPTHWISE_WEIGHTS];
+        const float *bias = d->shape.has_bias ? pass->binding->inputs[SL_MBCONV_DEPTHWISE_BIAS] : NULL;
         int64_t at = s->projects ? 0 : first * d->shape.out_width * d->out_channels, under = rows_under(d, end);
         struct sl_grouped_strip strip = {
                 .zeros = pass->zeros, .slots = s->slots, .row_floats = s->row_floats, .first = first, .rows = end - first};
@@ -218,8 +218,8 @@ static void filter(struct pass *pass, int64_t first, int64_t end)
 
 static void project(const struct pass *pass, int64_t first, int64_t end)
 {
-        const struct sl_window_product *p = &pass->s->project;
-        struct sl_gemm gemm = product_of(p, pass->binding, SL_SEPARABLE_PROJECT_WEIGHTS, 0, p->shape.filters);
+        const struct sl_im2col_gemm *p = &pass->s->project;
+        struct sl_gemm gemm = product_of(p, pass->binding, SL_MBCONV_PROJECT_WEIGHTS, 0, p->shape.filters);
         int64_t at = first * p->shape.width * p->shape.filters;
 
         gemm.a = pass->strip;
@@ -247,7 +247,7 @@ static void run_sample(struct pass *pass)
 }
 
 /* The pixels left and right of the image, in every row of the ring. */
-static void clear_padding(const struct separable *s, float *ring)
+static void clear_padding(const struct mbconv *s, float *ring)
 {
         const struct sl_grouped *d = &s->depthwise;
         int64_t left = d->shape.window.pad_begin[1] * SL_GROUPED_PANEL, image = d->shape.width * SL_GROUPED_PANEL;
@@ -259,16 +259,16 @@ static void clear_padding(const struct separable *s, float *ring)
         }
 }
 
-static int run(const void *state, const struct sl_binding *binding)
+static int mbconv_run(const void *state, const struct sl_binding *binding)
 {
-        const struct separable *s = state;
+        const struct mbconv *s = state;
         const struct sl_grouped *d = &s->depthwise;
         int64_t in_floats = d->shape.height * d->shape.width * s->expand.shape.channels;
         int64_t out_floats = d->shape.out_height * d->shape.out_width * (s->projects ? s->project.shape.filters : d->out_channels);
         float *scratch = binding->scratch;
         struct pass pass = {.s = s,
                 .binding = binding,
-                .x = binding->inputs[SL_SEPARABLE_IMAGE],
+                .x = binding->inputs[SL_MBCONV_IMAGE],
                 .residual = s->residual ? binding->inputs[s->residual] : NULL,
                 .y = binding->outputs[0],
                 .zeros = scratch,
@@ -287,10 +287,10 @@ static int run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_separable = {.state_bytes = sizeof(struct separable),
-        .plan = plan,
-        .run = run,
-        .form = form,
-        .repack = repack,
-        .seconds = seconds,
-        .finishes = true};
+const struct sl_cpu_loop sl_cpu_mbconv = {.state_bytes = sizeof(struct mbconv),
+        .plan = mbconv_plan,
+        .run = mbconv_run,
+        .form = mbconv_form,
+        .repack = mbconv_repack,
+        .seconds = mbconv_seconds,
+        .fuses_epilogue = true};

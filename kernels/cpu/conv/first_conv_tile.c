@@ -3,7 +3,7 @@
  * Pixels of one row of the output in registers, two vectors of filters at a time.
  */
 #include "cpu/base/vector.h"
-#include "cpu/conv/planes.h"
+#include "cpu/conv/first_conv.h"
 #include "cpu/gemm/gemm.h"
 
 /* As many as leave registers for two vectors of filters and a pixel. */
@@ -113,7 +113,7 @@ static void copy_floats(float *to, const float *from, int64_t n)
                 sl_vector_store_lanes(to + i, sl_lanes_first(n - i), sl_vector_load_lanes(sl_lanes_first(n - i), from + i));
 }
 
-static void copy_line(const struct sl_planes *p, const float *line, float *to)
+static void copy_line(const struct sl_first_conv *p, const float *line, float *to)
 {
         int64_t own = p->line_floats - p->left;
 
@@ -124,7 +124,7 @@ static void copy_line(const struct sl_planes *p, const float *line, float *to)
 }
 
 /* The lines under @p->block_rows rows of the output from @row on. */
-static void copy_lines(const struct sl_planes *p, const float *image, int64_t row, float *to)
+static void copy_lines(const struct sl_first_conv *p, const float *image, int64_t row, float *to)
 {
         int64_t top = row * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
 
@@ -137,7 +137,7 @@ static void copy_lines(const struct sl_planes *p, const float *image, int64_t ro
 }
 
 /* All pixels of a row of the output by @width filters, in tiles that differ by one pixel at most. */
-static void run_row(const struct sl_planes *p, struct tile *t, const float *lines, float *y, int64_t width)
+static void run_row(const struct sl_first_conv *p, struct tile *t, const float *lines, float *y, int64_t width)
 {
         int64_t left = (p->shape.out_width + PIXELS_MAX - 1) / PIXELS_MAX, pixel = 0, stride = p->shape.window.stride[1];
         int vectors = width > SL_VECTOR_FLOATS ? 2 : 1;
@@ -150,20 +150,20 @@ static void run_row(const struct sl_planes *p, struct tile *t, const float *line
                 t->x = lines + pixel * stride;
                 t->y = y + pixel * p->shape.filters;
                 functions[pixels](t);
-                if (p->shape.finish.activation)
-                        sl_finish_activate(&p->shape.finish, t->y, p->shape.filters, pixels, width);
+                if (p->shape.epilogue.activation)
+                        sl_cpu_epilogue_activate(&p->shape.epilogue, t->y, p->shape.filters, pixels, width);
                 pixel += pixels;
         }
 }
 
 /* @rows rows of the output, whose lines lie at @lines. */
-static void run_rows(const struct sl_planes *p, const struct sl_binding *binding, const float *lines, int64_t rows, float *y)
+static void run_rows(const struct sl_first_conv *p, const struct sl_binding *binding, const float *lines, int64_t rows, float *y)
 {
         struct tile t = {.places = binding->scratch,
                 .depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1],
                 .y_stride = p->shape.filters,
-                .least = sl_vector_set(p->shape.finish.least),
-                .most = sl_vector_set(p->shape.finish.most)};
+                .least = sl_vector_set(p->shape.epilogue.least),
+                .most = sl_vector_set(p->shape.epilogue.most)};
 
         for (int64_t first = 0; first < p->shape.filters; first += FILTERS) {
                 int64_t width = p->shape.filters - first < FILTERS ? p->shape.filters - first : FILTERS;
@@ -178,7 +178,7 @@ static void run_rows(const struct sl_planes *p, const struct sl_binding *binding
         }
 }
 
-static void place_taps(const struct sl_planes *p, int64_t *ret_places)
+static void place_taps(const struct sl_first_conv *p, int64_t *ret_places)
 {
         const struct sl_window *w = &p->shape.window;
 
@@ -189,7 +189,7 @@ static void place_taps(const struct sl_planes *p, int64_t *ret_places)
                                                 j * w->dilation[1];
 }
 
-int SL_TILE(sl_planes_run)(const struct sl_planes *p, const struct sl_binding *binding)
+int SL_TILE(sl_first_conv_run)(const struct sl_first_conv *p, const struct sl_binding *binding)
 {
         float *lines = (float *)((char *)binding->scratch + p->lines_offset), *y = binding->outputs[0];
 

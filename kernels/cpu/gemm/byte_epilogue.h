@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SL_BYTE_COLUMNS_MAX 256 /* that are finished at a time */
+#define SL_BYTE_COLUMNS_MAX 256 /* that are stored at a time */
 
-struct sl_byte_finish {
+struct sl_byte_epilogue {
         uint32_t y_dtype, addend_dtype; /* of the residual; SL_DTYPE_NONE: there is none */
         float y_factor, y_zero;         /* bytes: real number times this, rounded, plus this */
         float low, high;                /* in steps of the result */
@@ -31,8 +31,8 @@ struct sl_byte_sums {
 };
 
 /* False: no own code for the activation or the residual. */
-bool sl_byte_finish_plan(const struct sl_node_desc *node, struct sl_byte_finish *ret_finish);
+bool sl_byte_epilogue_plan(const struct sl_node_desc *node, struct sl_byte_epilogue *ret_epilogue);
 
 /* @bias and @residual may be NULL. */
-void sl_byte_finish(const struct sl_byte_finish *finish, const struct sl_byte_sums *block, const float *scales, const int32_t *bias,
-        const void *residual, void *y);
+void sl_byte_epilogue(const struct sl_byte_epilogue *epilogue, const struct sl_byte_sums *block, const float *scales,
+        const int32_t *bias, const void *residual, void *y);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A depthwise Conv with the pointwise ones around it becomes one node, whose kernel keeps what lies between them in the
- * second-level cache. Only where nobody else reads what lies between them, where that is too much to stay there anyway, and where
- * the backend "cpu" has the kernel. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
+ * An inverted bottleneck (MBConv): a depthwise Conv with the pointwise ones around it becomes one node, whose kernel keeps what
+ * lies between them in the L2 cache. Only where nobody else reads what lies between them, where that is too much to stay there
+ * anyway, and where the backend "cpu" has the kernel. Last, when every Conv has its activation and residual, and those of bytes are
+ * no longer Conv.
  */
 #include "pass.h"
 
@@ -10,8 +11,8 @@
 #include "base/error.h"
 #include "graph.h"
 #include "pass/match.h"
+#include "shape/mbconv.h"
 #include "shape/rules.h"
-#include "shape/separable.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@
 
 /* Nodes of the parts; SL_VALUE_NONE where nothing projects. */
 struct block {
-        uint32_t nodes[SL_SEPARABLE_PARTS];
+        uint32_t nodes[SL_MBCONV_PARTS];
 };
 
 static const struct sl_tensor *tensor_of(const struct sl_graph *graph, uint32_t value)
@@ -107,21 +108,21 @@ static uint32_t find_project(const struct sl_graph *graph, uint32_t depthwise)
 
 static uint32_t last_node(const struct block *block)
 {
-        uint32_t project = block->nodes[SL_SEPARABLE_PROJECT];
+        uint32_t project = block->nodes[SL_MBCONV_PROJECT];
 
-        return project == SL_VALUE_NONE ? block->nodes[SL_SEPARABLE_DEPTHWISE] : project;
+        return project == SL_VALUE_NONE ? block->nodes[SL_MBCONV_DEPTHWISE] : project;
 }
 
 /* Returns how many inputs the joined node has. */
-static uint32_t list_inputs(const struct sl_graph *graph, const struct block *block, uint32_t inputs[SL_SEPARABLE_INPUTS])
+static uint32_t list_inputs(const struct sl_graph *graph, const struct block *block, uint32_t inputs[SL_MBCONV_INPUTS])
 {
         const struct sl_node *last = &graph->nodes[last_node(block)];
 
-        for (uint32_t i = 0; i < SL_SEPARABLE_INPUTS; i++)
+        for (uint32_t i = 0; i < SL_MBCONV_INPUTS; i++)
                 inputs[i] = SL_VALUE_NONE;
-        inputs[SL_SEPARABLE_IMAGE] = graph->nodes[block->nodes[SL_SEPARABLE_EXPAND]].inputs[0];
-        for (int part = 0; part < SL_SEPARABLE_PARTS; part++) {
-                uint32_t weights = sl_separable_weights(part);
+        inputs[SL_MBCONV_IMAGE] = graph->nodes[block->nodes[SL_MBCONV_EXPAND]].inputs[0];
+        for (int part = 0; part < SL_MBCONV_PARTS; part++) {
+                uint32_t weights = sl_mbconv_weights(part);
                 const struct sl_node *node;
 
                 if (block->nodes[part] == SL_VALUE_NONE)
@@ -131,9 +132,9 @@ static uint32_t list_inputs(const struct sl_graph *graph, const struct block *bl
                 inputs[weights + 1] = node->n_inputs > 2 ? node->inputs[2] : SL_VALUE_NONE;
         }
         if (!last->epilogue.has_residual)
-                return SL_SEPARABLE_RESIDUAL;
-        inputs[SL_SEPARABLE_RESIDUAL] = last->inputs[last->n_inputs - 1];
-        return SL_SEPARABLE_INPUTS;
+                return SL_MBCONV_RESIDUAL;
+        inputs[SL_MBCONV_RESIDUAL] = last->inputs[last->n_inputs - 1];
+        return SL_MBCONV_INPUTS;
 }
 
 /* The window of the depthwise node, and the activations of those that are not the last. */
@@ -143,8 +144,8 @@ static int list_attrs(const struct sl_graph *graph, const struct block *block, s
         double alpha[2] = {0}, beta[2] = {0};
         int r;
 
-        *attrs = graph->nodes[block->nodes[SL_SEPARABLE_DEPTHWISE]].attrs;
-        for (uint32_t part = 0; part < SL_SEPARABLE_PROJECT; part++) {
+        *attrs = graph->nodes[block->nodes[SL_MBCONV_DEPTHWISE]].attrs;
+        for (uint32_t part = 0; part < SL_MBCONV_PROJECT; part++) {
                 const struct sl_epilogue *epilogue = &graph->nodes[block->nodes[part]].epilogue;
 
                 if (block->nodes[part] == last_node(block))
@@ -177,7 +178,7 @@ static bool has_kernel(const struct sl_graph *graph, const struct block *block, 
 {
         const struct sl_node *last = &graph->nodes[last_node(block)];
         const struct sl_backend *backend = sl_backend_find("cpu");
-        struct sl_node_desc desc = {.op = SL_OP_SEPARABLE_CONV,
+        struct sl_node_desc desc = {.op = SL_OP_MBCONV,
                 .n_inputs = n_inputs,
                 .n_outputs = 1,
                 .attrs = *attrs,
@@ -185,35 +186,35 @@ static bool has_kernel(const struct sl_graph *graph, const struct block *block, 
                 .outputs = {seen(graph, last->outputs[0], true)}};
 
         for (uint32_t i = 0; i < n_inputs; i++)
-                desc.inputs[i] = seen(graph, inputs[i], i == SL_SEPARABLE_IMAGE || i == SL_SEPARABLE_RESIDUAL);
+                desc.inputs[i] = seen(graph, inputs[i], i == SL_MBCONV_IMAGE || i == SL_MBCONV_RESIDUAL);
         return backend && backend->supports(&desc);
 }
 
 static int join(struct sl_graph *graph, const struct block *block)
 {
-        uint32_t last = last_node(block), inputs[SL_SEPARABLE_INPUTS], n_inputs = list_inputs(graph, block, inputs);
+        uint32_t last = last_node(block), inputs[SL_MBCONV_INPUTS], n_inputs = list_inputs(graph, block, inputs);
         struct sl_epilogue epilogue = graph->nodes[last].epilogue;
         struct sl_attrs attrs;
         int r = list_attrs(graph, block, &attrs);
 
         if (r < 0 || !has_kernel(graph, block, inputs, n_inputs, &attrs))
                 return r;
-        r = sl_match_become(graph, last, SL_OP_SEPARABLE_CONV, inputs, n_inputs);
+        r = sl_match_become(graph, last, SL_OP_MBCONV, inputs, n_inputs);
         graph->nodes[last].attrs = attrs;
         graph->nodes[last].epilogue = epilogue;
         return r;
 }
 
-int sl_pass_join_separable(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_join_mbconv(struct sl_graph *graph, struct sl_error *error)
 {
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                struct block block = {.nodes = {[SL_SEPARABLE_DEPTHWISE] = i}};
+                struct block block = {.nodes = {[SL_MBCONV_DEPTHWISE] = i}};
 
                 if (!is_depthwise(graph, i))
                         continue;
-                block.nodes[SL_SEPARABLE_EXPAND] = find_expand(graph, i);
-                block.nodes[SL_SEPARABLE_PROJECT] = find_project(graph, i);
-                if (block.nodes[SL_SEPARABLE_EXPAND] == SL_VALUE_NONE)
+                block.nodes[SL_MBCONV_EXPAND] = find_expand(graph, i);
+                block.nodes[SL_MBCONV_PROJECT] = find_project(graph, i);
+                if (block.nodes[SL_MBCONV_EXPAND] == SL_VALUE_NONE)
                         continue;
                 if (join(graph, &block) < 0)
                         return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a block", graph->nodes[i].name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu/gemm/shallow.h"
+#include "cpu/gemm/small_k.h"
 
 #include "cpu/base/vector.h"
-#include "cpu/gemm/finish.h"
+#include "cpu/gemm/epilogue.h"
 
 #include <math.h>
 
@@ -14,7 +14,7 @@
 INLINE void sum_rows(const struct sl_gemm *g, const sl_vector *weights, sl_vector bias, const float *a, float *c, int depth,
         int rows, sl_lanes mask)
 {
-        const sl_vector least = sl_vector_set(g->finish->least), most = sl_vector_set(g->finish->most);
+        const sl_vector least = sl_vector_set(g->epilogue->least), most = sl_vector_set(g->epilogue->most);
         sl_vector sums[ROWS];
 
 #pragma GCC unroll 4
@@ -66,9 +66,9 @@ static void run_24(const struct sl_gemm *g)
         run_panel(g, 24);
 }
 
-void sl_shallow_run(const struct sl_gemm *g)
+void sl_small_k_run(const struct sl_gemm *g)
 {
         (g->depth == 16 ? run_16 : run_24)(g);
-        if (g->finish->activation)
-                sl_finish_activate(g->finish, g->c, g->c_stride, g->rows, g->columns);
+        if (g->epilogue->activation)
+                sl_cpu_epilogue_activate(g->epilogue, g->c, g->c_stride, g->rows, g->columns);
 }
