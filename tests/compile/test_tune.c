@@ -307,7 +307,7 @@ Test(tune, full_times_every_size_and_quick_the_smallest_and_the_largest)
         slow_by_ns = 0;
         options.tune = SL_TUNE_QUICK;
         cr_assert_eq(sl_tune(programs, N_PROGRAMS, &tuning, choices, N_NODES, NULL), 0);
-        cr_expect_eq(n_launches, 2 + 2 * 2 * 4, "the rehearsal, and at two sizes two algorithms four times");
+        cr_expect_eq(n_launches, 2 + 2 * 2 * 4, "the reference run, and at two sizes two algorithms four times");
 }
 
 Test(tune, the_first_guess_stays_unless_another_is_clearly_faster)
@@ -326,7 +326,7 @@ Test(tune, what_there_is_no_time_for_is_guessed)
         tuning.until_ns = SL_NS_PER_SECOND;
         slow_by_ns = exact_slow_by_ns = 600 * SL_NS_PER_MS;
         expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
-        cr_expect_eq(n_launches, 2, "the rehearsal, and its error");
+        cr_expect_eq(n_launches, 2, "the reference run, and its error");
 }
 
 Test(tune, a_choice_says_why)

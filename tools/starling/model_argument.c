@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "model_config.h"
+#include "open_sizes.h"
 #include "repository.h"
-#include "sizes_trial.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,10 +5,10 @@
 #include "base/cleanup.h"
 #include "graph.h"
 #include "layout.h"
-#include "lower.h"
 #include "lower_options.h"
-#include "performance.h"
 #include "placement.h"
+#include "program.h"
+#include "timed_runs.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -45,8 +45,8 @@ struct layout_tuner {
 /* One placement at one batch size, with what was timed. */
 struct staging {
         const struct sl_placement *placement;
-        struct sl_part *parts;
-        struct sl_performance *performance;
+        struct sl_timed_node *timed_nodes;
+        struct sl_timed_runs *timed;
 };
 
 SL_DEFINE_CLEANUP(struct sl_placement *, sl_placement_free)
@@ -56,7 +56,8 @@ static bool may_take(const struct layout_tuner *tuner, uint32_t algorithm)
         return tuner->tuning->options->winograd || !sl_algorithm_is_approximate(algorithm);
 }
 
-static void list_algorithms(struct layout_tuner *tuner, const struct sl_placement *placement, uint32_t node, struct sl_part *part)
+static void list_algorithms(
+        struct layout_tuner *tuner, const struct sl_placement *placement, uint32_t node, struct sl_timed_node *timed_node)
 {
         uint32_t all[SL_ALGORITHM_COUNT], n = 0;
 
@@ -65,34 +66,34 @@ static void list_algorithms(struct layout_tuner *tuner, const struct sl_placemen
                 n = placement->backends[node]->algorithms(&tuner->desc, &sl_core_figures_typical, all, NULL);
         for (uint32_t i = 0; i < n; i++) {
                 if (may_take(tuner, all[i]))
-                        part->algorithms[part->n_algorithms++] = all[i];
+                        timed_node->algorithms[timed_node->n_algorithms++] = all[i];
         }
 }
 
 static int set_up(struct layout_tuner *tuner, const struct sl_placement *placement, uint64_t until_ns, struct staging *staging)
 {
         staging->placement = placement;
-        staging->parts = calloc(placement->graph->n_nodes + 1u, sizeof(*staging->parts));
-        if (!staging->parts)
+        staging->timed_nodes = calloc(placement->graph->n_nodes + 1u, sizeof(*staging->timed_nodes));
+        if (!staging->timed_nodes)
                 return -ENOMEM;
         for (uint32_t i = 0; i < placement->graph->n_nodes; i++)
-                list_algorithms(tuner, placement, i, &staging->parts[i]);
-        return sl_performance_new(placement, staging->parts, tuner->tuning->clock, until_ns, &staging->performance);
+                list_algorithms(tuner, placement, i, &staging->timed_nodes[i]);
+        return sl_timed_runs_new(placement, staging->timed_nodes, tuner->tuning->clock, until_ns, &staging->timed);
 }
 
 static void tear_down(struct staging *staging)
 {
-        sl_performance_free(staging->performance);
-        free(staging->parts);
+        sl_timed_runs_free(staging->timed);
+        free(staging->timed_nodes);
 }
 
 /* The fastest of its algorithms; 0 where nothing was timed. */
-static double microseconds(const struct sl_part *part)
+static double microseconds(const struct sl_timed_node *timed_node)
 {
         double least = INFINITY;
 
-        for (uint32_t i = 0; i < (part->n_algorithms ? part->n_algorithms : 1); i++)
-                least = fmin(least, part->microseconds[i] > 0 ? part->microseconds[i] : INFINITY);
+        for (uint32_t i = 0; i < (timed_node->n_algorithms ? timed_node->n_algorithms : 1); i++)
+                least = fmin(least, timed_node->microseconds[i] > 0 ? timed_node->microseconds[i] : INFINITY);
         return isfinite(least) ? least : 0;
 }
 
@@ -101,7 +102,7 @@ static double whole(const struct staging *staging)
         double sum = 0;
 
         for (uint32_t i = 0; i < staging->placement->graph->n_nodes; i++)
-                sum += microseconds(&staging->parts[i]);
+                sum += microseconds(&staging->timed_nodes[i]);
         return sum > 0 ? sum : 1;
 }
 
@@ -139,7 +140,7 @@ static void add_prices(struct layout_tuner *tuner, const struct staging *staging
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
                 uint32_t origin = staging->placement->origins[i];
-                struct sl_layout_way way = way_of(graph, node, microseconds(&staging->parts[i]) / share);
+                struct sl_layout_way way = way_of(graph, node, microseconds(&staging->timed_nodes[i]) / share);
 
                 if (origin != SL_VALUE_NONE)
                         add_node(tuner, origin, which, first, &way);
@@ -156,7 +157,7 @@ static void find_reorders(const struct layout_tuner *tuner, const struct staging
 
                 if (staging->placement->origins[i] == SL_VALUE_NONE && node->op == SL_OP_REORDER &&
                         node->inputs[0] < tuner->source->n_values)
-                        us[node->inputs[0]] = microseconds(&staging->parts[i]);
+                        us[node->inputs[0]] = microseconds(&staging->timed_nodes[i]);
         }
 }
 
@@ -192,7 +193,7 @@ static int run_in_turns(struct layout_tuner *tuner, const struct staging *stagin
         for (uint32_t i = 0; i < RUNS * N_PLACEMENTS && r == 0; i++) {
                 if (tuner->tuning->clock() > until_ns)
                         return i < SL_ALGORITHM_COUNT * N_PLACEMENTS ? -ETIME : 0;
-                r = sl_performance_run(stagings[i % N_PLACEMENTS].performance);
+                r = sl_timed_runs_next(stagings[i % N_PLACEMENTS].timed);
         }
         return r;
 }

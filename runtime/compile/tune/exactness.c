@@ -3,10 +3,10 @@
 
 #include "backend.h"
 #include "base/cleanup.h"
+#include "node_run.h"
 #include "op.h"
 #include "shape/image_node.h"
 #include "shape/window.h"
-#include "trial.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 #define LANES 8 /* of a sum */
 
-struct part {
+struct timed_node {
         struct sl_node_desc image; /* the whole node, if it is one over a line */
         struct sl_node_desc node;
         struct sl_window window;
@@ -28,20 +28,20 @@ struct part {
         float *taps;            /* the weights again: [filter][tap][channel] */
 };
 
-SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
+SL_DEFINE_CLEANUP(struct sl_node_run *, sl_node_run_free)
 
-static struct part *part_free(struct part *part)
+static struct timed_node *part_free(struct timed_node *timed_node)
 {
-        if (!part)
+        if (!timed_node)
                 return NULL;
-        free(part->weights);
-        free(part->input);
-        free(part->taps);
-        free(part);
+        free(timed_node->weights);
+        free(timed_node->input);
+        free(timed_node->taps);
+        free(timed_node);
         return NULL;
 }
 
-SL_DEFINE_CLEANUP(struct part *, part_free)
+SL_DEFINE_CLEANUP(struct timed_node *, part_free)
 
 static bool is_known(const struct sl_node_desc *node, const void *const *constants)
 {
@@ -56,9 +56,9 @@ static int64_t at_most(int64_t number, int64_t limit)
 }
 
 /* No bias and no epilogue: they add the same to both sides and would only make the output's range larger. */
-static int describe(const struct sl_node_desc *node, struct part *part)
+static int describe(const struct sl_node_desc *node, struct timed_node *timed_node)
 {
-        struct sl_node_desc *small = &part->node;
+        struct sl_node_desc *small = &timed_node->node;
         uint32_t layout = node->outputs[0].layout;
         int r;
 
@@ -71,29 +71,31 @@ static int describe(const struct sl_node_desc *node, struct part *part)
         small->inputs[1].shape.dims[0] = at_most(node->inputs[1].shape.dims[0], FILTERS_MAX);
         r = sl_op_infer(small, NULL);
         small->outputs[0].layout = layout;
-        return r < 0 ? r : sl_window_read(small, &part->window, NULL);
+        return r < 0 ? r : sl_window_read(small, &timed_node->window, NULL);
 }
 
 /* Filters from the whole range, at equal distances. */
-static void pick_filters(const struct sl_node_desc *node, const float *weights, struct part *part)
+static void pick_filters(const struct sl_node_desc *node, const float *weights, struct timed_node *timed_node)
 {
-        int64_t n = part->node.inputs[1].shape.dims[0], all = node->inputs[1].shape.dims[0];
+        int64_t n = timed_node->node.inputs[1].shape.dims[0], all = node->inputs[1].shape.dims[0];
         uint64_t floats = sl_shape_elements(&node->inputs[1].shape) / (uint64_t)all;
 
         for (int64_t f = 0; f < n; f++)
-                memcpy(part->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * floats, floats * sizeof(float));
+                memcpy(timed_node->weights + (uint64_t)f * floats, weights + (uint64_t)(f * all / n) * floats,
+                        floats * sizeof(float));
 }
 
 /* Channels side by side, as a pixel has them. */
-static void turn_filters(struct part *part)
+static void turn_filters(struct timed_node *timed_node)
 {
-        int64_t filters = part->node.inputs[1].shape.dims[0], channels = part->node.inputs[1].shape.dims[1];
-        int64_t taps = part->window.kernel[0] * part->window.kernel[1];
+        int64_t filters = timed_node->node.inputs[1].shape.dims[0], channels = timed_node->node.inputs[1].shape.dims[1];
+        int64_t taps = timed_node->window.kernel[0] * timed_node->window.kernel[1];
 
         for (int64_t f = 0; f < filters; f++)
                 for (int64_t c = 0; c < channels; c++)
                         for (int64_t tap = 0; tap < taps; tap++)
-                                part->taps[(f * taps + tap) * channels + c] = part->weights[(f * channels + c) * taps + tap];
+                                timed_node->taps[(f * taps + tap) * channels + c] =
+                                        timed_node->weights[(f * channels + c) * taps + tap];
 }
 
 /* Several sums side by side: one alone would wait for itself at each step. */
@@ -113,19 +115,21 @@ static double dot(const float *pixel, int64_t step, const float *weights, int64_
 }
 
 /* The sum of one output over channels and window; strides of the input as it lies. */
-static double exact_sum(const struct part *part, const int64_t strides[4], int64_t filter, int64_t row, int64_t column)
+static double exact_sum(const struct timed_node *timed_node, const int64_t strides[4], int64_t filter, int64_t row, int64_t column)
 {
-        const int64_t *x = part->node.inputs[0].shape.dims, *kernel = part->window.kernel;
-        const float *taps = part->taps + filter * kernel[0] * kernel[1] * x[1];
+        const int64_t *x = timed_node->node.inputs[0].shape.dims, *kernel = timed_node->window.kernel;
+        const float *taps = timed_node->taps + filter * kernel[0] * kernel[1] * x[1];
         double sum = 0;
 
         for (int64_t ky = 0; ky < kernel[0]; ky++) {
                 for (int64_t kx = 0; kx < kernel[1]; kx++, taps += x[1]) {
-                        int64_t y_in = row * part->window.stride[0] + ky * part->window.dilation[0] - part->window.pad_begin[0];
-                        int64_t x_in = column * part->window.stride[1] + kx * part->window.dilation[1] - part->window.pad_begin[1];
+                        int64_t y_in = row * timed_node->window.stride[0] + ky * timed_node->window.dilation[0] -
+                                       timed_node->window.pad_begin[0];
+                        int64_t x_in = column * timed_node->window.stride[1] + kx * timed_node->window.dilation[1] -
+                                       timed_node->window.pad_begin[1];
 
                         if (y_in >= 0 && y_in < x[2] && x_in >= 0 && x_in < x[3])
-                                sum += dot(part->input + y_in * strides[2] + x_in * strides[3], strides[1], taps, x[1]);
+                                sum += dot(timed_node->input + y_in * strides[2] + x_in * strides[3], strides[1], taps, x[1]);
                 }
         }
         return sum;
@@ -136,18 +140,18 @@ static double relative(double worst, double largest)
         return largest > 0 ? worst / largest : worst > 0 ? INFINITY : 0;
 }
 
-static double compare(const struct part *part, const float *approximate)
+static double compare(const struct timed_node *timed_node, const float *approximate)
 {
-        const struct sl_tensor *output = &part->node.outputs[0];
+        const struct sl_tensor *output = &timed_node->node.outputs[0];
         const int64_t *dims = output->shape.dims;
         int64_t in[SL_RANK_MAX], out[SL_RANK_MAX];
         double worst = 0, largest = 0;
 
-        sl_tensor_strides(&part->node.inputs[0], in);
+        sl_tensor_strides(&timed_node->node.inputs[0], in);
         sl_tensor_strides(output, out);
         for (int64_t i = 0; i < dims[1] * dims[2] * dims[3]; i++) {
                 int64_t filter = i / (dims[2] * dims[3]), row = i / dims[3] % dims[2], column = i % dims[3];
-                double exact = exact_sum(part, in, filter, row, column);
+                double exact = exact_sum(timed_node, in, filter, row, column);
                 double difference = fabs(exact - (double)approximate[filter * out[1] + row * out[2] + column * out[3]]);
 
                 if (!isfinite(difference))
@@ -161,34 +165,34 @@ static double compare(const struct part *part, const float *approximate)
 int sl_exactness_sample(
         const struct sl_backend *backend, const struct sl_node_desc *node, const void *const *constants, double *ret_error)
 {
-        SL_CLEANUP(sl_cleanup_part_free) struct part *part = calloc(1, sizeof(*part));
-        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
+        SL_CLEANUP(sl_cleanup_part_free) struct timed_node *timed_node = calloc(1, sizeof(*timed_node));
+        SL_CLEANUP(sl_cleanup_sl_node_run_free) struct sl_node_run *run = NULL;
         const void *inputs[SL_NODE_INPUTS_MAX] = {NULL}, *small[SL_NODE_INPUTS_MAX] = {NULL};
         int r;
 
-        if (!part)
+        if (!timed_node)
                 return -ENOMEM;
-        node = sl_image_node(node, &part->image);
+        node = sl_image_node(node, &timed_node->image);
         if (!is_known(node, constants))
                 return -ENOTSUP;
-        r = describe(node, part);
+        r = describe(node, timed_node);
         if (r < 0)
                 return r;
-        part->weights = malloc(sl_tensor_bytes(&part->node.inputs[1]));
-        part->input = aligned_alloc(64, (sl_tensor_bytes(&part->node.inputs[0]) + 63) & ~63ull);
-        part->taps = malloc(sl_tensor_bytes(&part->node.inputs[1]));
-        if (!part->weights || !part->input || !part->taps)
+        timed_node->weights = malloc(sl_tensor_bytes(&timed_node->node.inputs[1]));
+        timed_node->input = aligned_alloc(64, (sl_tensor_bytes(&timed_node->node.inputs[0]) + 63) & ~63ull);
+        timed_node->taps = malloc(sl_tensor_bytes(&timed_node->node.inputs[1]));
+        if (!timed_node->weights || !timed_node->input || !timed_node->taps)
                 return -ENOMEM;
-        pick_filters(node, constants[1], part);
-        turn_filters(part);
-        sl_trial_fill(&part->node.inputs[0], 1, part->input);
-        small[1] = part->weights;
-        inputs[0] = part->input;
-        r = sl_trial_new(backend, &part->node, small, &trial, NULL);
+        pick_filters(node, constants[1], timed_node);
+        turn_filters(timed_node);
+        sl_node_run_fill(&timed_node->node.inputs[0], 1, timed_node->input);
+        small[1] = timed_node->weights;
+        inputs[0] = timed_node->input;
+        r = sl_node_run_new(backend, &timed_node->node, small, &run, NULL);
         if (r == 0)
-                r = sl_trial_run(trial, inputs);
+                r = sl_node_run_once(run, inputs);
         if (r == 0)
-                *ret_error = compare(part, sl_trial_output(trial, 0));
+                *ret_error = compare(timed_node, sl_node_run_output(run, 0));
         return r;
 }
 

@@ -4,7 +4,7 @@
  * that has a size for the only open dimension, which is no batch, says of the others that it may have. Compiler's process.
  *
  * An open dimension that leads all inputs is a batch if the samples are computed apart from each other, as far as that can be told:
- * for a model with others that are open by a trial (sizes_trial.h). Otherwise it is a symbol: each of its sizes is compiled for
+ * for a model with others that are open by trying sizes (open_sizes.h). Otherwise it is a symbol: each of its sizes is compiled for
  * itself, and a request is one segment.
  */
 #pragma once

@@ -10,10 +10,10 @@
 #include "base_plan.h"
 #include "child_args.h"
 #include "cpu/base/threads.h"
+#include "crash_report.h"
 #include "external_request.h"
 #include "graph.h"
 #include "import.h"
-#include "last_words.h"
 #include "lower.h"
 #include "lower_options.h"
 #include "model_file.h"
@@ -126,7 +126,7 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
         int r;
 
         /* A sanitizer has handlers of its own and no limit of memory; a report that goes elsewhere has a person who reads it. */
-        if (!SL_SANITIZED && arguments->numbers[SL_CHILD_ARG_REPORT_FD] == SL_CHILD_REPORT_FD && sl_last_words_prepare() < 0)
+        if (!SL_SANITIZED && arguments->numbers[SL_CHILD_ARG_REPORT_FD] == SL_CHILD_REPORT_FD && sl_crash_report_prepare() < 0)
                 return sl_error_set(error, ENOMEM, "no stack for the handler of its death");
         r = sl_sandbox_enter(&limits, &only, error);
         if (r < 0 || !only)

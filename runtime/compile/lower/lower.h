@@ -8,6 +8,7 @@
 #include "graph.h"
 #include "lower_options.h"
 #include "plan.h"
+#include "program.h"
 
 #include <stdint.h>
 
@@ -15,21 +16,7 @@ struct sl_base_plan;
 struct sl_error;
 struct sl_graph;
 struct sl_choice;
-struct sl_placement;
 struct sl_packing;
-struct sl_schedule;
-
-/* One batch size, or a body of it. */
-struct sl_program {
-        uint32_t batch;      /* 0: a body */
-        uint32_t first_node; /* the number of its node 0 among the nodes of all graphs of the source, bodies behind what is around
-                                them */
-        struct sl_graph *graph; /* specialised; owned, like what follows. That of a body is its node's */
-        struct sl_placement *placement;
-        struct sl_schedule *schedule;
-        struct sl_program *bodies; /* of its steps, in their order */
-        uint32_t n_bodies;
-};
 
 struct sl_lowered {
         struct sl_lower_options options;
@@ -61,14 +48,14 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
 
 /*
  * The passes, and before them float16 becomes float32 (but for `ref`); then what the precision wants: bf16 (also where the file
- * says that it is that variant) narrows the graph where sl_lower_narrows(); int8 asks for a file whose operators are quantized. Return: 0; -ENOTSUP nothing
- * is quantized; what the passes say.
+ * says that it is that variant) narrows the graph where sl_lower_narrows(); int8 asks for a file whose operators are quantized.
+ * Return: 0; -ENOTSUP nothing is quantized; what the passes say.
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
 
 /*
- * Whether the backend multiplies in bfloat16 on this processor; where it does not, bf16 is computed as float32, which is more exact.
- * Pure.
+ * Whether the backend multiplies in bfloat16 on this processor; where it does not, bf16 is computed as float32, which is more
+ * exact. Pure.
  */
 bool sl_lower_narrows(const struct sl_lower_options *options);
 

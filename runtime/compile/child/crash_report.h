@@ -7,4 +7,4 @@
 
 /* Handles SIGSEGV, SIGBUS, SIGABRT and SIGFPE, on a stack of its own. Reports to SL_CHILD_REPORT_FD, takes SL_CHILD_MEMORY_FD.
  * Return: 0, -errno. */
-int sl_last_words_prepare(void);
+int sl_crash_report_prepare(void);

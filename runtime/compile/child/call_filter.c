@@ -82,7 +82,7 @@ static int allow_compiling(scmp_filter_ctx filter, int plan_fd, int report_fd)
                 ANY(gettimeofday),
                 /* locks and guards of libraries; nobody waits in them */
                 WITH(futex, WITHIN(1, FUTEX_WAKE | FUTEX_PRIVATE_FLAG)),
-                /* the end, also by abort() and with last words */
+                /* the end, also by abort() and with a crash report */
                 ANY(exit),
                 ANY(exit_group),
                 ANY(getpid),

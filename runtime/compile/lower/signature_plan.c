@@ -6,8 +6,8 @@
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
+#include "open_sizes.h"
 #include "signature.h"
-#include "sizes_trial.h"
 
 #include <assert.h>
 
@@ -105,7 +105,7 @@ static bool describes_outputs(const struct sl_signature *signature)
         return true;
 }
 
-/* What a trial finds out goes before what the file declares. */
+/* What the sizes that are tried tell goes before what the file declares. */
 static int describe(const struct sl_model_file *model, const struct sl_lower_options *options, struct sl_signature *signature,
         struct sl_plan_info *info)
 {

@@ -8,12 +8,12 @@
 #include "base_plan.h"
 #include "exactness.h"
 #include "graph.h"
-#include "lower.h"
 #include "lower_options.h"
-#include "performance.h"
+#include "node_run.h"
 #include "placement.h"
-#include "rehearsal.h"
-#include "trial.h"
+#include "program.h"
+#include "reference_run.h"
+#include "timed_runs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,10 +32,10 @@
 /* Microseconds that a clock cannot tell from none. */
 #define GRAIN 1e-3
 
-SL_DEFINE_CLEANUP(struct sl_trial *, sl_trial_free)
-SL_DEFINE_CLEANUP(struct sl_performance *, sl_performance_free)
+SL_DEFINE_CLEANUP(struct sl_node_run *, sl_node_run_free)
+SL_DEFINE_CLEANUP(struct sl_timed_runs *, sl_timed_runs_free)
 
-struct contender {
+struct candidate {
         uint32_t algorithm;
         double guess;    /* the backend's, as below */
         double measured; /* logarithms of seconds, summed over batch sizes: all of them count the same */
@@ -44,9 +44,9 @@ struct contender {
 };
 
 /* The algorithms of one node of the source, the best guess first. */
-struct contest {
+struct candidates {
         uint32_t n;
-        struct contender contenders[SL_ALGORITHM_COUNT];
+        struct candidate list[SL_ALGORITHM_COUNT];
         bool follows;     /* the first is what the base plan takes: it is not timed */
         bool checked;     /* those that are too inexact on the model's activations are out */
         uint32_t n_sizes; /* that measured says something about */
@@ -59,7 +59,7 @@ struct tuner {
         const struct sl_program *programs;
         uint32_t n_programs;
         struct sl_choice *choices; /* of each node of the source */
-        struct contest *contests;
+        struct candidates *candidates;
         uint32_t n_choices;
         uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
         uint32_t *equals; /* source nodes that have a choice, those of one shape behind each other */
@@ -110,24 +110,24 @@ static bool fits_larger_sizes(struct tuner *tuner, uint32_t origin, uint32_t alg
         return true;
 }
 
-static struct contender *find_contender(struct contest *contest, uint32_t algorithm)
+static struct candidate *find_candidate(struct candidates *candidates, uint32_t algorithm)
 {
-        for (uint32_t i = 0; i < contest->n; i++) {
-                if (contest->contenders[i].algorithm == algorithm)
-                        return &contest->contenders[i];
+        for (uint32_t i = 0; i < candidates->n; i++) {
+                if (candidates->list[i].algorithm == algorithm)
+                        return &candidates->list[i];
         }
         return NULL;
 }
 
 static int by_guess(const void *a, const void *b)
 {
-        const struct contender *left = a, *right = b;
+        const struct candidate *left = a, *right = b;
 
         return (left->guess > right->guess) - (left->guess < right->guess);
 }
 
 /* The guess at one batch size. */
-static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, struct contest *contest)
+static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, struct candidates *candidates)
 {
         uint32_t all[SL_ALGORITHM_COUNT], n = 0;
         double seconds[SL_ALGORITHM_COUNT];
@@ -135,49 +135,49 @@ static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, 
         if (describe(tuner, program, origin, SL_ALGORITHM_AUTO))
                 n = backend_of(tuner, program, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
-                struct contender *contender = find_contender(contest, all[i]);
+                struct candidate *candidate = find_candidate(candidates, all[i]);
 
-                if (contender)
-                        contender->guess += log(seconds[i]);
+                if (candidate)
+                        candidate->guess += log(seconds[i]);
         }
 }
 
 /* What the base takes for the node becomes the first, if it can be taken here. */
-static void follow_base(const struct tuner *tuner, uint32_t origin, struct contest *contest)
+static void follow_base(const struct tuner *tuner, uint32_t origin, struct candidates *candidates)
 {
         const struct sl_node *node = &tuner->programs[0].placement->graph->nodes[node_of(tuner, 0, origin)];
-        uint32_t wanted = contest->n ? sl_base_plan_algorithm(tuner->tuning->base, node->name, node->op) : SL_ALGORITHM_AUTO;
-        const struct contender *found = find_contender(contest, wanted);
+        uint32_t wanted = candidates->n ? sl_base_plan_algorithm(tuner->tuning->base, node->name, node->op) : SL_ALGORITHM_AUTO;
+        const struct candidate *found = find_candidate(candidates, wanted);
 
         if (!found)
                 return;
-        struct contender first = *found;
+        struct candidate first = *found;
 
-        memmove(contest->contenders + 1, contest->contenders, (size_t)(found - contest->contenders) * sizeof(first));
-        contest->contenders[0] = first;
-        contest->follows = true;
+        memmove(candidates->list + 1, candidates->list, (size_t)(found - candidates->list) * sizeof(first));
+        candidates->list[0] = first;
+        candidates->follows = true;
 }
 
 /* What is fast at one batch may be slow at another, so both ends of the ladder are asked. */
-static void list_contenders(struct tuner *tuner, uint32_t origin, struct contest *contest)
+static void list_candidates(struct tuner *tuner, uint32_t origin, struct candidates *candidates)
 {
         uint32_t all[SL_ALGORITHM_COUNT], n;
         double seconds[SL_ALGORITHM_COUNT];
 
         if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
                 return;
-        contest->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
+        candidates->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
         n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
                 if (!fits_larger_sizes(tuner, origin, all[i]))
                         continue;
-                contest->contenders[contest->n].algorithm = all[i];
-                contest->contenders[contest->n++].guess = log(seconds[i]);
+                candidates->list[candidates->n].algorithm = all[i];
+                candidates->list[candidates->n++].guess = log(seconds[i]);
         }
         if (tuner->n_programs > 1)
-                add_guesses(tuner, tuner->n_programs - 1, origin, contest);
-        qsort(contest->contenders, contest->n, sizeof(contest->contenders[0]), by_guess);
-        follow_base(tuner, origin, contest);
+                add_guesses(tuner, tuner->n_programs - 1, origin, candidates);
+        qsort(candidates->list, candidates->n, sizeof(candidates->list[0]), by_guess);
+        follow_base(tuner, origin, candidates);
 }
 
 static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, uint32_t algorithm, double error)
@@ -190,23 +190,23 @@ static void pass_over(struct sl_choice *choice, enum sl_choice_reason reason, ui
 }
 
 /* The options rule it out, which is noted. */
-static bool is_ruled_out(const struct tuner *tuner, const struct contender *contender, struct sl_choice *choice)
+static bool is_ruled_out(const struct tuner *tuner, const struct candidate *candidate, struct sl_choice *choice)
 {
-        bool out = sl_algorithm_is_approximate(contender->algorithm) && !tuner->tuning->options->winograd;
+        bool out = sl_algorithm_is_approximate(candidate->algorithm) && !tuner->tuning->options->winograd;
 
         if (out)
-                pass_over(choice, SL_CHOICE_RULED_OUT, contender->algorithm, 0);
+                pass_over(choice, SL_CHOICE_RULED_OUT, candidate->algorithm, 0);
         return out;
 }
 
 /* Its error, which is known by now, is too large, which is noted. */
-static bool is_inexact(const struct tuner *tuner, const struct contender *contender, struct sl_choice *choice)
+static bool is_inexact(const struct tuner *tuner, const struct candidate *candidate, struct sl_choice *choice)
 {
-        bool inexact = sl_algorithm_is_approximate(contender->algorithm) &&
-                       !(contender->error <= tuner->tuning->options->max_relative_error);
+        bool inexact = sl_algorithm_is_approximate(candidate->algorithm) &&
+                       !(candidate->error <= tuner->tuning->options->max_relative_error);
 
         if (inexact)
-                pass_over(choice, SL_CHOICE_INEXACT, contender->algorithm, contender->error);
+                pass_over(choice, SL_CHOICE_INEXACT, candidate->algorithm, candidate->error);
         return inexact;
 }
 
@@ -220,114 +220,115 @@ static void gather_constants(const struct tuner *tuner, uint32_t origin, const v
                 constants[i] = i < node->n_inputs ? sl_graph_constant(graph, node->inputs[i]) : NULL;
 }
 
-/* The error on a part of the node, where the model was not rehearsed. */
-static int sample_error(struct tuner *tuner, uint32_t origin, struct contender *contender)
+/* The error on a part of the node, where there was no reference run. */
+static int sample_error(struct tuner *tuner, uint32_t origin, struct candidate *candidate)
 {
         const void *constants[SL_NODE_INPUTS_MAX];
         int r = -ENOTSUP;
 
         gather_constants(tuner, origin, constants);
-        if (describe(tuner, 0, origin, contender->algorithm))
-                r = sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &contender->error);
+        if (describe(tuner, 0, origin, candidate->algorithm))
+                r = sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &candidate->error);
         if (r < 0)
-                contender->error = HUGE_VAL;
+                candidate->error = HUGE_VAL;
         return r == -ENOMEM ? r : 0;
 }
 
 /* The first that may be taken, as with `tune: off`. */
 static int guess(struct tuner *tuner, uint32_t origin)
 {
-        struct contest *contest = &tuner->contests[origin];
+        struct candidates *candidates = &tuner->candidates[origin];
         struct sl_choice *choice = &tuner->choices[origin];
 
-        for (uint32_t i = 0; i < contest->n; i++) {
-                struct contender *contender = &contest->contenders[i];
-                bool approximate = sl_algorithm_is_approximate(contender->algorithm);
+        for (uint32_t i = 0; i < candidates->n; i++) {
+                struct candidate *candidate = &candidates->list[i];
+                bool approximate = sl_algorithm_is_approximate(candidate->algorithm);
 
-                if (is_ruled_out(tuner, contender, choice))
+                if (is_ruled_out(tuner, candidate, choice))
                         continue;
-                if (approximate && !contest->checked && sample_error(tuner, origin, contender) < 0)
+                if (approximate && !candidates->checked && sample_error(tuner, origin, candidate) < 0)
                         return -ENOMEM;
-                if (is_inexact(tuner, contender, choice))
+                if (is_inexact(tuner, candidate, choice))
                         continue;
-                choice->algorithm = contender->algorithm;
+                choice->algorithm = candidate->algorithm;
                 if (approximate)
-                        choice->relative_error = (float)contender->error;
+                        choice->relative_error = (float)candidate->error;
                 if (choice->reason == SL_CHOICE_NONE)
-                        choice->reason = contest->follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
+                        choice->reason = candidates->follows ? SL_CHOICE_BASE : SL_CHOICE_GUESS;
                 return 0;
         }
         return 0;
 }
 
-/* The error on the activations that reach the node in the rehearsal. */
-static int measure_error(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed *rehearsed, struct contender *contender)
+/* The error on the activations that reach the node in the reference run. */
+static int measure_error(
+        struct tuner *tuner, uint32_t origin, const struct sl_reference_node *reference, struct candidate *candidate)
 {
-        SL_CLEANUP(sl_cleanup_sl_trial_free) struct sl_trial *trial = NULL;
+        SL_CLEANUP(sl_cleanup_sl_node_run_free) struct sl_node_run *run = NULL;
         int r;
 
-        contender->error = HUGE_VAL;
-        if (!describe(tuner, 0, origin, contender->algorithm) || tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
+        candidate->error = HUGE_VAL;
+        if (!describe(tuner, 0, origin, candidate->algorithm) || tuner->desc.outputs[0].dtype != SL_DTYPE_F32)
                 return -ENOTSUP;
-        r = sl_trial_new(backend_of(tuner, 0, origin), &tuner->desc, rehearsed->constants, &trial, NULL);
+        r = sl_node_run_new(backend_of(tuner, 0, origin), &tuner->desc, reference->constants, &run, NULL);
         if (r == 0)
-                r = sl_trial_run(trial, rehearsed->inputs);
+                r = sl_node_run_once(run, reference->inputs);
         if (r == 0)
-                contender->error = sl_exactness_compare(sl_trial_output(trial, 0), sl_trial_output(rehearsed->trial, 0),
+                candidate->error = sl_exactness_compare(sl_node_run_output(run, 0), sl_node_run_output(reference->run, 0),
                         sl_shape_elements(&tuner->desc.outputs[0].shape));
         return r;
 }
 
 /* Strikes out what may not be taken. */
-static int check(struct tuner *tuner, uint32_t origin, const struct sl_rehearsed *rehearsed)
+static int check(struct tuner *tuner, uint32_t origin, const struct sl_reference_node *reference)
 {
-        struct contest *contest = &tuner->contests[origin];
+        struct candidates *candidates = &tuner->candidates[origin];
         struct sl_choice *choice = &tuner->choices[origin];
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < contest->n; i++) {
-                struct contender *contender = &contest->contenders[i];
-                bool approximate = sl_algorithm_is_approximate(contender->algorithm);
+        for (uint32_t i = 0; i < candidates->n; i++) {
+                struct candidate *candidate = &candidates->list[i];
+                bool approximate = sl_algorithm_is_approximate(candidate->algorithm);
 
-                if (is_ruled_out(tuner, contender, choice))
+                if (is_ruled_out(tuner, candidate, choice))
                         continue;
-                if (approximate && measure_error(tuner, origin, rehearsed, contender) == -ENOMEM)
+                if (approximate && measure_error(tuner, origin, reference, candidate) == -ENOMEM)
                         return -ENOMEM;
-                if (!is_inexact(tuner, contender, choice))
-                        contest->contenders[n++] = *contender;
+                if (!is_inexact(tuner, candidate, choice))
+                        candidates->list[n++] = *candidate;
         }
-        contest->n = n;
-        contest->checked = true;
+        candidates->n = n;
+        candidates->checked = true;
         return 0;
 }
 
-static bool is_open(const struct contest *contest)
+static bool is_open(const struct candidates *candidates)
 {
-        return contest->n > 1 && !contest->follows;
+        return candidates->n > 1 && !candidates->follows;
 }
 
-static int visit(void *context, const struct sl_rehearsed *rehearsed)
+static int visit(void *context, const struct sl_reference_node *reference)
 {
         struct tuner *tuner = context;
-        uint32_t origin = tuner->programs[0].placement->origins[rehearsed->node];
+        uint32_t origin = tuner->programs[0].placement->origins[reference->node];
 
         if (tuner->tuning->clock() > tuner->tuning->until_ns)
                 return 1;
-        return origin < tuner->n_choices && is_open(&tuner->contests[origin]) ? check(tuner, origin, rehearsed) : 0;
+        return origin < tuner->n_choices && is_open(&tuner->candidates[origin]) ? check(tuner, origin, reference) : 0;
 }
 
-static bool has_choice(const struct contest *contest)
+static bool has_choice(const struct candidates *candidates)
 {
-        return contest->checked && is_open(contest);
+        return candidates->checked && is_open(candidates);
 }
 
 static int by_shape(const void *a, const void *b, void *context)
 {
-        const struct contest *contests = context;
+        const struct candidates *candidates = context;
         uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-        if (contests[i].shape != contests[k].shape)
-                return contests[i].shape < contests[k].shape ? -1 : 1;
+        if (candidates[i].shape != candidates[k].shape)
+                return candidates[i].shape < candidates[k].shape ? -1 : 1;
         return (i > k) - (i < k);
 }
 
@@ -336,40 +337,41 @@ static void sort_by_shape(struct tuner *tuner)
 {
         tuner->n_equals = 0;
         for (uint32_t i = 0; i < tuner->n_choices; i++) {
-                struct contest *contest = &tuner->contests[i];
+                struct candidates *candidates = &tuner->candidates[i];
 
-                for (uint32_t k = 0; k < contest->n; k++)
-                        contest->shape = XXH3_64bits_withSeed(&contest->contenders[k].algorithm, sizeof(uint32_t), contest->shape);
-                if (has_choice(contest))
+                for (uint32_t k = 0; k < candidates->n; k++)
+                        candidates->shape =
+                                XXH3_64bits_withSeed(&candidates->list[k].algorithm, sizeof(uint32_t), candidates->shape);
+                if (has_choice(candidates))
                         tuner->equals[tuner->n_equals++] = i;
         }
-        qsort_r(tuner->equals, tuner->n_equals, sizeof(*tuner->equals), by_shape, tuner->contests);
+        qsort_r(tuner->equals, tuner->n_equals, sizeof(*tuner->equals), by_shape, tuner->candidates);
 }
 
-static void hand_out_parts(const struct tuner *tuner, uint32_t program, struct sl_part *parts)
+static void list_timed_nodes(const struct tuner *tuner, uint32_t program, struct sl_timed_node *timed_nodes)
 {
         for (uint32_t i = 0; i < tuner->n_equals; i++) {
-                const struct contest *contest = &tuner->contests[tuner->equals[i]];
-                struct sl_part *part = &parts[node_of(tuner, program, tuner->equals[i])];
+                const struct candidates *candidates = &tuner->candidates[tuner->equals[i]];
+                struct sl_timed_node *timed_node = &timed_nodes[node_of(tuner, program, tuner->equals[i])];
 
-                part->n_algorithms = contest->n;
-                for (uint32_t k = 0; k < contest->n; k++)
-                        part->algorithms[k] = contest->contenders[k].algorithm;
+                timed_node->n_algorithms = candidates->n;
+                for (uint32_t k = 0; k < candidates->n; k++)
+                        timed_node->algorithms[k] = candidates->list[k].algorithm;
         }
 }
 
-static bool is_timed(const struct sl_part *part)
+static bool is_timed(const struct sl_timed_node *timed_node)
 {
-        for (uint32_t i = 0; i < part->n_algorithms; i++) {
-                if (!isfinite(part->microseconds[i]))
+        for (uint32_t i = 0; i < timed_node->n_algorithms; i++) {
+                if (!isfinite(timed_node->microseconds[i]))
                         return false;
         }
-        return part->n_algorithms > 0;
+        return timed_node->n_algorithms > 0;
 }
 
 /* Nodes of one shape decide together: the shortest time of all. @equals: @n of them, @runs of the whole model. */
-static void count_times(
-        struct tuner *tuner, uint32_t program, const uint32_t *equals, uint32_t n, const struct sl_part *parts, uint32_t runs)
+static void count_times(struct tuner *tuner, uint32_t program, const uint32_t *equals, uint32_t n,
+        const struct sl_timed_node *timed_nodes, uint32_t runs)
 {
         double least[SL_ALGORITHM_COUNT];
         uint32_t n_timed = 0;
@@ -377,33 +379,33 @@ static void count_times(
         for (uint32_t k = 0; k < SL_ALGORITHM_COUNT; k++)
                 least[k] = INFINITY;
         for (uint32_t i = 0; i < n; i++) {
-                const struct sl_part *part = &parts[node_of(tuner, program, equals[i])];
+                const struct sl_timed_node *timed_node = &timed_nodes[node_of(tuner, program, equals[i])];
 
-                n_timed += is_timed(part);
-                for (uint32_t k = 0; k < part->n_algorithms && is_timed(part); k++)
-                        least[k] = fmin(least[k], part->microseconds[k]);
+                n_timed += is_timed(timed_node);
+                for (uint32_t k = 0; k < timed_node->n_algorithms && is_timed(timed_node); k++)
+                        least[k] = fmin(least[k], timed_node->microseconds[k]);
         }
         for (uint32_t i = 0; i < n && n_timed; i++) {
-                struct contest *contest = &tuner->contests[equals[i]];
-                uint32_t own_runs = n_timed * (runs / contest->n);
+                struct candidates *candidates = &tuner->candidates[equals[i]];
+                uint32_t own_runs = n_timed * (runs / candidates->n);
 
-                contest->n_runs = contest->n_sizes++ && contest->n_runs < own_runs ? contest->n_runs : own_runs;
-                for (uint32_t k = 0; k < contest->n; k++) {
-                        contest->contenders[k].measured += log(least[k] + GRAIN);
+                candidates->n_runs = candidates->n_sizes++ && candidates->n_runs < own_runs ? candidates->n_runs : own_runs;
+                for (uint32_t k = 0; k < candidates->n; k++) {
+                        candidates->list[k].measured += log(least[k] + GRAIN);
                         if (program == 0)
-                                contest->contenders[k].microseconds = least[k];
+                                candidates->list[k].microseconds = least[k];
                 }
         }
 }
 
-static void count_all_times(struct tuner *tuner, uint32_t program, const struct sl_part *parts, uint32_t runs)
+static void count_all_times(struct tuner *tuner, uint32_t program, const struct sl_timed_node *timed_nodes, uint32_t runs)
 {
         for (uint32_t first = 0, end = 0; first < tuner->n_equals; first = end) {
-                uint64_t shape = tuner->contests[tuner->equals[first]].shape;
+                uint64_t shape = tuner->candidates[tuner->equals[first]].shape;
 
-                while (end < tuner->n_equals && tuner->contests[tuner->equals[end]].shape == shape)
+                while (end < tuner->n_equals && tuner->candidates[tuner->equals[end]].shape == shape)
                         end++;
-                count_times(tuner, program, tuner->equals + first, end - first, parts, runs);
+                count_times(tuner, program, tuner->equals + first, end - first, timed_nodes, runs);
         }
 }
 
@@ -411,22 +413,23 @@ static void count_all_times(struct tuner *tuner, uint32_t program, const struct 
 static int time_program(struct tuner *tuner, uint32_t program, uint64_t until_ns)
 {
         const struct sl_placement *placement = tuner->programs[program].placement;
-        SL_CLEANUP(sl_cleanup_free) struct sl_part *parts = calloc(placement->graph->n_nodes + 1u, sizeof(*parts));
-        SL_CLEANUP(sl_cleanup_sl_performance_free) struct sl_performance *performance = NULL;
+        SL_CLEANUP(sl_cleanup_free)
+        struct sl_timed_node *timed_nodes = calloc(placement->graph->n_nodes + 1u, sizeof(*timed_nodes));
+        SL_CLEANUP(sl_cleanup_sl_timed_runs_free) struct sl_timed_runs *timed = NULL;
         uint32_t rounds = tuner->tuning->options->tune == SL_TUNE_FULL ? FULL_ROUNDS : QUICK_ROUNDS, most = 1, runs = 0;
         int r;
 
-        if (!parts)
+        if (!timed_nodes)
                 return -ENOMEM;
-        hand_out_parts(tuner, program, parts);
-        r = sl_performance_new(placement, parts, tuner->tuning->clock, until_ns, &performance);
+        list_timed_nodes(tuner, program, timed_nodes);
+        r = sl_timed_runs_new(placement, timed_nodes, tuner->tuning->clock, until_ns, &timed);
         for (uint32_t i = 0; i < tuner->n_equals; i++)
-                most = tuner->contests[tuner->equals[i]].n > most ? tuner->contests[tuner->equals[i]].n : most;
+                most = tuner->candidates[tuner->equals[i]].n > most ? tuner->candidates[tuner->equals[i]].n : most;
         for (; runs < rounds * most && r == 0 && tuner->tuning->clock() < (runs < most ? tuner->tuning->until_ns : until_ns);
                 runs++)
-                r = sl_performance_run(performance);
+                r = sl_timed_runs_next(timed);
         if (r == 0)
-                count_all_times(tuner, program, parts, runs);
+                count_all_times(tuner, program, timed_nodes, runs);
         /* Every algorithm has weights of its own there: a model that just fits is not timed. */
         return r == -ETIME || r == -ENOMEM ? 0 : r;
 }
@@ -449,28 +452,28 @@ static int time_all(struct tuner *tuner)
 }
 
 /* Another than the first guess must be clearly faster: what is not better stays as it would be without a clock. */
-static void take_fastest(const struct contest *contest, struct sl_choice *choice)
+static void take_fastest(const struct candidates *candidates, struct sl_choice *choice)
 {
-        const struct contender *contenders = contest->contenders, *winner = &contenders[0];
-        double margin = contest->n_sizes * log1p(MARGIN * (1 + (double)MARGIN_RUNS / contest->n_runs));
+        const struct candidate *list = candidates->list, *best = &list[0];
+        double margin = candidates->n_sizes * log1p(MARGIN * (1 + (double)MARGIN_RUNS / candidates->n_runs));
 
-        for (uint32_t i = 1; i < contest->n; i++) {
-                if (contenders[i].measured < winner->measured)
-                        winner = &contenders[i];
+        for (uint32_t i = 1; i < candidates->n; i++) {
+                if (list[i].measured < best->measured)
+                        best = &list[i];
         }
         choice->reason = SL_CHOICE_FASTEST;
-        if (winner != &contenders[0] && contenders[0].measured - winner->measured < margin) {
-                winner = &contenders[0];
+        if (best != &list[0] && list[0].measured - best->measured < margin) {
+                best = &list[0];
                 choice->reason = SL_CHOICE_AS_FAST;
         }
-        choice->algorithm = winner->algorithm;
-        choice->n_timed = contest->n;
-        choice->relative_error = (float)winner->error;
-        choice->microseconds = (float)winner->microseconds;
+        choice->algorithm = best->algorithm;
+        choice->n_timed = candidates->n;
+        choice->relative_error = (float)best->error;
+        choice->microseconds = (float)best->microseconds;
         choice->runner_up_microseconds = HUGE_VALF;
-        for (uint32_t i = 0; i < contest->n; i++) {
-                if (&contenders[i] != winner)
-                        choice->runner_up_microseconds = fminf(choice->runner_up_microseconds, (float)contenders[i].microseconds);
+        for (uint32_t i = 0; i < candidates->n; i++) {
+                if (&list[i] != best)
+                        choice->runner_up_microseconds = fminf(choice->runner_up_microseconds, (float)list[i].microseconds);
         }
 }
 
@@ -500,16 +503,16 @@ static int set_algorithm(struct tuner *tuner, uint32_t origin, uint32_t algorith
         return 0;
 }
 
-static int rehearse(struct tuner *tuner)
+static int run_reference(struct tuner *tuner)
 {
         bool any = false;
         int r;
 
         for (uint32_t i = 0; i < tuner->n_choices && !any; i++)
-                any = is_open(&tuner->contests[i]);
+                any = is_open(&tuner->candidates[i]);
         if (!any)
                 return 0;
-        r = sl_rehearse(tuner->programs[0].placement, visit, tuner);
+        r = sl_reference_run(tuner->programs[0].placement, visit, tuner);
         if (r < 0)
                 return r;
         sort_by_shape(tuner);
@@ -521,14 +524,14 @@ static int choose(struct tuner *tuner)
         int r = 0;
 
         for (uint32_t i = 0; i < tuner->n_choices; i++)
-                list_contenders(tuner, i, &tuner->contests[i]);
+                list_candidates(tuner, i, &tuner->candidates[i]);
         if (tuner->tuning->options->tune != SL_TUNE_OFF)
-                r = rehearse(tuner);
+                r = run_reference(tuner);
         for (uint32_t i = 0; i < tuner->n_choices && r >= 0; i++) {
                 struct sl_choice *choice = &tuner->choices[i];
 
-                if (tuner->contests[i].n_sizes)
-                        take_fastest(&tuner->contests[i], choice);
+                if (tuner->candidates[i].n_sizes)
+                        take_fastest(&tuner->candidates[i], choice);
                 else
                         r = guess(tuner, i);
                 if (r >= 0 && choice->algorithm != SL_ALGORITHM_AUTO)
@@ -543,17 +546,17 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tu
         SL_CLEANUP(sl_cleanup_free) struct tuner *tuner = calloc(1, sizeof(*tuner));
         SL_CLEANUP(sl_cleanup_free) uint32_t *nodes = calloc((size_t)n_programs * n_choices + 1, sizeof(*nodes));
         SL_CLEANUP(sl_cleanup_free) uint32_t *equals = calloc(n_choices + 1u, sizeof(*equals));
-        SL_CLEANUP(sl_cleanup_free) struct contest *contests = calloc(n_choices + 1u, sizeof(*contests));
+        SL_CLEANUP(sl_cleanup_free) struct candidates *candidates = calloc(n_choices + 1u, sizeof(*candidates));
         int r;
 
-        if (!tuner || !nodes || !equals || !contests)
+        if (!tuner || !nodes || !equals || !candidates)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
         *tuner = (struct tuner){.tuning = tuning,
                 .core = read_core(tuning->options),
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,
-                .contests = contests,
+                .candidates = candidates,
                 .n_choices = n_choices,
                 .nodes = nodes,
                 .equals = equals};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sizes_trial.h"
+#include "open_sizes.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
 /*
  * The handler holds no state: the limit is the kernel's, the pipe has a fixed number. It calls only what a handler may call.
  */
-#include "last_words.h"
+#include "crash_report.h"
 
 #include "child_args.h"
 
@@ -67,7 +67,7 @@ static int open_statm(void)
         return 0;
 }
 
-int sl_last_words_prepare(void)
+int sl_crash_report_prepare(void)
 {
         static const int deaths[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
         struct sigaction action = {.sa_handler = die, .sa_flags = SA_ONSTACK | SA_NODEFER};

@@ -4,9 +4,9 @@
  *
  *     tune: off     the backend's guess for the smallest and the largest batch; an approximate one after a look at a part of the
  *                   node (exactness.h). No clocks.
- *     tune: quick   the model is rehearsed once on seeded inputs: an approximate algorithm must be within the bound on the
+ *     tune: quick   the model is run once for reference, on seeded inputs: an approximate algorithm must be within the bound on the
  *                   activations that reach the node. Then it is run a few times at the smallest and the largest batch, each time
- *                   with other algorithms, and every node is timed in its place (performance.h)
+ *                   with other algorithms, and every node is timed in its place (timed_runs.h)
  *     tune: full    the same at every batch size, more often
  *
  * All batch sizes that are asked count the same. Nodes of equal shape are decided together, and the guess stays where nothing is
@@ -16,7 +16,7 @@
 #pragma once
 
 #include "choice.h"
-#include "performance.h"
+#include "timed_runs.h"
 
 #include <stdint.h>
 
@@ -28,7 +28,7 @@ struct sl_program;
 struct sl_tuning {
         const struct sl_lower_options *options;
         const struct sl_base_plan *base; /* NULL for a plan that stands alone */
-        sl_performance_clock *clock;
+        sl_timed_runs_clock *clock;
         uint64_t until_ns; /* by that clock; what is not timed by then is not timed */
 };
 
