@@ -99,14 +99,14 @@ struct operands {
         const struct sl_node_desc *node;
         const struct sl_binding *binding;
         uint32_t a, a_zero, b, b_zero;
-        bool requantises; /* a_zero - 1 and b_zero - 1 are scales, 6 and 7 those of the result */
+        bool requantizes; /* a_zero - 1 and b_zero - 1 are scales, 6 and 7 those of the result */
 };
 
 static struct operands operands_of(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        bool requantises = node->op == SL_OP_QLINEAR_MATMUL || node->op == SL_OP_QLINEAR_CONV;
+        bool requantizes = node->op == SL_OP_QLINEAR_MATMUL || node->op == SL_OP_QLINEAR_CONV;
 
-        if (requantises)
+        if (requantizes)
                 return (struct operands){node, binding, 0, 2, 3, 5, true};
         return (struct operands){node, binding, 0, 2, 1, 3, false};
 }
@@ -129,7 +129,7 @@ static void finish(const struct operands *o, int64_t at, int64_t i, int64_t j, i
         uint32_t dtype = o->node->outputs[0].dtype;
         float factor;
 
-        if (!o->requantises) {
+        if (!o->requantizes) {
                 sl_ref_store_bits(o->binding->outputs[0], at, dtype, (uint64_t)sum);
                 return;
         }
@@ -204,7 +204,7 @@ int sl_ref_conv_integer(const struct sl_node_desc *node, const struct sl_binding
         const struct sl_shape *x = &node->inputs[o.a].shape, *w = &node->inputs[o.b].shape;
         int64_t filters = w->dims[0], channels = w->dims[1], kernel = 1, x_zero = zero_of(&o, o.a_zero, 0);
         int64_t of_group = filters / sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1);
-        const int32_t *bias = o.requantises ? optional(node, binding, 8) : NULL;
+        const int32_t *bias = o.requantizes ? optional(node, binding, 8) : NULL;
         struct sl_ref_span span;
 
         for (uint32_t i = 2; i < w->rank; i++)

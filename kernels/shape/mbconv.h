@@ -7,6 +7,9 @@
  * The window's attributes and GROUP are those of the depthwise one. ACTIVATIONS (with ACTIVATION_ALPHA and ACTIVATION_BETA, lists
  * of two; absent: none) are enum sl_activation behind the one that expands, and behind the depthwise one where one that projects
  * follows; the epilogue belongs to the last of them.
+ *
+ * Sources: M. Sandler, A. Howard, M. Zhu, A. Zhmoginov, L.-C. Chen, "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR
+ * 2018, section 3.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off: the list below is a table */
 /*
  * starling.Trees: decision trees that vote on each row of input 0, in one form for all modes of branching, all ways of missing
  * values and all operators of ai.onnx.ml that hold trees. Pure; any thread.
@@ -11,8 +12,8 @@
  *   input 4  targets, I32: of each tree, or of each entry of the lists
  *   input 5  weights, F32 or F64: of each node, or of each entry of the lists
  *   input 6  what is added to each target at the end, of the type of the weights, [LENGTH]; may be absent
- *   input 7  the list of each node, I32 [n]      } together, or none of the two: then a tree has one target, input 4, and its
- * leaves input 8  where each list starts, I32 [L + 1] } one weight each, in input 5
+ *   input 7  the list of each node, I32 [n]          } together, or none of the two: then a tree has one target, input 4, and
+ *   input 8  where each list starts, I32 [L + 1]     } its leaves one weight each, in input 5
  *
  * The numbers of a row are compared as integers (sl_tree_key_32(), sl_tree_key_64()) that have the order of the numbers, so that
  * each kind of comparison is one: `x <= key`. The two children of a node lie side by side, behind it: word is column | offset <<
@@ -20,6 +21,7 @@
  * another step from it ends where it began. Offsets are never negative: every walk ends. VISITS is the sum over the trees of the
  * nodes on their longest ways.
  */
+/* clang-format on */
 #pragma once
 
 #include "node.h"

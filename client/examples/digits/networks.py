@@ -78,7 +78,7 @@ OPERATORS = {
 }
 
 
-def normalize(x, scale, shift, mean, variance):
+def normalise(x, scale, shift, mean, variance):
     shape = (1, -1) + (1,) * (x.ndim - 2)
     factor = scale / jnp.sqrt(variance + EPSILON)
     return x * factor.reshape(shape) + (shift - mean * factor).reshape(shape)
@@ -197,7 +197,7 @@ class Graph:
                 mean, variance = batch_moments(x)
                 moved[inputs[3]] = follow(statistics[inputs[3]], mean)
                 moved[inputs[4]] = follow(statistics[inputs[4]], variance)
-            values[output] = normalize(x, scale, shift, mean, variance)
+            values[output] = normalise(x, scale, shift, mean, variance)
         return values["logits"], moved
 
     def onnx_model(self, weights, statistics):

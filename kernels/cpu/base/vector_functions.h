@@ -3,6 +3,10 @@
  * The text of vector_math.h, included by it once for each width. V is the type; V_MIN and V_MAX give their second operand when one
  * is NaN; V_SCALE(x, m) is x * 2^n for the integer n that m - 1.5 * 2^23 is. The rational functions were fitted for the least
  * relative error: x * P(x^2) / Q(x^2), all coefficients but the smallest positive, so that nothing cancels.
+ *
+ * Sources: W. J. Cody, W. Waite, "Software Manual for the Elementary Functions", Prentice-Hall 1980, chapter 6 (exp: ln 2 in two
+ * parts). Minimax fits by E. Ya. Remez's exchange algorithm: J.-M. Muller, "Elementary Functions", 3rd edition, Birkhauser 2016,
+ * chapter 3.
  */
 
 /* Horner's rule, one step: r * u + c. */

@@ -9,6 +9,10 @@
  *     copied              one by one, a block at a time: where lines are short, or windows have holes
  *
  * and what is copied stays in the L2 cache.
+ *
+ * Sources: K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document Processing", IWFHR
+ * 2006; for rows of neighbours that overlap, M. Cho, D. Brand, "MEC: Memory-efficient Convolution for Deep Neural Network", ICML
+ * 2017.
  */
 #pragma once
 

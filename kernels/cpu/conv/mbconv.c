@@ -7,6 +7,9 @@
  * the same bits.
  *
  * CHANNELS_LAST, AVX2, constant weights, something to expand.
+ *
+ * Sources: on layers that are fused strip by strip M. Alwani, H. Chen, M. Ferdman, P. Milder, "Fused-Layer CNN Accelerators", MICRO
+ * 2016.
  */
 #include "shape/mbconv.h"
 

@@ -18,6 +18,10 @@
  * The points of interpolation are 0, infinity and +-1 for 4 positions, +-5/8 and +-3/2 for 6, +-1/2, +-1 and +-2 for 8: all factors
  * are exact, and the error of 6 is a quarter of that with the usual +-1 and +-2. A sample has the same bits in any batch: no sum
  * reaches over tiles.
+ *
+ * Sources: A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4; on the choice of points
+ * B. Barabasz, A. Anderson, K. M. Soodhalter, D. Gregg, "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep
+ * Neural Networks", ACM Transactions on Mathematical Software 46 (4), 2020.
  */
 #pragma once
 

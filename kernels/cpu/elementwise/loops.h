@@ -6,7 +6,7 @@
 
 extern const struct sl_cpu_loop sl_cpu_binary; /* broadcasting arithmetic, comparisons, logic */
 extern const struct sl_cpu_loop sl_cpu_fold;   /* Sum, Mean, Min, Max of many inputs */
-extern const struct sl_cpu_loop sl_cpu_unary;  /* functions that need no table of polynomials */
+extern const struct sl_cpu_loop sl_cpu_unary;  /* functions of one element */
 extern const struct sl_cpu_loop sl_cpu_cast;
 extern const struct sl_cpu_loop sl_cpu_is_nan;
 extern const struct sl_cpu_loop sl_cpu_where;

@@ -7,6 +7,10 @@
  * rows. Nothing outside of the matrices is read or written.
  *
  * To run it is for processors with AVX2. Pure; any thread.
+ *
+ * Sources: K. Goto, R. A. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM Transactions on Mathematical
+ * Software 34 (3), 2008, sections 4 and 5; F. G. Van Zee, R. A. van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS
+ * Functionality", ACM Transactions on Mathematical Software 41 (3), 2015.
  */
 #pragma once
 

@@ -3,6 +3,8 @@
  * Sums down the columns of many rows, as of the pixels of a CHANNELS_LAST page. A few rows are added in pairs, what they make in
  * pairs again, so that the rounding error grows with the logarithm of the rows. A fixed order: the same bits on any processor and
  * in every run. Pure; any thread.
+ *
+ * Sources: as rows.h.
  */
 #pragma once
 

@@ -6,6 +6,9 @@
  * Greedy: block after block goes into the smallest gap that holds it between the blocks that live at the same time, or behind them
  * when there is none. Three orders are tried (size, size times lifetime, time) until one meets the lower bound; then each is
  * repaired for a while: whatever ends at the top goes to the front. The best plan stays.
+ *
+ * Sources: Y. Pisarchyk, J. Lee, "Efficient Memory Management for Deep Neural Net Inference", arXiv:2001.03288, 2020, section 5
+ * (offsets, greedy by size).
  */
 #pragma once
 

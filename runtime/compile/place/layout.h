@@ -4,6 +4,9 @@
  * chain, by dynamic programming over the nodes in order. All that counts of the past is in which layouts the values lie that
  * somebody still reads; of the pasts that agree in this only the cheapest is kept, and of the rest the SL_LAYOUT_PASTS_MAX
  * cheapest. As long as there are no more, the result is the optimum. Pure.
+ *
+ * Sources: Y. Liu, Y. Wang, R. Yu, M. Li, V. Sharma, Y. Wang, "Optimizing CNN Model Inference on CPUs", USENIX ATC 2019,
+ * section 3.3.
  */
 #pragma once
 
