@@ -80,7 +80,7 @@ static bool recurrent_plan(const struct sl_node_desc *node, void *state, struct 
 }
 
 /* @floats of scratch, on a line of their own. */
-static float *take(char **scratch, size_t floats)
+static float *take_scratch(char **scratch, size_t floats)
 {
         float *taken = (float *)*scratch;
 
@@ -372,15 +372,15 @@ static int recurrent_run(const void *state, const struct sl_binding *binding)
         for (int64_t b = 0; b < form->batch; b++)
                 if (length_of(&r, b) < 0 || length_of(&r, b) > form->steps)
                         return -ERANGE;
-        r.packed_w = take(&scratch, s->packed_w);
-        r.packed_r = take(&scratch, s->packed_r);
-        r.packed_n = s->packed_n ? take(&scratch, s->packed_n) : NULL;
-        r.bias = take(&scratch, rows + (size_t)form->hidden);
-        r.h = take(&scratch, states);
-        r.c = take(&scratch, states);
-        r.rest = take(&scratch, states);
-        r.gates = take(&scratch, (size_t)form->batch * rows);
-        r.inputs = take(&scratch, (size_t)(form->steps * form->batch) * rows);
+        r.packed_w = take_scratch(&scratch, s->packed_w);
+        r.packed_r = take_scratch(&scratch, s->packed_r);
+        r.packed_n = s->packed_n ? take_scratch(&scratch, s->packed_n) : NULL;
+        r.bias = take_scratch(&scratch, rows + (size_t)form->hidden);
+        r.h = take_scratch(&scratch, states);
+        r.c = take_scratch(&scratch, states);
+        r.rest = take_scratch(&scratch, states);
+        r.gates = take_scratch(&scratch, (size_t)form->batch * rows);
+        r.inputs = take_scratch(&scratch, (size_t)(form->steps * form->batch) * rows);
         for (r.direction = 0; r.direction < form->directions; r.direction++) {
                 r.backward = r.direction ? true : form->backward != 0;
                 run_direction(&r);

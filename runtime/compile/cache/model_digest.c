@@ -33,7 +33,7 @@ struct walk {
 };
 
 /* A sum, so that the order in which a folder lists its files does not matter. */
-static void add(struct walk *walk, XXH128_hash_t hash)
+static void digest_add(struct walk *walk, XXH128_hash_t hash)
 {
         walk->sum.low += hash.low64;
         walk->sum.high += hash.high64 ^ hash.low64 * 0x9e3779b97f4a7c15u;
@@ -44,7 +44,7 @@ static void add_status(struct walk *walk, const char *name, const struct stat *s
         const uint64_t numbers[] = {status->st_dev, status->st_ino, (uint64_t)status->st_size, (uint64_t)status->st_mtim.tv_sec,
                 (uint64_t)status->st_mtim.tv_nsec, (uint64_t)status->st_ctim.tv_sec, (uint64_t)status->st_ctim.tv_nsec};
 
-        add(walk, XXH3_128bits_withSeed(numbers, sizeof(numbers), XXH3_64bits(name, strlen(name))));
+        digest_add(walk, XXH3_128bits_withSeed(numbers, sizeof(numbers), XXH3_64bits(name, strlen(name))));
         if (status->st_ctim.tv_sec > walk->changed)
                 walk->changed = status->st_ctim.tv_sec;
 }
@@ -93,7 +93,7 @@ static int add_content(struct walk *walk, int fd, const char *name, bool *ret_fo
                 r = hash_stream(fd, state, chunk, ret_found);
         }
         if (r == 0)
-                add(walk, XXH3_128bits_digest(state));
+                digest_add(walk, XXH3_128bits_digest(state));
         XXH3_freeState(state);
         return r;
 }

@@ -366,7 +366,7 @@ static int open_plan(const struct sl_plan_cache *cache, const char *name, int fd
         return r;
 }
 
-static int find(
+static int find_plan(
         const struct sl_plan_cache *cache, const char *key, struct sl_plan *base, struct sl_plan **ret_plan, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
@@ -389,7 +389,7 @@ static int find(
 int sl_plan_cache_find(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_plan *base,
         struct sl_plan **ret_plan, struct sl_error *error)
 {
-        return find(cache, key->name, base, ret_plan, error);
+        return find_plan(cache, key->name, base, ret_plan, error);
 }
 
 static bool recall_base(const struct sl_plan_cache *cache, const char *family, struct known_base *ret_known)
@@ -408,7 +408,7 @@ int sl_plan_cache_find_base(struct sl_plan_cache *cache, const struct sl_plan_ca
 
         if (!recall_base(cache, key->family, &known))
                 return -ENOENT;
-        r = find(cache, known.name, NULL, &base, error);
+        r = find_plan(cache, known.name, NULL, &base, error);
         if (r == 0) {
                 identity = sl_plan_identity(base);
                 if (!memcmp(&identity, &known.identity, sizeof(identity))) {

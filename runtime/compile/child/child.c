@@ -208,7 +208,7 @@ static int compile_in_sandbox(const struct arguments *arguments, struct sl_model
         return compile(model, &arguments->lowering, base_fd, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
 }
 
-static int run(struct arguments *arguments, struct sl_error *error)
+static int compile_child_run(struct arguments *arguments, struct sl_error *error)
 {
         struct sl_model_file model;
         int r = check_arguments(arguments, error);
@@ -232,7 +232,7 @@ int sl_compile_child_main(int argc, char **argv)
         int r = read_arguments(argc, argv, &arguments, &error);
 
         if (r == 0)
-                r = run(&arguments, &error);
+                r = compile_child_run(&arguments, &error);
         if (r == 0)
                 return 0;
         report(arguments.texts[SL_CHILD_ARG_REPORT_FD] ? atoi(arguments.texts[SL_CHILD_ARG_REPORT_FD]) : STDERR_FILENO, -r,

@@ -144,7 +144,8 @@ static void place(struct sl_constants *constants, const struct sl_packed_constan
         }
 }
 
-static int add(struct sl_constants *constants, const struct sl_packed_constant *constant, uint64_t bytes, uint32_t *ret_index)
+static int add_constant(
+        struct sl_constants *constants, const struct sl_packed_constant *constant, uint64_t bytes, uint32_t *ret_index)
 {
         const struct sl_packed *packed = constant->packed;
         uint64_t form_offset = constants->forms_bytes;
@@ -178,10 +179,10 @@ int sl_constants_add(struct sl_constants *constants, const void *data, uint64_t 
 {
         struct sl_packed_constant plain = {.data = data, .hash = sl_constants_hash(data, bytes, NULL)};
 
-        return add(constants, &plain, bytes, ret_index);
+        return add_constant(constants, &plain, bytes, ret_index);
 }
 
 int sl_constants_add_packed(struct sl_constants *constants, const struct sl_packed_constant *constant, uint32_t *ret_index)
 {
-        return add(constants, constant, constant->packed->data_bytes, ret_index);
+        return add_constant(constants, constant, constant->packed->data_bytes, ret_index);
 }

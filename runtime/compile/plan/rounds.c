@@ -122,7 +122,7 @@ static bool scan_is_settled(const struct sl_node_desc *node, const struct sl_rou
         return !layout->n_grown || layout->rows[0].count == layout->slices[0].count;
 }
 
-static uint64_t take(struct sl_rounds_layout *layout, uint64_t bytes)
+static uint64_t take_room(struct sl_rounds_layout *layout, uint64_t bytes)
 {
         uint64_t at = layout->bytes;
 
@@ -134,7 +134,7 @@ static uint64_t take(struct sl_rounds_layout *layout, uint64_t bytes)
 static void take_row(struct sl_rounds_layout *layout, struct sl_rounds_rows *rows)
 {
         if (rows->outer > 1)
-                rows->at = take(layout, rows->outer * rows->inner);
+                rows->at = take_room(layout, rows->outer * rows->inner);
 }
 
 /* No tensor is larger than SL_PLAN_BYTES_MAX, and there are few: the sum fits. */
@@ -142,11 +142,11 @@ static void lay_out_rounds(const struct sl_node_desc *node, struct sl_rounds_lay
 {
         uint32_t first = node->op == SL_OP_LOOP ? 2 : 0;
 
-        layout->condition_at = take(layout, sizeof(uint64_t));
-        layout->iteration_at = take(layout, sizeof(int64_t));
+        layout->condition_at = take_room(layout, sizeof(uint64_t));
+        layout->iteration_at = take_room(layout, sizeof(int64_t));
         for (uint32_t i = 0; i < layout->n_carried; i++)
                 for (uint32_t k = 0; k < 2; k++)
-                        layout->carried_at[i][k] = take(layout, sl_tensor_bytes(&node->inputs[first + i]));
+                        layout->carried_at[i][k] = take_room(layout, sl_tensor_bytes(&node->inputs[first + i]));
         for (uint32_t i = 0; i < layout->n_grown; i++)
                 take_row(layout, &layout->rows[i]);
         for (uint32_t i = 0; i < layout->n_scanned; i++)

@@ -235,7 +235,7 @@ static int sample_error(struct tuner *tuner, uint32_t origin, struct candidate *
 }
 
 /* The first that may be taken, as with `tune: off`. */
-static int guess(struct tuner *tuner, uint32_t origin)
+static int guess_algorithm(struct tuner *tuner, uint32_t origin)
 {
         struct candidates *candidates = &tuner->candidates[origin];
         struct sl_choice *choice = &tuner->choices[origin];
@@ -280,7 +280,7 @@ static int measure_error(
 }
 
 /* Strikes out what may not be taken. */
-static int check(struct tuner *tuner, uint32_t origin, const struct sl_reference_node *reference)
+static int check_candidates(struct tuner *tuner, uint32_t origin, const struct sl_reference_node *reference)
 {
         struct candidates *candidates = &tuner->candidates[origin];
         struct sl_choice *choice = &tuner->choices[origin];
@@ -307,14 +307,14 @@ static bool is_open(const struct candidates *candidates)
         return candidates->n > 1 && !candidates->follows;
 }
 
-static int visit(void *context, const struct sl_reference_node *reference)
+static int check_node(void *context, const struct sl_reference_node *reference)
 {
         struct tuner *tuner = context;
         uint32_t origin = tuner->programs[0].placement->origins[reference->node];
 
         if (tuner->tuning->clock() > tuner->tuning->until_ns)
                 return 1;
-        return origin < tuner->n_choices && is_open(&tuner->candidates[origin]) ? check(tuner, origin, reference) : 0;
+        return origin < tuner->n_choices && is_open(&tuner->candidates[origin]) ? check_candidates(tuner, origin, reference) : 0;
 }
 
 static bool has_choice(const struct candidates *candidates)
@@ -512,7 +512,7 @@ static int run_reference(struct tuner *tuner)
                 any = is_open(&tuner->candidates[i]);
         if (!any)
                 return 0;
-        r = sl_reference_run(tuner->programs[0].placement, visit, tuner);
+        r = sl_reference_run(tuner->programs[0].placement, check_node, tuner);
         if (r < 0)
                 return r;
         sort_by_shape(tuner);
@@ -533,7 +533,7 @@ static int choose(struct tuner *tuner)
                 if (tuner->candidates[i].n_sizes)
                         take_fastest(&tuner->candidates[i], choice);
                 else
-                        r = guess(tuner, i);
+                        r = guess_algorithm(tuner, i);
                 if (r >= 0 && choice->algorithm != SL_ALGORITHM_AUTO)
                         r = set_algorithm(tuner, i, choice->algorithm);
         }
