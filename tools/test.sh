@@ -129,6 +129,6 @@ if [ "${#failed_steps[@]}" -gt 0 ]; then
         printf 'failed: %s\n' "${failed_steps[@]}"
 fi
 [ "$total" -gt 0 ] || { printf 'no test ran\n'; exit 1; }
-[ "$SECONDS" -lt 1200 ] || printf 'note: this took %d s; the aim is 1200 s\n' "$SECONDS"
+[ "$SECONDS" -lt 720 ] || printf 'note: this took %d s; the aim is 720 s\n' "$SECONDS"
 printf '%d%% tests passed, %d tests failed out of %d\n' $((100 * passed / total)) $((total - passed)) "$total"
 [ "${#failed_steps[@]}" -eq 0 ]
