@@ -225,7 +225,8 @@ int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding
         X(DET, det)                                                                                                                \
         X(COL2IM, col2im)                                                                                                          \
         X(DFT, dft)                                                                                                                \
-        X(STFT, dft) X(ATTENTION, attention) X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees)   \
+        X(STFT, dft)                                                                                                               \
+        X(ATTENTION, attention) X(UNIQUE, unique) X(MBCONV, mbconv) X(ROW_ATTENTION, row_attention) X(TREES, trees)                \
                 X(PAIR_CLASSES, pair_classes) X(CLASS_SCORES, class_scores)
 
 #define X(id, function) size_t sl_ref_scratch_##function(const struct sl_node_desc *node);
