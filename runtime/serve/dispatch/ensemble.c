@@ -70,7 +70,7 @@ static int check_rule(const struct sl_model_spec *spec, const struct sl_model *f
         for (uint32_t i = 0; i < first->info->n_outputs; i++)
                 if (sl_port_is_open(&first->info->outputs[i]))
                         return sl_error_set(error, EINVAL,
-                                "ensemble \"%s\": rule %s wants shapes that are known, that of output \"%s\" hangs on the data",
+                                "ensemble \"%s\": rule %s wants shapes that are known, that of output \"%s\" depends on the data",
                                 spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name);
         return 0;
 }

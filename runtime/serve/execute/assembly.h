@@ -18,6 +18,6 @@ struct sl_assembly {
         uint32_t member_outputs; /* outputs of each member; n_outputs = n_members times this for rule NONE */
         uint32_t n_outputs;      /* of the client */
         bool direct;             /* members write into the client's outputs: nothing is combined */
-        bool open_outputs;       /* the shape of some output hangs on the data */
+        bool open_outputs;       /* the shape of some output depends on the data */
         struct sl_served_port outputs[SL_MODEL_OUTPUTS_MAX];
 };

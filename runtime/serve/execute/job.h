@@ -32,7 +32,7 @@ struct sl_piece {
 };
 
 /*
- * An output whose shape hangs on the data. The capacity is there before the job is given; who makes the output writes the rest
+ * An output whose shape depends on the data. The capacity is there before the job is given; who makes the output writes the rest
  * before its answer. Such a job has one piece.
  */
 struct sl_made_output {

@@ -13,7 +13,7 @@
 struct sl_job_runner {
         struct sl_job_runner_options options;
         const struct sl_plan_info *info;
-        bool open_outputs; /* the shape of some output hangs on the data */
+        bool open_outputs; /* the shape of some output depends on the data */
         struct sl_instance *instance;
         struct sl_batcher *batcher;
 };

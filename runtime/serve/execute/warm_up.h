@@ -26,7 +26,7 @@ struct sl_warm_up {
         struct sl_batcher *batcher;
         struct sl_worker_stats *stats; /* counts the runs */
         const struct sl_plan_info *info;
-        bool dynamic;       /* its runs may fail: zeros need be no input that a step which hangs on data can do anything with */
+        bool dynamic;       /* its runs may fail: zeros need be no input that a step which depends on data can do anything with */
         uint32_t batch_max; /* sizes above are none of the worker's */
         uint64_t until_ns;  /* no run goes on beyond */
         uint32_t size;      /* index of the size at hand */
