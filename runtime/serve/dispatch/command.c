@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dispatcher_state.h"
 
+#include "cancel.h"
+
 #include "executor.h"
 #include "route.h"
 #include "shapes.h"

@@ -2,11 +2,9 @@
 #include "dispatcher_state.h"
 
 #include "base/clock.h"
-#include "broadcaster.h"
 #include "doorbell.h"
 #include "meter.h"
 #include "places.h"
-#include "shapes.h"
 
 #include <errno.h>
 
@@ -224,46 +222,4 @@ void sl_complete_refused(struct sl_dispatcher *d, struct sl_request *request, in
         sl_reason_put(&request->queue->map, request->tag, &refused->reason, refused->text);
         request->bytes_needed = refused->bytes_needed;
         complete(d, request, status);
-}
-
-void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t status)
-{
-        if (request->verdict)
-                return;
-        request->verdict = status;
-        sl_accumulator_give_up(d->options.accumulator, &request->work, status);
-        if (request->state == SL_REQUEST_WAITING)
-                sl_broadcaster_withdraw(request);
-        if (request->slot)
-                sl_shapes_unpark(request);
-        if (request->finished == request->broadcast)
-                sl_complete(d, request, status);
-}
-
-void sl_give_up_queue(struct sl_dispatcher *d, struct sl_queue *queue, int32_t status)
-{
-        for (uint32_t tag = 0; tag < queue->map.depth && queue->in_flight; tag++)
-                if (queue->requests[tag].state != SL_REQUEST_FREE)
-                        sl_give_up(d, &queue->requests[tag], status);
-}
-
-static void expire_queue(struct sl_dispatcher *d, struct sl_queue *queue, uint64_t now_ns)
-{
-        for (uint32_t tag = 0; tag < queue->map.depth && queue->with_deadline; tag++) {
-                struct sl_request *request = &queue->requests[tag];
-
-                if (request->state != SL_REQUEST_FREE && request->work.deadline_ns && now_ns >= request->work.deadline_ns)
-                        sl_give_up(d, request, -ETIME);
-        }
-        sl_completions_publish(d, queue);
-}
-
-void sl_give_up_expired(struct sl_dispatcher *d, uint64_t now_ns)
-{
-        for (uint32_t i = 0; i < d->n_hot; i++)
-                if (d->hot[i]->with_deadline)
-                        expire_queue(d, d->hot[i], now_ns);
-        for (uint32_t i = 0; i < d->n_cold; i++)
-                if (d->cold[i]->with_deadline)
-                        expire_queue(d, d->cold[i], now_ns);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "broadcaster.h"
+#include "cancel.h"
 #include "cores.h"
 #include "doorbell.h"
 #include "executor.h"
@@ -67,7 +68,7 @@ static uint32_t poll_hot(struct sl_dispatcher *d)
 
                 found += n;
                 if (queue->in_flight) {
-                        found += sl_intake_cancellations(d, queue);
+                        found += sl_give_up_cancelled(d, queue);
                         queue->idle_passes = 0;
                 } else if (n) {
                         queue->idle_passes = 0;

@@ -76,9 +76,6 @@ bool sl_intake_waiting(struct sl_queue *queue);
 /* intake.c: a request that was parked, and no longer is, goes to the ensemble of its sizes, or is completed as refused. */
 void sl_intake_again(struct sl_dispatcher *dispatcher, struct sl_request *request, struct sl_ensemble *ensemble);
 
-/* intake.c: cancellations that the client asked for. Return: requests given up. */
-uint32_t sl_intake_cancellations(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
-
 /* harvest.c: takes all answers of all workers. Return: how many. */
 uint32_t sl_harvest(struct sl_dispatcher *dispatcher);
 
@@ -103,15 +100,6 @@ void sl_clients_wake(struct sl_dispatcher *dispatcher);
 
 /* completion.c: the queue pair is about to be freed. */
 void sl_clients_forget(struct sl_dispatcher *dispatcher, struct sl_queue *queue);
-
-/* completion.c: ends a request early: at once when nothing of it is in flight, else when the last segment is back. */
-void sl_give_up(struct sl_dispatcher *dispatcher, struct sl_request *request, int32_t status);
-
-/* completion.c: gives up every request of a queue pair. */
-void sl_give_up_queue(struct sl_dispatcher *dispatcher, struct sl_queue *queue, int32_t status);
-
-/* completion.c: gives up what is past its deadline. */
-void sl_give_up_expired(struct sl_dispatcher *dispatcher, uint64_t now_ns);
 
 /* spin_advice.c: tells clients whether it helps to spin, when the last time is long enough ago. */
 void sl_spin_advice_give(struct sl_dispatcher *dispatcher, uint64_t now_ns);

@@ -2,6 +2,7 @@
 #include "dispatcher_state.h"
 
 #include "accumulator.h"
+#include "cancel.h"
 #include "executor.h"
 #include "meter.h"
 

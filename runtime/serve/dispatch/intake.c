@@ -2,8 +2,8 @@
 #include "dispatcher_state.h"
 
 #include "admission.h"
-#include "base/clock.h"
 #include "broadcaster.h"
+#include "cancel.h"
 #include "forecast.h"
 #include "meter.h"
 #include "places.h"
@@ -11,7 +11,6 @@
 #include "shapes.h"
 
 #include <errno.h>
-#include <string.h>
 
 bool sl_intake_room(struct sl_queue *queue)
 {
@@ -139,23 +138,6 @@ static void fill_request(struct sl_request *request, struct sl_queue *queue, str
         set_ensemble(request, ensemble);
 }
 
-/* True when the client has asked for the end of just this request. A word of 0 asks for nothing, also when the index wraps. */
-static bool is_cancelled(const struct sl_request *request)
-{
-        const _Atomic uint32_t *word = &request->queue->map.cancels[request->tag];
-
-        uint32_t wanted = atomic_load_explicit(word, memory_order_acquire);
-
-        return wanted && wanted == request->index + 1;
-}
-
-/* A cancellation may have been counted while its entry was still in the ring. */
-static void give_up_if_cancelled(struct sl_dispatcher *d, struct sl_request *request)
-{
-        if (is_cancelled(request))
-                sl_give_up(d, request, -ECANCELED);
-}
-
 static int admit(const struct sl_channel *channel, const struct sl_entry *entry, const struct sl_descriptor *descriptors,
         const struct sl_ensemble *ensemble, uint64_t now_ns, struct sl_refused *refused, struct sl_place *tensors)
 {
@@ -182,7 +164,7 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
         request->entry = *entry;
         account(d, request);
         sl_shapes_park(slot, request);
-        give_up_if_cancelled(d, request);
+        sl_give_up_if_cancelled(d, request);
 }
 
 /* Its memory may have changed since: everything is copied and checked anew. */
@@ -289,7 +271,7 @@ static int accept_request(
         account(d, &queue->requests[entry->tag]);
         sl_meter_accepted(&queue->requests[entry->tag]);
         sl_broadcaster_enqueue(ensemble, &queue->requests[entry->tag]);
-        give_up_if_cancelled(d, &queue->requests[entry->tag]);
+        sl_give_up_if_cancelled(d, &queue->requests[entry->tag]);
         return 0;
 }
 
@@ -340,25 +322,5 @@ uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
         sl_completions_publish(d, queue);
         sl_consumed_publish(queue->head, &queue->map);
         sl_meter_taken(d, queue, n);
-        return n;
-}
-
-uint32_t sl_intake_cancellations(struct sl_dispatcher *d, struct sl_queue *queue)
-{
-        uint32_t count = atomic_load_explicit(&queue->map.request->cancellations, memory_order_acquire);
-        uint32_t n = 0;
-
-        if (count == queue->cancellations)
-                return 0;
-        queue->cancellations = count;
-        for (uint32_t tag = 0; tag < queue->map.depth; tag++) {
-                struct sl_request *request = &queue->requests[tag];
-
-                if (request->state == SL_REQUEST_FREE || !is_cancelled(request))
-                        continue;
-                sl_give_up(d, request, -ECANCELED);
-                n++;
-        }
-        sl_completions_publish(d, queue);
         return n;
 }

@@ -2,6 +2,7 @@
 #include "route.h"
 
 #include "base/share.h"
+#include "cancel.h"
 #include "message.h"
 #include "refuse.h"
 #include "request.h"

@@ -145,6 +145,7 @@ static void give(struct round *round, const struct sl_decision *decision)
 {
         struct sl_executor *worker = round->model->workers[decision->worker];
 
+        SL_ASSERT(decision->samples > 0 && sl_executor_jobs(worker) < SL_EXECUTOR_JOBS_MAX);
         fill_job(round, decision->samples, sl_executor_job(worker));
         sl_executor_give(worker, round->schedule->from);
         if (round->model->takes_turns)

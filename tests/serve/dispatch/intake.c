@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bell.h"
+#include "cancel.h"
 #include "dispatcher_state.h"
 #include "fixture.h"
 
@@ -45,7 +46,7 @@ Test(intake, a_cancellation_ends_the_request_that_it_names_and_no_other)
         atomic_store(&queue->map.cancels[3], 3 + 1);
         atomic_store(&queue->map.cancels[4], 4 + 1 - queue->map.depth);
         atomic_store(&queue->map.request->cancellations, 1);
-        cr_assert_eq(sl_intake_cancellations(&d, queue), 1);
+        cr_assert_eq(sl_give_up_cancelled(&d, queue), 1);
         for (uint16_t tag = 0; tag < queue->map.depth; tag++)
                 cr_expect_eq(queue->requests[tag].verdict, tag == 3 ? -ECANCELED : 0, "tag %u", tag);
         fixture_free(f);
