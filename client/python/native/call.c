@@ -24,9 +24,14 @@ static PyObject *values_of(PyObject *dict, const struct port *ports, uint32_t n)
 {
         PyObject *arranged = PyTuple_New(n);
 
-        for (uint32_t i = 0; arranged && i < n; i++)
-                if (PyTuple_SetItem(arranged, i, Py_NewRef(PyDict_GetItemWithError(dict, ports[i].name))) < 0)
+        for (uint32_t i = 0; arranged && i < n; i++) {
+                PyObject *value = Py_XNewRef(PyDict_GetItemWithError(dict, ports[i].name));
+
+                if (!value && !PyErr_Occurred())
+                        PyErr_SetString(PyExc_RuntimeError, "a dict has changed while it was read");
+                if (!value || PyTuple_SetItem(arranged, i, value) < 0)
                         Py_CLEAR(arranged);
+        }
         return arranged;
 }
 
@@ -75,12 +80,21 @@ static bool is_plain(const struct state *state, const struct port *port, PyObjec
         return same;
 }
 
-/* Return: 0; 1 it is empty, not dense or of a rank that no tensor has; -1 with an exception. */
+static bool is_tensor_shape(const Py_buffer *view)
+{
+        bool is = view->ndim <= STARLING_RANK_MAX;
+
+        for (int i = 0; is && i < view->ndim; i++)
+                is = view->shape[i] <= UINT32_MAX;
+        return is;
+}
+
+/* Return: 0; 1 it is empty, not dense or of a shape that no tensor has; -1 with an exception. */
 static int view_dense(PyObject *array, Py_buffer *view)
 {
         if (PyObject_GetBuffer(array, view, PyBUF_STRIDES) < 0)
                 return -1;
-        if (view->len > 0 && view->ndim <= STARLING_RANK_MAX && PyBuffer_IsContiguous(view, 'C'))
+        if (view->len > 0 && is_tensor_shape(view) && PyBuffer_IsContiguous(view, 'C'))
                 return 0;
         PyBuffer_Release(view);
         return 1;
@@ -191,7 +205,7 @@ static int take_output(struct call *call, uint32_t i, PyObject *array)
         if (!shown)
                 return -1;
         r = PyObject_GetBuffer(shown, &view, PyBUF_STRIDES);
-        if (r == 0 && view.ndim > STARLING_RANK_MAX) {
+        if (r == 0 && !is_tensor_shape(&view)) {
                 PyBuffer_Release(&view);
                 r = refuse_view(1);
         }

@@ -37,6 +37,10 @@ def arrange(values, ports, what, model):
     return [values]
 
 
+def _is_tensor_shape(shape):
+    return len(shape) <= 8 and all(n < 2**32 for n in shape)
+
+
 def as_input(model, port, value):
     """`value` as an array for `port`: converted when it is none, refused when its type or size is wrong."""
     array = np.asarray(value)
@@ -45,7 +49,7 @@ def as_input(model, port, value):
             raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants {port.dtype}, got {array.dtype}')
     else:
         array = array.astype(port.dtype)
-    if array.size == 0 or array.ndim > 8:
+    if array.size == 0 or not _is_tensor_shape(array.shape):
         raise InvalidRequest(-errno.EINVAL, f'model "{model}": input "{port.name}" wants shape {port.shape}, got {array.shape}')
     return array
 
@@ -67,7 +71,7 @@ def as_output(core, port, array):
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants {port.dtype}, got {array.dtype}')
     if not array.flags.writeable:
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" is read-only')
-    if array.ndim > 8:
+    if not _is_tensor_shape(array.shape):
         raise InvalidRequest(-errno.EINVAL, f'output "{port.name}" wants shape {port.shape}, got {array.shape}')
     return array
 

@@ -195,6 +195,29 @@ class Infer(WorldCase):
         self.assertEqual(self.client.infer("first3", counting(9, 2)).shape, (3, 2))
         self.assertEqual(self.client.infer("first3", counting(2, 2)).shape, (2, 2))
 
+    def test_a_shape_that_no_tensor_has_is_refused(self):
+        rows = 2**32 + 1
+        for x in (self.client.empty((1, 4)), np.zeros((1, 4), np.float32)):
+            many = np.lib.stride_tricks.as_strided(x, (rows, 4), (16, 4))
+            with self.assertRaisesRegex(starling.InvalidRequest, str(rows)):
+                self.client.infer("echo", many)
+            with self.assertRaises(starling.InvalidRequest):
+                self.client.infer("echo", counting(1), outputs=many)
+
+    def test_a_dict_that_is_fickle_is_refused(self):
+        class Key:
+            asked = 0
+
+            def __hash__(self):
+                return hash("x")
+
+            def __eq__(self, other):
+                self.asked += 1
+                return self.asked == 1
+
+        with self.assertRaises((RuntimeError, starling.InvalidRequest)):
+            self.client.infer(self.client.model("echo"), {Key(): counting(1)})
+
     def test_mistakes_say_what_is_wanted(self):
         with self.assertRaisesRegex(starling.InvalidRequest, r"wants float32 \[N,4\], got float32 \[5,3\]"):
             self.client.infer("echo", counting(5, 3))
