@@ -20,8 +20,12 @@ static struct line *open_line(struct pool *pool)
 {
         pool->n_lines++;
 
-        struct line *line = sl_line_new(pool->core);
+        struct line *line = NULL;
 
+        if (sl_gate_enter(pool->gate) == 0) {
+                line = sl_line_new(pool->core);
+                sl_gate_leave(pool->gate);
+        }
         if (line && PyList_Append(pool->all, (PyObject *)line) == 0)
                 return line;
         pool->n_lines--;
@@ -87,6 +91,7 @@ struct run {
         struct line *line;
         struct call *call;
         bool is_submitted;
+        bool lacks_room;  /* in the queue pair, for those whose callers gave them up */
         uint32_t closing; /* slices since it was cancelled because the client is being closed */
         int place_status, submit_status;
         int n; /* completions, or why there are none */
@@ -105,9 +110,10 @@ static void run_slice(struct run *run)
                 if (run->place_status < 0)
                         return;
                 run->submit_status = library->submit(run->line->queue, &call->request, &call->id);
-                if (run->submit_status < 0)
+                run->is_submitted = run->submit_status == 0;
+                run->lacks_room = run->submit_status == -EAGAIN && run->line->in_flight > 1;
+                if (!run->is_submitted && !run->lacks_room)
                         return;
-                run->is_submitted = true;
         }
         run->n = library->wait(run->line->queue, run->completions, SL_REAP_MAX, WAIT_SLICE_NS);
 }
@@ -126,13 +132,36 @@ static bool land_all(struct run *run)
         return own;
 }
 
-/* Return: 1 submitted; -1 with an exception. The line holds the call only if it was. */
-static int check_submitted(struct run *run)
+/* The line may have been closed while this thread was outside. Return: 0 inside the gate; -1 with an exception, outside. */
+static int enter(const struct run *run)
 {
-        sl_call_placed(run->call);
-        if (run->is_submitted)
-                return 1;
-        sl_drop(sl_line_release(run->line, run->call));
+        struct pool *pool = run->pool;
+
+        if (sl_gate_enter(pool->gate) < 0)
+                return -1;
+        if (run->line->is_closed) {
+                sl_gate_leave(pool->gate);
+                return sl_raise_status(pool->state, -ECANCELED), -1;
+        }
+        pool->inferring++;
+        return 0;
+}
+
+static void leave(const struct run *run)
+{
+        run->pool->inferring--;
+        sl_gate_leave(run->pool->gate);
+}
+
+/* Lets a reconnect pass that waits for its turn, and handlers of signals, which may close the client. Return: as enter(). */
+static int pass(const struct run *run)
+{
+        leave(run);
+        return PyErr_CheckSignals() < 0 ? -1 : enter(run);
+}
+
+static int raise_unsubmitted(const struct run *run)
+{
         if (run->place_status < 0)
                 sl_call_raise_place(run->call, run->place_status);
         else
@@ -140,49 +169,58 @@ static int check_submitted(struct run *run)
         return -1;
 }
 
-/* What ends a wait without a completion. Return: 0 it goes on; -1 with an exception. */
-static int check_end(struct run *run)
+/* What ends it without a completion. Return: 0 it goes on; -1 with an exception. */
+static int look_for_end(struct run *run)
 {
         struct pool *pool = run->pool;
 
-        if (PyErr_CheckSignals() < 0)
-                return -1;
+        if (!run->is_submitted && (run->place_status < 0 || !run->lacks_room))
+                return raise_unsubmitted(run);
         if (run->n == -EPIPE || run->n == -ENODATA || run->n == -ECHILD) /* what comes no more cannot be waited for */
                 return sl_raise_status(pool->state, run->n == -ENODATA ? -EPIPE : run->n), -1;
         if (!pool->is_closed)
                 return 0;
-        if (run->closing++ == 0)
+        if (run->is_submitted && run->closing++ == 0)
                 pool->state->library.cancel(run->line->queue, run->call->id);
-        return run->closing <= CLOSE_SLICES ? 0 : (sl_raise_status(pool->state, -ECANCELED), -1);
+        return run->is_submitted && run->closing <= CLOSE_SLICES ? 0 : (sl_raise_status(pool->state, -ECANCELED), -1);
 }
 
-/* Lets a reconnect pass that waits for its turn. */
-static int pass_gate(struct gate *gate)
+static int check_end(struct run *run)
 {
-        sl_gate_leave(gate);
-        return sl_gate_enter(gate);
+        int r = look_for_end(run);
+
+        if (r < 0)
+                leave(run);
+        return r;
 }
 
-/* One submission and its completion; inside the gate. Return: 0 it is done; -1 with an exception; -2 that, and outside. */
+/* Outside the gate. What is in flight the line holds on, until its completion has come or the line is closed. */
+static void give_up(const struct run *run)
+{
+        if (run->line->is_closed)
+                return;
+        if (!run->is_submitted)
+                sl_drop(sl_line_release(run->line, run->call));
+        else if (!run->pool->gate->is_shut)
+                run->pool->state->library.cancel(run->line->queue, run->call->id);
+}
+
+/* One submission and its completion; inside the gate. Return: 0 it is done; -1 with an exception, and outside. */
 static int run_once(struct run *run)
 {
         run->is_submitted = false;
         sl_line_hold(run->line, run->call);
-        for (;;) {
+        do {
                 Py_BEGIN_ALLOW_THREADS run_slice(run);
-                Py_END_ALLOW_THREADS if (check_submitted(run) < 0) return -1;
+                Py_END_ALLOW_THREADS sl_call_placed(run->call);
                 if (land_all(run))
                         return 0;
-                if (check_end(run) < 0) {
-                        run->pool->state->library.cancel(run->line->queue, run->call->id);
-                        return -1;
-                }
-                if (pass_gate(run->pool->gate) < 0)
-                        return -2;
-        }
+        } while (check_end(run) == 0 && pass(run) == 0);
+        give_up(run);
+        return -1;
 }
 
-/* Again with more room, as long as the runtime asks for more. Inside the gate; as run_once(). */
+/* Again with more room, as long as the runtime asks for more. As run_once(). */
 static int run_to_end(struct run *run)
 {
         int r;
@@ -197,16 +235,11 @@ static PyObject *run_on_line(struct pool *pool, struct call *call, struct line *
 {
         struct run run = {.pool = pool, .line = line, .call = call};
         PyObject *result = NULL;
-        int r = -2;
 
-        pool->inferring++;
-        if (sl_gate_enter(pool->gate) == 0)
-                r = run_to_end(&run);
-        if (r == 0)
+        if (enter(&run) == 0 && run_to_end(&run) == 0) {
                 result = sl_call_result(call);
-        if (r > -2)
-                sl_gate_leave(pool->gate);
-        pool->inferring--;
+                leave(&run);
+        }
         give_back(pool, line);
         return result;
 }
@@ -300,22 +333,39 @@ static PyObject *pool_give_back(PyObject *self, PyObject *line)
         Py_RETURN_NONE;
 }
 
-/* Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then. */
+/*
+ * Threads inside infer() see that the pool is closed, cancel and come back: their queue pairs are theirs until then. Return: 0 they
+ * have, and this thread is inside the gate; -1 with an exception, outside.
+ */
+static int wait_for_all(struct pool *pool)
+{
+        const struct library *library = &pool->state->library;
+        uint64_t start_ns = library->clock_ns();
+
+        while (pool->gate->is_shut || (pool->inferring > 0 && library->clock_ns() - start_ns < CLOSE_LIMIT_NS)) {
+                if (pool->gate->is_shut)
+                        start_ns = library->clock_ns(); /* whoever is alone keeps them from coming back */
+                if (sl_bell_wait(pool->gate->is_shut ? &pool->gate->changed : &pool->changed) < 0)
+                        return -1;
+        }
+        return sl_gate_enter(pool->gate);
+}
+
 static PyObject *pool_close(PyObject *self, PyObject *unused)
 {
         struct pool *pool = (struct pool *)self;
-        PyObject *lines = pool->all;
-        uint64_t start_ns = pool->state->library.clock_ns();
+        PyObject *lines;
         (void)unused;
 
         pool->is_closed = true;
         sl_bell_ring(&pool->changed);
-        while (pool->inferring > 0 && pool->state->library.clock_ns() - start_ns < CLOSE_LIMIT_NS)
-                if (sl_bell_wait(&pool->changed) < 0)
-                        return NULL;
+        if (wait_for_all(pool) < 0)
+                return NULL;
+        lines = pool->all;
         pool->all = PyList_New(0);
         for (Py_ssize_t i = 0; i < PyList_Size(lines); i++)
                 sl_line_close((struct line *)PyList_GetItem(lines, i));
+        sl_gate_leave(pool->gate);
         Py_DECREF(lines);
         return PyList_SetSlice(pool->spare, 0, PyList_Size(pool->spare), NULL) < 0 ? NULL : Py_NewRef(Py_None);
 }

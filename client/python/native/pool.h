@@ -6,8 +6,8 @@
  *     infer   Call  ->  a line is borrowed  ->  [ placed, submitted, waited for ]  ->  result  ->  the line goes back
  *
  * What is in brackets runs without the interpreter lock, which is given up once for all of it. It is taken again for the
- * completion, and every tenth of a second for signals, for a reconnect that waits at the gate, and for a client that is being
- * closed.
+ * completion, and every tenth of a second for a client that is being closed, for a reconnect that waits at the gate, and for
+ * signals, whose handlers run outside the gate.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct pool {
         PyObject *spare;             /* of these, who is not lent */
         struct bell changed;         /* a line came back, or the pool was closed */
         uint32_t n_lines, lines_max; /* that are open or being opened; at most */
-        uint32_t inferring;          /* threads inside infer() that have a line */
+        uint32_t inferring;          /* threads inside infer() and the gate that have a line */
         long pid;
         bool is_closed;
 };

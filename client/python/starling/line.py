@@ -118,7 +118,8 @@ class Pool:
 
     def _open(self):
         handle, error = ctypes.c_void_p(), Error()
-        status = self._core.library.queue_open(self._core.handle, ctypes.byref(handle), ctypes.byref(error))
+        with self._gate:
+            status = self._core.library.queue_open(self._core.handle, ctypes.byref(handle), ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode())
         line = Line(self._core, handle.value)
@@ -153,10 +154,14 @@ class Pool:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        with self._gate:
+            pass  # whoever is alone keeps them from coming back
+        with self._changed:
             self._changed.wait_for(lambda: self._inferring == 0, _CLOSE_LIMIT_S)
             lines, self._all, self._free = self._all, [], []
-        for line in lines:
-            line.close()
+        with self._gate:
+            for line in lines:
+                line.close()
 
     # ---- a request ----
 
@@ -193,14 +198,24 @@ class Pool:
 
     def _run(self, line, call):
         while True:
-            with self._gate:
-                line.submit(call)
+            self._submit(line, call)
             try:
                 return self._wait_for(line, call)
             except TooSmall as error:
                 with self._gate:
                     if not call.grow(error):
                         raise
+
+    def _submit(self, line, call):
+        """Waits for room where those whose callers gave them up fill the queue pair."""
+        while True:
+            with self._gate:
+                try:
+                    return line.submit(call)
+                except Busy:
+                    if not line.in_flight or self._closed:
+                        raise
+                    line.wait(_WAIT_SLICE_NS)
 
     def _wait_for(self, line, call):
         closing = 0

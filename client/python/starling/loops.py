@@ -19,8 +19,8 @@ class LoopLine:
         self._waiters = []  # tasks that found the queue pair full
         self._awaited = set()
         self._users = 0
+        self._line = pool.borrow(wait=False)
         with gate:
-            self._line = pool.borrow(wait=False)
             self._fd = self._line.fd()
         loop.add_reader(self._fd, self.reap)
 

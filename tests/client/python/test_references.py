@@ -14,6 +14,8 @@ import weakref
 
 import numpy as np
 import starling
+from starling import form
+from starling.gate import Alone
 from test_client import counting, used_bytes
 from world import WorldCase
 
@@ -148,6 +150,29 @@ class References(WorldCase):
         self.runtime.go_on()
         self.client.infer("echo", counting(1))
         self.assertEqual(y.tolist(), [[-1] * 4])
+
+    def interrupt_infer(self, client):
+        threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            client.infer("echo", counting(1))
+
+    def test_interrupted_requests_that_fill_the_queue_pair_are_waited_for(self):
+        client = self.connect(queue_pairs=1, queue_depth=2)
+        self.addCleanup(client.close)
+        self.runtime.stop()
+        for _ in range(3):
+            self.interrupt_infer(client)
+        threading.Timer(0.1, self.runtime.go_on).start()
+        np.testing.assert_array_equal(client.infer("echo", counting(2)), counting(2))
+
+    @unittest.skipIf(form.NAME == "ctypes", "in the ctypes form handlers run wherever Python is, also where it is inside the gate")
+    def test_a_handler_may_close_the_client(self):
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, lambda *_: self.client.close()))
+        self.runtime.stop()
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        threading.Timer(0.3, self.runtime.go_on).start()
+        with self.assertRaises(starling.Cancelled):
+            self.client.infer("echo", counting(1))
 
     def test_a_handlers_exception_ends_the_wait_and_cancels(self):
         class Alarm(Exception):
