@@ -131,6 +131,7 @@ class Client:
         self._models = {}
         self._pool = form.Pool(self._core, self._gate, self.info().queue_pairs, self._models)
         self._lock = threading.Lock()
+        self._starting = threading.Lock()  # the reaper
         self._retired = []
         self._reaper = None
         self._loops = weakref.WeakKeyDictionary()
@@ -272,11 +273,17 @@ class Client:
     def submit(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), but returns a Future at once; waits only while the queue pair is full."""
         call = self._call(model, inputs, outputs, timeout, priority, session)
-        with self._lock:
-            if self._reaper is None:
-                self._reaper = Reaper(self._pool, self._gate)
+        return (self._reaper or self._start_reaper()).submit(call)
+
+    def _start_reaper(self):
+        with self._starting:
             reaper = self._reaper
-        return reaper.submit(call)
+            if reaper is None:
+                line = self._pool.borrow()  # may wait for others, who need the other lock to come back
+                with self._lock:
+                    self._check()
+                    reaper = self._reaper = Reaper(self._pool, self._gate, line)
+            return reaper
 
     async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):
         """As infer(), for `await`: any number at once, on one queue pair per event loop. Cancelling the task cancels the request."""
@@ -291,6 +298,7 @@ class Client:
 
     def _line_of(self, loop):
         with self._lock:
+            self._check()
             line = self._loops.get(loop)
             if line is None:
                 line = self._loops[loop] = LoopLine(self._pool, self._gate, loop, self._drop_loop)

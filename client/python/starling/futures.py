@@ -58,10 +58,10 @@ def _settle_all(outcomes):
 
 
 class Reaper:
-    def __init__(self, pool, gate):
+    def __init__(self, pool, gate, line):
         self._pool = pool
         self._gate = gate
-        self._line = pool.borrow()
+        self._line = line
         self._room = threading.Condition(threading.Lock())
         self._stopping = False
         self._wake_read, self._wake_write = os.pipe()
@@ -87,9 +87,8 @@ class Reaper:
                     if not self._line.in_flight:
                         raise
                     self._room.wait()
-            first = self._line.in_flight == 1
-        if first:
-            self.wake()
+            if self._line.in_flight == 1:
+                self.wake()
         return future
 
     def cancel(self, call):
@@ -135,6 +134,8 @@ class Reaper:
             if outcomes is None:
                 return waits
             _settle_all(outcomes)
+            if self._stopping:
+                return False
 
     def _sleep(self, with_line):
         poller = select.poll()
@@ -146,7 +147,9 @@ class Reaper:
 
     def _run(self):
         while not self._stopping:
-            self._sleep(self._reap())
+            waits = self._reap()
+            if not self._stopping:
+                self._sleep(waits)
 
     def close(self):
         """Ends the thread; what is in flight ends as cancelled, after the runtime has let go of it."""
@@ -154,7 +157,8 @@ class Reaper:
             self._stopping = True
             self._room.notify_all()
         self.wake()
-        self._thread.join()
+        if threading.current_thread() is not self._thread:  # else a callback of a future closes the client
+            self._thread.join()
         with self._gate:
             self._line.cancel_all()
         for _ in range(_CLOSE_TRIES):

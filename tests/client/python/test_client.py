@@ -291,6 +291,19 @@ class Futures(WorldCase):
         self.assertTrue(done.wait(30))
         self.assertEqual(results[0].tolist(), [[1, 2, 3, 4]])
 
+    def test_a_callback_may_close_the_client(self):
+        self.runtime.stop()
+        futures = [self.client.submit("echo", counting(1)) for _ in range(40)]
+        futures[0].add_done_callback(lambda _: self.client.close())
+        self.runtime.go_on()
+        done, pending = concurrent.futures.wait(futures, 30)
+        self.assertFalse(pending)
+        for thread in threading.enumerate():
+            if thread.name == "starling-reaper":
+                thread.join(30)
+        with self.assertRaisesRegex(starling.RuntimeGone, "closed"):
+            self.client.infer("echo", counting(1))
+
     def test_failure_is_the_futures_exception(self):
         self.assertIsInstance(self.client.submit("broken", [[1.0]]).exception(30), starling.ModelFailed)
         with self.assertRaises(starling.InvalidRequest):

@@ -231,6 +231,65 @@ class Threads(WorldCase):
             self.assertFalse(thread.is_alive())
         self.assertLessEqual(set(outcomes), {starling.Cancelled, starling.RuntimeGone})
 
+    def test_who_is_alone_keeps_lines_from_being_opened_and_closed(self):
+        for act in (self.client._pool.borrow, self.client._pool.close):
+            thread = threading.Thread(target=act, daemon=True)
+            with Alone(self.client._gate):
+                thread.start()
+                thread.join(0.3)
+                self.assertTrue(thread.is_alive(), act)
+            thread.join(30)
+            self.assertFalse(thread.is_alive(), act)
+
+    def test_a_submit_that_waits_for_a_queue_pair_keeps_nobody_out(self):
+        client = self.connect(queue_pairs=1)
+        client.model("echo")
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            self.runtime.stop()
+            first = asyncio.ensure_future(client.infer_async("echo", counting(1)))
+            await asyncio.sleep(0)
+            future = loop.run_in_executor(None, lambda: client.submit("echo", counting(2)).result(30))
+            await asyncio.sleep(0.2)
+            second = asyncio.ensure_future(client.infer_async("echo", counting(3)))
+            await asyncio.sleep(0)
+            self.runtime.go_on()
+            return await asyncio.gather(first, future, second)
+
+        for rows, result in enumerate(asyncio.run(main()), 1):
+            np.testing.assert_array_equal(result, counting(rows))
+        client.close()
+
+    def test_first_submits_of_several_threads_share_a_queue_pair(self):
+        client = self.connect(queue_pairs=1)
+        self.addCleanup(client.close)
+        start = threading.Barrier(4)
+
+        def submit(rows):
+            start.wait()
+            return np.array_equal(client.submit("echo", counting(rows)).result(30), counting(rows))
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.assertTrue(all(pool.map(submit, range(1, 5))))
+
+    def test_who_finds_the_client_closed_starts_nothing(self):
+        class Closing(starling.Client):
+            def _call(self, *request):
+                call = super()._call(*request)
+                self._closed = True  # as close() begins
+                return call
+
+        def by_loop(client):
+            asyncio.run(client.infer_async("echo", counting(1)))
+
+        for ask in (lambda client: client.submit("echo", counting(1)), by_loop):
+            client = Closing(self.runtime.socket, timeout=10)
+            with self.assertRaises(starling.RuntimeGone):
+                ask(client)
+            client._closed = False
+            client.close()
+
     def test_reconnect_passes_between_requests(self):
         stop = threading.Event()
         wrong = []
