@@ -209,7 +209,7 @@ static PyObject *line_arm(PyObject *self, PyObject *unused)
         struct line *line = (struct line *)self;
         (void)unused;
 
-        return PyBool_FromLong(!line->is_closed && line->state->library.queue_arm(line->queue) == 0);
+        return PyBool_FromLong(line->is_closed || line->state->library.queue_arm(line->queue) == 0);
 }
 
 static PyObject *line_close(PyObject *self, PyObject *unused)
@@ -254,7 +254,8 @@ static PyMethodDef line_methods[] = {
         {"poll", line_poll, METH_NOARGS, "What has completed, as (call, note, completion)."},
         {"wait", line_wait, METH_O, "wait(timeout_ns): as poll(), and waits for the first."},
         {"fd", line_fd, METH_NOARGS, "The descriptor for event loops."},
-        {"arm", line_arm, METH_NOARGS, "True when the descriptor will tell; False when there is something to reap already."},
+        {"arm", line_arm, METH_NOARGS,
+                "True when the descriptor will tell, and of a closed line; False when there is something to reap already."},
         {"close", line_close, METH_NOARGS, "Cancels what is in flight and waits until the runtime has let go of its memory."},
         {NULL, NULL, 0, NULL},
 };

@@ -18,7 +18,7 @@ _REAP_MAX = 32
 _WAIT_SLICE_NS = 100_000_000  # so that Ctrl-C is heard
 _CLOSE_SLICES = 50  # for a runtime that lives but does not answer
 _CLOSE_LIMIT_S = 10  # twice as long as that
-_OVER = (-errno.EPIPE, -errno.ENODATA, -errno.ECHILD)  # of a wait: nothing will come any more
+_OVER = (-errno.EPIPE, -errno.ENODATA, -errno.ECHILD, -errno.ECANCELED)  # of a wait: nothing will come any more
 
 
 class Line:
@@ -31,23 +31,35 @@ class Line:
         self.calls = {}  # id -> (call, what the borrower wants to know when it completes)
         self._completions = (Completion * _REAP_MAX)()
         self._closed = False
+        self._lock = threading.RLock()  # between the borrower and who closes the client
+
+    def _use(self, closed, call, *arguments):
+        """What a call of the library says; `closed` once the line is, without a wait for that to end."""
+        if not self._closed:
+            with self._lock:
+                if not self._closed:
+                    return call(self.handle, *arguments)
+        return closed
+
+    def _submit(self, handle, call, note):
+        status = self._library.submit(handle, ctypes.byref(call.request), ctypes.byref(call.id))
+        if status < 0:
+            text = self._library.queue_error(handle).decode() or self._library.words(status)
+            raise error_of(status, text)
+        self.calls[call.id.value] = (call, note)
+        return status
 
     def submit(self, call, note=None):
         """Raises what the library refuses; Busy when the queue pair is full."""
-        if self._closed:
+        if self._use(None, self._submit, call, note) is None:
             raise error_of(-errno.EPIPE, "the client is closed")
-        status = self._library.submit(self.handle, ctypes.byref(call.request), ctypes.byref(call.id))
-        if status < 0:
-            text = self._library.queue_error(self.handle).decode() or self._library.words(status)
-            raise error_of(status, text)
-        self.calls[call.id.value] = (call, note)
 
     @property
     def in_flight(self):
         return len(self.calls)
 
     def cancel(self, call):
-        return self._library.cancel(self.handle, call.id.value) == 0
+        return self._use(None, self._library.cancel, call.id.value) == 0
 
     def cancel_all(self):
         for call, _ in list(self.calls.values()):
@@ -62,13 +74,13 @@ class Line:
 
     def poll(self):
         """What has completed, as (call, note, completion); the completion's shapes last until the next poll or wait."""
-        return list(self._hand_out(max(0, self._library.poll(self.handle, self._completions, _REAP_MAX))))
+        return list(self._hand_out(max(0, self._use(0, self._library.poll, self._completions, _REAP_MAX))))
 
     def wait(self, timeout_ns):
         return list(self._hand_out(max(0, self._wait(timeout_ns))))
 
     def _wait(self, timeout_ns):
-        return self._library.wait(self.handle, self._completions, _REAP_MAX, timeout_ns)
+        return self._use(-errno.ECANCELED, self._library.wait, self._completions, _REAP_MAX, timeout_ns)
 
     def wait_for(self, call, timeout_ns):
         """The call's own completion, or None; others that come were given up by their callers. Raises when none will come."""
@@ -89,14 +101,15 @@ class Line:
         return fd
 
     def arm(self):
-        """True when the descriptor will tell; False when there is something to reap already."""
-        return self._library.queue_arm(self.handle) == 0
+        """True when the descriptor will tell, and of a closed line; False when there is something to reap already."""
+        return self._use(0, self._library.queue_arm) == 0
 
     def close(self):
         """Cancels what is in flight and waits until the runtime has let go of its memory."""
         self._closed = True
-        self._library.queue_close(self.handle)
-        self.calls.clear()
+        with self._lock:
+            self._library.queue_close(self.handle)
+            self.calls.clear()
 
 
 class Pool:

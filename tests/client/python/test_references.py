@@ -261,6 +261,25 @@ class Threads(WorldCase):
             np.testing.assert_array_equal(result, counting(rows))
         client.close()
 
+    def test_a_loop_does_not_wait_for_a_line_that_another_thread_closes(self):
+        async def main():
+            self.runtime.stop()
+            awaited = asyncio.ensure_future(self.client.infer_async("echo", counting(1)))
+            await asyncio.sleep(0)
+            of_loop = self.client._loops[asyncio.get_running_loop()]
+            closing = threading.Thread(target=self.client.close)
+            closing.start()
+            time.sleep(0.2)
+            of_loop.reap()
+            self.assertEqual(of_loop._line.in_flight, 1)  # close() waits for the runtime, and nobody else
+            self.runtime.go_on()
+            with self.assertRaises(starling.Cancelled):
+                await awaited
+            closing.join()
+
+        self.client.model("echo")
+        asyncio.run(main())
+
     def test_first_submits_of_several_threads_share_a_queue_pair(self):
         client = self.connect(queue_pairs=1)
         self.addCleanup(client.close)
