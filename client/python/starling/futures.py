@@ -88,7 +88,7 @@ class Reaper:
                         raise
                     self._room.wait()
             if self._line.in_flight == 1:
-                self.wake()
+                self._ring()
         return future
 
     def cancel(self, call):
@@ -96,6 +96,12 @@ class Reaper:
             return self._line.cancel(call)
 
     def wake(self):
+        with self._room:
+            if not self._stopping:
+                self._ring()
+
+    def _ring(self):
+        """With the lock: close() ends the pipe."""
         try:
             os.write(self._wake_write, b"x")
         except BlockingIOError:
@@ -156,7 +162,7 @@ class Reaper:
         with self._room:
             self._stopping = True
             self._room.notify_all()
-        self.wake()
+            self._ring()
         if threading.current_thread() is not self._thread:  # else a callback of a future closes the client
             self._thread.join()
         with self._gate:

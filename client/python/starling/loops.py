@@ -6,6 +6,7 @@ All of it runs in the loop's thread. The line goes back to the pool when nothing
 
 import asyncio
 import errno
+import os
 
 from .errors import Busy, StarlingError, error_of
 
@@ -21,7 +22,7 @@ class LoopLine:
         self._users = 0
         self._line = pool.borrow(wait=False)
         with gate:
-            self._fd = self._line.fd()
+            self._fd = os.dup(self._line.fd())  # close() ends the line's, and the loop knows it by its number
         loop.add_reader(self._fd, self.reap)
 
     async def infer(self, call):
@@ -98,6 +99,7 @@ class LoopLine:
         if self._line is None or self._users or self._line.in_flight:
             return
         self._loop.remove_reader(self._fd)
+        os.close(self._fd)
         line, self._line = self._line, None
         self._on_idle(self._loop)
         self._pool.give_back(line)

@@ -4,6 +4,7 @@
 import asyncio
 import concurrent.futures
 import gc
+import os
 import signal
 import sys
 import threading
@@ -279,6 +280,31 @@ class Threads(WorldCase):
 
         self.client.model("echo")
         asyncio.run(main())
+
+    def test_a_loops_descriptor_is_its_own_until_it_lets_go(self):
+        async def main():
+            self.runtime.stop()
+            awaited = asyncio.ensure_future(self.client.infer_async("echo", counting(1)))
+            await asyncio.sleep(0)
+            of_loop = self.client._loops[asyncio.get_running_loop()]
+            threading.Timer(0.1, self.runtime.go_on).start()
+            self.client.close()
+            others = [os.dup(0) for _ in range(20)]
+            self.assertNotIn(of_loop._fd, others)
+            for fd in others:
+                os.close(fd)
+            with self.assertRaises(starling.Cancelled):
+                await awaited
+            self.assertRaises(OSError, os.fstat, of_loop._fd)
+
+        self.client.model("echo")
+        asyncio.run(main())
+
+    def test_a_reaper_that_has_ended_is_not_woken(self):
+        self.client.submit("echo", counting(1)).result(30)
+        reaper = self.client._reaper
+        self.client.close()
+        reaper.wake()  # as a reconnect() that came before close() does at its end
 
     def test_first_submits_of_several_threads_share_a_queue_pair(self):
         client = self.connect(queue_pairs=1)
