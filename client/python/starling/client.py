@@ -280,9 +280,13 @@ class Client:
             reaper = self._reaper
             if reaper is None:
                 line = self._pool.borrow()  # may wait for others, who need the other lock to come back
-                with self._lock:
-                    self._check()
-                    reaper = self._reaper = Reaper(self._pool, self._gate, line)
+                try:
+                    with self._lock:
+                        self._check()
+                        reaper = self._reaper = Reaper(self._pool, self._gate, line)
+                except BaseException:
+                    self._pool.give_back(line)
+                    raise
             return reaper
 
     async def infer_async(self, model, inputs, *, outputs=None, timeout=None, priority=0, session=0):

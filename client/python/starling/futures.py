@@ -64,12 +64,12 @@ class Reaper:
         self._line = line
         self._room = threading.Condition(threading.Lock())
         self._stopping = False
+        with gate:
+            self._fd = self._line.fd()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         os.set_blocking(self._wake_read, False)
         self._thread = threading.Thread(target=self._run, name="starling-reaper", daemon=True)
-        with gate:
-            self._fd = self._line.fd()
         self._thread.start()
 
     def submit(self, call):

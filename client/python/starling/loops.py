@@ -21,8 +21,12 @@ class LoopLine:
         self._awaited = set()
         self._users = 0
         self._line = pool.borrow(wait=False)
-        with gate:
-            self._fd = os.dup(self._line.fd())  # close() ends the line's, and the loop knows it by its number
+        try:
+            with gate:
+                self._fd = os.dup(self._line.fd())  # close() ends the line's, and the loop knows it by its number
+        except BaseException:
+            pool.give_back(self._line)
+            raise
         loop.add_reader(self._fd, self.reap)
 
     async def infer(self, call):

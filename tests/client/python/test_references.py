@@ -5,6 +5,7 @@ import asyncio
 import concurrent.futures
 import gc
 import os
+import resource
 import signal
 import sys
 import threading
@@ -299,6 +300,21 @@ class Threads(WorldCase):
 
         self.client.model("echo")
         asyncio.run(main())
+
+    def test_a_lack_of_descriptors_costs_no_queue_pair(self):
+        client, loop = self.connect(queue_pairs=1), asyncio.new_event_loop()
+        self.addCleanup(client.close)
+        self.addCleanup(loop.close)
+        client.model("echo")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for ask in (client.submit, lambda *request: loop.run_until_complete(client.infer_async(*request))):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+            try:
+                with self.assertRaises((OSError, starling.Busy)):
+                    ask("echo", counting(1))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        np.testing.assert_array_equal(client.infer("echo", counting(1)), counting(1))
 
     def test_a_reaper_that_has_ended_is_not_woken(self):
         self.client.submit("echo", counting(1)).result(30)
