@@ -44,6 +44,11 @@ bool sl_cores_crowded(const struct sl_dispatcher_line *line)
         return cores && relaxed(&line->wanted) > cores;
 }
 
+bool sl_yield_helps(const struct sl_dispatcher_line *line)
+{
+        return sl_cores_crowded(line) && relaxed(&line->computing) == 0;
+}
+
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns)
 {
         return !sl_cores_crowded(line) && relaxed(&line->late_ns) <= spin_ns;
@@ -56,11 +61,12 @@ static void store_changed(_Atomic uint32_t *word, uint32_t value)
                 atomic_store_explicit(word, value, memory_order_relaxed); /* P1 */
 }
 
-void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns)
+void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns, uint32_t computing)
 {
         store_changed(&line->cores, cores);
         store_changed(&line->wanted, wanted);
         store_changed(&line->late_ns, late_ns);
+        store_changed(&line->computing, computing);
 }
 
 int sl_doorbell_ring(int fd)

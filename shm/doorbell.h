@@ -50,11 +50,14 @@ int sl_completion_bell_new(void);
 /* P2: would more threads run at once than there are cores, if all clients that wait spun? Any thread. */
 bool sl_cores_crowded(const struct sl_dispatcher_line *line);
 
+/* Crowded by clients alone: to let them run before it sleeps helps a client, as nobody would be kept from computing. */
+bool sl_yield_helps(const struct sl_dispatcher_line *line);
+
 /* P2: is it likely that an answer comes while a client spins for @spin_ns? Any thread. */
 bool sl_spin_helps(const struct sl_dispatcher_line *line, uint32_t spin_ns);
 
 /* P1. Dispatcher. */
-void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns);
+void sl_spin_advise(struct sl_dispatcher_line *line, uint32_t cores, uint32_t wanted, uint32_t late_ns, uint32_t computing);
 
 /* W1. Dispatcher. */
 void sl_dispatcher_sleep(struct sl_dispatcher_line *line);

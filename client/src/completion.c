@@ -249,7 +249,7 @@ static bool spin(struct starling_queue *queue, uint64_t limit_ns)
         queue->n_waits++;
         if (ring_ready(queue))
                 return true;
-        if (queue->may_spin && sl_cores_crowded(queue->dispatcher))
+        if (queue->may_spin && sl_yield_helps(queue->dispatcher))
                 return yield(queue);
         if (!queue->may_spin || !sl_spin_helps(queue->dispatcher, spin_ns))
                 return false;

@@ -246,12 +246,16 @@ Test(doorbell, spinning_helps_while_there_is_a_core_for_everybody_and_the_dispat
         struct sl_dispatcher_line line = {0};
 
         cr_expect(sl_spin_helps(&line, 0), "a dispatcher that says nothing is no reason to sleep");
-        sl_spin_advise(&line, 2, 2, 5000);
+        sl_spin_advise(&line, 2, 2, 5000, 0);
         cr_expect(sl_spin_helps(&line, 5000));
         cr_expect_not(sl_spin_helps(&line, 4999), "later than the client would spin");
-        sl_spin_advise(&line, 2, 3, 0);
+        sl_spin_advise(&line, 2, 3, 0, 0);
         cr_expect(sl_cores_crowded(&line));
+        cr_expect(sl_yield_helps(&line));
+        sl_spin_advise(&line, 2, 3, 0, 1);
+        cr_expect(sl_cores_crowded(&line));
+        cr_expect_not(sl_yield_helps(&line), "somebody computes");
         cr_expect_not(sl_spin_helps(&line, 5000), "more threads than cores");
-        sl_spin_advise(&line, 0, 3, 0);
+        sl_spin_advise(&line, 0, 3, 0, 0);
         cr_expect(sl_spin_helps(&line, 5000), "the cores are not known");
 }

@@ -58,5 +58,5 @@ void sl_spin_advice_give(struct sl_dispatcher *d, uint64_t now_ns)
 
         d->advised_ns = now_ns;
         d->crowded = d->options.cores && wanted > d->options.cores;
-        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness));
+        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness), count_computing(d));
 }
