@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WIDTH    16u
-#define REQUESTS 400u
-#define LARGEST  7u
+#define WIDTH        16u
+#define REQUESTS     400u
+#define ENOUGH       100u /* of them, at least */
+#define REQUESTS_MAX (100 * REQUESTS)
+#define LARGEST      7u
 
 struct scene {
         struct service service;
@@ -112,22 +114,28 @@ static void infer_all(struct scene *s, float (*ret_outputs)[LARGEST * WIDTH])
                 infer(s, i, ret_outputs[i]);
 }
 
-/* However slow this build is: the limit is as far away as need be, that of the trial is not. */
+/*
+ * However slow this build is: the limit is as far away as need be. On a busy machine the first ones may be workers', so it goes on
+ * until enough were the dispatcher's own.
+ */
 Test(inline_requests, have_the_bits_that_a_worker_makes, .timeout = 60)
 {
-        static float own[REQUESTS][LARGEST * WIDTH], workers[REQUESTS][LARGEST * WIDTH];
+        static float workers[REQUESTS][LARGEST * WIDTH], own[LARGEST * WIDTH];
         struct scene s;
 
-        begin(&s, 1000000000);
-        infer_all(&s, own);
-        cr_expect_gt(batches_of(&s, "inline"), REQUESTS / 2, "%lu of %u", (unsigned long)batches_of(&s, "inline"), REQUESTS);
-        end(&s);
         begin(&s, 0);
         infer_all(&s, workers);
         cr_expect_eq(batches_of(&s, "inline"), 0);
         cr_expect_geq(batches_of(&s, "thread"), REQUESTS);
         end(&s);
-        cr_expect_eq(memcmp(own, workers, sizeof(own)), 0);
+        begin(&s, 1000000000);
+        for (uint32_t i = 0; i < REQUESTS || (batches_of(&s, "inline") < ENOUGH && i < REQUESTS_MAX); i++) {
+                memset(own, 0, sizeof(own));
+                infer(&s, i % REQUESTS, own);
+                cr_assert_eq(memcmp(own, workers[i % REQUESTS], sizeof(own)), 0, "request %u", i);
+        }
+        cr_expect_geq(batches_of(&s, "inline"), ENOUGH);
+        end(&s);
 }
 
 Test(inline_requests, are_none_of_a_model_that_takes_longer, .timeout = 60)
