@@ -206,34 +206,36 @@ static bool ring_ready(struct starling_queue *queue)
         return sl_reaper_peek(&queue->reaper, &queue->map) != NULL;
 }
 
+/* The core went to somebody who computes, as a sleeper would have let it, but whom nobody wakes: it sleeps the next times. */
+static void note_late_yield(struct starling_queue *queue)
+{
+        uint32_t penalty = 2 * queue->yield_penalty;
+
+        queue->yield_penalty = penalty == 0 ? YIELD_REST : penalty < YIELD_REST_MAX ? penalty : YIELD_REST_MAX;
+        queue->yield_rest = queue->yield_penalty;
+}
+
 /*
- * Where more threads want to run than there are cores, whoever waits lets the others run, which may be what its answer needs: that
- * costs a tenth of a sleep and a wake-up. Who is away for long has made room for somebody who computes, where a sleeper would have
- * been woken in time: it sleeps the next times, and twice as often when that happens again.
+ * Where clients alone crowd the cores, whoever waits lets the others run, which may be what its answer needs: no system call wakes
+ * anybody. Who is away for long sleeps the next times, and twice as often when that happens again.
  */
 static bool yield(struct starling_queue *queue)
 {
-        uint64_t begun_ns = sl_clock_ns();
+        uint64_t begun_ns;
 
         if (queue->yield_rest > 0) {
                 queue->yield_rest--;
-                return ring_ready(queue);
+                return false;
         }
-        if (queue->yield_penalty == 0)
-                queue->yield_penalty = YIELD_REST;
+        begun_ns = sl_clock_ns();
         for (int i = 0; i < YIELDS; i++) {
-                uint64_t now_ns;
-
                 sched_yield();
-                now_ns = sl_clock_ns();
-                if (now_ns - begun_ns > YIELD_LATE_NS) {
-                        queue->yield_rest = queue->yield_penalty;
-                        queue->yield_penalty =
-                                2 * queue->yield_penalty < YIELD_REST_MAX ? 2 * queue->yield_penalty : YIELD_REST_MAX;
+                if (sl_clock_ns() - begun_ns > YIELD_LATE_NS) {
+                        note_late_yield(queue);
                         return ring_ready(queue);
                 }
                 if (ring_ready(queue)) {
-                        queue->yield_penalty = YIELD_REST;
+                        queue->yield_penalty = 0;
                         return true;
                 }
         }

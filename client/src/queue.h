@@ -25,7 +25,7 @@ struct starling_queue {
         bool armed;                /* sl_queue_request.sleep is SL_ASLEEP_FD */
         bool may_spin;             /* the machine has more than one CPU */
         uint32_t yield_rest;       /* waits that do not yield before they sleep */
-        uint32_t yield_penalty;    /* so many, after the next yield that takes too long */
+        uint32_t yield_penalty;    /* how many they were after the last yield that took too long; 0: the last did not */
         uint32_t spin_ns;          /* how long the next wait spins, if spinning helps */
         uint64_t n_waits, n_spins; /* waits that found nothing at first; of these, that spun */
         uint64_t checked_ns;       /* when a sleeper last looked at the socket */

@@ -4,6 +4,7 @@
 #include "base/value.h"
 #include "schema.h"
 #include "setting.h"
+#include "spec.h"
 #include "yaml_file.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 static const struct sl_setting settings[] = {
         SETTING(batch_bytes_max, SL_SETTING_BYTES, .min = 1, .max = 1ull << 44),
-        SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = 64),
+        SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = SL_WORKERS_MAX),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),

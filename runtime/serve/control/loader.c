@@ -496,7 +496,8 @@ static void learn_first_sample(struct sl_model *model)
                         sl_model_learn(model, 1, model->workers[i]->first_ns);
 }
 
-/* The special messages of the ensemble paper, section II.C.2: {-1, None, None} ends the start, {-2, None, None} counts. */
+/* What the ensemble paper has special messages for (section II.C.2): one that cannot start ends the load, those that are ready
+ * count. */
 static int hear_workers(struct sl_load *load, struct sl_error *error)
 {
         load->answers = 0;

@@ -33,13 +33,13 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
 }
 
 /* Jobs that ended early say nothing about how long they would have taken. */
-static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, const struct sl_prediction *message)
+static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, const struct sl_prediction *prediction)
 {
-        if (message->status < 0 || !message->job_samples)
+        if (prediction->status < 0 || !prediction->job_samples)
                 return;
-        sl_model_learn(model, message->job_samples, message->busy_ns);
-        if (model->inliner && message->job_samples <= model->inliner->batch_max)
-                sl_inline_learn(&model->gauge, message->busy_ns, d->options.inline_ns);
+        sl_model_learn(model, prediction->job_samples, prediction->busy_ns);
+        if (model->inliner && prediction->job_samples <= model->inliner->batch_max)
+                sl_inline_learn(&model->gauge, prediction->busy_ns, d->options.inline_ns);
         model->jobs += model->jobs < SL_JOBS_KNOWN;
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
+/* clang-format off
+ *
  * What the dispatcher computes itself (execute/inline_executor.h), because handing it over would take longer. The rule:
  *
- *     a model may       when its plan is static, and one sample took no longer than `inline_us` when it was tried at the start, and
- *                       no longer than SL_INLINE_PASS_NS with denormal numbers
- *     a segment is      when the slowest recent jobs of all its members together take no longer than `inline_us`, and so many
- * samples are not expected to either the slowest job   is forgotten by one part in 32 with each job; one that takes more than twice
- * `inline_us` ends it at once a pass computes   the shortest first, for SL_INLINE_PASS_NS at most and only while nothing more
- * urgent waits for a worker: that long, and the job at hand, is all that the dispatcher is away what is left      goes to the
- * workers, and so does all else
+ *     a model may       when its plan is static, and one sample took no longer than `inline_us` when it was tried at the start, and no
+ *                       longer than SL_INLINE_PASS_NS with denormal numbers
+ *     a segment is      when so many samples are expected to take all its members together no longer than `inline_us`, and their
+ *                       slowest recent jobs together took no longer than twice that
+ *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
+ *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed
+ *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
+ *                       a worker: that long the dispatcher is away at most
+ *     what is left      goes to the workers, and so does all else
  *
  * Dispatcher only; pure but for the learning.
  */
+/* clang-format on */
 #pragma once
 
 #include <stdbool.h>

@@ -68,16 +68,16 @@ void sl_meter_published(struct sl_dispatcher *d, struct sl_queue *queue, uint32_
         sl_counter_add(&queue->channel->stats->completions, n);
 }
 
-void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message)
+void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *prediction)
 {
         const struct sl_model_counting *counting = &request->ensemble->counting;
-        uint64_t combining = message->combined_ns > message->staged_ns ? message->combined_ns - message->staged_ns : 0;
+        uint64_t combining = prediction->combined_ns > prediction->staged_ns ? prediction->combined_ns - prediction->staged_ns : 0;
 
-        sl_model_count(counting, batches, message->batches);
-        sl_model_count(counting, batch_samples, message->samples);
-        sl_model_count(counting, worker_busy_ns, message->busy_ns);
-        sl_model_count(counting, compute_ns, message->computing_ns);
-        sl_model_count(counting, overhead_ns, message->busy_ns - message->computing_ns + combining);
+        sl_model_count(counting, batches, prediction->batches);
+        sl_model_count(counting, batch_samples, prediction->samples);
+        sl_model_count(counting, worker_busy_ns, prediction->busy_ns);
+        sl_model_count(counting, compute_ns, prediction->computing_ns);
+        sl_model_count(counting, overhead_ns, prediction->busy_ns - prediction->computing_ns + combining);
 }
 
 static void count_end(const struct sl_model_counting *counting, int status)

@@ -26,8 +26,8 @@ void sl_meter_accepted(const struct sl_request *request);
 /* @n completions were published. */
 void sl_meter_published(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);
 
-/* A worker's message came back. */
-void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *message);
+/* A piece was answered. */
+void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *prediction);
 
 /* A request ends; its times are final. @now_ns is for the total. */
 void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns);

@@ -10,10 +10,13 @@
 #include "model.h"
 #include "policy.h"
 #include "request.h"
+#include "spec.h"
 #include "turns.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+_Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all workers of a model");
 
 /* Of a model in one run. */
 #define DECISIONS_MAX (SL_POLICY_WORKERS_MAX + 1)
@@ -132,7 +135,8 @@ static void look(const struct round *round, struct sl_policy_view *ret_view)
         ret_view->batchable = model->info->batchable;
         ret_view->service_time = &model->service_time;
         ret_view->slice_samples = model->slice_samples;
-        ret_view->n_workers = model->n_workers < SL_POLICY_WORKERS_MAX ? model->n_workers : SL_POLICY_WORKERS_MAX;
+        SL_ASSERT(model->n_workers <= SL_POLICY_WORKERS_MAX);
+        ret_view->n_workers = model->n_workers;
         for (uint32_t i = 0; i < ret_view->n_workers; i++)
                 ret_view->workers[i] = (struct sl_policy_worker){
                         .batch_max = model->workers[i]->batch_max,

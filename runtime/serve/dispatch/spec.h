@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define SL_PREPARED_MAX 8
+#define SL_WORKERS_MAX  64 /* data-parallel instances of a model */
 #define SL_SHAPES_MAX   64 /* combinations of sizes of one model with open dimensions */
 
 struct sl_model_spec {
@@ -27,7 +28,7 @@ struct sl_model_spec {
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
-        uint32_t workers;         /* data-parallel instances */
+        uint32_t workers;         /* 1 to SL_WORKERS_MAX */
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
         uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
         uint32_t n_prepared;      /* combinations of sizes that are ready before anybody asks */

@@ -40,10 +40,8 @@ static uint32_t count_computing(const struct sl_dispatcher *d)
 }
 
 /* The dispatcher does not spin where workers compute: it and they take turns on one core. */
-static uint32_t count_own(const struct sl_dispatcher *d)
+static uint32_t count_own(const struct sl_dispatcher *d, uint32_t computing)
 {
-        uint32_t computing = count_computing(d);
-
         return d->shares_core && computing ? computing : computing + 1;
 }
 
@@ -54,9 +52,9 @@ void sl_spin_advice_give(struct sl_dispatcher *d, uint64_t now_ns)
 
         d->waiting = count_waiting(d);
 
-        uint32_t wanted = d->waiting + count_own(d);
+        uint32_t computing = count_computing(d), wanted = d->waiting + count_own(d, computing);
 
         d->advised_ns = now_ns;
         d->crowded = d->options.cores && wanted > d->options.cores;
-        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness), count_computing(d));
+        sl_spin_advise(d->options.line, d->options.cores, wanted, sl_lateness_read(&d->lateness), computing);
 }

@@ -32,7 +32,7 @@ static int make_staging(struct sl_accumulator *a, uint64_t bytes)
         if (r == 0)
                 r = sl_arena_new(a->staging.bytes, &a->arena);
         if (r == 0)
-                r = sl_regions_add(a->regions, a->staging.base, a->staging.bytes, a->staging_fd);
+                r = sl_regions_add(a->regions, a->staging.base, a->staging.bytes);
         if (r < 0)
                 return r;
         a->staging_region = (uint32_t)r;

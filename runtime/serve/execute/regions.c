@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "regions.h"
 
-#include "base/cleanup.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 int sl_regions_new(uint32_t n_max, struct sl_regions **ret_regions)
@@ -42,24 +39,17 @@ static int take_number(struct sl_regions *regions)
         return (int)(number - 1);
 }
 
-int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes, int fd)
+int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes)
 {
-        SL_CLEANUP(sl_cleanup_fd) int own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-        int number;
+        int number = take_number(regions);
 
-        if (fd >= 0 && own < 0)
-                return -errno;
-        number = take_number(regions);
         if (number >= 0)
-                regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = sl_take_fd(&own)};
+                regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes};
         return number;
 }
 
 void sl_regions_remove(struct sl_regions *regions, uint32_t number)
 {
-        struct sl_mapped_region *region = &regions->at[number];
-
-        sl_cleanup_fd(&region->fd);
-        *region = (struct sl_mapped_region){.bytes = regions->free, .fd = -1};
+        regions->at[number] = (struct sl_mapped_region){.bytes = regions->free};
         regions->free = number + 1;
 }

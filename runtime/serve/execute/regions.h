@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that requests name: clients' arena regions and the staging, each a memfd with a number of its own as long as it is mapped.
+ * Memory that requests name: clients' arena regions and the staging, each with a number of its own as long as it is mapped.
  * Who computes gets numbers and offsets, and finds them at whatever addresses its own process has mapped them.
  *
  * Threads: added and removed by the control thread; looked up by any thread for as long as it has work that names the region.
@@ -21,9 +21,8 @@ struct sl_place {
 };
 
 struct sl_mapped_region {
-        unsigned char *base;
+        unsigned char *base; /* NULL: the number is free */
         uint64_t bytes;
-        int fd; /* open as long as the region is mapped */
 };
 
 struct sl_regions {
@@ -36,10 +35,10 @@ struct sl_regions {
 int sl_regions_new(uint32_t n_max, struct sl_regions **ret_regions);
 struct sl_regions *sl_regions_free(struct sl_regions *regions);
 
-/* Takes a duplicate of @fd; -1 where no other process will map it. Return: its number; -E2BIG, -EMFILE. */
-int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes, int fd);
+/* Return: its number; -E2BIG. */
+int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes);
 
-/* Nothing that names it is in flight. Closes the duplicate; the mapping is the caller's. */
+/* Nothing that names it is in flight. The mapping is the caller's. */
 void sl_regions_remove(struct sl_regions *regions, uint32_t region);
 
 static inline void *sl_regions_at(const struct sl_regions *regions, const struct sl_place *place)

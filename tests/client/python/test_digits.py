@@ -3,12 +3,15 @@
 
 import asyncio
 import os
+import tempfile
 import unittest
 
 import numpy as np
 from world import RealRuntime
 
 DIGITS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "client", "examples", "digits")
+
+REQUESTS_MAX = 50000
 
 
 def load(name, *shape):
@@ -48,6 +51,33 @@ class Digits(unittest.TestCase):
                 np.testing.assert_allclose(result, expected[part], atol=1e-5)
 
         asyncio.run(main())
+
+    def test_a_small_network_is_computed_by_the_dispatcher_itself(self):
+        """In the default configuration. The first requests may be a worker's: what they take is learned."""
+        expected = load("expected/mlp.f32", -1, 10)
+        for i in range(REQUESTS_MAX):
+            row = i % len(expected)
+            result = self.client.infer("mlp", self.images[row : row + 1])
+            np.testing.assert_allclose(result, expected[row : row + 1], atol=1e-5)
+            if i % 500 == 499 and self.runtime.batches("mlp", "inline") > 0:
+                return
+        self.fail(f"after {REQUESTS_MAX} requests: {self.runtime.said()}")
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class WithoutInline(unittest.TestCase):
+    def test_inline_us_of_0_leaves_all_to_workers(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("threads: {inline_us: 0}\n")
+            file.flush()
+            runtime = RealRuntime(os.path.join(DIGITS, "models"), "--config", file.name)
+            self.addCleanup(runtime.stop)
+            with runtime.connect() as client:
+                images = load("test-images.f32", -1, 1, 8, 8)
+                for row in range(500):
+                    client.infer("mlp", images[row : row + 1])
+                self.assertEqual(runtime.batches("mlp", "inline"), 0)
+                self.assertGreater(runtime.batches("mlp", "thread"), 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A runtime for each test: the fake one of tests/client as a process of its own, or the real one where a test needs its models."""
 
+import json
 import os
 import shutil
 import signal
@@ -81,6 +82,17 @@ class RealRuntime:
         """Its log."""
         self.log.seek(0)
         return self.log.read()
+
+    def batches(self, model, executor):
+        """Batches of the model that executors of this kind have computed, as `starling stats` says."""
+        stats = subprocess.run(
+            [os.environ["STARLING_COMMAND"], "stats", self.name, "--json"],
+            env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        workers = json.loads(stats.stdout)["workers"]
+        return sum(w["batches"] for w in workers if w["model"] == model and w["executor"] == executor)
 
     def stop(self):
         self.process.terminate()
