@@ -3,6 +3,7 @@
 
 #include "accumulator.h"
 #include "broadcaster.h"
+#include "completion.h"
 #include "dispatcher_state.h"
 #include "shapes.h"
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "command.h"
 
 #include "cancel.h"
-
+#include "completion.h"
+#include "dispatcher_state.h"
+#include "event.h"
 #include "executor.h"
+#include "intake.h"
 #include "route.h"
 #include "shapes.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "completion.h"
 
 #include "base/clock.h"
+#include "dispatcher_state.h"
 #include "doorbell.h"
 #include "meter.h"
 #include "places.h"
+#include "refuse.h"
 
 #include <errno.h>
 
@@ -48,7 +50,7 @@ static void wake(struct sl_dispatcher *d, struct sl_queue *queue)
 {
         if (queue->held && sl_completer_taken(&queue->completer, &queue->map) == queue->completer.published)
                 return;
-        queue->woken_ns = d->pass_ns;
+        queue->woken_ns = d->pass.now_ns;
         if (sl_client_wake(&queue->map, queue->channel->completion_fd))
                 sl_counter_add(&d->stats->wakes, 1);
 }
@@ -60,7 +62,7 @@ static void wake(struct sl_dispatcher *d, struct sl_queue *queue)
  */
 static bool may_hold(const struct sl_dispatcher *d, const struct sl_queue *queue)
 {
-        return d->saturated && d->pass_ns - queue->woken_ns < HOLD_NS;
+        return d->saturated && d->pass.now_ns - queue->woken_ns < HOLD_NS;
 }
 
 void sl_clients_wake(struct sl_dispatcher *d)
@@ -203,7 +205,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
         };
         sl_completer_put(&queue->completer, &queue->map, &completion);
         unaccount(d, request);
-        sl_meter_ended(request, status, sl_pass_now(d));
+        sl_meter_ended(request, status, sl_pass_now(&d->pass));
         request->state = SL_REQUEST_FREE;
         d->unsettled = true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "dispatcher.h"
 
 #include "accumulator.h"
 #include "base/clock.h"
@@ -7,9 +7,16 @@
 #include "base/relax.h"
 #include "broadcaster.h"
 #include "cancel.h"
+#include "command.h"
+#include "completion.h"
 #include "cores.h"
+#include "dispatcher_state.h"
 #include "doorbell.h"
 #include "executor.h"
+#include "harvest.h"
+#include "intake.h"
+#include "settle.h"
+#include "spin_advice.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -114,7 +121,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .budget = &d->budget,
                 .accumulator = d->options.accumulator,
                 .from = d->wait,
-                .now_ns = d->pass_ns,
+                .now_ns = d->pass.now_ns,
                 .ret_next_ns = &d->next_ns,
         };
         uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator, d->options.inline_ns);
@@ -133,7 +140,7 @@ static uint32_t advance(struct sl_dispatcher *d)
                 done += advance_once(d);
                 if (!d->budget.jobs)
                         break;
-                d->pass_ns = d->budget.now_ns;
+                d->pass.now_ns = d->budget.now_ns;
                 sl_harvest_inline(d);
         } while (d->in_flight);
         return done;
@@ -167,14 +174,6 @@ static bool work_waits(const struct sl_dispatcher *d)
         return false;
 }
 
-uint64_t sl_pass_now(struct sl_dispatcher *d)
-{
-        if (!d->pass_timed)
-                d->pass_ns = sl_clock_ns();
-        d->pass_timed = true;
-        return d->pass_ns;
-}
-
 static uint32_t pass(struct sl_dispatcher *d)
 {
         uint32_t found = poll_hot(d) + poll_one_cold(d) + sl_commands(d);
@@ -183,10 +182,10 @@ static uint32_t pass(struct sl_dispatcher *d)
 
         d->saturated = false;
         if (d->in_flight) {
-                sl_pass_now(d);
+                sl_pass_now(&d->pass);
                 found += sl_harvest(d);
                 found += advance(d);
-                look_at_clock(d, d->pass_ns);
+                look_at_clock(d, d->pass.now_ns);
                 d->saturated = d->crowded && work_waits(d);
         } else if (++d->untimed_passes == ADVISE_PASSES) {
                 look_at_clock(d, sl_clock_ns());
@@ -194,7 +193,7 @@ static uint32_t pass(struct sl_dispatcher *d)
         sl_clients_wake(d);
         if (d->unsettled)
                 sl_settle(d);
-        d->pass_timed = false;
+        sl_pass_end(&d->pass);
         return found;
 }
 
@@ -241,10 +240,10 @@ static bool shares_its_core(const struct sl_dispatcher *d)
 static bool doze(struct sl_dispatcher *d)
 {
         struct sl_wait_event events[16];
-        uint64_t since_ns = d->pass_ns - d->listened_ns;
+        uint64_t since_ns = d->pass.now_ns - d->listened_ns;
 
         if (since_ns >= LISTEN_STEP_NS) {
-                d->listened_ns = d->pass_ns;
+                d->listened_ns = d->pass.now_ns;
                 return false;
         }
         sl_bell_sleep(&d->bell);

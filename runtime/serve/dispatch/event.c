@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "event.h"
+
 #include "dispatcher_state.h"
 
 #include <errno.h>

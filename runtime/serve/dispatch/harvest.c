@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "harvest.h"
 
 #include "accumulator.h"
 #include "cancel.h"
+#include "completion.h"
+#include "dispatcher_state.h"
 #include "executor.h"
 #include "meter.h"
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "intake.h"
 
 #include "admission.h"
 #include "broadcaster.h"
 #include "cancel.h"
+#include "completion.h"
+#include "dispatcher_state.h"
+#include "event.h"
 #include "forecast.h"
 #include "meter.h"
 #include "places.h"
+#include "refuse.h"
 #include "route.h"
 #include "shapes.h"
 
@@ -175,7 +179,8 @@ static int admit_again(struct sl_dispatcher *d, struct sl_request *request, stru
 
         copy_descriptors(
                 request->queue, &request->entry, (uint32_t)request->entry.n_inputs + request->entry.n_outputs, descriptors);
-        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_pass_now(d), refused, request->work.inputs);
+        r = admit(request->queue->channel, &request->entry, descriptors, ensemble, sl_pass_now(&d->pass), refused,
+                request->work.inputs);
         if (r == 0)
                 r = make_place(d, request->queue->channel, ensemble, &refused->reason);
         return r;
@@ -241,7 +246,7 @@ static int accept_request(
                 channel->tensors + ((size_t)(queue - channel->queues) * queue->map.depth + entry->tag) * queue->map.tensors;
         struct sl_shape_slot *slot = NULL;
         uint32_t n = (uint32_t)entry->n_inputs + entry->n_outputs;
-        uint64_t now = sl_pass_now(d);
+        uint64_t now = sl_pass_now(&d->pass);
         int r = find_ensemble(d, entry, &ensemble, &ret_refusal->reason);
 
         if (r == 0)

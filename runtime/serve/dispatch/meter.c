@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "meter.h"
 
+#include "dispatcher_state.h"
+
 #include <errno.h>
 
 void sl_meter_taken(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)

@@ -5,7 +5,15 @@
  */
 #pragma once
 
-#include "dispatcher_state.h"
+#include "stats.h"
+
+#include <stdint.h>
+
+struct sl_dispatcher;
+struct sl_ensemble;
+struct sl_prediction;
+struct sl_queue;
+struct sl_request;
 
 /* @n entries were taken from this queue pair in one pass. */
 void sl_meter_taken(struct sl_dispatcher *dispatcher, struct sl_queue *queue, uint32_t n);

@@ -3,6 +3,9 @@
 
 #include "base/share.h"
 #include "cancel.h"
+#include "completion.h"
+#include "dispatcher_state.h"
+#include "event.h"
 #include "message.h"
 #include "refuse.h"
 #include "request.h"

@@ -5,9 +5,18 @@
  */
 #pragma once
 
-#include "dispatcher_state.h"
+#include "base/dim_sizes.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_descriptor;
+struct sl_dispatcher;
+struct sl_ensemble;
+struct sl_entry;
+struct sl_refused;
 struct sl_shape_slot;
+struct sl_user;
 
 /*
  * *@ensemble, which is open, becomes what serves these sizes and *@ret_slot NULL; or it stays, and the request has to be parked in

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dispatcher_state.h"
+#include "settle.h"
 
+#include "completion.h"
+#include "dispatcher_state.h"
+#include "event.h"
 #include "route.h"
 
 static void settle_ensembles(struct sl_dispatcher *d)

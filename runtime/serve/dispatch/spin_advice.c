@@ -3,9 +3,10 @@
  * What the dispatcher tells its clients about spinning (shm/doorbell.h): how many cores there are, how many threads would want one
  * if every client that waits spun, and how late it is itself. Counted about a hundred times a second, published when it changes.
  */
-#include "dispatcher_state.h"
+#include "spin_advice.h"
 
 #include "base/clock.h"
+#include "dispatcher_state.h"
 #include "doorbell.h"
 #include "executor.h"
 

@@ -3,6 +3,7 @@
 #include "cancel.h"
 #include "dispatcher_state.h"
 #include "fixture.h"
+#include "intake.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

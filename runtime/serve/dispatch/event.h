@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the dispatcher tells control (message.h). Dispatcher only.
+ */
+#pragma once
+
+#include "message.h"
+
+struct sl_dispatcher;
+struct sl_ensemble;
+
+void sl_event_send(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, void *pointer, int32_t status, const char *text);
+
+/* About sizes of an open ensemble. Return: 0; -EBUSY as many sizes are being loaded as there is room for. */
+int sl_event_shape(struct sl_dispatcher *dispatcher, enum sl_event_kind kind, struct sl_ensemble *ensemble,
+        const int64_t sizes[SL_SYMBOLS_MAX], uint32_t uid);
