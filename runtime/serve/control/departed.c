@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "memory.h"
+#include "session_state.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -12,7 +12,10 @@
  */
 #pragma once
 
-#include "session_state.h"
+#include <stdint.h>
+
+struct sl_session;
+struct sl_sessions;
 
 /* @session ends, nobody uses its channel: its regions come here, and the channel has none any more. */
 void sl_departed_keep(struct sl_sessions *sessions, struct sl_session *session);

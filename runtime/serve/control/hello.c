@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session_state.h"
+#include "hello.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "doorbell.h"
 #include "memory.h"
+#include "region.h"
+#include "session_state.h"
 #include "stats.h"
 
 #include <string.h>

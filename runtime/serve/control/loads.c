@@ -3,11 +3,15 @@
  * Loads under way. Each is watched by its fd, under a token of its own for each stage, so that an event of an earlier one that
  * comes late is known; behind that it is the bell of the control thread that tells of its workers.
  */
-#include "registry_state.h"
+#include "loads.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "loader.h"
+#include "names.h"
+#include "registry_state.h"
+#include "serving.h"
+#include "sizes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,13 +28,13 @@ void sl_loads_choose_cores(struct sl_registry *r, uint32_t workers)
 }
 
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
-static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *entry)
+static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *served)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct sl_served *other = &r->entries[i];
+                const struct sl_served *other = &r->served[i];
 
-                if (other == entry || !other->own.spec.path || strcmp(other->own.path, entry->own.path) != 0 ||
-                        other->own.spec.stamp != entry->own.spec.stamp)
+                if (other == served || !other->own.spec.path || strcmp(other->own.path, served->own.path) != 0 ||
+                        other->own.spec.stamp != served->own.spec.stamp)
                         continue;
                 if (other->load || (other->state == SL_SERVED_READY && !other->replace))
                         return other;
@@ -39,24 +43,24 @@ static const struct sl_served *find_twin(const struct sl_registry *r, const stru
 }
 
 /* Return: false when there is none but one that serves just what is to be replaced: the model has to be loaded. */
-bool sl_loads_follow(struct sl_registry *r, struct sl_served *entry)
+bool sl_loads_follow(struct sl_registry *r, struct sl_served *served)
 {
-        const struct sl_served *twin = find_twin(r, entry);
+        const struct sl_served *twin = find_twin(r, served);
         struct sl_error error;
         int result = 0;
 
-        if (!twin || (!twin->load && twin->model == entry->model))
+        if (!twin || (!twin->load && twin->model == served->model))
                 return false;
         if (!twin->load)
-                result = sl_serving_model(r, entry, twin->model, &error);
+                result = sl_serving_model(r, served, twin->model, &error);
         if (result < 0)
-                sl_serving_fail(r, entry, result, error.text);
+                sl_serving_fail(r, served, result, error.text);
         return true;
 }
 
-static uint64_t token_of(const struct sl_served *entry)
+static uint64_t token_of(const struct sl_served *served)
 {
-        return SL_LOADS_TOKEN | (uint64_t)entry->load_number << 16 | entry->index;
+        return SL_LOADS_TOKEN | (uint64_t)served->load_number << 16 | served->index;
 }
 
 static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
@@ -66,20 +70,20 @@ static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uin
 }
 
 /* The own cores with the fewest workers, those that the new model replaces not counted. */
-static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_served *entry)
+static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_served *served)
 {
         uint32_t n = (uint32_t)CPU_COUNT(&r->own_cores), users[CPU_SETSIZE] = {0}, best = 0, fewest = UINT32_MAX;
 
         for (const struct sl_model *model = r->loaded; n && model; model = model->next_loaded)
-                if (model != entry->model)
+                if (model != served->model)
                         count_workers(users, n, model->first_core, model->n_workers);
         for (uint32_t i = 0; n && i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].load)
-                        count_workers(users, n, r->entries[i].first_core, r->entries[i].own.spec.workers);
+                if (r->served[i].load)
+                        count_workers(users, n, r->served[i].first_core, r->served[i].own.spec.workers);
         for (uint32_t first = 0; first < n; first++) {
                 uint32_t met = 0;
 
-                for (uint32_t w = 0; w < entry->own.spec.workers; w++)
+                for (uint32_t w = 0; w < served->own.spec.workers; w++)
                         met += users[(first + w) % n];
                 if (met < fewest) {
                         fewest = met;
@@ -90,28 +94,28 @@ static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_s
 }
 
 /* What needs no watch has been compiled. */
-static int watch(struct sl_registry *r, struct sl_served *entry, struct sl_error *error)
+static int watch(struct sl_registry *r, struct sl_served *served, struct sl_error *error)
 {
         int result;
 
-        entry->compiled = sl_load_fd(entry->load) < 0;
-        if (entry->compiled)
+        served->compiled = sl_load_fd(served->load) < 0;
+        if (served->compiled)
                 return 0;
-        entry->load_number = ++r->load_numbers;
-        result = sl_wait_watch(r->options.wait, sl_load_fd(entry->load), token_of(entry));
-        entry->compiled = result < 0;
+        served->load_number = ++r->load_numbers;
+        result = sl_wait_watch(r->options.wait, sl_load_fd(served->load), token_of(served));
+        served->compiled = result < 0;
         return result < 0 ? sl_error_set(error, -result, "its load cannot be watched: %s", strerror(-result)) : 0;
 }
 
 static bool something_serves(const struct sl_registry *r)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].ensemble)
+                if (r->served[i].ensemble)
                         return true;
         return false;
 }
 
-void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
+void sl_loads_start(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_load_options options = {
                 .runtime = r->options.runtime,
@@ -125,62 +129,62 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *entry)
                 .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
                 .background = something_serves(r),
                 .own_cores = r->own_cores,
-                .first_core = choose_first_core(r, entry),
-                .sized = entry->is_shape,
-                .base = sl_sizes_base(r, entry),
-                .is_base = sl_sizes_is_base(r, entry),
-                .asked = entry->asked,
-                .uid = entry->uid,
+                .first_core = choose_first_core(r, served),
+                .sized = served->is_shape,
+                .base = sl_sizes_base(r, served),
+                .is_base = sl_sizes_is_base(r, served),
+                .asked = served->asked,
+                .uid = served->uid,
         };
         struct sl_error error;
-        int result = sl_load_new(&entry->own.spec, &options, &entry->load, &error);
+        int result = sl_load_new(&served->own.spec, &options, &served->load, &error);
 
         if (result == 0)
-                result = watch(r, entry, &error);
+                result = watch(r, served, &error);
         if (result < 0) {
-                sl_serving_fail(r, entry, result, error.text);
+                sl_serving_fail(r, served, result, error.text);
                 return;
         }
-        entry->load_ns = sl_clock_ns();
-        entry->first_core = options.first_core;
+        served->load_ns = sl_clock_ns();
+        served->first_core = options.first_core;
         r->loads++;
-        if (entry->state == SL_SERVED_WAITING)
-                entry->state = SL_SERVED_LOADING;
+        if (served->state == SL_SERVED_WAITING)
+                served->state = SL_SERVED_LOADING;
 }
 
 /* The rate is that of compilations: what the cache had does not count. */
-static void count_again(const struct sl_registry *r, const struct sl_served *entry)
+static void count_again(const struct sl_registry *r, const struct sl_served *served)
 {
-        struct sl_account *account = sl_entries_account(r, entry);
+        struct sl_account *account = sl_names_account(r, served);
 
-        if (account && !sl_load_compiled(entry->load))
+        if (account && !sl_load_compiled(served->load))
                 sl_share_rate_back(&account->compile_due_ns, r->options.runtime->uid_shapes);
 }
 
-static void model_ready(struct sl_registry *r, struct sl_served *entry)
+static void model_ready(struct sl_registry *r, struct sl_served *served)
 {
-        struct sl_model *model = sl_load_take(entry->load);
+        struct sl_model *model = sl_load_take(served->load);
         struct sl_error error;
 
-        model->first_core = entry->first_core;
-        int result = sl_serving_model(r, entry, model, &error);
+        model->first_core = served->first_core;
+        int result = sl_serving_model(r, served, model, &error);
 
         if (result == 0)
                 return;
         sl_model_free(model);
-        sl_serving_fail(r, entry, result, error.text);
+        sl_serving_fail(r, served, result, error.text);
 }
 
-void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
+void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_error error;
         int result = -EIO;
 
-        switch (sl_load_advance(entry->load, &error)) {
+        switch (sl_load_advance(served->load, &error)) {
         case SL_LOAD_SEARCHING:
         case SL_LOAD_COMPILING:
         case SL_LOAD_OPENING:
-                result = watch(r, entry, &error);
+                result = watch(r, served, &error);
                 if (result == 0)
                         return;
                 break;
@@ -188,31 +192,31 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *entry)
                 return;
         case SL_LOAD_READY:
                 r->loads--;
-                count_again(r, entry);
-                model_ready(r, entry);
+                count_again(r, served);
+                model_ready(r, served);
                 return;
         case SL_LOAD_FAILED:
-                result = sl_load_status(entry->load);
+                result = sl_load_status(served->load);
                 break;
         }
         r->loads--;
-        sl_serving_fail(r, entry, result, error.text);
+        sl_serving_fail(r, served, result, error.text);
 }
 
-void sl_loads_cancel(struct sl_registry *r, struct sl_served *entry)
+void sl_loads_cancel(struct sl_registry *r, struct sl_served *served)
 {
-        if (entry->load && !entry->compiled)
-                sl_wait_unwatch(r->options.wait, token_of(entry));
-        entry->load = sl_load_free(entry->load);
+        if (served->load && !served->compiled)
+                sl_wait_unwatch(r->options.wait, token_of(served));
+        served->load = sl_load_free(served->load);
 }
 
 void sl_loads_compiled(struct sl_registry *r, uint64_t token)
 {
-        struct sl_served *entry = &r->entries[(uint16_t)token % SL_CATALOGUE_MODELS];
+        struct sl_served *served = &r->served[(uint16_t)token % SL_CATALOGUE_MODELS];
 
-        if (!entry->load || token != token_of(entry)) /* an event of an earlier load comes late */
+        if (!served->load || token != token_of(served)) /* an event of an earlier load comes late */
                 return;
         sl_wait_unwatch(r->options.wait, token);
-        entry->compiled = true;
-        sl_loads_advance(r, entry);
+        served->compiled = true;
+        sl_loads_advance(r, served);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session_state.h"
+#include "region.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "departed.h"
 #include "memory.h"
+#include "session_state.h"
 
 #include <errno.h>
 #include <sys/stat.h>

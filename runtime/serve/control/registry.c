@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "registry_state.h"
+#include "registry.h"
 
 #include "account.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "ensemble.h"
+#include "loads.h"
+#include "names.h"
 #include "plan.h"
+#include "registry_state.h"
+#include "serving.h"
+#include "sizes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,12 +26,12 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
                 return -ENOMEM;
         registry->options = *options;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                registry->entries[i].index = i;
+                registry->served[i].index = i;
         *ret_registry = registry;
         return 0;
 }
 
-/* A name for which there is no entry. */
+/* A name that is not in the table. */
 static void report_unwanted(struct sl_registry *r, const char *text)
 {
         struct sl_fields fields = {0};
@@ -39,40 +44,41 @@ static void report_unwanted(struct sl_registry *r, const char *text)
 static const struct sl_served *ensemble_with(const struct sl_registry *r, const char *member)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct sl_served *entry = &r->entries[i];
+                const struct sl_served *served = &r->served[i];
 
-                if (entry->state == SL_SERVED_NONE || entry->state == SL_SERVED_DRAINING || entry->state == SL_SERVED_FAILED)
+                if (served->state == SL_SERVED_NONE || served->state == SL_SERVED_DRAINING || served->state == SL_SERVED_FAILED)
                         continue;
-                for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
-                        if (strcmp(entry->own.members[m], member) == 0)
-                                return entry;
+                for (uint32_t m = 0; m < served->own.spec.n_members; m++)
+                        if (strcmp(served->own.members[m], member) == 0)
+                                return served;
         }
         return NULL;
 }
 
-static bool needs_load(const struct sl_served *entry)
+static bool needs_load(const struct sl_served *served)
 {
-        return entry->own.spec.path && !entry->load &&
-               (entry->state == SL_SERVED_WAITING || (entry->state == SL_SERVED_READY && entry->replace));
+        return served->own.spec.path && !served->load &&
+               (served->state == SL_SERVED_WAITING || (served->state == SL_SERVED_READY && served->replace));
 }
 
-static bool needs_build(const struct sl_served *entry)
+static bool needs_build(const struct sl_served *served)
 {
-        return !entry->own.spec.path && (entry->state == SL_SERVED_WAITING || (entry->state == SL_SERVED_READY && entry->replace));
+        return !served->own.spec.path &&
+               (served->state == SL_SERVED_WAITING || (served->state == SL_SERVED_READY && served->replace));
 }
 
 /* What no user has asked for goes first, then users take turns. */
-static uint64_t load_turn(const struct sl_registry *r, const struct sl_served *entry)
+static uint64_t load_turn(const struct sl_registry *r, const struct sl_served *served)
 {
-        const struct sl_account *account = sl_entries_account(r, entry);
+        const struct sl_account *account = sl_names_account(r, served);
 
         return account ? account->load_turn : 0;
 }
 
 /* What is beyond the rate of its user waits. */
-static bool is_due(const struct sl_registry *r, const struct sl_served *entry)
+static bool is_due(const struct sl_registry *r, const struct sl_served *served)
 {
-        const struct sl_account *account = sl_entries_account(r, entry);
+        const struct sl_account *account = sl_names_account(r, served);
         uint64_t due_ns = account ? account->compile_due_ns : 0;
 
         return !account || sl_share_rate(&due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
@@ -83,11 +89,11 @@ static struct sl_served *next_to_load(struct sl_registry *r)
         struct sl_served *next = NULL;
 
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
+                struct sl_served *served = &r->served[i];
 
-                if (needs_load(entry) && is_due(r, entry) && !sl_sizes_base_comes(r, entry) && !sl_loads_follow(r, entry) &&
-                        (!next || load_turn(r, entry) < load_turn(r, next)))
-                        next = entry;
+                if (needs_load(served) && is_due(r, served) && !sl_sizes_base_comes(r, served) && !sl_loads_follow(r, served) &&
+                        (!next || load_turn(r, served) < load_turn(r, next)))
+                        next = served;
         }
         return next;
 }
@@ -95,29 +101,29 @@ static struct sl_served *next_to_load(struct sl_registry *r)
 static void start_loads(struct sl_registry *r)
 {
         while (r->loads < r->options.runtime->compile_jobs) {
-                struct sl_served *entry = next_to_load(r);
+                struct sl_served *served = next_to_load(r);
                 struct sl_account *account;
 
-                if (!entry)
+                if (!served)
                         return;
-                account = sl_entries_account(r, entry);
+                account = sl_names_account(r, served);
                 if (account) {
                         account->load_turn = ++r->load_turn;
                         sl_share_rate(&account->compile_due_ns, r->options.runtime->uid_shapes, sl_clock_ns());
                 }
-                sl_loads_start(r, entry);
+                sl_loads_start(r, served);
         }
 }
 
 void sl_registry_advance(struct sl_registry *r)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].load && r->entries[i].compiled)
-                        sl_loads_advance(r, &r->entries[i]);
+                if (r->served[i].load && r->served[i].compiled)
+                        sl_loads_advance(r, &r->served[i]);
         start_loads(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (needs_build(&r->entries[i]))
-                        sl_serving_build(r, &r->entries[i]);
+                if (needs_build(&r->served[i]))
+                        sl_serving_build(r, &r->served[i]);
 }
 
 bool sl_registry_owns(uint64_t token)
@@ -137,10 +143,10 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
 
         *ret_failed = 0;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct sl_served *entry = &r->entries[i];
+                const struct sl_served *served = &r->served[i];
 
-                busy |= entry->load || entry->state == SL_SERVED_WAITING || entry->state == SL_SERVED_LOADING;
-                *ret_failed += entry->state == SL_SERVED_FAILED;
+                busy |= served->load || served->state == SL_SERVED_WAITING || served->state == SL_SERVED_LOADING;
+                *ret_failed += served->state == SL_SERVED_FAILED;
         }
         return busy;
 }
@@ -196,27 +202,27 @@ static bool is_version_of(const char *name, const char *plain)
 }
 
 /* Served, and the repository has nothing to say of it any more: not even that it is broken, which would leave it alone. */
-static bool is_gone(const struct sl_served *entry, const struct sl_model_spec *specs, uint32_t n)
+static bool is_gone(const struct sl_served *served, const struct sl_model_spec *specs, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++)
-                if (strcmp(specs[i].name, entry->own.name) == 0 ||
-                        (specs[i].refused && is_version_of(entry->own.name, specs[i].name)))
+                if (strcmp(specs[i].name, served->own.name) == 0 ||
+                        (specs[i].refused && is_version_of(served->own.name, specs[i].name)))
                         return false;
-        return !entry->is_shape;
+        return !served->is_shape;
 }
 
 /* Versions of @plain, or everything when that is NULL: wanted as the repository has it. */
 static void want_all(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
 {
         for (uint32_t i = 0; i < n; i++) {
-                struct sl_served *entry;
+                struct sl_served *served;
                 struct sl_error cause;
 
                 if (plain && !is_version_of(specs[i].name, plain))
                         continue;
                 if (specs[i].refused)
-                        sl_entries_refuse(r, &specs[i]);
-                else if (sl_entries_want(r, &specs[i], false, &entry, &cause) < 0)
+                        sl_names_refuse(r, &specs[i]);
+                else if (sl_names_want(r, &specs[i], false, &served, &cause) < 0)
                         report_unwanted(r, cause.text);
         }
 }
@@ -224,14 +230,14 @@ static void want_all(struct sl_registry *r, const char *plain, const struct sl_m
 static void withdraw_gone(struct sl_registry *r, const char *plain, const struct sl_model_spec *specs, uint32_t n)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
+                struct sl_served *served = &r->served[i];
 
-                if ((plain && !is_version_of(entry->own.name, plain)) || !is_gone(entry, specs, n))
+                if ((plain && !is_version_of(served->own.name, plain)) || !is_gone(served, specs, n))
                         continue;
-                if (entry->state == SL_SERVED_READY && !entry->load)
-                        sl_serving_withdraw(r, entry);
-                else if (entry->state == SL_SERVED_FAILED)
-                        sl_serving_clear(r, entry);
+                if (served->state == SL_SERVED_READY && !served->load)
+                        sl_serving_withdraw(r, served);
+                else if (served->state == SL_SERVED_FAILED)
+                        sl_serving_clear(r, served);
         }
 }
 
@@ -254,15 +260,15 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 {
         for (uint32_t m = 0; m < spec->n_members; m++) {
                 const struct sl_model_spec *member = find_spec(specs, n, spec->members[m]);
-                const struct sl_served *there = sl_entries_find(r, spec->members[m]);
-                struct sl_served *entry;
+                const struct sl_served *there = sl_names_find(r, spec->members[m]);
+                struct sl_served *served;
                 int result = 0;
 
                 if (!member)
                         return sl_error_set(error, ENOENT, "ensemble \"%s\": member \"%s\" is not in the repository", spec->name,
                                 spec->members[m]);
                 if (!member->refused && (!there || there->state == SL_SERVED_FAILED))
-                        result = sl_entries_want(r, member, false, &entry, error);
+                        result = sl_names_want(r, member, false, &served, error);
                 if (result < 0)
                         return result;
         }
@@ -272,15 +278,15 @@ static int want_members(struct sl_registry *r, const struct sl_model_spec *spec,
 /* Everybody who asks gets an answer: one at a time may wait for it. */
 static int check_asker(struct sl_registry *r, const char *name, struct sl_error *error)
 {
-        const struct sl_served *entry = sl_entries_find(r, name);
+        const struct sl_served *served = sl_names_find(r, name);
 
-        return entry && entry->asker ? sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name) : 0;
+        return served && served->asker ? sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name) : 0;
 }
 
 int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64_t asker, struct sl_error *error)
 {
         const struct sl_model_spec *specs, *spec;
-        struct sl_served *entry;
+        struct sl_served *served;
         uint32_t n;
         int result = scan(r, &specs, &n, error);
 
@@ -296,35 +302,35 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 return result;
         result = want_members(r, spec, specs, n, error);
         if (result == 0)
-                result = sl_entries_want(r, spec, again, &entry, error);
+                result = sl_names_want(r, spec, again, &served, error);
         if (result < 0)
                 return result;
         want_all(r, name, specs, n);
         withdraw_gone(r, name, specs, n);
-        if (entry->state == SL_SERVED_READY && !entry->replace)
+        if (served->state == SL_SERVED_READY && !served->replace)
                 return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
-        entry->asker = asker;
+        served->asker = asker;
         sl_registry_advance(r);
         return 0;
 }
 
 int sl_registry_unload(struct sl_registry *r, const char *name, uint64_t asker, struct sl_error *error)
 {
-        struct sl_served *entry = sl_entries_find(r, name);
+        struct sl_served *served = sl_names_find(r, name);
         const struct sl_served *user;
 
-        if (!entry)
+        if (!served)
                 return sl_error_set(error, ENOENT, "no model \"%s\" is loaded", name);
         user = ensemble_with(r, name);
         if (user)
                 return sl_error_set(error, EBUSY, "\"%s\" is a member of ensemble \"%s\": unload that first", name, user->own.name);
-        if (entry->asker || (entry->state != SL_SERVED_FAILED && (entry->state != SL_SERVED_READY || entry->load)))
+        if (served->asker || (served->state != SL_SERVED_FAILED && (served->state != SL_SERVED_READY || served->load)))
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
-        entry->asker = asker;
-        if (entry->state == SL_SERVED_FAILED)
-                sl_serving_clear(r, entry);
+        served->asker = asker;
+        if (served->state == SL_SERVED_FAILED)
+                sl_serving_clear(r, served);
         else
-                sl_serving_withdraw(r, entry);
+                sl_serving_withdraw(r, served);
         return 0;
 }
 
@@ -333,11 +339,11 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
         if (!r)
                 return NULL;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
+                struct sl_served *served = &r->served[i];
 
-                sl_loads_cancel(r, entry);
-                sl_ensemble_free(entry->ensemble);
-                sl_plan_free(entry->base);
+                sl_loads_cancel(r, served);
+                sl_ensemble_free(served->ensemble);
+                sl_plan_free(served->base);
         }
         while (r->loaded)
                 sl_serving_unload(r, r->loaded);

@@ -8,9 +8,9 @@
  *                               |           |          |
  *                               +-----------+--> FAILED    READY --unload--> DRAINING --> (none)
  *
- * Sizes of an open model that a request asked for are an entry of their own, named "bert[128]", which ends with the open one.
+ * Sizes of an open model that a request asked for have a name of their own, "bert[128]", which ends with the open one.
  *
- * A loaded model (struct sl_model) is shared by its own entry and by the ensembles that have it as member. When a model is
+ * A loaded model (struct sl_model) is shared by its own name and by the ensembles that have it as member. When a model is
  * replaced, every ensemble that uses it is made anew and takes the place of the old one; the old ones drain.
  */
 #pragma once
@@ -76,5 +76,5 @@ bool sl_registry_owns(uint64_t token);
 /* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
 
-/* True while anything is waiting or loading. @ret_failed: entries that are FAILED. */
+/* True while anything is waiting or loading. @ret_failed: names that are FAILED. */
 bool sl_registry_busy(const struct sl_registry *registry, uint32_t *ret_failed);

@@ -31,9 +31,9 @@ bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b)
         return a->stamp == b->stamp && a->version == b->version && !a->path == !b->path;
 }
 
-static enum sl_model_state catalogue_state(const struct sl_served *entry)
+static enum sl_model_state catalogue_state(const struct sl_served *served)
 {
-        switch (entry->state) {
+        switch (served->state) {
         case SL_SERVED_NONE:
                 return SL_MODEL_ABSENT;
         case SL_SERVED_WAITING:
@@ -61,20 +61,20 @@ static void publish_port(struct sl_catalogue_port *to, const struct sl_served_po
                 to->dims[i] = from->port.shape.dims[i] < 0 ? -1 : (int32_t)from->port.shape.dims[i];
 }
 
-void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *entry)
+void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *served)
 {
         struct sl_catalogue_model model = {
-                .state = catalogue_state(entry),
-                .generation = entry->generation,
-                .version = entry->ensemble ? entry->ensemble->version : entry->own.spec.version,
+                .state = catalogue_state(served),
+                .generation = served->generation,
+                .version = served->ensemble ? served->ensemble->version : served->own.spec.version,
         };
-        const struct sl_ensemble *ensemble = entry->ensemble;
+        const struct sl_ensemble *ensemble = served->ensemble;
 
-        snprintf(model.name, sizeof(model.name), "%s", entry->own.name);
-        if (!entry->own.spec.path)
+        snprintf(model.name, sizeof(model.name), "%s", served->own.name);
+        if (!served->own.spec.path)
                 model.flags |= SL_MODEL_ENSEMBLE;
-        if (entry->state == SL_SERVED_FAILED)
-                memcpy(model.reason, entry->why, sizeof(model.reason));
+        if (served->state == SL_SERVED_FAILED)
+                memcpy(model.reason, served->why, sizeof(model.reason));
         if (ensemble) {
                 model.flags |= ensemble->batchable ? SL_MODEL_BATCHABLE : 0;
                 model.segment_samples = ensemble->segment_samples;
@@ -86,5 +86,5 @@ void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *e
                 for (uint32_t i = 0; i < ensemble->assembly.n_outputs; i++)
                         publish_port(&model.outputs[i], &ensemble->assembly.outputs[i]);
         }
-        sl_catalogue_write(catalogue, entry->index, &model);
+        sl_catalogue_write(catalogue, served->index, &model);
 }

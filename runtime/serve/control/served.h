@@ -52,7 +52,7 @@ struct sl_served {
 
         struct sl_plan *base; /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
 
-        bool is_shape; /* it serves the open entry at `open`, at these sizes; nobody's repository knows it */
+        bool is_shape; /* it serves the open one at `open`, at these sizes; nobody's repository knows it */
         bool orphan;   /* and that one is gone: it is not served any more once it is loaded */
         bool asked;    /* a request has asked for them, of this user: */
         uint32_t uid;
@@ -66,5 +66,5 @@ void sl_own_spec_copy(struct sl_own_spec *own, const struct sl_model_spec *spec)
 /* True when there is nothing to load again. */
 bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b);
 
-/* Writes the catalogue's entry. */
-void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *entry);
+/* Writes what the catalogue has of it. */
+void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *served);

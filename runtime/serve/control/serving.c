@@ -3,13 +3,16 @@
  * What serves: a model by itself, and the ensembles that it is a member of. Ensembles are handed to the dispatcher and come back
  * when nothing of them is in flight; a model goes when the last ensemble that uses it has gone.
  */
-#include "registry_state.h"
+#include "serving.h"
 
 #include "accumulator.h"
 #include "base/error.h"
 #include "ensemble.h"
 #include "loader.h"
+#include "names.h"
 #include "plan.h"
+#include "registry_state.h"
+#include "sizes.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -19,36 +22,36 @@
 static void drop_model(struct sl_registry *r, struct sl_model *model)
 {
         if (--model->refs == 0)
-                sl_entries_command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
+                sl_names_command(r, SL_COMMAND_REMOVE_MODEL, model, 0);
 }
 
-void sl_serving_clear(struct sl_registry *r, struct sl_served *entry)
+void sl_serving_clear(struct sl_registry *r, struct sl_served *served)
 {
-        sl_plan_free(entry->base);
-        entry->state = SL_SERVED_NONE;
-        sl_served_publish(r->options.catalogue, entry);
-        sl_entries_report(r, 2, "model-unloaded", entry, NULL);
-        sl_entries_answer(r, entry, 0, "unloaded");
-        uint32_t index = entry->index, generation = entry->generation + 1;
-        *entry = (struct sl_served){.index = index, .generation = generation};
+        sl_plan_free(served->base);
+        served->state = SL_SERVED_NONE;
+        sl_served_publish(r->options.catalogue, served);
+        sl_names_report(r, 2, "model-unloaded", served, NULL);
+        sl_names_answer(r, served, 0, "unloaded");
+        uint32_t index = served->index, generation = served->generation + 1;
+        *served = (struct sl_served){.index = index, .generation = generation};
 }
 
-void sl_serving_withdraw(struct sl_registry *r, struct sl_served *entry)
+void sl_serving_withdraw(struct sl_registry *r, struct sl_served *served)
 {
-        sl_sizes_withdraw(r, entry);
-        sl_entries_drain(r, entry);
+        sl_sizes_withdraw(r, served);
+        sl_names_drain(r, served);
 }
 
 /* Ensembles come out of the dispatcher when nothing of them is in flight; what they shared goes with the last of them. */
 void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
 {
-        struct sl_served *entry = &r->entries[ensemble->index];
+        struct sl_served *served = &r->served[ensemble->index];
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 drop_model(r, ensemble->members[m]);
-        if (entry->ensemble == ensemble) {
-                entry->ensemble = NULL;
-                sl_serving_clear(r, entry);
+        if (served->ensemble == ensemble) {
+                served->ensemble = NULL;
+                sl_serving_clear(r, served);
         }
         sl_stats_model_remove(r->options.stats, &ensemble->counting);
         sl_ensemble_free(ensemble);
@@ -64,23 +67,23 @@ void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
         sl_model_free(model);
 }
 
-void sl_serving_fail(struct sl_registry *r, struct sl_served *entry, int status, const char *text)
+void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status, const char *text)
 {
-        sl_entries_report(r, 0, entry->ensemble ? "model-not-replaced" : "model-failed", entry, text);
-        entry->load = sl_load_free(entry->load);
-        entry->replace = false;
-        if (entry->is_shape && !entry->ensemble) {
-                sl_sizes_failed(r, entry->open, entry->sizes, status, status != -ENOMEM, text); /* there may be memory later */
-                sl_serving_clear(r, entry);
+        sl_names_report(r, 0, served->ensemble ? "model-not-replaced" : "model-failed", served, text);
+        served->load = sl_load_free(served->load);
+        served->replace = false;
+        if (served->is_shape && !served->ensemble) {
+                sl_sizes_failed(r, served->open, served->sizes, status, status != -ENOMEM, text); /* there may be memory later */
+                sl_serving_clear(r, served);
                 return;
         }
-        snprintf(entry->why, sizeof(entry->why), "%s", text);
-        if (!entry->ensemble)
-                entry->state = SL_SERVED_FAILED;
+        snprintf(served->why, sizeof(served->why), "%s", text);
+        if (!served->ensemble)
+                served->state = SL_SERVED_FAILED;
         else
-                entry->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
-        sl_served_publish(r->options.catalogue, entry);
-        sl_entries_answer(r, entry, status, text);
+                served->own.spec.stamp = 0; /* what serves is not what the repository has: the next scan tries again */
+        sl_served_publish(r->options.catalogue, served);
+        sl_names_answer(r, served, status, text);
 }
 
 static int check_staging(const struct sl_registry *r, const struct sl_ensemble *ensemble, struct sl_error *error)
@@ -97,29 +100,29 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
                 (unsigned long long)r->options.runtime->staging_bytes);
 }
 
-/* Hands an ensemble to the dispatcher, in the place of what the entry had. */
-static void serve(struct sl_registry *r, struct sl_served *entry, struct sl_ensemble *ensemble)
+/* Hands an ensemble to the dispatcher, in the place of what the name had. */
+static void serve(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
 {
         struct sl_error error;
 
-        if (entry->ensemble && !sl_ensemble_same_ports(entry->ensemble, ensemble))
-                entry->generation++;
-        ensemble->index = entry->index;
-        ensemble->generation = entry->generation;
+        if (served->ensemble && !sl_ensemble_same_ports(served->ensemble, ensemble))
+                served->generation++;
+        ensemble->index = served->index;
+        ensemble->generation = served->generation;
         if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
-                sl_entries_report(r, 1, "model-without-histograms", entry, error.text);
+                sl_names_report(r, 1, "model-without-histograms", served, error.text);
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 ensemble->members[m]->refs++;
-        ensemble->is_shape = entry->is_shape;
-        ensemble->open_index = entry->open;
-        memcpy(ensemble->sizes, entry->sizes, sizeof(ensemble->sizes));
-        if (entry->ensemble)
-                sl_sizes_withdraw(r, entry);
-        entry->ensemble = ensemble;
-        entry->state = SL_SERVED_READY;
-        entry->replace = false;
-        sl_entries_command(r, SL_COMMAND_SERVE, ensemble, 0);
-        sl_served_publish(r->options.catalogue, entry);
+        ensemble->is_shape = served->is_shape;
+        ensemble->open_index = served->open;
+        memcpy(ensemble->sizes, served->sizes, sizeof(ensemble->sizes));
+        if (served->ensemble)
+                sl_sizes_withdraw(r, served);
+        served->ensemble = ensemble;
+        served->state = SL_SERVED_READY;
+        served->replace = false;
+        sl_names_command(r, SL_COMMAND_SERVE, ensemble, 0);
+        sl_served_publish(r->options.catalogue, served);
 }
 
 static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
@@ -140,13 +143,14 @@ static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl
 }
 
 /* Return: 0: all members are there; -EAGAIN: some are still loading; -ENOENT: one is missing or has failed. */
-static int find_members(struct sl_registry *r, const struct sl_served *entry, struct sl_model **ret_members, struct sl_error *error)
+static int find_members(
+        struct sl_registry *r, const struct sl_served *served, struct sl_model **ret_members, struct sl_error *error)
 {
-        for (uint32_t m = 0; m < entry->own.spec.n_members; m++) {
-                const struct sl_served *member = sl_entries_find(r, entry->own.members[m]);
+        for (uint32_t m = 0; m < served->own.spec.n_members; m++) {
+                const struct sl_served *member = sl_names_find(r, served->own.members[m]);
 
                 if (!member || member->state == SL_SERVED_FAILED || member->state == SL_SERVED_DRAINING || !member->own.spec.path)
-                        return sl_error_set(error, ENOENT, "member \"%s\" %s", entry->own.members[m],
+                        return sl_error_set(error, ENOENT, "member \"%s\" %s", served->own.members[m],
                                 !member                         ? "is not in the repository"
                                 : member->own.spec.path == NULL ? "is an ensemble itself"
                                                                 : "is not loaded");
@@ -157,37 +161,37 @@ static int find_members(struct sl_registry *r, const struct sl_served *entry, st
         return 0;
 }
 
-void sl_serving_build(struct sl_registry *r, struct sl_served *entry)
+void sl_serving_build(struct sl_registry *r, struct sl_served *served)
 {
         struct sl_model *members[SL_MEMBERS_MAX];
         struct sl_ensemble *ensemble;
         struct sl_error error;
-        int result = find_members(r, entry, members, &error);
+        int result = find_members(r, served, members, &error);
 
         if (result == -EAGAIN)
                 return;
         if (result == 0)
-                result = build(r, &entry->own, members, entry->own.spec.n_members, &ensemble, &error);
+                result = build(r, &served->own, members, served->own.spec.n_members, &ensemble, &error);
         if (result < 0) {
-                sl_serving_fail(r, entry, result, error.text);
+                sl_serving_fail(r, served, result, error.text);
                 return;
         }
-        entry->model = NULL; /* of a model that had this name before */
-        serve(r, entry, ensemble);
-        sl_entries_report(r, 2, "ensemble-ready", entry, NULL);
-        sl_entries_answer(r, entry, 0, "ready");
+        served->model = NULL; /* of a model that had this name before */
+        serve(r, served, ensemble);
+        sl_names_report(r, 2, "ensemble-ready", served, NULL);
+        sl_names_answer(r, served, 0, "ready");
 }
 
 /* The ensemble serves, and goes over to a new member; or it has failed, and nothing that it needs is missing any more. */
-static bool wants_new_member(struct sl_registry *r, const struct sl_served *entry, const char *member)
+static bool wants_new_member(struct sl_registry *r, const struct sl_served *served, const char *member)
 {
         struct sl_model *members[SL_MEMBERS_MAX];
 
-        if (entry->state != SL_SERVED_READY && entry->state != SL_SERVED_FAILED)
+        if (served->state != SL_SERVED_READY && served->state != SL_SERVED_FAILED)
                 return false;
-        for (uint32_t m = 0; m < entry->own.spec.n_members; m++)
-                if (strcmp(entry->own.members[m], member) == 0)
-                        return entry->state == SL_SERVED_READY || find_members(r, entry, members, NULL) == 0;
+        for (uint32_t m = 0; m < served->own.spec.n_members; m++)
+                if (strcmp(served->own.members[m], member) == 0)
+                        return served->state == SL_SERVED_READY || find_members(r, served, members, NULL) == 0;
         return false;
 }
 
@@ -195,36 +199,36 @@ static bool wants_new_member(struct sl_registry *r, const struct sl_served *entr
 static void rebuild_ensembles(struct sl_registry *r, const char *member)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (wants_new_member(r, &r->entries[i], member))
-                        sl_serving_build(r, &r->entries[i]);
+                if (wants_new_member(r, &r->served[i], member))
+                        sl_serving_build(r, &r->served[i]);
 }
 
-int sl_serving_model(struct sl_registry *r, struct sl_served *entry, struct sl_model *model, struct sl_error *error)
+int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_model *model, struct sl_error *error)
 {
-        bool replaced = entry->model != NULL;
+        bool replaced = served->model != NULL;
         struct sl_ensemble *ensemble;
-        int result = build(r, &entry->own, &model, 1, &ensemble, error);
+        int result = build(r, &served->own, &model, 1, &ensemble, error);
 
         if (result < 0)
                 return result;
-        entry->load = sl_load_free(entry->load);
+        served->load = sl_load_free(served->load);
         if (model->refs == 0) {
                 model->next_loaded = r->loaded;
                 r->loaded = model;
-                sl_entries_command(r, SL_COMMAND_ADD_MODEL, model, 0);
+                sl_names_command(r, SL_COMMAND_ADD_MODEL, model, 0);
         }
-        entry->model = model;
-        serve(r, entry, ensemble);
-        sl_entries_report(r, 2, replaced ? "model-replaced" : "model-ready", entry, NULL);
-        if (entry->is_shape)
-                sl_sizes_loaded(r, entry, model);
-        if (entry->orphan) {
-                sl_serving_withdraw(r, entry);
+        served->model = model;
+        serve(r, served, ensemble);
+        sl_names_report(r, 2, replaced ? "model-replaced" : "model-ready", served, NULL);
+        if (served->is_shape)
+                sl_sizes_loaded(r, served, model);
+        if (served->orphan) {
+                sl_serving_withdraw(r, served);
                 return 0;
         }
         if (ensemble->open)
-                sl_sizes_prepare(r, entry);
-        rebuild_ensembles(r, entry->own.name);
-        sl_entries_answer(r, entry, 0, replaced ? "replaced" : "ready");
+                sl_sizes_prepare(r, served);
+        rebuild_ensembles(r, served->own.name);
+        sl_names_answer(r, served, 0, replaced ? "replaced" : "ready");
         return 0;
 }

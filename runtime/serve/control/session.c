@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session_state.h"
+#include "session.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "departed.h"
 #include "doorbell.h"
+#include "hello.h"
 #include "memory.h"
 #include "reaper.h"
+#include "region.h"
 #include "registry.h"
+#include "session_state.h"
 #include "stats.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sessions' own state, shared by session.c (from accept to the end), hello.c (from HELLO to WELCOME), region.c (arena
- * memory) and departed.c (arena memory that is left behind). Control thread only.
+ * The sessions' own state, shared by session (from accept to the end), hello (from HELLO to WELCOME), region (arena memory)
+ * and departed (arena memory that is left behind). Control thread only.
  */
 #pragma once
 
@@ -39,19 +39,3 @@ struct sl_sessions {
         uint32_t n_connected, n_clients, n_readers;
         struct sl_session sessions[];
 };
-
-/*
- * hello.c: who is it, what may it, what does it get. On success the session has its role and has been answered. Return: 0, or
- * -errno with the text of the refusal; a channel that was made so far stays with the session, and goes with it.
- */
-int sl_hello_admit(
-        struct sl_sessions *sessions, struct sl_session *session, const struct sl_message *hello, struct sl_error *error);
-
-/*
- * region.c: new memory for the arena, which the client touches: its pages are charged to whoever does so first. Return: its index
- * and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM (also beyond memory_max), -EMFILE.
- */
-int sl_region_create(struct sl_sessions *sessions, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error);
-
-/* region.c: memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
-int sl_region_adopt(struct sl_sessions *sessions, struct sl_session *session, int fd, struct sl_error *error);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sizes of open dimensions that are served, each combination an entry of its own. The first plan that is loaded is the base of the
- * others: they are derived from it and share its weights. Those that come while it is being compiled wait for it, but not for long.
+ * Sizes of open dimensions that are served, each combination under a name of its own. The first plan that is loaded is the base of
+ * the others: they are derived from it and share its weights. Those that come while it is being compiled wait for it, but not for
+ * long.
  */
-#include "registry_state.h"
+#include "sizes.h"
 
 #include "account.h"
 #include "base/bytes.h"
@@ -12,6 +13,9 @@
 #include "ensemble.h"
 #include "memory.h"
 #include "model.h"
+#include "names.h"
+#include "registry_state.h"
+#include "serving.h"
 #include "shape_spec.h"
 
 #include <errno.h>
@@ -47,10 +51,10 @@ static int check_memory(const struct sl_registry *r, const struct sl_served *ope
 }
 
 static int want_shape(
-        struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_served **ret_entry, struct sl_error *error)
+        struct sl_registry *r, struct sl_served *open, const int64_t *sizes, struct sl_served **ret_served, struct sl_error *error)
 {
         struct sl_model_spec spec;
-        struct sl_served *entry;
+        struct sl_served *served;
         char name[SL_MODEL_NAME_BYTES];
         int result = sl_shape_spec(&open->own.spec, open->model->info, sizes, name, &spec, error);
 
@@ -58,15 +62,15 @@ static int want_shape(
                 result = check_memory(r, open, sizes, error);
         if (result < 0)
                 return sl_error_prefix(error, result, "%s", name);
-        result = sl_entries_want(r, &spec, false, &entry, error);
+        result = sl_names_want(r, &spec, false, &served, error);
         if (result < 0)
                 return result;
-        if (entry->state != SL_SERVED_WAITING)
+        if (served->state != SL_SERVED_WAITING)
                 return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", name);
-        entry->is_shape = true;
-        entry->open = open->index;
-        memcpy(entry->sizes, sizes, sizeof(entry->sizes));
-        *ret_entry = entry;
+        served->is_shape = true;
+        served->open = open->index;
+        memcpy(served->sizes, sizes, sizeof(served->sizes));
+        *ret_served = served;
         return 0;
 }
 
@@ -80,29 +84,29 @@ static bool has_own_sizes(const struct sl_plan_info *info, const int64_t *sizes)
 }
 
 /* Those are served by its own workers, at once. */
-static void serve_own_sizes(struct sl_registry *r, struct sl_served *open, struct sl_served *entry)
+static void serve_own_sizes(struct sl_registry *r, struct sl_served *open, struct sl_served *served)
 {
         struct sl_error error;
-        int result = has_own_sizes(open->model->info, entry->sizes) ? sl_serving_model(r, entry, open->model, &error) : 0;
+        int result = has_own_sizes(open->model->info, served->sizes) ? sl_serving_model(r, served, open->model, &error) : 0;
 
         if (result < 0)
-                sl_serving_fail(r, entry, result, error.text);
+                sl_serving_fail(r, served, result, error.text);
 }
 
 static void prepare_own_sizes(struct sl_registry *r, struct sl_served *open)
 {
         int64_t sizes[SL_SYMBOLS_MAX] = {0};
-        struct sl_served *entry;
+        struct sl_served *served;
         struct sl_error error;
         int result;
 
         for (uint32_t i = 0; i < open->model->info->n_symbols; i++)
                 sizes[i] = 1;
-        result = want_shape(r, open, sizes, &entry, &error);
+        result = want_shape(r, open, sizes, &served, &error);
         if (result == 0)
-                serve_own_sizes(r, open, entry);
+                serve_own_sizes(r, open, served);
         else if (result != -EBUSY) /* those of the model that it replaces still drain: the first request asks for them */
-                sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
+                sl_names_report(r, 1, "shape-not-loaded", open, error.text);
 }
 
 void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
@@ -111,22 +115,22 @@ void sl_sizes_prepare(struct sl_registry *r, struct sl_served *open)
                 prepare_own_sizes(r, open);
         for (uint32_t i = 0; i < open->own.spec.n_prepared; i++) {
                 int64_t sizes[SL_SYMBOLS_MAX];
-                struct sl_served *entry;
+                struct sl_served *served;
                 struct sl_error error;
                 int result = sl_shape_sizes(open->model->info, &open->own.spec.prepared[i], sizes, &error);
 
                 if (result == 0)
-                        result = want_shape(r, open, sizes, &entry, &error);
+                        result = want_shape(r, open, sizes, &served, &error);
                 if (result < 0)
-                        sl_entries_report(r, 1, "shape-not-loaded", open, error.text);
+                        sl_names_report(r, 1, "shape-not-loaded", open, error.text);
         }
 }
 
-static struct sl_served *open_entry(struct sl_registry *r, const struct sl_ensemble *ensemble)
+static struct sl_served *open_of(struct sl_registry *r, const struct sl_ensemble *ensemble)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
-                if (r->entries[i].ensemble == ensemble && r->entries[i].state == SL_SERVED_READY)
-                        return &r->entries[i];
+                if (r->served[i].ensemble == ensemble && r->served[i].state == SL_SERVED_READY)
+                        return &r->served[i];
         return NULL;
 }
 
@@ -136,10 +140,10 @@ static int check_share(const struct sl_registry *r, uint32_t uid, struct sl_erro
         uint32_t taken = 0, held = 0;
 
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct sl_served *entry = &r->entries[i];
+                const struct sl_served *served = &r->served[i];
 
-                taken += entry->state != SL_SERVED_NONE;
-                held += entry->state != SL_SERVED_NONE && entry->asked && entry->uid == uid;
+                taken += served->state != SL_SERVED_NONE;
+                held += served->state != SL_SERVED_NONE && served->asked && served->uid == uid;
         }
         return sl_share_grants(SL_CATALOGUE_MODELS, taken, held)
                        ? 0
@@ -149,7 +153,7 @@ static int check_share(const struct sl_registry *r, uint32_t uid, struct sl_erro
 
 void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const int64_t *sizes, uint32_t uid)
 {
-        struct sl_served *open = open_entry(r, ensemble), *entry;
+        struct sl_served *open = open_of(r, ensemble), *served;
         struct sl_error error;
         int result;
 
@@ -157,25 +161,25 @@ void sl_sizes_wanted(struct sl_registry *r, struct sl_ensemble *ensemble, const 
                 return;
         result = check_share(r, uid, &error);
         if (result == 0)
-                result = want_shape(r, open, sizes, &entry, &error);
+                result = want_shape(r, open, sizes, &served, &error);
         if (result < 0) {
-                sl_entries_report_to(r, sl_account_find(r->options.accounts, uid), 1, "shape-not-loaded", open, error.text);
+                sl_names_report_to(r, sl_account_find(r->options.accounts, uid), 1, "shape-not-loaded", open, error.text);
                 sl_sizes_failed(r, open->index, sizes, result, false, error.text);
                 return;
         }
-        entry->asked = true;
-        entry->uid = uid;
-        serve_own_sizes(r, open, entry);
+        served->asked = true;
+        served->uid = uid;
+        serve_own_sizes(r, open, served);
 }
 
 /* It may have been unloaded, or replaced, by others meanwhile. */
 void sl_sizes_unwanted(struct sl_registry *r, const struct sl_ensemble *ensemble)
 {
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
+                struct sl_served *served = &r->served[i];
 
-                if (entry->is_shape && entry->ensemble == ensemble && entry->state == SL_SERVED_READY && !entry->load)
-                        sl_entries_drain(r, entry);
+                if (served->is_shape && served->ensemble == ensemble && served->state == SL_SERVED_READY && !served->load)
+                        sl_names_drain(r, served);
         }
 }
 
@@ -184,34 +188,34 @@ void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
 {
         open->base = sl_plan_free(open->base);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                struct sl_served *entry = &r->entries[i];
+                struct sl_served *served = &r->served[i];
 
-                if (!entry->is_shape || entry->open != open->index)
+                if (!served->is_shape || served->open != open->index)
                         continue;
-                entry->orphan = true;
-                if (entry->state == SL_SERVED_READY && !entry->load)
-                        sl_entries_drain(r, entry);
+                served->orphan = true;
+                if (served->state == SL_SERVED_READY && !served->load)
+                        sl_names_drain(r, served);
         }
 }
 
-bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *entry)
+bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *served)
 {
         uint64_t since = sl_clock_ns() - BASE_WAIT_NS;
 
-        if (!entry->is_shape || r->entries[entry->open].base)
+        if (!served->is_shape || r->served[served->open].base)
                 return false;
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
-                const struct sl_served *other = &r->entries[i];
+                const struct sl_served *other = &r->served[i];
 
-                if (other->is_shape && !other->orphan && other->open == entry->open && other->load && other->load_ns > since)
+                if (other->is_shape && !other->orphan && other->open == served->open && other->load && other->load_ns > since)
                         return true;
         }
         return false;
 }
 
-struct sl_plan *sl_sizes_base(const struct sl_registry *r, const struct sl_served *entry)
+struct sl_plan *sl_sizes_base(const struct sl_registry *r, const struct sl_served *served)
 {
-        return entry->is_shape && !entry->orphan ? r->entries[entry->open].base : NULL;
+        return served->is_shape && !served->orphan ? r->served[served->open].base : NULL;
 }
 
 static bool has_sizes(const struct sl_port *port, const struct sl_port *open, const int64_t *sizes)
@@ -222,25 +226,25 @@ static bool has_sizes(const struct sl_port *port, const struct sl_port *open, co
         return true;
 }
 
-bool sl_sizes_is_base(const struct sl_registry *r, const struct sl_served *entry)
+bool sl_sizes_is_base(const struct sl_registry *r, const struct sl_served *served)
 {
-        const struct sl_plan *base = sl_sizes_base(r, entry);
+        const struct sl_plan *base = sl_sizes_base(r, served);
         const struct sl_plan_info *signature;
         bool same = base != NULL;
 
         if (!same)
                 return false;
-        signature = r->entries[entry->open].model->info;
+        signature = r->served[served->open].model->info;
         for (uint32_t i = 0; i < signature->n_inputs && same; i++)
-                same = has_sizes(&sl_plan_info(base)->inputs[i], &signature->inputs[i], entry->sizes);
+                same = has_sizes(&sl_plan_info(base)->inputs[i], &signature->inputs[i], served->sizes);
         return same;
 }
 
-void sl_sizes_loaded(struct sl_registry *r, const struct sl_served *entry, const struct sl_model *model)
+void sl_sizes_loaded(struct sl_registry *r, const struct sl_served *served, const struct sl_model *model)
 {
-        struct sl_served *open = &r->entries[entry->open];
+        struct sl_served *open = &r->served[served->open];
         struct sl_plan *base = sl_plan_base(model->plan);
 
-        if (!entry->orphan && !open->base)
+        if (!served->orphan && !open->base)
                 open->base = sl_plan_hold(base ? base : model->plan);
 }

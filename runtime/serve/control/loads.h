@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads under way, from the start to a loaded model, and the cores of its workers. Control thread only; nothing waits.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_registry;
+struct sl_served;
+
+/* Tokens of watched compilations have this bit; the name is found by the rest. */
+#define SL_LOADS_TOKEN (1ull << 62)
+
+/* @workers: of all models. A core that the dispatcher has too is nobody's own. */
+void sl_loads_choose_cores(struct sl_registry *registry, uint32_t workers);
+
+/* The name is served by, or waits for, the model of another one of the same file. False: there is none, the model has to be loaded.
+ */
+bool sl_loads_follow(struct sl_registry *registry, struct sl_served *served);
+
+/* Begins to load; what fails is reported. */
+void sl_loads_start(struct sl_registry *registry, struct sl_served *served);
+
+/* Goes on with a load that has something to say; @token: of a watched one whose event has come. */
+void sl_loads_advance(struct sl_registry *registry, struct sl_served *served);
+void sl_loads_compiled(struct sl_registry *registry, uint64_t token);
+
+/* Ends what is under way at once. */
+void sl_loads_cancel(struct sl_registry *registry, struct sl_served *served);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table itself: who is found in it, who gets a place, and what the world hears of one.
+ */
+#include "names.h"
+
+#include "account.h"
+#include "base/error.h"
+#include "base/fields.h"
+#include "registry_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void sl_names_report_to(struct sl_registry *r, struct sl_account *account, int level, const char *event,
+        const struct sl_served *served, const char *text)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "model", served->own.name);
+        sl_fields_add_number(&fields, "version", served->own.spec.version);
+        if (text)
+                sl_fields_add(&fields, "cause", text);
+        sl_account_log(r->options.accounts, account, level, event, fields.text);
+}
+
+void sl_names_report(struct sl_registry *r, int level, const char *event, const struct sl_served *served, const char *text)
+{
+        sl_names_report_to(r, sl_names_account(r, served), level, event, served, text);
+}
+
+struct sl_account *sl_names_account(const struct sl_registry *r, const struct sl_served *served)
+{
+        return served->asked ? sl_account_find(r->options.accounts, served->uid) : NULL;
+}
+
+void sl_names_answer(struct sl_registry *r, struct sl_served *served, int status, const char *text)
+{
+        if (served->asker)
+                r->options.answer(r->options.context, served->asker, status, text);
+        served->asker = 0;
+}
+
+void sl_names_command(struct sl_registry *r, enum sl_command_kind kind, void *pointer, uint32_t index)
+{
+        sl_dispatcher_command(r->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = pointer, .index = index});
+}
+
+struct sl_served *sl_names_find(struct sl_registry *r, const char *name)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->served[i].state != SL_SERVED_NONE && strcmp(r->served[i].own.name, name) == 0)
+                        return &r->served[i];
+        return NULL;
+}
+
+static struct sl_served *find_free(struct sl_registry *r)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (r->served[i].state == SL_SERVED_NONE)
+                        return &r->served[i];
+        return NULL;
+}
+
+int sl_names_want(
+        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served, struct sl_error *error)
+{
+        struct sl_served *served = sl_names_find(r, spec->name);
+
+        if (!served) {
+                served = find_free(r);
+                if (!served)
+                        return sl_error_set(
+                                error, ENOSPC, "no room for \"%s\": %u models are the limit", spec->name, SL_CATALOGUE_MODELS);
+                served->state = SL_SERVED_WAITING;
+        } else if (served->state == SL_SERVED_FAILED) {
+                served->state = SL_SERVED_WAITING;
+        } else if (!again && served->state != SL_SERVED_DRAINING && sl_spec_same(&served->own.spec, spec)) {
+                *ret_served = served;
+                return 0;
+        } else if (served->state != SL_SERVED_READY || served->load) {
+                return sl_error_set(error, EBUSY, "\"%s\" is being loaded or unloaded", spec->name);
+        } else {
+                served->replace = true;
+        }
+        sl_own_spec_copy(&served->own, spec);
+        sl_served_publish(r->options.catalogue, served);
+        *ret_served = served;
+        return 0;
+}
+
+void sl_names_refuse(struct sl_registry *r, const struct sl_model_spec *spec)
+{
+        struct sl_served *served = sl_names_find(r, spec->name);
+
+        if (!served)
+                served = find_free(r);
+        if (!served || (served->state != SL_SERVED_NONE && served->state != SL_SERVED_FAILED))
+                return;
+        served->state = SL_SERVED_FAILED;
+        sl_own_spec_copy(&served->own, spec);
+        snprintf(served->why, sizeof(served->why), "%s", spec->refused);
+        served->own.spec.refused = served->why;
+        sl_served_publish(r->options.catalogue, served);
+}
+
+void sl_names_drain(struct sl_registry *r, struct sl_served *served)
+{
+        served->state = SL_SERVED_DRAINING;
+        sl_served_publish(r->options.catalogue, served);
+        sl_names_command(r, SL_COMMAND_WITHDRAW, NULL, served->index);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arena memory of a session. Control thread only.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_session;
+struct sl_sessions;
+
+/*
+ * New memory for the arena, which the client touches: its pages are charged to whoever does so first. Return: its index
+ * and a fd for the client; -EINVAL, -EDQUOT, -E2BIG, -ENOMEM (also beyond memory_max), -EMFILE.
+ */
+int sl_region_create(struct sl_sessions *sessions, struct sl_session *session, uint64_t bytes, int *ret_fd, struct sl_error *error);
+
+/* Memory that the client had under an earlier runtime; the fd stays the caller's. Return: its index; also -EBADMSG. */
+int sl_region_adopt(struct sl_sessions *sessions, struct sl_session *session, int fd, struct sl_error *error);
