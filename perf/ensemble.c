@@ -84,12 +84,12 @@ static void report_load(const struct sl_traffic_options *options, const struct s
         sl_report_number(to, "requests_failed", SL_UNIT_COUNT, (double)result->failed, NULL, 0);
         sl_report_number(to, "requests_per_second", SL_UNIT_PER_SECOND, n / seconds, NULL, 0);
         sl_report_number(to, "samples_per_second", SL_UNIT_PER_SECOND, n * options->samples / seconds, NULL, 0);
-        sl_report_number(to, "latency_p50_ns", SL_UNIT_NS, sl_samples_at(&result->latencies, 0.5), NULL, 0);
-        sl_report_number(to, "latency_p90_ns", SL_UNIT_NS, sl_samples_at(&result->latencies, 0.9), NULL, 0);
-        sl_report_number(to, "latency_p99_ns", SL_UNIT_NS, sl_samples_at(&result->latencies, 0.99), NULL, 0);
-        sl_report_number(to, "latency_p999_ns", SL_UNIT_NS, sl_samples_at(&result->latencies, 0.999), NULL, 0);
-        sl_report_number(to, "latency_worst_ns", SL_UNIT_NS, sl_samples_at(&result->latencies, 1), NULL, 0);
-        sl_report_number(to, "latency_mean_ns", SL_UNIT_NS, sl_samples_mean(&result->latencies), NULL, 0);
+        sl_report_number(to, "latency_p50_ns", SL_UNIT_NS, sl_latencies_at(&result->latencies, 0.5), NULL, 0);
+        sl_report_number(to, "latency_p90_ns", SL_UNIT_NS, sl_latencies_at(&result->latencies, 0.9), NULL, 0);
+        sl_report_number(to, "latency_p99_ns", SL_UNIT_NS, sl_latencies_at(&result->latencies, 0.99), NULL, 0);
+        sl_report_number(to, "latency_p999_ns", SL_UNIT_NS, sl_latencies_at(&result->latencies, 0.999), NULL, 0);
+        sl_report_number(to, "latency_worst_ns", SL_UNIT_NS, sl_latencies_at(&result->latencies, 1), NULL, 0);
+        sl_report_number(to, "latency_mean_ns", SL_UNIT_NS, sl_latencies_mean(&result->latencies), NULL, 0);
         sl_report_number(to, "mean_queued_ns", SL_UNIT_NS, (double)result->queued_ns / n, NULL, 0);
         sl_report_number(to, "mean_batched_ns", SL_UNIT_NS, (double)result->batched_ns / n, NULL, 0);
         sl_report_number(to, "mean_computing_ns", SL_UNIT_NS, (double)result->computing_ns / n, NULL, 0);
@@ -273,6 +273,6 @@ int sl_bench_model(int argc, char **argv)
                 report_own_time(&before, &after, &report);
                 sl_report_print(&report, json, 0);
         }
-        sl_samples_deinit(&result.latencies);
+        sl_latencies_deinit(&result.latencies);
         return r < 0 || result.completed == 0;
 }

@@ -4,9 +4,9 @@
 #include "base/bytes.h"
 #include "bench.h"
 #include "cores.h"
+#include "latencies.h"
 #include "pair.h"
 #include "report.h"
-#include "samples.h"
 #include "ticks.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static uint32_t play_block(_Atomic uint32_t *there, _Atomic uint32_t *back, uint
         return turn;
 }
 
-static int play(struct sl_pair *pair, bool apart, struct sl_samples *samples)
+static int play(struct sl_pair *pair, bool apart, struct sl_latencies *samples)
 {
         struct lines *lines = pair->memory;
         _Atomic uint32_t *back = back_of(lines, apart);
@@ -70,7 +70,7 @@ static int play(struct sl_pair *pair, bool apart, struct sl_samples *samples)
 
                 turn = play_block(&lines->there, back, turn);
                 if (block >= WARM_UP)
-                        sl_samples_add(samples, sl_ticks() - start);
+                        sl_latencies_add(samples, sl_ticks() - start);
         }
         atomic_store_explicit(&lines->there, THE_END, memory_order_release);
         return sl_pair_end(pair);
@@ -78,19 +78,18 @@ static int play(struct sl_pair *pair, bool apart, struct sl_samples *samples)
 
 static int measure(const int cpus[2], bool apart, double *ret_ns)
 {
-        struct sl_samples samples;
+        struct sl_latencies samples;
         struct sl_pair pair;
-        int r = sl_samples_init(&samples, BLOCKS);
+        int r = sl_latencies_init(&samples);
 
         if (r == 0)
                 r = sl_pair_start(&pair, cpus, sizeof(struct lines), answer, &apart);
         if (r == 0)
                 r = play(&pair, apart, &samples);
         if (r == 0) {
-                sl_samples_sort(&samples);
-                *ret_ns = sl_samples_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
+                *ret_ns = sl_latencies_at(&samples, 0.5) / BLOCK_ROUNDS * sl_ticks_scale();
         }
-        sl_samples_deinit(&samples);
+        sl_latencies_deinit(&samples);
         return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "futex_pair.h"
 
+#include "latencies.h"
 #include "pair.h"
-#include "samples.h"
 #include "ticks.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static int answer(void *memory, void *argument)
         return 0;
 }
 
-static void play(struct words *words, uint32_t rounds, uint32_t pause_us, struct sl_samples *samples)
+static void play(struct words *words, uint32_t rounds, uint32_t pause_us, struct sl_latencies *samples)
 {
         for (uint32_t i = 1; i <= rounds; i++) {
                 if (pause_us)
@@ -69,16 +69,16 @@ static void play(struct words *words, uint32_t rounds, uint32_t pause_us, struct
                 set(&words->ping, i);
                 while (next_of(&words->pong, i - 1) != i)
                         ;
-                sl_samples_add(samples, sl_clock_ns() - start_ns);
+                sl_latencies_add(samples, sl_clock_ns() - start_ns);
         }
         set(&words->ping, THE_END);
 }
 
 int sl_futex_pair_measure(const int cpus[2], uint32_t rounds, uint32_t pause_us, double *ret_p50_ns)
 {
-        struct sl_samples samples;
+        struct sl_latencies samples;
         struct sl_pair pair;
-        int r = sl_samples_init(&samples, rounds);
+        int r = sl_latencies_init(&samples);
 
         if (r == 0)
                 r = sl_pair_start(&pair, cpus, sizeof(struct words), answer, NULL);
@@ -87,9 +87,8 @@ int sl_futex_pair_measure(const int cpus[2], uint32_t rounds, uint32_t pause_us,
                 r = sl_pair_end(&pair);
         }
         if (r == 0) {
-                sl_samples_sort(&samples);
-                *ret_p50_ns = sl_samples_at(&samples, 0.5);
+                *ret_p50_ns = sl_latencies_at(&samples, 0.5);
         }
-        sl_samples_deinit(&samples);
+        sl_latencies_deinit(&samples);
         return r;
 }

@@ -13,11 +13,11 @@
 #include "floor.h"
 #include "futex_pair.h"
 #include "heavy_load.h"
+#include "latencies.h"
 #include "process.h"
 #include "report.h"
 #include "ring_pair.h"
 #include "round_trip.h"
-#include "samples.h"
 #include "server.h"
 #include "starling.h"
 #include "ticks.h"
@@ -65,7 +65,7 @@ struct noop {
         struct sl_server server;
         struct starling_client *client;
         struct starling_queue *queue;
-        struct sl_samples samples, ring_samples, crowd_samples;
+        struct sl_latencies samples, ring_samples, crowd_samples;
 
         double floor_ns, two_lines_ns, floor_after_ns;
         struct summary ring, rtt, rtt_32;
@@ -108,27 +108,26 @@ static int connect_queue(const struct noop *noop, uint64_t arena_bytes, const ch
 
 static double in_ns(const struct noop *noop, double share)
 {
-        return sl_samples_at(&noop->samples, share) * noop->scale;
+        return sl_latencies_at(&noop->samples, share) * noop->scale;
 }
 
-static struct summary summary_of(const struct noop *noop, const struct sl_samples *samples)
+static struct summary summary_of(const struct noop *noop, const struct sl_latencies *samples)
 {
         return (struct summary){
-                .mean = sl_samples_mean(samples) * noop->scale,
-                .p50 = sl_samples_at(samples, 0.5) * noop->scale,
-                .p99 = sl_samples_at(samples, 0.99) * noop->scale,
-                .p999 = sl_samples_at(samples, 0.999) * noop->scale,
-                .worst = sl_samples_at(samples, 1) * noop->scale,
+                .mean = sl_latencies_mean(samples) * noop->scale,
+                .p50 = sl_latencies_at(samples, 0.5) * noop->scale,
+                .p99 = sl_latencies_at(samples, 0.99) * noop->scale,
+                .p999 = sl_latencies_at(samples, 0.999) * noop->scale,
+                .worst = sl_latencies_at(samples, 1) * noop->scale,
         };
 }
 
 /* Fills noop->samples, sorted. */
 static int spin(struct noop *noop, uint32_t rounds, uint64_t limit_ns)
 {
-        noop->samples.n = 0;
+        sl_latencies_clear(&noop->samples);
         int r = sl_round_trip_spin(noop->queue, WARM_UP, rounds, limit_ns, &noop->samples);
 
-        sl_samples_sort(&noop->samples);
         return r;
 }
 
@@ -158,7 +157,7 @@ static int play_turns(struct noop *noop)
         uint32_t rounds = noop->effort.rounds / TURNS;
         int r = 0;
 
-        noop->samples.n = 0;
+        sl_latencies_clear(&noop->samples);
         for (uint32_t turn = 0; turn < TURNS && r == 0; turn++) {
                 r = sl_ring_pair_measure(noop->cpus, RING_WARM_UP, rounds, &noop->ring_samples);
                 if (r == 0)
@@ -166,9 +165,6 @@ static int play_turns(struct noop *noop)
                 if (r == 0)
                         r = spin_among_many(noop, rounds);
         }
-        sl_samples_sort(&noop->ring_samples);
-        sl_samples_sort(&noop->samples);
-        sl_samples_sort(&noop->crowd_samples);
         return r;
 }
 
@@ -189,12 +185,11 @@ static int measure_throughput(struct noop *noop)
 
 static int measure_sleepers(struct noop *noop)
 {
-        noop->samples.n = 0;
+        sl_latencies_clear(&noop->samples);
         int r = sl_round_trip_sleep(noop->queue, noop->effort.sleeps, PAUSE_US, &noop->samples);
 
-        sl_samples_sort(&noop->samples);
-        noop->sleeping_p50 = sl_samples_at(&noop->samples, 0.5);
-        noop->sleeping_p99 = sl_samples_at(&noop->samples, 0.99);
+        noop->sleeping_p50 = sl_latencies_at(&noop->samples, 0.5);
+        noop->sleeping_p99 = sl_latencies_at(&noop->samples, 0.99);
         if (r == 0)
                 r = sl_futex_pair_measure(noop->cpus, noop->effort.sleeps, PAUSE_US, &noop->futex_p50);
         if (r == 0)
@@ -225,10 +220,10 @@ static int measure_idle(struct noop *noop)
 static int attach_many(
         struct noop *noop, uint64_t arena_bytes, uint32_t rounds, uint32_t pause_us, double *ret_both, double *ret_connect)
 {
-        struct sl_samples connects;
-        int r = sl_samples_init(&connects, rounds);
+        struct sl_latencies connects;
+        int r = sl_latencies_init(&connects);
 
-        noop->samples.n = 0;
+        sl_latencies_clear(&noop->samples);
         for (uint32_t i = 0; i < rounds && r == 0; i++) {
                 struct starling_client *client;
                 uint64_t start_ns, connected_ns;
@@ -240,14 +235,12 @@ static int attach_many(
                         break;
                 connected_ns = sl_clock_ns();
                 starling_close(client);
-                sl_samples_add(&connects, connected_ns - start_ns);
-                sl_samples_add(&noop->samples, sl_clock_ns() - start_ns);
+                sl_latencies_add(&connects, connected_ns - start_ns);
+                sl_latencies_add(&noop->samples, sl_clock_ns() - start_ns);
         }
-        sl_samples_sort(&connects);
-        sl_samples_sort(&noop->samples);
-        *ret_connect = sl_samples_at(&connects, 0.5);
-        *ret_both = sl_samples_at(&noop->samples, 0.5);
-        sl_samples_deinit(&connects);
+        *ret_connect = sl_latencies_at(&connects, 0.5);
+        *ret_both = sl_latencies_at(&noop->samples, 0.5);
+        sl_latencies_deinit(&connects);
         return r;
 }
 
@@ -435,11 +428,11 @@ static int prepare(struct noop *noop)
         noop->worker_cpu = sl_cores_third(noop->cpus);
         if (noop->worker_cpu < 0)
                 noop->worker_cpu = noop->cpus[0];
-        r = sl_samples_init(&noop->ring_samples, noop->effort.rounds);
+        r = sl_latencies_init(&noop->ring_samples);
         if (r == 0)
-                r = sl_samples_init(&noop->crowd_samples, noop->effort.rounds);
+                r = sl_latencies_init(&noop->crowd_samples);
         if (r == 0)
-                r = sl_samples_init(&noop->samples, noop->effort.rounds > BUSY_ROUNDS ? noop->effort.rounds : BUSY_ROUNDS);
+                r = sl_latencies_init(&noop->samples);
         return r;
 }
 
@@ -454,9 +447,9 @@ int sl_bench_noop(int argc, char **argv)
         int r = prepare(&noop);
         if (r == 0)
                 r = run(&noop);
-        sl_samples_deinit(&noop.samples);
-        sl_samples_deinit(&noop.ring_samples);
-        sl_samples_deinit(&noop.crowd_samples);
+        sl_latencies_deinit(&noop.samples);
+        sl_latencies_deinit(&noop.ring_samples);
+        sl_latencies_deinit(&noop.crowd_samples);
         if (r < 0) {
                 fprintf(stderr, "starling bench noop: %s\n", r == -ENOTSUP ? "it needs two CPUs" : starling_strerror(r));
                 return 1;

@@ -14,7 +14,6 @@
 #include "crowd.h"
 #include "process.h"
 #include "report.h"
-#include "samples.h"
 #include "server.h"
 #include "starling.h"
 #include "stats.h"

@@ -57,7 +57,7 @@ static int echo(void *memory, void *argument)
         return 0;
 }
 
-static void play(struct rings *rings, uint32_t warm_up, uint32_t rounds, struct sl_samples *samples)
+static void play(struct rings *rings, uint32_t warm_up, uint32_t rounds, struct sl_latencies *samples)
 {
         uint64_t words[WORDS] = {0};
         uint32_t index;
@@ -68,13 +68,13 @@ static void play(struct rings *rings, uint32_t warm_up, uint32_t rounds, struct 
                 put(rings->there, index, words);
                 await(rings->back, index, words);
                 if (index >= warm_up)
-                        sl_samples_add(samples, sl_ticks() - start);
+                        sl_latencies_add(samples, sl_ticks() - start);
         }
         words[0] = THE_END;
         put(rings->there, index, words);
 }
 
-int sl_ring_pair_measure(const int cpus[2], uint32_t warm_up, uint32_t rounds, struct sl_samples *samples)
+int sl_ring_pair_measure(const int cpus[2], uint32_t warm_up, uint32_t rounds, struct sl_latencies *samples)
 {
         struct sl_pair pair;
         int r = sl_pair_start(&pair, cpus, sizeof(struct rings), echo, NULL);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "samples.h"
+#include "latencies.h"
 
 #include <stdint.h>
 
@@ -14,4 +14,4 @@
  * @cpus[1], polls, copies and answers. Both spin with PAUSE. Adds the ticks (ticks.h) of each round after the first @warm_up, with
  * both stamps in them as in sl_round_trip_spin(). Return: 0, or as sl_pair_start(), -EIO.
  */
-int sl_ring_pair_measure(const int cpus[2], uint32_t warm_up, uint32_t rounds, struct sl_samples *samples);
+int sl_ring_pair_measure(const int cpus[2], uint32_t warm_up, uint32_t rounds, struct sl_latencies *samples);

@@ -18,9 +18,9 @@
 #include "bench.h"
 #include "cores.h"
 #include "floor.h"
+#include "latencies.h"
 #include "pair.h"
 #include "report.h"
-#include "samples.h"
 #include "ticks.h"
 
 #include <assert.h>
@@ -189,7 +189,7 @@ SCHEME_CODE int drain(struct course *course, enum scheme scheme)
         return 0;
 }
 
-SCHEME_CODE void ping(struct course *course, struct sl_samples *blocks, enum scheme scheme)
+SCHEME_CODE void ping(struct course *course, struct sl_latencies *blocks, enum scheme scheme)
 {
         struct end reader = {0}, writer = {0};
         uint64_t sum = 0;
@@ -202,7 +202,7 @@ SCHEME_CODE void ping(struct course *course, struct sl_samples *blocks, enum sch
                         await_one(&course->back, &reader, &sum, scheme);
                 }
                 if (block >= WARM_UP)
-                        sl_samples_add(blocks, sl_ticks() - start);
+                        sl_latencies_add(blocks, sl_ticks() - start);
         }
         put(&course->there, &writer, THE_END, 1, scheme);
 }
@@ -229,7 +229,7 @@ SCHEME_CODE void push(struct course *course, uint32_t batch, enum scheme scheme)
                 (void)argument;                                                                                                    \
                 return drain(memory, id);                                                                                          \
         }                                                                                                                          \
-        static void name##_ping(struct course *course, struct sl_samples *blocks)                                                  \
+        static void name##_ping(struct course *course, struct sl_latencies *blocks)                                                \
         {                                                                                                                          \
                 ping(course, blocks, id);                                                                                          \
         }                                                                                                                          \
@@ -243,7 +243,7 @@ SCHEMES(X)
 static const struct scheme_functions {
         const char *round_trip_key, *batched_key, *single_key;
         sl_pair_fn echo, drain;
-        void (*ping)(struct course *course, struct sl_samples *blocks);
+        void (*ping)(struct course *course, struct sl_latencies *blocks);
         void (*push)(struct course *course, uint32_t batch);
 } schemes[SCHEME_COUNT] = {
 #define X(id, name)                                                                                                                \
@@ -255,9 +255,9 @@ static const struct scheme_functions {
 
 static int round_trip(const struct scheme_functions *scheme, const int cpus[2], double *ret_ns)
 {
-        struct sl_samples blocks;
+        struct sl_latencies blocks;
         struct sl_pair pair;
-        int r = sl_samples_init(&blocks, BLOCKS);
+        int r = sl_latencies_init(&blocks);
 
         if (r == 0)
                 r = sl_pair_start(&pair, cpus, sizeof(struct course), scheme->echo, NULL);
@@ -266,10 +266,9 @@ static int round_trip(const struct scheme_functions *scheme, const int cpus[2], 
                 r = sl_pair_end(&pair);
         }
         if (r == 0) {
-                sl_samples_sort(&blocks);
-                *ret_ns = sl_samples_at(&blocks, 0.5) / BLOCK * sl_ticks_scale();
+                *ret_ns = sl_latencies_at(&blocks, 0.5) / BLOCK * sl_ticks_scale();
         }
-        sl_samples_deinit(&blocks);
+        sl_latencies_deinit(&blocks);
         return r;
 }
 

@@ -46,7 +46,7 @@ static int spin_once(struct starling_queue *queue, const struct starling_request
 }
 
 static int spin_many(struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, uint64_t limit_ns,
-        struct sl_samples *samples)
+        struct sl_latencies *samples)
 {
         uint64_t until_ns = limit_ns ? sl_clock_ns() + limit_ns : UINT64_MAX;
         int r = 0;
@@ -55,7 +55,7 @@ static int spin_many(struct starling_queue *queue, const struct starling_request
                 uint64_t start = sl_ticks();
 
                 r = spin_once(queue, request);
-                sl_samples_add(samples, sl_ticks() - start);
+                sl_latencies_add(samples, sl_ticks() - start);
                 if (i % CLOCK_ROUNDS == 0 && limit_ns && sl_clock_ns() > until_ns)
                         break;
         }
@@ -72,7 +72,7 @@ static int warm_up_with(struct starling_queue *queue, const struct starling_requ
 }
 
 int sl_round_trip_spin(
-        struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_samples *samples)
+        struct starling_queue *queue, uint32_t warm_up, uint32_t rounds, uint64_t limit_ns, struct sl_latencies *samples)
 {
         int r = warm_up_with(queue, &noop, warm_up);
 
@@ -80,7 +80,7 @@ int sl_round_trip_spin(
 }
 
 int sl_round_trip_request(struct starling_queue *queue, const struct starling_request *request, uint32_t warm_up, uint32_t rounds,
-        struct sl_samples *samples)
+        struct sl_latencies *samples)
 {
         int r = warm_up_with(queue, request, warm_up);
 
@@ -88,7 +88,7 @@ int sl_round_trip_request(struct starling_queue *queue, const struct starling_re
 }
 
 int sl_round_trip_infer(
-        struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, struct sl_samples *samples)
+        struct starling_queue *queue, const struct starling_request *request, uint32_t rounds, struct sl_latencies *samples)
 {
         int r = 0;
 
@@ -96,12 +96,12 @@ int sl_round_trip_infer(
                 uint64_t start = sl_ticks();
 
                 r = starling_infer(queue, request, NULL);
-                sl_samples_add(samples, sl_ticks() - start);
+                sl_latencies_add(samples, sl_ticks() - start);
         }
         return r;
 }
 
-int sl_round_trip_sleep(struct starling_queue *queue, uint32_t rounds, uint32_t pause_us, struct sl_samples *samples)
+int sl_round_trip_sleep(struct starling_queue *queue, uint32_t rounds, uint32_t pause_us, struct sl_latencies *samples)
 {
         for (uint32_t i = 0; i < rounds; i++) {
                 struct starling_completion completion;
@@ -117,7 +117,7 @@ int sl_round_trip_sleep(struct starling_queue *queue, uint32_t rounds, uint32_t 
                         return r;
                 if (completion.status < 0)
                         return completion.status;
-                sl_samples_add(samples, sl_clock_ns() - start_ns);
+                sl_latencies_add(samples, sl_clock_ns() - start_ns);
         }
         return 0;
 }

@@ -10,10 +10,10 @@
 #include "cores.h"
 #include "floor.h"
 #include "heavy_load.h"
+#include "latencies.h"
 #include "mlp_model.h"
 #include "report.h"
 #include "round_trip.h"
-#include "samples.h"
 #include "server.h"
 #include "starling.h"
 #include "stats.h"
@@ -51,8 +51,8 @@ struct subject {
         struct starling_model *model;
         struct starling_tensor input, output;
         struct starling_request request;
-        struct sl_samples polled, inferred; /* in ticks */
-        double compute_ns;                  /* inside the networks, mean of a request */
+        struct sl_latencies polled, inferred; /* in ticks */
+        double compute_ns;                    /* inside the networks, mean of a request */
         double per_second;
 };
 
@@ -67,7 +67,7 @@ struct small {
         struct starling_client *client;
         struct starling_queue *queue;
         struct subject mlp, digits;
-        struct sl_samples noops, beside;
+        struct sl_latencies noops, beside;
         double floor_ns, floor_after_ns;
         char heavy_note[240];
 };
@@ -170,7 +170,6 @@ static int play_turns(struct small *small)
                 if (r == 0 && small->digits.model)
                         r = play_subject(small, &small->digits, small->effort.digits);
         }
-        sl_samples_sort(&small->noops);
         return r;
 }
 
@@ -185,8 +184,6 @@ static void end_subject(const struct small *small, struct subject *subject, cons
         subject->compute_ns = NAN;
         if (read_compute(small, subject->name, &now.compute_ns, &now.requests) == 0 && now.requests > before->requests)
                 subject->compute_ns = (double)(now.compute_ns - before->compute_ns) / (double)(now.requests - before->requests);
-        sl_samples_sort(&subject->polled);
-        sl_samples_sort(&subject->inferred);
 }
 
 static int measure_latencies(struct small *small)
@@ -227,7 +224,7 @@ static int measure_throughput(struct small *small, struct subject *subject)
                 r = fail("a request failed", result.first_failure, NULL);
         else if (r == 0)
                 subject->per_second = (double)result.completed * (double)SL_NS_PER_SECOND / (double)result.elapsed_ns;
-        sl_samples_deinit(&result.latencies);
+        sl_latencies_deinit(&result.latencies);
         sl_traffic_free(traffic);
         return r;
 }
@@ -247,7 +244,6 @@ static int measure_beside_heavy(struct small *small)
         }
         int stopped = sl_heavy_load_stop(&load);
 
-        sl_samples_sort(&small->beside);
         return r < 0 ? r : stopped;
 }
 
@@ -313,9 +309,9 @@ static int run(struct small *small)
 
 /* ---- the report ---- */
 
-static double at(const struct small *small, const struct sl_samples *samples, double share)
+static double at(const struct small *small, const struct sl_latencies *samples, double share)
 {
-        return sl_samples_at(samples, share) * small->scale;
+        return sl_latencies_at(samples, share) * small->scale;
 }
 
 static void report_mlp(const struct small *small, double noop_ns, struct sl_report *to)
@@ -327,7 +323,7 @@ static void report_mlp(const struct small *small, double noop_ns, struct sl_repo
         sl_report_number(to, "mlp_rtt_p50_ns", SL_UNIT_NS, p50, "<= 3 us", p50 <= SMALL_US * 1e3);
         sl_report_number(to, "mlp_rtt_p99_ns", SL_UNIT_NS, p99, NULL, 0);
         sl_report_number(to, "mlp_rtt_p999_ns", SL_UNIT_NS, p999, "<= 10 x p50", p999 <= 10 * p50);
-        sl_report_number(to, "mlp_rtt_mean_ns", SL_UNIT_NS, sl_samples_mean(&mlp->polled) * small->scale, NULL, 0);
+        sl_report_number(to, "mlp_rtt_mean_ns", SL_UNIT_NS, sl_latencies_mean(&mlp->polled) * small->scale, NULL, 0);
         sl_report_number(to, "mlp_compute_ns", SL_UNIT_NS, mlp->compute_ns, NULL, 0);
         sl_report_number(to, "mlp_own_ns", SL_UNIT_NS, own, "<= 3 no-op round trips", own <= 3 * noop_ns);
         sl_report_number(to, "mlp_infer_p50_ns", SL_UNIT_NS, at(small, &mlp->inferred, 0.5), NULL, 0);
@@ -402,30 +398,28 @@ static int pick_cpus(struct small *small)
 
 static int make_samples(struct small *small)
 {
-        const struct effort *effort = &small->effort;
-        int r = sl_samples_init(&small->noops, (size_t)TURNS * effort->noops);
 
         if (r == 0)
-                r = sl_samples_init(&small->beside, effort->beside);
+                r = sl_latencies_init(&small->beside);
         if (r == 0)
-                r = sl_samples_init(&small->mlp.polled, (size_t)TURNS * effort->requests);
+                r = sl_latencies_init(&small->mlp.polled);
         if (r == 0)
-                r = sl_samples_init(&small->mlp.inferred, (size_t)TURNS * effort->requests);
+                r = sl_latencies_init(&small->mlp.inferred);
         if (r == 0)
-                r = sl_samples_init(&small->digits.polled, (size_t)TURNS * effort->digits);
+                r = sl_latencies_init(&small->digits.polled);
         if (r == 0)
-                r = sl_samples_init(&small->digits.inferred, (size_t)TURNS * effort->digits);
+                r = sl_latencies_init(&small->digits.inferred);
         return r;
 }
 
 static void free_samples(struct small *small)
 {
-        sl_samples_deinit(&small->noops);
-        sl_samples_deinit(&small->beside);
-        sl_samples_deinit(&small->mlp.polled);
-        sl_samples_deinit(&small->mlp.inferred);
-        sl_samples_deinit(&small->digits.polled);
-        sl_samples_deinit(&small->digits.inferred);
+        sl_latencies_deinit(&small->noops);
+        sl_latencies_deinit(&small->beside);
+        sl_latencies_deinit(&small->mlp.polled);
+        sl_latencies_deinit(&small->mlp.inferred);
+        sl_latencies_deinit(&small->digits.polled);
+        sl_latencies_deinit(&small->digits.inferred);
 }
 
 static int write_model(const char *repository)

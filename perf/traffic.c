@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLES_ROOM (4u << 20)
-#define REAP         64
-#define FREE_SIZE    4096u /* bytes of an output whose shape only the model knows, at first */
+#define REAP      64
+#define FREE_SIZE 4096u /* bytes of an output whose shape only the model knows, at first */
 
 struct slot {
         struct starling_tensor *inputs, *outputs;
@@ -302,7 +301,7 @@ static void count(
         result->batched_ns += completion->batched_ns;
         result->computing_ns += completion->computing_ns;
         result->combining_ns += completion->combining_ns;
-        sl_samples_add(&result->latencies, now_ns - slot->due_ns);
+        sl_latencies_add(&result->latencies, now_ns - slot->due_ns);
 }
 
 /* Return: completions taken; 0 none in time; -errno. */
@@ -397,7 +396,7 @@ static int drain(struct sl_traffic *traffic)
 int sl_traffic_run(struct sl_traffic *traffic, struct sl_traffic_result *result)
 {
         uint64_t start_ns;
-        int r = sl_samples_init(&result->latencies, SAMPLES_ROOM);
+        int r = sl_latencies_init(&result->latencies);
 
         if (r < 0)
                 return r;
@@ -412,7 +411,6 @@ int sl_traffic_run(struct sl_traffic *traffic, struct sl_traffic_result *result)
         if (r == 0)
                 r = drain(traffic);
         result->elapsed_ns = sl_clock_ns() - traffic->measured_from_ns;
-        sl_samples_sort(&result->latencies);
         return r;
 }
 

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "samples.h"
+#include "latencies.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ struct sl_traffic_options {
 };
 
 struct sl_traffic_result {
-        struct sl_samples latencies; /* ns, sorted; of requests that completed with 0 */
+        struct sl_latencies latencies; /* ns; of requests that completed with 0 */
         uint64_t completed, failed;
         int first_failure; /* -errno of the first that failed */
         uint64_t elapsed_ns;

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "conv_model.h"
+#include "latencies.h"
 #include "report.h"
-#include "samples.h"
 #include "server.h"
 #include "starling.h"
 
@@ -39,7 +39,7 @@ struct turns {
         bool json;
         struct sl_server server;
         struct guest first, second;
-        struct sl_samples sample, deadline, cancel, urgent, turn;
+        struct sl_latencies sample, deadline, cancel, urgent, turn;
         double stop_s;
 };
 
@@ -108,7 +108,7 @@ static int time_sample(struct turns *turns)
 
         if (r == 0)
                 r = guest_wait(&turns->second, 0);
-        sl_samples_add(&turns->sample, sl_clock_ns() - begun);
+        sl_latencies_add(&turns->sample, sl_clock_ns() - begun);
         return r;
 }
 
@@ -120,7 +120,7 @@ static int time_deadline(struct turns *turns)
         if (r == 0)
                 r = guest_wait(&turns->first, -ETIME);
         now = starling_clock_ns();
-        sl_samples_add(&turns->deadline, now > deadline ? now - deadline : 0);
+        sl_latencies_add(&turns->deadline, now > deadline ? now - deadline : 0);
         return r;
 }
 
@@ -131,12 +131,12 @@ static int cancel_long(struct turns *turns, uint64_t id)
 
         if (r == 0)
                 r = guest_wait(&turns->first, -ECANCELED);
-        sl_samples_add(&turns->cancel, sl_clock_ns() - begun);
+        sl_latencies_add(&turns->cancel, sl_clock_ns() - begun);
         return r;
 }
 
 /* A sample beside a long request of @priority, which is then cancelled. */
-static int time_beside(struct turns *turns, uint32_t priority, struct sl_samples *to)
+static int time_beside(struct turns *turns, uint32_t priority, struct sl_latencies *to)
 {
         uint64_t id, begun;
         int r = guest_submit(&turns->first, LONG, priority, 0, &id);
@@ -148,7 +148,7 @@ static int time_beside(struct turns *turns, uint32_t priority, struct sl_samples
         r = guest_submit(&turns->second, 1, 0, 0, NULL);
         if (r == 0)
                 r = guest_wait(&turns->second, 0);
-        sl_samples_add(to, sl_clock_ns() - begun);
+        sl_latencies_add(to, sl_clock_ns() - begun);
         return r < 0 ? r : cancel_long(turns, id);
 }
 
@@ -214,14 +214,13 @@ static int run(struct turns *turns)
         return sl_server_stop(&turns->server) < 0 && r == 0 ? -EIO : r;
 }
 
-static double median(struct sl_samples *samples)
+static double median(const struct sl_latencies *samples)
 {
-        sl_samples_sort(samples);
-        return sl_samples_at(samples, 0.5);
+        return sl_latencies_at(samples, 0.5);
 }
 
-static void report_wait(struct sl_report *to, const char *key, const char *times_key, struct sl_samples *samples, double grain_ns,
-        const char *target, double most)
+static void report_wait(struct sl_report *to, const char *key, const char *times_key, const struct sl_latencies *samples,
+        double grain_ns, const char *target, double most)
 {
         double ns = median(samples);
 
@@ -245,15 +244,15 @@ static void report_all(struct turns *turns, struct sl_report *to)
 
 static int init_samples(struct turns *turns)
 {
-        int r = sl_samples_init(&turns->sample, turns->rounds);
+        int r = sl_latencies_init(&turns->sample);
 
         if (r == 0)
-                r = sl_samples_init(&turns->deadline, turns->rounds);
+                r = sl_latencies_init(&turns->deadline);
         if (r == 0)
-                r = sl_samples_init(&turns->cancel, 2ul * turns->rounds);
+                r = sl_latencies_init(&turns->cancel);
         if (r == 0)
-                r = sl_samples_init(&turns->urgent, turns->rounds);
-        return r < 0 ? r : sl_samples_init(&turns->turn, turns->rounds);
+                r = sl_latencies_init(&turns->urgent);
+        return r < 0 ? r : sl_latencies_init(&turns->turn);
 }
 
 int sl_bench_turns(int argc, char **argv)
@@ -274,10 +273,10 @@ int sl_bench_turns(int argc, char **argv)
         } else {
                 fprintf(stderr, "starling bench turns: %s\n", starling_strerror(r));
         }
-        sl_samples_deinit(&turns.sample);
-        sl_samples_deinit(&turns.deadline);
-        sl_samples_deinit(&turns.cancel);
-        sl_samples_deinit(&turns.urgent);
-        sl_samples_deinit(&turns.turn);
+        sl_latencies_deinit(&turns.sample);
+        sl_latencies_deinit(&turns.deadline);
+        sl_latencies_deinit(&turns.cancel);
+        sl_latencies_deinit(&turns.urgent);
+        sl_latencies_deinit(&turns.turn);
         return r < 0;
 }
