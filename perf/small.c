@@ -398,6 +398,7 @@ static int pick_cpus(struct small *small)
 
 static int make_samples(struct small *small)
 {
+        int r = sl_latencies_init(&small->noops);
 
         if (r == 0)
                 r = sl_latencies_init(&small->beside);
