@@ -131,14 +131,19 @@ void service_ask_to_stop(struct service *service)
         ring(service->stop_fd);
 }
 
-void service_stop(struct service *service)
+void service_join(struct service *service)
 {
-        service_ask_to_stop(service);
         pthread_join(service->thread, NULL);
         close(service->stop_fd);
         close(service->reload_fd);
         cr_assert_neq(access(service->socket_path, F_OK), 0, "the socket is left behind");
         cr_assert_eq(rmdir(service->directory), 0);
+}
+
+void service_stop(struct service *service)
+{
+        service_ask_to_stop(service);
+        service_join(service);
 }
 
 void service_touch(struct service *service)

@@ -35,7 +35,10 @@ void service_start(struct service *service);
 /* As SIGTERM. */
 void service_ask_to_stop(struct service *service);
 
-/* The same (a second one: without grace), and waits for the end. */
+/* Waits for the end. */
+void service_join(struct service *service);
+
+/* Both; when it has been asked before, without grace from now on. */
 void service_stop(struct service *service);
 
 /* Every model's file has changed, though not what is in it. */
