@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LATE_SHARE    0.1
+#define BLOCKED_SHARE 0.01
+#define ANSWERED      0.95
+#define BEYOND        10.0
+
+__attribute__((format(printf, 2, 3))) static void add_reason(struct sl_verdict *verdict, const char *format, ...)
+{
+        va_list arguments;
+
+        verdict->valid = false;
+        if (verdict->n_reasons == SL_VERDICT_REASONS)
+                return;
+        va_start(arguments, format);
+        vsnprintf(verdict->reasons[verdict->n_reasons++], SL_VERDICT_REASON_BYTES, format, arguments);
+        va_end(arguments);
+}
+
+static void judge_lateness(const struct sl_tally *tally, struct sl_verdict *to)
+{
+        double late = sl_latencies_at(&tally->lateness, 0.99), all = sl_latencies_at(&tally->total, 0.99);
+        double late_mean = sl_latencies_mean(&tally->lateness), all_mean = sl_latencies_mean(&tally->total);
+
+        if (late > LATE_SHARE * all)
+                add_reason(to, "the generator was late: by %.1f us at p99, where the latency is %.1f us", late / 1e3, all / 1e3);
+        else if (late_mean > LATE_SHARE * all_mean)
+                add_reason(to, "the generator was late: by %.1f us on average, where the latency is %.1f us", late_mean / 1e3,
+                        all_mean / 1e3);
+}
+
+static void judge_load(const struct sl_tally *tally, struct sl_verdict *to)
+{
+        double due = (double)tally->due;
+
+        if ((double)tally->blocked > BLOCKED_SHARE * due)
+                add_reason(to, "the load was not open: %" PRIu64 " of %" PRIu64 " requests had to wait for a place in flight",
+                        tally->blocked, tally->due);
+        if (tally->unsent)
+                add_reason(to, "%" PRIu64 " of %" PRIu64 " requests were due and never sent", tally->unsent, tally->due);
+        if ((double)(tally->answered_in_time + tally->refused + tally->expired) < ANSWERED * due)
+                add_reason(to,
+                        "the runtime did not keep up: %" PRIu64 " of %" PRIu64 " requests were answered in the measured time",
+                        tally->answered_in_time, tally->due);
+}
+
+void sl_verdict_of(const struct sl_tally *tally, bool closed, struct sl_verdict *ret_verdict)
+{
+        *ret_verdict = (struct sl_verdict){.valid = true};
+        if (!closed) {
+                judge_lateness(tally, ret_verdict);
+                judge_load(tally, ret_verdict);
+        }
+        if (tally->failed)
+                add_reason(ret_verdict, "%" PRIu64 " of %" PRIu64 " requests failed, the first with: %s", tally->failed, tally->due,
+                        strerror(-tally->first_failure));
+        if (tally->answered < SL_VERDICT_LEAST)
+                add_reason(
+                        ret_verdict, "%" PRIu64 " answers are too few, at least %u are wanted", tally->answered, SL_VERDICT_LEAST);
+}
+
+double sl_verdict_percentile(const struct sl_latencies *latencies, double share)
+{
+        /* The share is a decimal fraction: 1 - 0.99 is a little less than 0.01. */
+        return (double)latencies->n * (1 - share) * (1 + 1e-9) >= BEYOND ? sl_latencies_at(latencies, share) : NAN;
+}
