@@ -49,7 +49,7 @@ struct sl_load {
         struct sl_plan_cache_key key;
 };
 
-static void free_executor(struct sl_model *model, struct sl_executor *executor)
+void sl_model_free_worker(struct sl_model *model, struct sl_executor *executor)
 {
         struct sl_worker_stats *stats = executor->stats;
 
@@ -61,13 +61,11 @@ struct sl_model *sl_model_free(struct sl_model *model)
 {
         if (!model)
                 return NULL;
-        for (uint32_t i = 0; i < model->n_workers; i++)
-                free_executor(model, model->workers[i]);
+        for (uint32_t i = 0; i < model->n_started; i++)
+                sl_model_free_worker(model, model->started[i]);
         if (model->inliner)
-                free_executor(model, model->inliner);
-        free(model->workers);
-        if (model->worker_bytes)
-                sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes);
+                sl_model_free_worker(model, model->inliner);
+        sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes * model->n_promised + model->inliner_bytes);
         sl_scheduler_deinit(&model->scheduler);
         sl_plan_free(model->plan);
         free(model);
@@ -89,8 +87,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->policy = sl_policy_work_conserving;
-        model->workers = calloc(spec->workers, sizeof(*model->workers));
-        if (!model->workers || sl_scheduler_init(&model->scheduler, options->segments) < 0) {
+        if (sl_scheduler_init(&model->scheduler, options->segments) < 0) {
                 sl_model_free(model);
                 return -ENOMEM;
         }
@@ -196,7 +193,7 @@ static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *
         sl_stats_worker_add(load->options.stats, load->model->name, "thread", sl_first_core(&options.cpus),
                 load->lowering.batch_max, &options.stats);
         note_memory(load, options.stats);
-        int r = sl_thread_executor_new(&options, &load->model->workers[number], error);
+        int r = sl_thread_executor_new(&options, &load->model->started[number], error);
         if (r < 0)
                 sl_stats_worker_remove(load->options.stats, options.stats);
         return r;
@@ -209,7 +206,7 @@ static int start_workers(struct sl_load *load, struct sl_error *error)
         for (uint32_t i = 0; i < load->workers && r == 0; i++) {
                 r = start_worker(load, i, error);
                 if (r == 0)
-                        load->model->n_workers++;
+                        load->model->n_started++;
         }
         return r;
 }
@@ -255,7 +252,8 @@ static int take_memory(struct sl_load *load, struct sl_error *error)
         if (r < 0)
                 return sl_error_prefix(error, r, "%u workers of batch %u, %llu bytes each", load->workers, load->lowering.batch_max,
                         (unsigned long long)each);
-        load->model->worker_bytes = bytes;
+        load->model->worker_bytes = each;
+        load->model->n_promised = load->workers;
         return 0;
 }
 
@@ -491,9 +489,9 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
 /* The first requests are cut by what a worker's first sample took, which was cold: later jobs correct it. */
 static void learn_first_sample(struct sl_model *model)
 {
-        for (uint32_t i = 0; i < model->n_workers; i++)
-                if (model->workers[i]->first_ns)
-                        sl_model_learn(model, 1, model->workers[i]->first_ns);
+        for (uint32_t i = 0; i < model->n_started; i++)
+                if (model->started[i]->first_ns)
+                        sl_model_learn(model, 1, model->started[i]->first_ns);
 }
 
 /* What the ensemble paper has special messages for (section II.C.2): one that cannot start ends the load, those that are ready
@@ -501,8 +499,8 @@ static void learn_first_sample(struct sl_model *model)
 static int hear_workers(struct sl_load *load, struct sl_error *error)
 {
         load->answers = 0;
-        for (uint32_t i = 0; i < load->model->n_workers; i++) {
-                int32_t state = sl_executor_started(load->model->workers[i]);
+        for (uint32_t i = 0; i < load->model->n_started; i++) {
+                int32_t state = sl_executor_started(load->model->started[i]);
 
                 if (state < 0)
                         return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
@@ -521,19 +519,25 @@ static void make_inliner(struct sl_load *load)
         struct sl_inline_trial trial = {0};
         struct sl_worker_stats *stats;
 
-        if (model->n_workers)
-                trial = sl_thread_executor_take_trial(model->workers[0]);
+        if (model->n_started)
+                trial = sl_thread_executor_take_trial(model->started[0]);
         if (!trial.runner)
                 return;
         if (sl_memory_take(load->options.memory, SL_MEMORY_WORKERS, trial.bytes, NULL) < 0) {
                 sl_job_runner_free(trial.runner);
                 return;
         }
-        model->worker_bytes += trial.bytes;
+        model->inliner_bytes = trial.bytes;
         sl_stats_worker_add(load->options.stats, model->name, "inline", sl_first_core(&load->options.runtime->dispatcher_cpus),
                 trial.samples, &stats);
         if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0)
                 sl_stats_worker_remove(load->options.stats, stats);
+}
+
+static void hand_over_workers(struct sl_model *model)
+{
+        for (uint32_t i = 0; i < model->n_started; i++)
+                sl_workers_add(&model->workers, model->started[i]);
 }
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
@@ -548,6 +552,7 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
         } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers) {
                 learn_first_sample(load->model);
                 make_inliner(load);
+                hand_over_workers(load->model);
                 load->state = SL_LOAD_READY;
         }
         return load->state;

@@ -62,5 +62,8 @@ bool sl_load_compiled(const struct sl_load *load);
 /* READY: the model, which is now the caller's. */
 struct sl_model *sl_load_take(struct sl_load *load);
 
+/* Joins one of its workers, or its inliner, and frees it. The dispatcher no longer knows it. */
+void sl_model_free_worker(struct sl_model *model, struct sl_executor *executor);
+
 /* Joins its workers and frees. The dispatcher no longer knows it. NULL is fine. Returns NULL. */
 struct sl_model *sl_model_free(struct sl_model *model);

@@ -76,7 +76,7 @@ static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_s
 
         for (const struct sl_model *model = r->loaded; n && model; model = model->next_loaded)
                 if (model != served->model)
-                        count_workers(users, n, model->first_core, model->n_workers);
+                        count_workers(users, n, model->first_core, model->n_started);
         for (uint32_t i = 0; n && i < SL_CATALOGUE_MODELS; i++)
                 if (r->served[i].load)
                         count_workers(users, n, r->served[i].first_core, r->served[i].own.spec.workers);

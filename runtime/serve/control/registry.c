@@ -160,6 +160,9 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
         case SL_EVENT_MODEL_GONE:
                 sl_serving_unload(r, event->pointer);
                 break;
+        case SL_EVENT_WORKER_GONE:
+                sl_serving_worker_gone(event->pointer, event->worker);
+                break;
         case SL_EVENT_SHAPE_WANTED:
                 sl_sizes_wanted(r, event->pointer, event->sizes, event->uid);
                 sl_registry_advance(r);

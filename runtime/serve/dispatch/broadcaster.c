@@ -41,6 +41,16 @@ static uint32_t next_samples(const struct sl_request *request)
         return left < n ? left : n;
 }
 
+static uint32_t most_workers(const struct sl_ensemble *ensemble)
+{
+        uint32_t workers = 0;
+
+        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
+                if (ensemble->members[m]->workers.n > workers)
+                        workers = ensemble->members[m]->workers.n;
+        return workers;
+}
+
 /*
  * What may be out at a time: a slice for every worker of the member that has most and one more that waits, so that whoever is more
  * urgent, or comes next in turn, has no more than that before it. However fast the members are, two full segments for each.
@@ -49,7 +59,7 @@ static uint64_t window_samples(const struct sl_ensemble *ensemble)
 {
         uint64_t slice = slice_samples(ensemble), most = 2ull * ensemble->segment_samples;
 
-        return (ensemble->workers + 1ull) * (slice < most ? slice : most);
+        return (most_workers(ensemble) + 1ull) * (slice < most ? slice : most);
 }
 
 void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request)

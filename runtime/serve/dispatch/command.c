@@ -5,10 +5,10 @@
 #include "completion.h"
 #include "dispatcher_state.h"
 #include "event.h"
-#include "executor.h"
 #include "intake.h"
 #include "route.h"
 #include "shapes.h"
+#include "spin_advice.h"
 
 #include <errno.h>
 
@@ -66,23 +66,6 @@ static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         readmit(d, sl_route_attach(d, ensemble), ensemble);
 }
 
-static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
-{
-        cpu_set_t common;
-
-        CPU_AND(&common, a, b);
-        return CPU_COUNT(a) == 0 || CPU_COUNT(b) == 0 || CPU_COUNT(&common) > 0;
-}
-
-static bool workers_share_core(const struct sl_dispatcher *d)
-{
-        for (const struct sl_model *model = d->models; model; model = model->next)
-                for (uint32_t i = 0; i < model->n_workers; i++)
-                        if (overlap(&d->options.cpus, &model->workers[i]->cpus))
-                                return true;
-        return false;
-}
-
 static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         struct sl_model **link = &d->models;
@@ -90,8 +73,26 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
-        d->shares_core = workers_share_core(d);
+        sl_shared_core_note(d);
         sl_event_send(d, SL_EVENT_MODEL_GONE, model, 0, NULL);
+}
+
+static void add_model(struct sl_dispatcher *d, struct sl_model *model)
+{
+        model->next = d->models;
+        d->models = model;
+        sl_shared_core_note(d);
+}
+
+static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
+{
+        sl_workers_add(&model->workers, worker);
+        sl_shared_core_note(d);
+}
+
+static void remove_worker(struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker)
+{
+        d->unsettled |= sl_workers_dismiss(&model->workers, worker);
 }
 
 static void cancel_all(struct sl_dispatcher *d)
@@ -121,16 +122,17 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_WITHDRAW:
                 retire(d, command->index);
                 break;
-        case SL_COMMAND_ADD_MODEL: {
-                struct sl_model *model = command->pointer;
-
-                model->next = d->models;
-                d->models = model;
-                d->shares_core = workers_share_core(d);
+        case SL_COMMAND_ADD_MODEL:
+                add_model(d, command->pointer);
                 break;
-        }
         case SL_COMMAND_REMOVE_MODEL:
                 remove_model(d, command->pointer);
+                break;
+        case SL_COMMAND_ADD_WORKER:
+                add_worker(d, command->pointer, command->worker);
+                break;
+        case SL_COMMAND_REMOVE_WORKER:
+                remove_worker(d, command->pointer, command->worker);
                 break;
         case SL_COMMAND_SHAPE_FAILED:
                 sl_route_fail(d, command->index, command->sizes, command->status, command->keep, command->why);

@@ -12,6 +12,7 @@
 #include "cores.h"
 #include "dispatcher_state.h"
 #include "doorbell.h"
+#include "event.h"
 #include "executor.h"
 #include "harvest.h"
 #include "intake.h"
@@ -199,8 +200,8 @@ static uint32_t pass(struct sl_dispatcher *d)
 
 static bool outbox_waiting(const struct sl_model *model)
 {
-        for (uint32_t i = 0; i < model->n_workers; i++)
-                if (sl_executor_waiting(model->workers[i]))
+        for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
+                if (sl_executor_waiting(model->workers.list[i]))
                         return true;
         return false;
 }
@@ -254,12 +255,12 @@ static bool doze(struct sl_dispatcher *d)
 }
 
 /*
- * Nobody rings for what is due at a time: a deadline, the wake-up of a client that sleeps on for a moment (completion.c), or a
- * policy that waits.
+ * Nobody rings for what is due at a time: a deadline, the wake-up of a client that sleeps on for a moment (completion.c), a policy
+ * that waits, or room for what is to be told to control.
  */
 static uint64_t sleep_limit_ns(const struct sl_dispatcher *d)
 {
-        uint64_t limit_ns = d->with_deadline || d->told ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS;
+        uint64_t limit_ns = d->with_deadline || d->told || d->unsettled ? DEADLINE_STEP_NS : SLEEP_LIMIT_NS;
 
         if (!d->in_flight || d->next_ns == UINT64_MAX)
                 return limit_ns;
@@ -386,8 +387,8 @@ static int allocate(struct sl_dispatcher *d, struct sl_error *error)
         d->cold = calloc(queues, sizeof(*d->cold));
         r = sl_mailbox_new(COMMANDS, sizeof(struct sl_command), &d->commands);
         if (r == 0)
-                r = sl_mailbox_new(4 * d->options.clients_max + 4 * SL_CATALOGUE_MODELS + 2 * SL_SHAPES_MAX,
-                        sizeof(struct sl_event), &d->events);
+                r = sl_mailbox_new(
+                        sl_events_reserved(d->options.clients_max) + SL_WORKERS_MAX, sizeof(struct sl_event), &d->events);
         if (r < 0 || !d->hot || !d->cold)
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher's tables of %zu queue pairs", queues);
         return 0;

@@ -207,16 +207,6 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         return 0;
 }
 
-static uint32_t most_workers(const struct sl_ensemble *ensemble)
-{
-        uint32_t workers = 0;
-
-        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                if (ensemble->members[m]->n_workers > workers)
-                        workers = ensemble->members[m]->n_workers;
-        return workers;
-}
-
 int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
         struct sl_ensemble **ret_ensemble, struct sl_error *error)
 {
@@ -244,7 +234,6 @@ int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *me
         ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
         ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
         ensemble->queue_requests = spec->queue_requests;
-        ensemble->workers = most_workers(ensemble);
         if (sl_fair_new(clients_max, &ensemble->waiting) < 0 || sl_places_new(clients_max, &ensemble->places) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
         if (ensemble->open && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)

@@ -31,8 +31,7 @@ struct sl_ensemble {
         uint32_t segment_samples, samples_max, queue_requests;
         uint32_t n_inputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX];
-        uint32_t workers; /* of the member that has most */
-        bool is_shape;    /* it serves the open ensemble at open_index, at these sizes */
+        bool is_shape; /* it serves the open ensemble at open_index, at these sizes */
         uint32_t open_index;
         int64_t sizes[SL_SYMBOLS_MAX];
 

@@ -62,6 +62,15 @@ static void keep_made(struct sl_request *request, const struct sl_job *job, cons
                 request->work.made[piece->member * assembly->member_outputs + i] = job->made[i];
 }
 
+static void count_answered(struct sl_dispatcher *d, struct sl_request *request, uint32_t id, uint32_t samples)
+{
+        struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, id);
+
+        segment->unanswered -= samples;
+        if (segment->unanswered == 0)
+                finish_segment(d, request, id, segment->samples);
+}
+
 static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct sl_prediction *prediction)
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
@@ -77,9 +86,7 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
                 sl_fault_tell(request->fault, job->faults[prediction->piece].text);
         if (prediction->status < 0)
                 sl_give_up(d, request, prediction->status);
-        segment->unanswered -= piece->samples;
-        if (segment->unanswered == 0)
-                finish_segment(d, request, piece->segment, segment->samples);
+        count_answered(d, request, piece->segment, piece->samples);
 }
 
 static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
@@ -107,10 +114,34 @@ static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, 
 static uint32_t harvest_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         uint32_t n = 0;
+        bool ended = false;
 
-        for (uint32_t i = 0; i < model->n_workers; i++)
-                n += harvest_worker(d, model, model->workers[i]);
+        for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++) {
+                n += harvest_worker(d, model, model->workers.list[i]);
+                ended |= model->workers.list[i]->ended;
+        }
+        if (ended)
+                sl_workers_dismiss_ended(&model->workers);
+        d->unsettled |= model->workers.n_leaving > 0;
         return n;
+}
+
+static bool end_given_up(void *context, const struct sl_task *task)
+{
+        struct sl_dispatcher *d = context;
+        struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, task->segment)->work);
+
+        if (!request->verdict)
+                return false;
+        sl_accumulator_deliver(d->options.accumulator, task->segment, task->samples, request->verdict);
+        count_answered(d, request, task->segment, task->samples);
+        return true;
+}
+
+/* Where there is no worker to find out that a request has been given up, its segments are answered here. */
+static uint32_t harvest_queues(struct sl_dispatcher *d, struct sl_model *model)
+{
+        return model->workers.n ? 0 : sl_scheduler_drop(&model->scheduler, end_given_up, d);
 }
 
 uint32_t sl_harvest(struct sl_dispatcher *d)
@@ -118,7 +149,7 @@ uint32_t sl_harvest(struct sl_dispatcher *d)
         uint32_t n = 0;
 
         for (struct sl_model *model = d->models; model; model = model->next)
-                n += harvest_model(d, model);
+                n += harvest_model(d, model) + harvest_queues(d, model);
         return n;
 }
 

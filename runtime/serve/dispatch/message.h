@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+struct sl_executor;
+
 enum sl_command_kind {
         SL_COMMAND_ADD_CHANNEL,    /* pointer: struct sl_channel */
         SL_COMMAND_REMOVE_CHANNEL, /* ends its requests; answered by CHANNEL_GONE */
@@ -16,6 +18,8 @@ enum sl_command_kind {
         SL_COMMAND_WITHDRAW,       /* index: what is served there retires */
         SL_COMMAND_ADD_MODEL,      /* pointer: struct sl_model, whose workers are ready */
         SL_COMMAND_REMOVE_MODEL,   /* no ensemble uses it; answered by MODEL_GONE */
+        SL_COMMAND_ADD_WORKER,     /* pointer: struct sl_model, worker: is ready; fewer than SL_WORKERS_MAX are not gone */
+        SL_COMMAND_REMOVE_WORKER,  /* the same: it is given no more; answered by WORKER_GONE, unless it is gone or going already */
         SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
@@ -27,6 +31,7 @@ struct sl_command {
         uint32_t kind; /* enum sl_command_kind */
         uint32_t index;
         void *pointer;
+        struct sl_executor *worker;
         int32_t status;
         uint32_t keep; /* of SHAPE_FAILED: the next request for these sizes ends so too */
         int64_t sizes[SL_SYMBOLS_MAX];
@@ -37,7 +42,8 @@ enum sl_event_kind {
         SL_EVENT_CHANNEL_GONE,     /* nothing of it is in use any more */
         SL_EVENT_CHANNEL_BROKEN,   /* it broke the protocol: status and text say how; remove it */
         SL_EVENT_ENSEMBLE_RETIRED, /* nothing of it is in flight any more */
-        SL_EVENT_MODEL_GONE,
+        SL_EVENT_MODEL_GONE,       /* and with it all its workers, those that were leaving too */
+        SL_EVENT_WORKER_GONE,    /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
         SL_EVENT_SHAPE_WANTED,   /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
@@ -48,6 +54,7 @@ struct sl_event {
         uint32_t kind;
         int32_t status;
         void *pointer;
+        struct sl_executor *worker;
         uint32_t uid; /* of SHAPE_WANTED: whose request it was */
         char text[112];
         int64_t sizes[SL_SYMBOLS_MAX];

@@ -10,6 +10,7 @@
 #include "policy.h"
 #include "scheduler.h"
 #include "service_time.h"
+#include "workers.h"
 
 struct sl_memory;
 struct sl_stats;
@@ -27,19 +28,21 @@ struct sl_model {
         uint64_t stamp;
         struct sl_plan *plan;
         const struct sl_plan_info *info;
-        uint32_t n_workers;
-        struct sl_executor **workers;
         struct sl_executor *inliner; /* for the dispatcher itself; NULL: it is not for that */
         struct sl_stats *stats;      /* where its workers have their slots */
-        struct sl_memory *memory;    /* which has promised worker_bytes to its workers; control thread */
-        uint64_t worker_bytes;
-        uint32_t refs;                /* ensembles; control thread */
+        struct sl_memory *memory;    /* which has promised this to each of its workers, and to the inliner; control thread */
+        uint64_t worker_bytes, inliner_bytes;
+        uint32_t n_promised;
+        uint32_t refs;      /* ensembles; control thread */
+        uint32_t n_started; /* control thread: all workers that were started and not freed, to be freed with the model */
+        struct sl_executor *started[SL_WORKERS_MAX];
         bool takes_turns;             /* its workers share cores with others' */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
         uint32_t first_core;          /* of its workers, when they have cores of their own; control thread */
         struct sl_model *next_loaded; /* list of the registry */
 
         /* dispatcher */
+        struct sl_workers workers;
         struct sl_scheduler scheduler;
         sl_policy_fn *policy;
         struct sl_service_time service_time;

@@ -15,23 +15,23 @@ static uint32_t left(const struct progress *p)
         return sl_task_queue_length(p->view->waiting) - p->taken;
 }
 
-/* Samples up to which tasks are gathered: one batch, and no longer than a slice. */
-static uint32_t gathered_max(const struct sl_policy_view *view)
+/* Samples up to which tasks are gathered: one batch of this worker, and no longer than a slice. */
+static uint32_t gathered_max(const struct sl_policy_view *view, uint32_t worker)
 {
-        uint32_t batch_max = view->workers[0].batch_max;
+        uint32_t batch_max = view->workers[worker].batch_max;
 
         return batch_max < view->slice_samples ? batch_max : view->slice_samples;
 }
 
 /* The first task whatever its size, more as long as all fit together; at most @tasks of them. */
-static uint32_t gather(struct progress *p, uint32_t tasks)
+static uint32_t gather(struct progress *p, uint32_t worker, uint32_t tasks)
 {
         uint32_t most = p->view->batchable ? tasks : 1, samples = 0;
 
         for (uint32_t n = 0; n < most && n < SL_JOB_PIECES_MAX && left(p); n++) {
                 uint32_t more = sl_task_queue_at(p->view->waiting, p->taken)->samples;
 
-                if (n && samples + more > gathered_max(p->view))
+                if (n && samples + more > gathered_max(p->view, worker))
                         break;
                 samples += more;
                 p->taken++;
@@ -40,14 +40,14 @@ static uint32_t gather(struct progress *p, uint32_t tasks)
         return samples;
 }
 
-/* Enough waits to fill a job: what comes later could not have been gathered with it. */
+/* Enough waits to fill a job of the only worker: what comes later could not have been gathered with it. */
 static bool job_waits(const struct progress *p)
 {
         uint32_t samples = 0;
 
         for (uint32_t i = 0; i < left(p); i++) {
                 samples += sl_task_queue_at(p->view->waiting, p->taken + i)->samples;
-                if (samples >= gathered_max(p->view))
+                if (samples >= gathered_max(p->view, 0))
                         return true;
         }
         return false;
@@ -85,10 +85,10 @@ uint32_t sl_policy_work_conserving(
         for (uint32_t i = 0; i < view->n_workers && n < max && idle && p.starts && left(&p); i++) {
                 if (view->workers[i].jobs)
                         continue;
-                ret_decisions[n++] = (struct sl_decision){.worker = i, .samples = gather(&p, (left(&p) + idle - 1) / idle)};
+                ret_decisions[n++] = (struct sl_decision){.worker = i, .samples = gather(&p, i, (left(&p) + idle - 1) / idle)};
                 idle--;
         }
         if (n < max && gives_ahead(&p, n))
-                ret_decisions[n++] = (struct sl_decision){.worker = 0, .samples = gather(&p, UINT32_MAX)};
+                ret_decisions[n++] = (struct sl_decision){.worker = 0, .samples = gather(&p, 0, UINT32_MAX)};
         return n;
 }

@@ -63,6 +63,29 @@ bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
         return false;
 }
 
+static uint32_t queue_drop(struct sl_task_queue *queue, bool (*ends)(void *context, const struct sl_task *task), void *context)
+{
+        uint32_t length = sl_task_queue_length(queue), kept = 0;
+
+        for (uint32_t i = 0; i < length; i++) {
+                const struct sl_task task = *sl_task_queue_at(queue, i);
+
+                if (!ends(context, &task))
+                        *sl_task_queue_at(queue, kept++) = task;
+        }
+        queue->tail = queue->head + kept;
+        return length - kept;
+}
+
+uint32_t sl_scheduler_drop(struct sl_scheduler *scheduler, bool (*ends)(void *context, const struct sl_task *task), void *context)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                n += queue_drop(&scheduler->queues[i], ends, context);
+        return n;
+}
+
 /* What jobs are made of: who is to compute, for which class, and when. */
 struct round {
         const struct sl_schedule *schedule;
@@ -135,19 +158,18 @@ static void look(const struct round *round, struct sl_policy_view *ret_view)
         ret_view->batchable = model->info->batchable;
         ret_view->service_time = &model->service_time;
         ret_view->slice_samples = model->slice_samples;
-        SL_ASSERT(model->n_workers <= SL_POLICY_WORKERS_MAX);
-        ret_view->n_workers = model->n_workers;
+        ret_view->n_workers = model->workers.n;
         for (uint32_t i = 0; i < ret_view->n_workers; i++)
                 ret_view->workers[i] = (struct sl_policy_worker){
-                        .batch_max = model->workers[i]->batch_max,
-                        .jobs = sl_executor_jobs(model->workers[i]),
+                        .batch_max = model->workers.list[i]->batch_max,
+                        .jobs = sl_executor_jobs(model->workers.list[i]),
                         .jobs_max = SL_EXECUTOR_JOBS_MAX,
                 };
 }
 
 static void give(struct round *round, const struct sl_decision *decision)
 {
-        struct sl_executor *worker = round->model->workers[decision->worker];
+        struct sl_executor *worker = round->model->workers.list[decision->worker];
 
         SL_ASSERT(decision->samples > 0 && sl_executor_jobs(worker) < SL_EXECUTOR_JOBS_MAX);
         fill_job(round, decision->samples, sl_executor_job(worker));
@@ -163,7 +185,7 @@ static uint32_t run_model(struct round *round)
         uint64_t next_ns;
         uint32_t n;
 
-        if (!waiting(round))
+        if (!waiting(round) || !round->model->workers.n)
                 return 0;
         look(round, &view);
         n = round->model->policy(&view, round->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
@@ -278,10 +300,11 @@ static uint32_t run_inline(const struct sl_schedule *schedule, uint32_t priority
         return jobs;
 }
 
+/* Where there is no worker nothing can be done for what waits: it holds up nobody. */
 static bool class_waits(const struct sl_model *models, uint32_t priority)
 {
         for (; models; models = models->next)
-                if (sl_task_queue_length(&models->scheduler.queues[priority]))
+                if (models->workers.n && sl_task_queue_length(&models->scheduler.queues[priority]))
                         return true;
         return false;
 }

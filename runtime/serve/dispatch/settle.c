@@ -4,7 +4,9 @@
 #include "completion.h"
 #include "dispatcher_state.h"
 #include "event.h"
+#include "executor.h"
 #include "route.h"
+#include "spin_advice.h"
 
 static void settle_ensembles(struct sl_dispatcher *d)
 {
@@ -62,11 +64,28 @@ static void settle_channels(struct sl_dispatcher *d)
         }
 }
 
+/* Those for whose events there is no room stay among the leaving ones until the next pass. */
+static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
+{
+        struct sl_executor *worker;
+
+        while ((worker = sl_workers_gone(&model->workers))) {
+                if (sl_event_worker(d, model, worker) < 0) {
+                        d->unsettled = true;
+                        return;
+                }
+                sl_workers_forget(&model->workers, worker);
+                sl_shared_core_note(d);
+        }
+}
+
 void sl_settle(struct sl_dispatcher *d)
 {
         d->unsettled = false;
         settle_ensembles(d);
         settle_channels(d);
+        for (struct sl_model *model = d->models; model; model = model->next)
+                settle_workers(d, model);
         if (d->closing && d->in_flight == 0 && !d->drain_reported) {
                 d->drain_reported = true;
                 sl_event_send(d, SL_EVENT_DRAINED, NULL, 0, NULL);

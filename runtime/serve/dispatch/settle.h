@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of things: channels, ensembles, the whole. Dispatcher only.
+ * The end of things: channels, ensembles, workers, the whole. Dispatcher only.
  */
 #pragma once
 

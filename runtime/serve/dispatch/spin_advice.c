@@ -35,9 +35,31 @@ static uint32_t count_computing(const struct sl_dispatcher *d)
         uint32_t n = 0;
 
         for (const struct sl_model *model = d->models; model; model = model->next)
-                for (uint32_t i = 0; i < model->n_workers; i++)
-                        n += sl_executor_jobs(model->workers[i]) > 0;
+                for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
+                        n += sl_executor_jobs(model->workers.list[i]) > 0;
         return n;
+}
+
+static bool overlap(const cpu_set_t *a, const cpu_set_t *b)
+{
+        cpu_set_t common;
+
+        CPU_AND(&common, a, b);
+        return CPU_COUNT(a) == 0 || CPU_COUNT(b) == 0 || CPU_COUNT(&common) > 0;
+}
+
+static bool workers_share_core(const struct sl_dispatcher *d)
+{
+        for (const struct sl_model *model = d->models; model; model = model->next)
+                for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
+                        if (overlap(&d->options.cpus, &model->workers.list[i]->cpus))
+                                return true;
+        return false;
+}
+
+void sl_shared_core_note(struct sl_dispatcher *d)
+{
+        d->shares_core = workers_share_core(d);
 }
 
 /* The dispatcher does not spin where workers compute: it and they take turns on one core. */

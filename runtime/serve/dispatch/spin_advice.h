@@ -10,3 +10,6 @@ struct sl_dispatcher;
 
 /* Tells clients whether it helps to spin, when the last time is long enough ago. */
 void sl_spin_advice_give(struct sl_dispatcher *dispatcher, uint64_t now_ns);
+
+/* Workers have come or gone: does one of them run where the dispatcher does? */
+void sl_shared_core_note(struct sl_dispatcher *dispatcher);

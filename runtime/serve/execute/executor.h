@@ -10,6 +10,7 @@
  *   (S2) loader:   load-acquire state, then read first_ns.          pairs with S1
  *
  * What is given and not answered is known here, so that when an executor dies just those pieces fail, or are computed elsewhere.
+ * One that has died says so (`ended`), answers all that it has, and leaves as one that is removed does (dispatch/workers.h).
  *
  * Threads: made and freed by the loader (control), in between the dispatcher's. Only `state` and `first_ns` are the executor's own.
  */
@@ -54,6 +55,7 @@ struct sl_executor {
         uint64_t first_ns;     /* what its first sample took; 0: none was run */
 
         /* dispatcher */
+        bool ended;               /* its class's poll() found that it has died: it answers what it has, and is given no more */
         uint32_t n_given, oldest; /* slots [oldest, oldest + n_given) */
         struct sl_given_job {
                 struct sl_job *job;

@@ -54,6 +54,12 @@ int sl_mailbox_put(struct sl_mailbox *mailbox, const void *message)
         return 0;
 }
 
+uint32_t sl_mailbox_room(struct sl_mailbox *mailbox)
+{
+        mailbox->head_seen = atomic_load_explicit(&mailbox->head, memory_order_acquire); /* G2 */
+        return mailbox->mask + 1 - (atomic_load_explicit(&mailbox->tail, memory_order_relaxed) - mailbox->head_seen);
+}
+
 bool sl_mailbox_take(struct sl_mailbox *mailbox, void *ret_message)
 {
         uint32_t head = atomic_load_explicit(&mailbox->head, memory_order_relaxed);

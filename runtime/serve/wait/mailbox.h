@@ -35,6 +35,9 @@ struct sl_mailbox *sl_mailbox_free(struct sl_mailbox *mailbox);
 /* Producer. Return: 0, -EAGAIN when it is full. */
 int sl_mailbox_put(struct sl_mailbox *mailbox, const void *message);
 
+/* Producer: so many messages can be put. */
+uint32_t sl_mailbox_room(struct sl_mailbox *mailbox);
+
 /* Consumer. True when a message was copied. */
 bool sl_mailbox_take(struct sl_mailbox *mailbox, void *ret_message);
 

@@ -53,7 +53,7 @@ Test(broadcaster, holds_back_what_exceeds_the_window_and_goes_on_when_segments_c
         sl_broadcaster_enqueue(f->ensemble, request);
         first = run(f);
         cr_assert_lt(first, 100);
-        cr_assert_eq(first, 2 * (f->ensemble->workers + 1), "two segments for each worker and two that wait");
+        cr_assert_eq(first, 2 * (f->models[0].workers.n + 1), "two segments for each worker and two that wait");
         cr_assert_eq(run(f), 0);
         cr_assert_eq(request->state, SL_REQUEST_WAITING);
 
@@ -62,11 +62,25 @@ Test(broadcaster, holds_back_what_exceeds_the_window_and_goes_on_when_segments_c
         fixture_free(f);
 }
 
+Test(broadcaster, the_window_follows_workers_that_come_and_go)
+{
+        struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 10, 16);
+
+        sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 1600));
+        f->models[0].workers.n = f->models[1].workers.n = 0;
+        cr_expect_eq(run(f), 2, "two that wait");
+        f->models[1].workers.n = 2;
+        cr_expect_eq(run(f), 4);
+        f->models[1].workers.n = 1;
+        cr_expect_eq(run(f), 0);
+        fixture_free(f);
+}
+
 Test(broadcaster, waits_when_the_staging_is_full)
 {
         struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 1000, 128);
 
-        f->ensemble->workers = MANY;
+        f->models[0].workers.n = MANY;
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 4096));
         cr_assert_eq(run(f), 1, "1 MiB holds one segment of 2 x 128 x 1000 floats");
         sl_accumulator_close(f->accumulator, f->models[0].scheduler.queues[0].tasks[0].segment);
@@ -97,7 +111,7 @@ Test(broadcaster, an_ensemble_with_large_segments_gets_staging_beside_one_with_s
         struct sl_task_queue *out = &scheduler->queues[0];
         struct sl_ensemble *turn = NULL;
 
-        small->ensemble->workers = large->ensemble->workers = MANY;
+        small->models[0].workers.n = large->models[0].workers.n = MANY;
         small->ensemble->next = large->ensemble;
         for (uint16_t tag = 0; tag < 8; tag++)
                 sl_broadcaster_enqueue(small->ensemble, fixture_request(small, tag, 4096));
@@ -122,7 +136,7 @@ Test(broadcaster, ensembles_share_the_segments_when_there_are_too_few_for_all)
 
         for (int i = 0; i < 3; i++) {
                 f[i] = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
-                f[i]->ensemble->workers = MANY;
+                f[i]->models[0].workers.n = MANY;
                 sl_broadcaster_enqueue(f[i]->ensemble, fixture_request(f[i], 0, 4096));
                 if (i > 0)
                         f[i - 1]->ensemble->next = f[i]->ensemble;
@@ -149,7 +163,7 @@ Test(broadcaster, an_ensemble_that_stages_nothing_goes_on_while_staging_is_short
         struct fixture *staged = fixture_new(2, SL_RULE_MEAN, 4, 1000, 128), *direct = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
         struct sl_ensemble *turn = NULL;
 
-        staged->ensemble->workers = MANY;
+        staged->models[0].workers.n = MANY;
         staged->ensemble->next = direct->ensemble;
         sl_broadcaster_enqueue(staged->ensemble, fixture_request(staged, 0, 4096));
         cr_assert_eq(sl_broadcaster_turns(staged->ensemble, &turn, staged->accumulator, 0), 1);
@@ -169,7 +183,7 @@ Test(broadcaster, segments_are_no_longer_than_the_slice_of_the_slowest_member)
         f->models[0].slice_samples = 50;
         f->models[1].slice_samples = 7;
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 300));
-        cr_assert_eq(run(f), f->ensemble->workers + 1, "a slice for each worker and one that waits");
+        cr_assert_eq(run(f), f->models[0].workers.n + 1, "a slice for each worker and one that waits");
         for (uint32_t i = 0; i < queue->tail; i++) {
                 struct sl_segment *segment = sl_accumulator_segment(f->accumulator, queue->tasks[i].segment);
 

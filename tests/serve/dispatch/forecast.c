@@ -13,7 +13,6 @@
 /* An ensemble of one model with workers, which takes SAMPLE_NS for each sample. */
 struct line_up {
         struct sl_executor worker;
-        struct sl_executor *workers[2];
         struct sl_model model;
         struct sl_ensemble ensemble;
 };
@@ -22,9 +21,7 @@ static void line_up(struct line_up *to, uint32_t n_workers, uint64_t sample_ns)
 {
         memset(to, 0, sizeof(*to));
         to->worker.batch_max = 32;
-        to->workers[0] = to->workers[1] = &to->worker;
-        to->model.workers = to->workers;
-        to->model.n_workers = n_workers;
+        to->model.workers = (struct sl_workers){.n = n_workers, .list = {&to->worker, &to->worker}};
         if (sample_ns)
                 sl_service_time_learn(&to->model.service_time, 32, 32 * sample_ns);
         to->model.jobs = SL_JOBS_KNOWN;
@@ -41,6 +38,17 @@ Test(forecast, is_what_goes_before_at_the_speed_of_all_workers)
         line_up(&line, 2, SAMPLE_NS);
         cr_expect_eq(sl_forecast_ns(&line.ensemble, 100), 50 * SAMPLE_NS);
         cr_expect_eq(sl_forecast_ns(&line.ensemble, 0), 0);
+}
+
+Test(forecast, counts_each_worker_with_its_own_batch)
+{
+        struct line_up line;
+        struct sl_executor single = {.batch_max = 1};
+
+        line_up(&line, 2, SAMPLE_NS);
+        line.model.workers.list[1] = &single;
+        sl_service_time_learn(&line.model.service_time, 1, 3 * SAMPLE_NS);
+        cr_expect_eq(sl_forecast_ns(&line.ensemble, 400), 300 * SAMPLE_NS, "three samples of the one while the other has one");
 }
 
 Test(forecast, of_several_members_is_the_slowest)
@@ -85,6 +93,6 @@ Test(forecast, refuses_nobody_as_long_as_no_service_time_is_known)
         cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0, "a first sample is cold");
         line.model.jobs = SL_JOBS_KNOWN;
         cr_expect_gt(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0);
-        line.model.n_workers = 0;
+        line.model.workers.n = 0;
         cr_expect_eq(sl_forecast_late(&line.ensemble, 1000, 1, 1), 0, "an open model has none");
 }

@@ -68,14 +68,13 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
                 crew->list[i] = &crew->workers[i].common;
         }
         idle_init(&crew->inliner);
-        crew->model->workers = crew->list;
-        crew->model->n_workers = n_workers;
+        crew->model->workers = (struct sl_workers){.n = n_workers, .list = {crew->list[0], crew->list[1]}};
         crew->turns.cores = 1;
 }
 
 static void crew_deinit(struct crew *crew)
 {
-        for (uint32_t i = 0; i < crew->model->n_workers; i++)
+        for (uint32_t i = 0; i < crew->model->workers.n; i++)
                 idle_deinit(&crew->workers[i]);
         idle_deinit(&crew->inliner);
         fixture_free(crew->f);
@@ -203,6 +202,37 @@ Test(scheduler, no_idle_worker_goes_without_while_another_gets_several)
         cr_expect_eq(next_job(&crew, 0)->n_pieces, 2);
         cr_expect_eq(next_job(&crew, 1)->n_pieces, 1);
         crew_deinit(&crew);
+}
+
+Test(scheduler, each_worker_gathers_up_to_its_own_batch)
+{
+        struct crew crew;
+
+        crew_init(&crew, 2);
+        crew.workers[0].common.batch_max = 2;
+        for (uint16_t i = 0; i < 8; i++)
+                wait_for_worker(&crew, i, 1);
+        give_all(&crew);
+        cr_expect_eq(next_job(&crew, 0)->n_pieces, 2);
+        cr_expect_eq(next_job(&crew, 1)->n_pieces, 6);
+        crew_deinit(&crew);
+}
+
+Test(scheduler, what_waits_for_a_model_without_workers_holds_up_nobody)
+{
+        struct crew absent, other;
+
+        crew_init(&absent, 0);
+        crew_init(&other, 1);
+        other.model->takes_turns = absent.model->takes_turns = true;
+        other.model->next = absent.model;
+        other.turns.cores = 0;
+        wait_with_priority(&absent, 0, 8, 0);
+        wait_with_priority(&other, 0, 8, 3);
+        give_all(&other);
+        cr_expect_not_null(next_job(&other, 0));
+        crew_deinit(&absent);
+        crew_deinit(&other);
 }
 
 Test(scheduler, a_model_without_a_batch_gets_one_segment_at_a_time)
@@ -364,7 +394,7 @@ static uint32_t roll(struct log_run *r, uint32_t sides)
 static void log_jobs(struct log_run *r, uint32_t step)
 {
         for (uint32_t m = 0; m < 2; m++)
-                for (uint32_t w = 0; w < r->crews[m].model->n_workers; w++) {
+                for (uint32_t w = 0; w < r->crews[m].model->workers.n; w++) {
                         const struct sl_job *job;
 
                         while ((job = next_job(&r->crews[m], w)))
@@ -377,7 +407,7 @@ static void log_jobs(struct log_run *r, uint32_t step)
 static void log_answer(struct log_run *r)
 {
         struct crew *crew = &r->crews[roll(r, 2)];
-        struct sl_executor *worker = crew->list[roll(r, crew->model->n_workers)];
+        struct sl_executor *worker = crew->list[roll(r, crew->model->workers.n)];
 
         if (!sl_executor_jobs(worker))
                 return;
