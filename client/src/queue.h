@@ -4,6 +4,8 @@
  *
  *     submit.c      entry and descriptors -> ring, doorbell
  *     completion.c  ring -> flights -> application; the end of the runtime
+ *     wait.c        until there is something in the ring
+ *     infer.c       all of it for one request
  *     event.c       the descriptor for event loops
  */
 #pragma once
@@ -44,6 +46,12 @@ void sl_queue_bind(struct starling_queue *queue);
  * as -EPIPE. May be called again.
  */
 void sl_queue_bury(struct starling_queue *queue);
+
+/* Puts the ring's completions aside for a later poll. */
+void sl_queue_stash(struct starling_queue *queue);
+
+/* Until the ring holds something. Return: 0, -EPIPE the runtime is gone (the ring may hold the last ones), -ETIMEDOUT, -EINTR. */
+int sl_queue_wait(struct starling_queue *queue, uint64_t timeout_ns);
 
 /* Watches the completion bell and the socket of the connection of now, if the queue pair has an event_fd. Return: 0, -errno. */
 int sl_queue_watch(struct starling_queue *queue);
