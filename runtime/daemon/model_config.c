@@ -4,7 +4,9 @@
 #include "base/value.h"
 #include "schema.h"
 #include "setting.h"
+#include "shapes.h"
 #include "spec.h"
+#include "workers.h"
 #include "yaml_file.h"
 
 #include <stdio.h>

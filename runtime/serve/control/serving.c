@@ -141,8 +141,22 @@ static void serve(struct sl_registry *r, struct sl_served *served, struct sl_ens
 static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
         struct sl_ensemble **ret_ensemble, struct sl_error *error)
 {
+        const struct sl_model_spec *spec = &own->spec;
+        const struct sl_ensemble_options options = {
+                .name = spec->name,
+                .version = spec->version,
+                .is_single = spec->path != NULL,
+                .sized = spec->sized,
+                .shapes_max = spec->shapes_max,
+                .rule = spec->rule,
+                .weights = spec->weights,
+                .segment_samples = spec->segment_samples,
+                .samples_max = spec->samples_max,
+                .queue_requests = spec->queue_requests,
+                .clients_max = r->options.runtime->clients_max,
+        };
         struct sl_ensemble *ensemble;
-        int result = sl_ensemble_new(&own->spec, members, n, r->options.runtime->clients_max, &ensemble, error);
+        int result = sl_ensemble_new(&options, members, n, &ensemble, error);
 
         if (result < 0)
                 return result;

@@ -19,59 +19,59 @@ static bool same_port(const struct sl_port *a, const struct sl_port *b)
         return a->dtype == b->dtype && a->batch_axis == b->batch_axis && sl_shape_equal(&a->shape, &b->shape);
 }
 
-static int port_differs(const struct sl_model_spec *spec, const struct sl_model *first, const struct sl_model *other,
+static int port_differs(const struct sl_ensemble_options *options, const struct sl_model *first, const struct sl_model *other,
         const char *kind, const struct sl_port *a, const struct sl_port *b, struct sl_error *error)
 {
         char first_shape[SL_SHAPE_TEXT_BYTES], other_shape[SL_SHAPE_TEXT_BYTES];
 
-        return sl_error_set(error, EINVAL, "ensemble \"%s\": %s of member \"%s\" is %s %s, of member \"%s\" %s %s", spec->name,
+        return sl_error_set(error, EINVAL, "ensemble \"%s\": %s of member \"%s\" is %s %s, of member \"%s\" %s %s", options->name,
                 kind, first->name, sl_dtype_name(a->dtype), sl_shape_print(&a->shape, first_shape), other->name,
                 sl_dtype_name(b->dtype), sl_shape_print(&b->shape, other_shape));
 }
 
-static int check_member(
-        const struct sl_model_spec *spec, const struct sl_model *first, const struct sl_model *member, struct sl_error *error)
+static int check_member(const struct sl_ensemble_options *options, const struct sl_model *first, const struct sl_model *member,
+        struct sl_error *error)
 {
         const struct sl_plan_info *a = first->info, *b = member->info;
 
         if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->batchable != b->batchable)
                 return sl_error_set(error, EINVAL,
-                        "ensemble \"%s\": member \"%s\" has %u inputs and %u outputs%s, member \"%s\" %u and %u%s", spec->name,
+                        "ensemble \"%s\": member \"%s\" has %u inputs and %u outputs%s, member \"%s\" %u and %u%s", options->name,
                         first->name, a->n_inputs, a->n_outputs, a->batchable ? "" : " without a batch", member->name, b->n_inputs,
                         b->n_outputs, b->batchable ? "" : " without a batch");
         for (uint32_t i = 0; i < a->n_inputs; i++)
                 if (!same_port(&a->inputs[i], &b->inputs[i]))
-                        return port_differs(spec, first, member, "an input", &a->inputs[i], &b->inputs[i], error);
-        if (spec->rule == SL_RULE_NONE)
+                        return port_differs(options, first, member, "an input", &a->inputs[i], &b->inputs[i], error);
+        if (options->rule == SL_RULE_NONE)
                 return 0;
         for (uint32_t i = 0; i < a->n_outputs; i++)
                 if (!same_port(&a->outputs[i], &b->outputs[i]))
-                        return port_differs(spec, first, member, "an output", &a->outputs[i], &b->outputs[i], error);
+                        return port_differs(options, first, member, "an output", &a->outputs[i], &b->outputs[i], error);
         return 0;
 }
 
 /* A model by itself has none. */
-static enum sl_rule rule_of(const struct sl_model_spec *spec)
+static enum sl_rule rule_of(const struct sl_ensemble_options *options)
 {
-        return spec->path ? SL_RULE_NONE : spec->rule;
+        return options->is_single ? SL_RULE_NONE : options->rule;
 }
 
-static int check_rule(const struct sl_model_spec *spec, const struct sl_model *first, struct sl_error *error)
+static int check_rule(const struct sl_ensemble_options *options, const struct sl_model *first, struct sl_error *error)
 {
-        if (rule_of(spec) == SL_RULE_NONE)
+        if (rule_of(options) == SL_RULE_NONE)
                 return 0;
         for (uint32_t i = 0; i < first->info->n_outputs; i++)
                 if (first->info->outputs[i].dtype != SL_DTYPE_F32)
                         return sl_error_set(error, EINVAL,
                                 "ensemble \"%s\": rule %s combines float32, output \"%s\" is %s: rule none serves any type side by "
                                 "side",
-                                spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name,
+                                options->name, sl_rule_name(options->rule), first->info->outputs[i].name,
                                 sl_dtype_name(first->info->outputs[i].dtype));
         for (uint32_t i = 0; i < first->info->n_outputs; i++)
                 if (sl_port_is_open(&first->info->outputs[i]))
                         return sl_error_set(error, EINVAL,
                                 "ensemble \"%s\": rule %s wants shapes that are known, that of output \"%s\" depends on the data",
-                                spec->name, sl_rule_name(spec->rule), first->info->outputs[i].name);
+                                options->name, sl_rule_name(options->rule), first->info->outputs[i].name);
         return 0;
 }
 
@@ -97,54 +97,56 @@ static int check_ports(const struct sl_model *member, struct sl_error *error)
 }
 
 /* A model's queue has room for each segment once. "lenet" and "lenet:2" may be one model. */
-static int check_twice(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t m, struct sl_error *error)
+static int check_twice(
+        const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t m, struct sl_error *error)
 {
         for (uint32_t i = 0; i < m; i++)
                 if (members[i] == members[m])
                         return sl_error_set(error, EINVAL,
                                 "ensemble \"%s\": model \"%s\" is a member twice, under one name or two: give it a weight",
-                                spec->name, members[m]->name);
+                                options->name, members[m]->name);
         return 0;
 }
 
 /* What its ports are is not known before they have sizes. */
-static int check_open(const struct sl_model_spec *spec, const struct sl_model *member, struct sl_error *error)
+static int check_open(const struct sl_ensemble_options *options, const struct sl_model *member, struct sl_error *error)
 {
-        if (member->info->n_batches || spec->path)
+        if (member->info->n_batches || options->is_single)
                 return 0;
         return sl_error_set(error, ENOTSUP,
                 "ensemble \"%s\": dimension \"%s\" of member \"%s\" is open: give it a size with the member's option shapes",
-                spec->name, member->info->symbols[0], member->name);
+                options->name, member->info->symbols[0], member->name);
 }
 
-static int check_members(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n, struct sl_error *error)
+static int check_members(
+        const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n, struct sl_error *error)
 {
         int r = 0;
 
         for (uint32_t m = 0; m < n && r == 0; m++) {
                 r = check_ports(members[m], error);
                 if (r == 0)
-                        r = check_open(spec, members[m], error);
+                        r = check_open(options, members[m], error);
                 if (r == 0 && m > 0)
-                        r = check_member(spec, members[0], members[m], error);
+                        r = check_member(options, members[0], members[m], error);
                 if (r == 0)
-                        r = check_twice(spec, members, m, error);
+                        r = check_twice(options, members, m, error);
         }
         return r;
 }
 
-static int init_weights(struct sl_ensemble *ensemble, const struct sl_model_spec *spec, struct sl_error *error)
+static int init_weights(struct sl_ensemble *ensemble, const struct sl_ensemble_options *options, struct sl_error *error)
 {
         double sum = 0;
 
-        if (spec->rule != SL_RULE_WEIGHTED_MEAN)
+        if (options->rule != SL_RULE_WEIGHTED_MEAN)
                 return 0;
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                sum += spec->weights[m];
+                sum += options->weights[m];
         if (!(sum > 0))
-                return sl_error_set(error, EINVAL, "ensemble \"%s\": weights sum to %g, more than 0 is needed", spec->name, sum);
+                return sl_error_set(error, EINVAL, "ensemble \"%s\": weights sum to %g, more than 0 is needed", options->name, sum);
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                ensemble->assembly.weights[m] = (float)(spec->weights[m] / sum);
+                ensemble->assembly.weights[m] = (float)(options->weights[m] / sum);
         return 0;
 }
 
@@ -207,37 +209,39 @@ static int init_ports(struct sl_ensemble *ensemble, struct sl_error *error)
         return 0;
 }
 
-int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
+int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n_members,
         struct sl_ensemble **ret_ensemble, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_ensemble_free) struct sl_ensemble *ensemble = calloc(1, sizeof(*ensemble));
         int r;
 
         if (!ensemble)
-                return sl_error_set(error, ENOMEM, "no memory for ensemble \"%s\"", spec->name);
-        snprintf(ensemble->name, sizeof(ensemble->name), "%s", spec->name);
-        ensemble->version = spec->version;
-        ensemble->assembly.rule = rule_of(spec);
+                return sl_error_set(error, ENOMEM, "no memory for ensemble \"%s\"", options->name);
+        snprintf(ensemble->name, sizeof(ensemble->name), "%s", options->name);
+        ensemble->version = options->version;
+        ensemble->assembly.rule = rule_of(options);
         ensemble->assembly.direct = ensemble->assembly.rule == SL_RULE_NONE;
         ensemble->assembly.n_members = n_members;
-        ensemble->open = spec->path && !spec->sized && members[0]->info->n_symbols;
+        ensemble->open = options->is_single && !options->sized && members[0]->info->n_symbols;
         memcpy(ensemble->members, members, n_members * sizeof(*members));
-        r = check_members(spec, members, n_members, error);
+        r = check_members(options, members, n_members, error);
         if (r == 0)
-                r = check_rule(spec, members[0], error);
+                r = check_rule(options, members[0], error);
         if (r == 0)
-                r = init_weights(ensemble, spec, error);
+                r = init_weights(ensemble, options, error);
         if (r == 0)
                 r = init_ports(ensemble, error);
         if (r < 0)
                 return r;
-        ensemble->segment_samples = ensemble->batchable ? spec->segment_samples : 1;
-        ensemble->samples_max = ensemble->batchable ? spec->samples_max : 1;
-        ensemble->queue_requests = spec->queue_requests;
-        if (sl_fair_new(clients_max, &ensemble->waiting) < 0 || sl_places_new(clients_max, &ensemble->places) < 0)
-                return sl_error_set(error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", spec->name, clients_max);
-        if (ensemble->open && sl_shapes_new(members[0]->info->n_symbols, spec->shapes_max, clients_max, &ensemble->shapes) < 0)
-                return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", spec->shapes_max, spec->name);
+        ensemble->segment_samples = ensemble->batchable ? options->segment_samples : 1;
+        ensemble->samples_max = ensemble->batchable ? options->samples_max : 1;
+        ensemble->queue_requests = options->queue_requests;
+        if (sl_fair_new(options->clients_max, &ensemble->waiting) < 0 || sl_places_new(options->clients_max, &ensemble->places) < 0)
+                return sl_error_set(
+                        error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", options->name, options->clients_max);
+        if (ensemble->open &&
+                sl_shapes_new(members[0]->info->n_symbols, options->shapes_max, options->clients_max, &ensemble->shapes) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for %u shapes of \"%s\"", options->shapes_max, options->name);
         *ret_ensemble = sl_take(ensemble);
         return 0;
 }

@@ -10,7 +10,7 @@
 #include "fair.h"
 #include "layout.h"
 #include "port.h"
-#include "spec.h"
+#include "rule.h"
 #include "stats.h"
 
 #include <stdbool.h>
@@ -47,12 +47,26 @@ struct sl_ensemble {
         struct sl_ensemble *next; /* list of the dispatcher */
 };
 
+/* What the members are to be together; read during sl_ensemble_new(). */
+struct sl_ensemble_options {
+        const char *name;
+        int64_t version;
+        bool is_single;      /* a model under its own name: @rule does not count */
+        bool sized;          /* of the single one: its sizes were asked for, nothing of it is open any more */
+        uint32_t shapes_max; /* of the single one that is open: sizes that are served at a time; 1 to SL_SHAPES_MAX */
+        enum sl_rule rule;
+        const float *weights; /* one for each member, for WEIGHTED_MEAN; else NULL */
+        uint32_t segment_samples;
+        uint32_t samples_max;    /* of one request */
+        uint32_t queue_requests; /* accepted and not completed; beyond: places.h */
+        uint32_t clients_max;    /* of the fair queue, and of users */
+};
+
 /*
- * Checks that the members fit together and fills everything but index, generation and the dispatcher's part.
- * @clients_max: of the fair queue, and of users. Return: 0, -ENOMEM, -EINVAL, -ENOTSUP with a text that names
- * ensemble, member, value.
+ * Checks that the members fit together and fills everything but index, generation and the dispatcher's part. Return: 0, -ENOMEM,
+ * -EINVAL, -ENOTSUP with a text that names ensemble, member, value.
  */
-int sl_ensemble_new(const struct sl_model_spec *spec, struct sl_model *const *members, uint32_t n_members, uint32_t clients_max,
+int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n_members,
         struct sl_ensemble **ret_ensemble, struct sl_error *error);
 struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble);
 

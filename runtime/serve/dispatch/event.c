@@ -2,6 +2,7 @@
 #include "event.h"
 
 #include "dispatcher_state.h"
+#include "shapes.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "model.h"
 #include "policy.h"
 #include "request.h"
-#include "spec.h"
 #include "turns.h"
 
 #include <errno.h>

@@ -28,6 +28,8 @@ struct sl_reason;
 struct sl_request;
 struct sl_user;
 
+#define SL_SHAPES_MAX 64 /* combinations of sizes of one model that are served at a time */
+
 enum sl_shape_state { SL_SHAPE_FREE, SL_SHAPE_LOADING, SL_SHAPE_READY, SL_SHAPE_FAILED };
 
 struct sl_shape_slot {

@@ -9,12 +9,12 @@
  */
 #pragma once
 
-#include "spec.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sl_executor;
+
+#define SL_WORKERS_MAX 64 /* data-parallel instances of a model */
 
 struct sl_workers {
         uint32_t n;         /* [0, n) take jobs */

@@ -10,9 +10,10 @@
 static int make(struct fixture *f, uint32_t first, uint32_t second, struct sl_error *error)
 {
         struct sl_model *members[2] = {&f->models[first], &f->models[second]};
-        const struct sl_model_spec spec = {.name = "both", .rule = SL_RULE_MEAN, .segment_samples = 16, .samples_max = 16};
+        const struct sl_ensemble_options options = {
+                .name = "both", .rule = SL_RULE_MEAN, .segment_samples = 16, .samples_max = 16, .clients_max = 1};
         struct sl_ensemble *ensemble;
-        int r = sl_ensemble_new(&spec, members, 2, 1, &ensemble, error);
+        int r = sl_ensemble_new(&options, members, 2, &ensemble, error);
 
         if (r == 0)
                 sl_ensemble_free(ensemble);

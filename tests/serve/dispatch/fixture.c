@@ -42,13 +42,14 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
         struct fixture *f = calloc(1, sizeof(*f));
         struct sl_model *members[SL_MEMBERS_MAX];
         float weights[SL_MEMBERS_MAX];
-        struct sl_model_spec spec = {
+        struct sl_ensemble_options options = {
                 .name = "test",
                 .rule = rule,
                 .weights = weights,
                 .segment_samples = segment_samples,
                 .samples_max = SAMPLES_MAX,
                 .queue_requests = 16,
+                .clients_max = 4,
         };
         struct sl_error error;
 
@@ -65,7 +66,7 @@ struct fixture *fixture_new(uint32_t n_members, enum sl_rule rule, uint32_t inpu
                 members[m] = &f->models[m];
                 weights[m] = (float)(m + 1);
         }
-        cr_assert_eq(sl_ensemble_new(&spec, members, n_members, 4, &f->ensemble, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_ensemble_new(&options, members, n_members, &f->ensemble, &error), 0, "%s", error.text);
         cr_assert_eq(sl_regions_new(4, &f->regions), 0);
         cr_assert_eq(sl_accumulator_new(f->regions, FIXTURE_SEGMENTS, 1 << 20, &f->accumulator), 0);
         add_channel(f, inputs, classes);

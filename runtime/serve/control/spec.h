@@ -12,8 +12,6 @@
 #include <stdint.h>
 
 #define SL_PREPARED_MAX 8
-#define SL_WORKERS_MAX  64 /* data-parallel instances of a model */
-#define SL_SHAPES_MAX   64 /* combinations of sizes of one model with open dimensions */
 
 struct sl_model_spec {
         const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
