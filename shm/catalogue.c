@@ -13,19 +13,19 @@ static_assert(GUARDED_OFFSET % 4 == 0 && GUARDED_BYTES % 4 == 0, "copied in word
 
 void sl_catalogue_write(struct sl_catalogue *catalogue, uint32_t index, const struct sl_catalogue_model *model)
 {
-        struct sl_catalogue_model *entry = &catalogue->models[index];
+        struct sl_catalogue_model *shared = &catalogue->models[index];
         uint32_t changes = atomic_load_explicit(&catalogue->changes, memory_order_relaxed);
 
-        sl_seqlock_begin(&entry->seq);
-        sl_seqlock_store((char *)entry + GUARDED_OFFSET, (const char *)model + GUARDED_OFFSET, GUARDED_BYTES);
-        sl_seqlock_end(&entry->seq);
+        sl_seqlock_begin(&shared->seq);
+        sl_seqlock_store((char *)shared + GUARDED_OFFSET, (const char *)model + GUARDED_OFFSET, GUARDED_BYTES);
+        sl_seqlock_end(&shared->seq);
         atomic_store_explicit(&catalogue->changes, changes + 1, memory_order_release);
 }
 
 /* Reads the first @bytes of the guarded part. */
-static int read_part(const struct sl_catalogue_model *entry, struct sl_catalogue_model *to, size_t bytes)
+static int read_part(const struct sl_catalogue_model *shared, struct sl_catalogue_model *to, size_t bytes)
 {
-        return sl_seqlock_read(&entry->seq, (char *)to + GUARDED_OFFSET, (const char *)entry + GUARDED_OFFSET, bytes);
+        return sl_seqlock_read(&shared->seq, (char *)to + GUARDED_OFFSET, (const char *)shared + GUARDED_OFFSET, bytes);
 }
 
 int sl_catalogue_read(const struct sl_catalogue *catalogue, uint32_t index, struct sl_catalogue_model *ret_model)
@@ -44,11 +44,11 @@ int sl_catalogue_read(const struct sl_catalogue *catalogue, uint32_t index, stru
         return 0;
 }
 
-/* Return: 0 the entry has this name; -ENOENT; -EAGAIN. Copies the head of the entry only. */
-static int compare_name(const struct sl_catalogue_model *entry, const char *name)
+/* Return: 0 the model has this name; -ENOENT; -EAGAIN. Copies its head only. */
+static int compare_name(const struct sl_catalogue_model *shared, const char *name)
 {
         struct sl_catalogue_model model;
-        int r = read_part(entry, &model, offsetof(struct sl_catalogue_model, inputs) - GUARDED_OFFSET);
+        int r = read_part(shared, &model, offsetof(struct sl_catalogue_model, inputs) - GUARDED_OFFSET);
 
         if (r < 0)
                 return r;

@@ -7,14 +7,14 @@
 
 #include "layout.h"
 
-/* Replaces entry @index, which is below SL_CATALOGUE_MODELS, and counts the change. @model->seq is ignored. Control thread. */
+/* Replaces the model at @index, which is below SL_CATALOGUE_MODELS, and counts the change. @model->seq is ignored. Control thread. */
 void sl_catalogue_write(struct sl_catalogue *catalogue, uint32_t index, const struct sl_catalogue_model *model);
 
 /* Return: 0; -ENOENT no such index or no model there; -EAGAIN the writer was in the middle of a change all the time. */
 int sl_catalogue_read(const struct sl_catalogue *catalogue, uint32_t index, struct sl_catalogue_model *ret_model);
 
 /*
- * Looks for the model called @name; @ret_model may be NULL. Return: 0; -ENOENT; -EAGAIN no entry matched, but one could not be
+ * Looks for the model called @name; @ret_model may be NULL. Return: 0; -ENOENT; -EAGAIN none matched, but one could not be
  * read. A listing is sl_catalogue_read() of all indices; `changes` tells whether it is out of date.
  */
 int sl_catalogue_find(

@@ -7,23 +7,23 @@
 #include <string.h>
 
 /* How the elements under a window become one: the largest (a NaN stays), their sum, or the sum of their powers. */
-struct fold {
+struct pooling {
         bool max, powers;
         double p;
 };
 
-static struct fold fold_of(const struct sl_node_desc *node)
+static struct pooling pooling_of(const struct sl_node_desc *node)
 {
-        return (struct fold){.max = node->op == SL_OP_MAX_POOL || node->op == SL_OP_GLOBAL_MAX_POOL,
+        return (struct pooling){.max = node->op == SL_OP_MAX_POOL || node->op == SL_OP_GLOBAL_MAX_POOL,
                 .powers = node->op == SL_OP_LP_POOL || node->op == SL_OP_GLOBAL_LP_POOL,
                 .p = (double)sl_attrs_int(&node->attrs, SL_ATTR_P, 2)};
 }
 
 /* @ret_place: of the largest, in the image. */
-static double window_fold(const struct sl_ref_span *span, const struct sl_ref_taps *taps, const void *image, int64_t image_at,
-        uint32_t dtype, const struct fold *fold, struct sl_pace *pace, int64_t *ret_place)
+static double pool_window(const struct sl_ref_span *span, const struct sl_ref_taps *taps, const void *image, int64_t image_at,
+        uint32_t dtype, const struct pooling *pooling, struct sl_pace *pace, int64_t *ret_place)
 {
-        double result = fold->max ? -(double)INFINITY : 0;
+        double result = pooling->max ? -(double)INFINITY : 0;
         uint64_t columns = 1 + (uint64_t)(taps->last[2] - taps->first[2]);
         int64_t place = -1;
 
@@ -35,8 +35,8 @@ static double window_fold(const struct sl_ref_span *span, const struct sl_ref_ta
                                 int64_t at = row * span->in[2] + taps->start[2] + x * d[2];
                                 double v = sl_ref_load(image, image_at + at, dtype);
 
-                                if (!fold->max) {
-                                        result += fold->powers ? pow(fabs(v), fold->p) : v;
+                                if (!pooling->max) {
+                                        result += pooling->powers ? pow(fabs(v), pooling->p) : v;
                                 } else if (place < 0 || isnan(v) || v > result) {
                                         result = isnan(result) ? result : v;
                                         place = at;
@@ -83,7 +83,7 @@ int sl_ref_pool(const struct sl_node_desc *node, const struct sl_binding *bindin
         bool padding_too = sl_attrs_int(&node->attrs, SL_ATTR_COUNT_INCLUDE_PAD, 0);
         bool columns = sl_attrs_int(&node->attrs, SL_ATTR_STORAGE_ORDER, 0);
         uint32_t dtype = node->inputs[0].dtype;
-        struct fold fold = fold_of(node);
+        struct pooling pooling = pooling_of(node);
         struct sl_ref_span span;
 
         sl_ref_span_read(node, &span);
@@ -93,12 +93,12 @@ int sl_ref_pool(const struct sl_node_desc *node, const struct sl_binding *bindin
                         int64_t place = 0;
 
                         sl_ref_span_at(&span, p, &taps);
-                        double result = window_fold(
-                                &span, &taps, binding->inputs[0], i * span.in_size, dtype, &fold, binding->pace, &place);
+                        double result = pool_window(
+                                &span, &taps, binding->inputs[0], i * span.in_size, dtype, &pooling, binding->pace, &place);
                         double count = node->op == SL_OP_AVERAGE_POOL ? count_taps(&span, &taps, padding_too) : 1;
 
-                        if (fold.powers)
-                                result = pow(result, 1 / fold.p);
+                        if (pooling.powers)
+                                result = pow(result, 1 / pooling.p);
                         sl_ref_store(binding->outputs[0], i * span.out_size + p, dtype, count > 0 ? result / count : 0);
                         if (node->n_outputs > 1)
                                 ((int64_t *)binding->outputs[1])[i * span.out_size + p] =
@@ -112,24 +112,24 @@ int sl_ref_global_pool(const struct sl_node_desc *node, const struct sl_binding 
         const struct sl_shape *in = &node->inputs[0].shape;
         int64_t planes = in->dims[0] * in->dims[1], size = 1;
         uint32_t dtype = node->inputs[0].dtype;
-        struct fold fold = fold_of(node);
+        struct pooling pooling = pooling_of(node);
 
         for (uint32_t i = 2; i < in->rank; i++)
                 size *= in->dims[i];
         for (int64_t i = 0; i < planes && sl_pace_on(binding->pace, 1); i++) {
-                double result = fold.max ? -(double)INFINITY : 0;
+                double result = pooling.max ? -(double)INFINITY : 0;
 
                 for (int64_t k = 0; k < size && sl_pace_on(binding->pace, 1); k++) {
                         double v = sl_ref_load(binding->inputs[0], i * size + k, dtype);
 
-                        if (!fold.max)
-                                result += fold.powers ? pow(fabs(v), fold.p) : v;
+                        if (!pooling.max)
+                                result += pooling.powers ? pow(fabs(v), pooling.p) : v;
                         else if (isnan(v) || v > result)
                                 result = v;
                 }
-                if (fold.powers)
-                        result = pow(result, 1 / fold.p);
-                sl_ref_store(binding->outputs[0], i, dtype, fold.max || fold.powers ? result : result / (double)size);
+                if (pooling.powers)
+                        result = pow(result, 1 / pooling.p);
+                sl_ref_store(binding->outputs[0], i, dtype, pooling.max || pooling.powers ? result : result / (double)size);
         }
         return 0;
 }

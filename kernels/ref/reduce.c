@@ -6,7 +6,7 @@
 #include "walk.h"
 
 /* The running result over elements of one output; which member counts is decided by the type. */
-struct fold {
+struct reduction {
         uint32_t op, dtype;
         double f, largest; /* largest: the first pass of LogSumExp */
         uint64_t bits;
@@ -18,105 +18,105 @@ static bool computes_in_double(uint32_t op, uint32_t dtype)
         return sl_dtype_is_float(dtype) || op == SL_OP_REDUCE_L2 || op == SL_OP_REDUCE_LOG_SUM_EXP || op == SL_OP_REDUCE_LOG_SUM;
 }
 
-static void start_fold(struct fold *fold)
+static void start_reduction(struct reduction *reduction)
 {
-        bool is_unsigned = sl_ref_is_unsigned(fold->dtype);
+        bool is_unsigned = sl_ref_is_unsigned(reduction->dtype);
 
-        fold->f = 0;
-        fold->bits = 0;
-        fold->count = 0;
-        if (fold->op == SL_OP_REDUCE_PROD) {
-                fold->f = 1;
-                fold->bits = 1;
+        reduction->f = 0;
+        reduction->bits = 0;
+        reduction->count = 0;
+        if (reduction->op == SL_OP_REDUCE_PROD) {
+                reduction->f = 1;
+                reduction->bits = 1;
         }
-        if (fold->op == SL_OP_REDUCE_MAX) {
-                fold->f = -(double)INFINITY;
-                fold->bits = is_unsigned ? 0 : sl_ref_saturate(fold->f, fold->dtype);
+        if (reduction->op == SL_OP_REDUCE_MAX) {
+                reduction->f = -(double)INFINITY;
+                reduction->bits = is_unsigned ? 0 : sl_ref_saturate(reduction->f, reduction->dtype);
         }
-        if (fold->op == SL_OP_REDUCE_MIN) {
-                fold->f = (double)INFINITY;
-                fold->bits = sl_ref_saturate(fold->f, fold->dtype);
+        if (reduction->op == SL_OP_REDUCE_MIN) {
+                reduction->f = (double)INFINITY;
+                reduction->bits = sl_ref_saturate(reduction->f, reduction->dtype);
         }
 }
 
-static void add_float(struct fold *fold, double x)
+static void add_float(struct reduction *reduction, double x)
 {
-        switch (fold->op) {
+        switch (reduction->op) {
         case SL_OP_REDUCE_MAX:
-                fold->f = isnan(x) || x > fold->f ? x : fold->f;
+                reduction->f = isnan(x) || x > reduction->f ? x : reduction->f;
                 break;
         case SL_OP_REDUCE_MIN:
-                fold->f = isnan(x) || x < fold->f ? x : fold->f;
+                reduction->f = isnan(x) || x < reduction->f ? x : reduction->f;
                 break;
         case SL_OP_REDUCE_PROD:
-                fold->f *= x;
+                reduction->f *= x;
                 break;
         case SL_OP_REDUCE_L1:
-                fold->f += fabs(x);
+                reduction->f += fabs(x);
                 break;
         case SL_OP_REDUCE_L2:
         case SL_OP_REDUCE_SUM_SQUARE:
-                fold->f += x * x;
+                reduction->f += x * x;
                 break;
         case SL_OP_REDUCE_LOG_SUM_EXP:
-                fold->f += exp(x - fold->largest);
+                reduction->f += exp(x - reduction->largest);
                 break;
         default:
-                fold->f += x;
+                reduction->f += x;
                 break;
         }
 }
 
-static void add_bits(struct fold *fold, uint64_t x)
+static void add_bits(struct reduction *reduction, uint64_t x)
 {
-        bool is_unsigned = sl_ref_is_unsigned(fold->dtype);
-        bool less = is_unsigned ? x < fold->bits : (int64_t)x < (int64_t)fold->bits;
+        bool is_unsigned = sl_ref_is_unsigned(reduction->dtype);
+        bool less = is_unsigned ? x < reduction->bits : (int64_t)x < (int64_t)reduction->bits;
 
-        switch (fold->op) {
+        switch (reduction->op) {
         case SL_OP_REDUCE_MAX:
-                fold->bits = less ? fold->bits : x;
+                reduction->bits = less ? reduction->bits : x;
                 break;
         case SL_OP_REDUCE_MIN:
-                fold->bits = less ? x : fold->bits;
+                reduction->bits = less ? x : reduction->bits;
                 break;
         case SL_OP_REDUCE_PROD:
-                fold->bits *= x;
+                reduction->bits *= x;
                 break;
         case SL_OP_REDUCE_L1:
-                fold->bits += !is_unsigned && (int64_t)x < 0 ? -x : x;
+                reduction->bits += !is_unsigned && (int64_t)x < 0 ? -x : x;
                 break;
         case SL_OP_REDUCE_SUM_SQUARE:
-                fold->bits += x * x;
+                reduction->bits += x * x;
                 break;
         default:
-                fold->bits += x;
+                reduction->bits += x;
                 break;
         }
 }
 
-static void store_float(const struct fold *fold, void *out, int64_t i)
+static void store_float(const struct reduction *reduction, void *out, int64_t i)
 {
-        double result = fold->f;
+        double result = reduction->f;
 
-        if (fold->op == SL_OP_REDUCE_MEAN)
-                result /= (double)fold->count;
-        else if (fold->op == SL_OP_REDUCE_L2)
+        if (reduction->op == SL_OP_REDUCE_MEAN)
+                result /= (double)reduction->count;
+        else if (reduction->op == SL_OP_REDUCE_L2)
                 result = sqrt(result);
-        else if (fold->op == SL_OP_REDUCE_LOG_SUM)
+        else if (reduction->op == SL_OP_REDUCE_LOG_SUM)
                 result = log(result);
-        else if (fold->op == SL_OP_REDUCE_LOG_SUM_EXP)
-                result = fold->largest + log(result);
-        sl_ref_store(out, i, fold->dtype, result);
+        else if (reduction->op == SL_OP_REDUCE_LOG_SUM_EXP)
+                result = reduction->largest + log(result);
+        sl_ref_store(out, i, reduction->dtype, result);
 }
 
-static void store_bits(const struct fold *fold, void *out, int64_t i)
+static void store_bits(const struct reduction *reduction, void *out, int64_t i)
 {
-        uint64_t result = fold->bits;
+        uint64_t result = reduction->bits;
 
-        if (fold->op == SL_OP_REDUCE_MEAN && fold->count)
-                result = sl_ref_is_unsigned(fold->dtype) ? result / (uint64_t)fold->count
-                                                         : (uint64_t)((int64_t)result / fold->count);
-        sl_ref_store_bits(out, i, fold->dtype, result);
+        if (reduction->op == SL_OP_REDUCE_MEAN && reduction->count)
+                result = sl_ref_is_unsigned(reduction->dtype) ? result / (uint64_t)reduction->count
+                                                              : (uint64_t)((int64_t)result / reduction->count);
+        sl_ref_store_bits(out, i, reduction->dtype, result);
 }
 
 /* The largest finite element, 0 when there is none: keeps exp() in range. */
@@ -129,23 +129,23 @@ static double find_largest(const void *in, int64_t base, struct sl_ref_walk *inn
         return isfinite(largest) ? largest : 0;
 }
 
-static void reduce_one(struct fold *fold, const void *in, int64_t base, struct sl_ref_walk *inner, void *out, int64_t i)
+static void reduce_one(struct reduction *reduction, const void *in, int64_t base, struct sl_ref_walk *inner, void *out, int64_t i)
 {
-        bool in_double = computes_in_double(fold->op, fold->dtype);
+        bool in_double = computes_in_double(reduction->op, reduction->dtype);
 
-        start_fold(fold);
-        if (fold->op == SL_OP_REDUCE_LOG_SUM_EXP)
-                fold->largest = find_largest(in, base, inner, fold->dtype);
-        for (sl_ref_walk_rewind(inner); inner->left; sl_ref_walk_next(inner), fold->count++) {
+        start_reduction(reduction);
+        if (reduction->op == SL_OP_REDUCE_LOG_SUM_EXP)
+                reduction->largest = find_largest(in, base, inner, reduction->dtype);
+        for (sl_ref_walk_rewind(inner); inner->left; sl_ref_walk_next(inner), reduction->count++) {
                 if (in_double)
-                        add_float(fold, sl_ref_load(in, base + inner->offsets[0], fold->dtype));
+                        add_float(reduction, sl_ref_load(in, base + inner->offsets[0], reduction->dtype));
                 else
-                        add_bits(fold, sl_ref_load_bits(in, base + inner->offsets[0], fold->dtype));
+                        add_bits(reduction, sl_ref_load_bits(in, base + inner->offsets[0], reduction->dtype));
         }
         if (in_double)
-                store_float(fold, out, i);
+                store_float(reduction, out, i);
         else
-                store_bits(fold, out, i);
+                store_bits(reduction, out, i);
 }
 
 /* Two walks over the input: the outer one over the dimensions that stay, the inner one over those of @mask. */
@@ -170,7 +170,7 @@ static void start_walks(
 
 int sl_ref_reduce(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        struct fold fold = {.op = node->op, .dtype = node->inputs[0].dtype};
+        struct reduction reduction = {.op = node->op, .dtype = node->inputs[0].dtype};
         struct sl_ref_walk outer, inner;
         uint32_t mask;
         int r = sl_reduced_axes(node, &mask, NULL);
@@ -179,7 +179,7 @@ int sl_ref_reduce(const struct sl_node_desc *node, const struct sl_binding *bind
                 return r;
         start_walks(binding->pace, &node->inputs[0], mask, &outer, &inner);
         for (int64_t i = 0; outer.left; sl_ref_walk_next(&outer), i++)
-                reduce_one(&fold, binding->inputs[0], outer.offsets[0], &inner, binding->outputs[0], i);
+                reduce_one(&reduction, binding->inputs[0], outer.offsets[0], &inner, binding->outputs[0], i);
         return 0;
 }
 

@@ -9,13 +9,13 @@
 
 #define LINE_FLOATS (SL_LINE_BYTES / sizeof(float))
 
-/* Lines of a block: they stay in the L1 cache beside a panel of filters. */
+/* Scanlines of a block: they stay in the L1 cache beside a panel of filters. */
 #define BLOCK_BYTES (28 << 10)
 
 /* What the L2 cache of no processor holds. */
-#define CHANNELS_MAX    (1 << 12)
-#define LINES_MAX       (1 << 12)
-#define LINE_FLOATS_MAX (1 << 20)
+#define CHANNELS_MAX        (1 << 12)
+#define SCANLINES_MAX       (1 << 12)
+#define SCANLINE_FLOATS_MAX (1 << 20)
 
 /* One channel lies the same in both layouts. */
 static bool reads_planes(const struct sl_tensor *x)
@@ -23,7 +23,7 @@ static bool reads_planes(const struct sl_tensor *x)
         return x->layout == SL_LAYOUT_PLAIN || x->shape.dims[1] == 1;
 }
 
-static int64_t count_lines(const struct sl_first_conv *p, int64_t rows)
+static int64_t count_scanlines(const struct sl_first_conv *p, int64_t rows)
 {
         return (rows - 1) * p->shape.window.stride[0] + (p->shape.window.kernel[0] - 1) * p->shape.window.dilation[0] + 1;
 }
@@ -36,21 +36,21 @@ static int64_t count_floats(const struct sl_first_conv *p)
         return p->left - w->pad_begin[1] + (p->shape.out_width - 1) * w->stride[1] + (w->kernel[1] - 1) * w->dilation[1] + 1;
 }
 
-/* False: one row's lines are too many. */
+/* False: one row's scanlines are too many. */
 static bool choose_block(struct sl_first_conv *p)
 {
-        int64_t line_bytes;
+        int64_t scanline_bytes;
 
         p->left = (int64_t)sl_align_up((uint64_t)p->shape.window.pad_begin[1], LINE_FLOATS);
-        p->line_floats = (int64_t)sl_align_up((uint64_t)count_floats(p), LINE_FLOATS);
-        if (p->line_floats > LINE_FLOATS_MAX || p->shape.channels > CHANNELS_MAX)
+        p->scanline_floats = (int64_t)sl_align_up((uint64_t)count_floats(p), LINE_FLOATS);
+        if (p->scanline_floats > SCANLINE_FLOATS_MAX || p->shape.channels > CHANNELS_MAX)
                 return false;
-        line_bytes = p->shape.channels * p->line_floats * (int64_t)sizeof(float);
+        scanline_bytes = p->shape.channels * p->scanline_floats * (int64_t)sizeof(float);
         for (p->block_rows = 1; p->block_rows < p->shape.out_height; p->block_rows++)
-                if (count_lines(p, p->block_rows + 1) * line_bytes > BLOCK_BYTES)
+                if (count_scanlines(p, p->block_rows + 1) * scanline_bytes > BLOCK_BYTES)
                         break;
-        p->lines = count_lines(p, p->block_rows);
-        return p->lines <= LINES_MAX && p->lines * line_bytes <= sl_cpu_cache_bytes() / 4;
+        p->scanlines = count_scanlines(p, p->block_rows);
+        return p->scanlines <= SCANLINES_MAX && p->scanlines * scanline_bytes <= sl_cpu_cache_bytes() / 4;
 }
 
 static bool first_conv_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -64,9 +64,10 @@ static bool first_conv_plan(const struct sl_node_desc *node, void *state, struct
                 return false;
         if (!choose_block(p))
                 return false;
-        p->lines_offset = (int64_t)sl_align_up(
+        p->scanlines_offset = (int64_t)sl_align_up(
                 (uint64_t)(c->channels * c->window.kernel[0] * c->window.kernel[1]) * sizeof(int64_t), SL_LINE_BYTES);
-        sizes->scratch_bytes = (size_t)(p->lines_offset + c->channels * p->lines * p->line_floats * (int64_t)sizeof(float));
+        sizes->scratch_bytes =
+                (size_t)(p->scanlines_offset + c->channels * p->scanlines * p->scanline_floats * (int64_t)sizeof(float));
         return true;
 }
 
@@ -95,12 +96,12 @@ static double first_conv_seconds(const struct sl_core_figures *core, const void 
         int64_t depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1];
         double weights = (double)sl_gemm_packed_floats(depth, p->shape.filters),
                rows = (double)(p->shape.batch * p->shape.out_height);
-        double lines = 2 * 4 * rows * (double)(p->shape.channels * p->shape.window.stride[0] * p->line_floats);
+        double scanlines = 2 * 4 * rows * (double)(p->shape.channels * p->shape.window.stride[0] * p->scanline_floats);
 
         return sl_cost_activation(
                        core, p->shape.epilogue.activation, rows * (double)(p->shape.out_width * p->shape.filters), false) +
                SL_COST_STORE * rows * (double)(p->shape.out_width * p->shape.filters) / core->flops +
-               2 * weights * rows * (double)p->shape.out_width / core->flops / 0.95 + lines / core->near;
+               2 * weights * rows * (double)p->shape.out_width / core->flops / 0.95 + scanlines / core->near;
 }
 
 static int first_conv_run(const void *state, const struct sl_binding *binding)

@@ -113,31 +113,31 @@ static void copy_floats(float *to, const float *from, int64_t n)
                 sl_vector_store_lanes(to + i, sl_lanes_first(n - i), sl_vector_load_lanes(sl_lanes_first(n - i), from + i));
 }
 
-static void copy_line(const struct sl_first_conv *p, const float *line, float *to)
+static void copy_scanline(const struct sl_first_conv *p, const float *scanline, float *to)
 {
-        int64_t own = p->line_floats - p->left;
+        int64_t own = p->scanline_floats - p->left;
 
         own = own < p->shape.width ? own : p->shape.width;
         clear_floats(to, p->left);
-        copy_floats(to + p->left, line, own);
-        clear_floats(to + p->left + own, p->line_floats - p->left - own);
+        copy_floats(to + p->left, scanline, own);
+        clear_floats(to + p->left + own, p->scanline_floats - p->left - own);
 }
 
-/* The lines under @p->block_rows rows of the output from @row on. */
-static void copy_lines(const struct sl_first_conv *p, const float *image, int64_t row, float *to)
+/* The scanlines under @p->block_rows rows of the output from @row on. */
+static void copy_scanlines(const struct sl_first_conv *p, const float *image, int64_t row, float *to)
 {
         int64_t top = row * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
 
         for (int64_t c = 0; c < p->shape.channels; c++)
-                for (int64_t y = top; y < top + p->lines; y++, to += p->line_floats)
+                for (int64_t y = top; y < top + p->scanlines; y++, to += p->scanline_floats)
                         if (y >= 0 && y < p->shape.height)
-                                copy_line(p, image + (c * p->shape.height + y) * p->shape.width, to);
+                                copy_scanline(p, image + (c * p->shape.height + y) * p->shape.width, to);
                         else
-                                clear_floats(to, p->line_floats);
+                                clear_floats(to, p->scanline_floats);
 }
 
 /* All pixels of a row of the output by @width filters, in tiles that differ by one pixel at most. */
-static void run_row(const struct sl_first_conv *p, struct tile *t, const float *lines, float *y, int64_t width)
+static void run_row(const struct sl_first_conv *p, struct tile *t, const float *scanlines, float *y, int64_t width)
 {
         int64_t left = (p->shape.out_width + PIXELS_MAX - 1) / PIXELS_MAX, pixel = 0, stride = p->shape.window.stride[1];
         int vectors = width > SL_VECTOR_FLOATS ? 2 : 1;
@@ -147,7 +147,7 @@ static void run_row(const struct sl_first_conv *p, struct tile *t, const float *
         for (; left > 0; left--) {
                 int64_t pixels = (p->shape.out_width - pixel) / left;
 
-                t->x = lines + pixel * stride;
+                t->x = scanlines + pixel * stride;
                 t->y = y + pixel * p->shape.filters;
                 functions[pixels](t);
                 if (p->shape.epilogue.activation)
@@ -156,8 +156,9 @@ static void run_row(const struct sl_first_conv *p, struct tile *t, const float *
         }
 }
 
-/* @rows rows of the output, whose lines lie at @lines. */
-static void run_rows(const struct sl_first_conv *p, const struct sl_binding *binding, const float *lines, int64_t rows, float *y)
+/* @rows rows of the output, whose scanlines lie at @scanlines. */
+static void run_rows(
+        const struct sl_first_conv *p, const struct sl_binding *binding, const float *scanlines, int64_t rows, float *y)
 {
         struct tile t = {.places = binding->scratch,
                 .depth = p->shape.channels * p->shape.window.kernel[0] * p->shape.window.kernel[1],
@@ -173,7 +174,7 @@ static void run_rows(const struct sl_first_conv *p, const struct sl_binding *bin
                 t.filters = (const float *)binding->inputs[1] + panel * t.depth + (first - panel);
                 t.bias = p->shape.has_bias ? (const float *)binding->inputs[2] + first : NULL;
                 for (int64_t i = 0; i < rows; i++)
-                        run_row(p, &t, lines + i * p->shape.window.stride[0] * p->line_floats,
+                        run_row(p, &t, scanlines + i * p->shape.window.stride[0] * p->scanline_floats,
                                 y + i * p->shape.out_width * p->shape.filters + first, width);
         }
 }
@@ -185,13 +186,13 @@ static void place_taps(const struct sl_first_conv *p, int64_t *ret_places)
         for (int64_t c = 0; c < p->shape.channels; c++)
                 for (int64_t i = 0; i < w->kernel[0]; i++)
                         for (int64_t j = 0; j < w->kernel[1]; j++)
-                                *ret_places++ = (c * p->lines + i * w->dilation[0]) * p->line_floats + p->left - w->pad_begin[1] +
-                                                j * w->dilation[1];
+                                *ret_places++ = (c * p->scanlines + i * w->dilation[0]) * p->scanline_floats + p->left -
+                                                w->pad_begin[1] + j * w->dilation[1];
 }
 
 int SL_TILE(sl_first_conv_run)(const struct sl_first_conv *p, const struct sl_binding *binding)
 {
-        float *lines = (float *)((char *)binding->scratch + p->lines_offset), *y = binding->outputs[0];
+        float *scanlines = (float *)((char *)binding->scratch + p->scanlines_offset), *y = binding->outputs[0];
 
         place_taps(p, binding->scratch);
         for (int64_t n = 0; n < p->shape.batch; n++) {
@@ -200,8 +201,8 @@ int SL_TILE(sl_first_conv_run)(const struct sl_first_conv *p, const struct sl_bi
                 for (int64_t row = 0; row < p->shape.out_height; row += p->block_rows) {
                         int64_t rows = p->shape.out_height - row < p->block_rows ? p->shape.out_height - row : p->block_rows;
 
-                        copy_lines(p, image, row, lines);
-                        run_rows(p, binding, lines, rows, y);
+                        copy_scanlines(p, image, row, scanlines);
+                        run_rows(p, binding, scanlines, rows, y);
                         y += rows * p->shape.out_width * p->shape.filters;
                 }
         }

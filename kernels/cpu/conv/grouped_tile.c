@@ -249,18 +249,18 @@ INLINE void run_strip(const struct sl_grouped *d, const struct sl_grouped_strip 
                 .bias = s->bias,
                 .row_floats = d->shape.out_width * d->out_channels,
                 .channels = s->channels};
-        const float *lines[ROWS_MAX * 2 + 5];
+        const float *scanlines[ROWS_MAX * 2 + 5];
 
         for (int64_t row = 0; row < s->rows; row += rows) {
                 int64_t own = row + rows <= s->rows ? row : s->rows - rows;
 
-                find_rows(d, s, (s->first + own) * stride - d->shape.window.pad_begin[0], in_rows, lines);
+                find_rows(d, s, (s->first + own) * stride - d->shape.window.pad_begin[0], in_rows, scanlines);
                 for (int64_t column = 0; column < d->shape.out_width; column += COLUMNS) {
                         int64_t left = column + COLUMNS <= d->shape.out_width ? column : d->shape.out_width - COLUMNS;
                         int64_t at = (own * d->shape.out_width + left) * d->out_channels;
 
                         for (int i = 0; i < in_rows; i++)
-                                t.pixels[i] = lines[i] + left * stride * SL_GROUPED_PANEL;
+                                t.pixels[i] = scanlines[i] + left * stride * SL_GROUPED_PANEL;
                         t.y = s->y + at;
                         t.residual = s->residual ? s->residual + at : NULL;
                         run_tile(d, &t, side, stride, rows, RING);

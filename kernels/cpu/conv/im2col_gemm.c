@@ -9,14 +9,15 @@
 /* That do not make up for waiting for the weights at first. */
 #define FEW_ROWS 1024
 
-/* Rows of a line below which blocks of them are too short; floats of a piece of a row below which too much is done around it. */
-#define LINE_ROWS_MIN    7
-#define PIECE_MIN        8
-#define GROUP_MIN        8
-#define CLIPPED_MIN      16 /* taps */
-#define CLIP_ROWS        14
-#define CLIPPED_ROWS_MAX (1 << 16)
-#define FRAME_FLOATS_MAX 0x1p40
+/* Rows of a scanline below which blocks of them are too short; floats of a piece of a row below which too much is done around it.
+ */
+#define SCANLINE_ROWS_MIN 7
+#define PIECE_MIN         8
+#define GROUP_MIN         8
+#define CLIPPED_MIN       16 /* taps */
+#define CLIP_ROWS         14
+#define CLIPPED_ROWS_MAX  (1 << 16)
+#define FRAME_FLOATS_MAX  0x1p40
 
 static bool is_pointwise(const struct sl_window *w)
 {
@@ -26,30 +27,31 @@ static bool is_pointwise(const struct sl_window *w)
         return true;
 }
 
-/* Pixels, or lines, that so many windows cover. */
+/* Pixels, or scanlines, that so many windows cover. */
 static int64_t reach(const struct sl_window *w, uint32_t i, int64_t windows)
 {
         return (windows - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
 }
 
-/* Rows of a line lie as far apart as a stride; pieces of a row are lines of its window, or with a hole between them its pixels. */
-static bool lies_in_lines(const struct sl_im2col_gemm *p)
+/* Rows of a scanline lie as far apart as a stride; pieces of a row are scanlines of its window, or with a hole between them its
+ * pixels. */
+static bool lies_in_scanlines(const struct sl_im2col_gemm *p)
 {
         const struct sl_window *w = &p->shape.window;
         int64_t piece = (w->dilation[1] == 1 ? w->kernel[1] : 1) * p->shape.channels;
 
         if (w->dilation[1] > 1 && w->kernel[0] > 1)
                 return false;
-        return piece >= PIECE_MIN && (p->shape.out_width >= LINE_ROWS_MIN || p->rows == p->shape.out_width);
+        return piece >= PIECE_MIN && (p->shape.out_width >= SCANLINE_ROWS_MIN || p->rows == p->shape.out_width);
 }
 
 /* What pads and strides of any size do not make overflow. */
 static bool is_frame_possible(const struct sl_im2col_gemm *p)
 {
-        double lines = (double)reach(&p->shape.window, 0, p->shape.out_height),
+        double scanlines = (double)reach(&p->shape.window, 0, p->shape.out_height),
                pixels = (double)reach(&p->shape.window, 1, p->shape.out_width);
 
-        return (double)p->shape.batch * lines * pixels * (double)(p->shape.channels * p->shape.groups) < FRAME_FLOATS_MAX;
+        return (double)p->shape.batch * scanlines * pixels * (double)(p->shape.channels * p->shape.groups) < FRAME_FLOATS_MAX;
 }
 
 static bool stays_inside(const struct sl_im2col_gemm *p)
@@ -66,7 +68,7 @@ static enum sl_im2col_rows choose_source(const struct sl_im2col_gemm *p)
 {
         if (p->shape.groups == 1 && is_pointwise(&p->shape.window))
                 return SL_IM2COL_INPUT;
-        if (!lies_in_lines(p) || !is_frame_possible(p))
+        if (!lies_in_scanlines(p) || !is_frame_possible(p))
                 return SL_IM2COL_COPIED;
         return stays_inside(p) ? SL_IM2COL_LINES : SL_IM2COL_FRAME;
 }
@@ -88,19 +90,19 @@ static int64_t choose_block(int64_t room, int64_t each, int64_t least, int64_t a
 /* Every block reads all of the weights. */
 static void choose_frame(struct sl_im2col_gemm *p)
 {
-        int64_t room = resident_floats(p), line, image;
+        int64_t room = resident_floats(p), scanline, image;
 
         p->frame_pixels = reach(&p->shape.window, 1, p->shape.out_width);
-        line = p->frame_pixels * p->shape.channels * p->shape.groups;
-        image = reach(&p->shape.window, 0, p->shape.out_height) * line;
-        p->block_lines = p->shape.out_height;
+        scanline = p->frame_pixels * p->shape.channels * p->shape.groups;
+        image = reach(&p->shape.window, 0, p->shape.out_height) * scanline;
+        p->block_scanlines = p->shape.out_height;
         p->block_images = choose_block(room, image, 1, p->shape.batch);
         if (image > room) {
-                int64_t more = room / line - reach(&p->shape.window, 0, 1);
+                int64_t more = room / scanline - reach(&p->shape.window, 0, 1);
 
-                p->block_lines = choose_block(more > 0 ? more / p->shape.window.stride[0] : 0, 1, 1, p->shape.out_height);
+                p->block_scanlines = choose_block(more > 0 ? more / p->shape.window.stride[0] : 0, 1, 1, p->shape.out_height);
         }
-        p->frame_lines = reach(&p->shape.window, 0, p->block_lines);
+        p->frame_scanlines = reach(&p->shape.window, 0, p->block_scanlines);
         p->clips = p->shape.window.kernel[0] == 1 && p->shape.window.dilation[1] == 1 && p->shape.window.kernel[1] >= CLIPPED_MIN &&
                    p->shape.out_width <= CLIPPED_ROWS_MAX;
 }
@@ -113,10 +115,10 @@ static void choose_rows(struct sl_im2col_gemm *p)
                 p->streams |= p->rows <= FEW_ROWS;
                 break;
         case SL_IM2COL_LINES:
-                p->frame_lines = p->shape.height;
+                p->frame_scanlines = p->shape.height;
                 p->frame_pixels = p->shape.width;
                 p->block_images = p->shape.batch;
-                p->block_lines = p->shape.out_height;
+                p->block_scanlines = p->shape.out_height;
                 break;
         case SL_IM2COL_FRAME:
                 choose_frame(p);
@@ -130,7 +132,7 @@ static void choose_rows(struct sl_im2col_gemm *p)
 static int64_t scratch_floats(const struct sl_im2col_gemm *p)
 {
         if (p->source == SL_IM2COL_FRAME)
-                return p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels * p->shape.groups;
+                return p->block_images * p->frame_scanlines * p->frame_pixels * p->shape.channels * p->shape.groups;
         return p->block_rows * p->depth;
 }
 
@@ -189,7 +191,7 @@ static int im2col_gemm_repack(const struct sl_node_desc *node, uint32_t index, c
         return 0;
 }
 
-/* The share of a line's products that are left, by blocks of rows. */
+/* The share of a scanline's products that are left, by blocks of rows. */
 static double clipped_share(const struct sl_im2col_gemm *p)
 {
         int64_t taps = 0, kernel = p->shape.window.kernel[1], stride = p->shape.window.stride[1],
@@ -209,13 +211,14 @@ static double clipped_share(const struct sl_im2col_gemm *p)
 /* Floats that are copied, and of what the products then reach of a core. */
 static double copied_floats(const struct sl_im2col_gemm *p)
 {
-        double lines = (double)(p->shape.out_height + p->block_lines - 1) / (double)p->block_lines * (double)p->frame_lines;
+        double scanlines =
+                (double)(p->shape.out_height + p->block_scanlines - 1) / (double)p->block_scanlines * (double)p->frame_scanlines;
 
         switch (p->source) {
         case SL_IM2COL_COPIED:
                 return (double)p->rows * (double)p->depth;
         case SL_IM2COL_FRAME:
-                return (double)p->shape.batch * lines * (double)(p->frame_pixels * p->shape.channels * p->shape.groups);
+                return (double)p->shape.batch * scanlines * (double)(p->frame_pixels * p->shape.channels * p->shape.groups);
         default:
                 return 0;
         }

@@ -4,9 +4,9 @@
  * times the filters. Channels last, any window, groups of 8 channels and more. The rows are
  *
  *     the input itself    a pixel each, where the window is one pixel and the stride 1
- *     in the input        where no window reaches over the edge: rows of neighbours overlap (gemm.h: lines and pieces)
- *     in a frame          the same, of a copy of some lines (or of whole images) with zeros around them, a group behind the other
- *     copied              one by one, a block at a time: where lines are short, or windows have holes
+ *     in the input        where no window reaches over the edge: rows of neighbours overlap (gemm.h: scanlines and pieces)
+ *     in a frame          the same, of a copy of some scanlines (or of whole images) with zeros around them, a group behind the
+ * other copied              one by one, a block at a time: where scanlines are short, or windows have holes
  *
  * and what is copied stays in the L2 cache.
  *
@@ -26,12 +26,12 @@ enum sl_im2col_rows { SL_IM2COL_INPUT, SL_IM2COL_LINES, SL_IM2COL_FRAME, SL_IM2C
 struct sl_im2col_gemm {
         struct sl_conv_shape shape;
         enum sl_im2col_rows source;
-        int64_t rows, depth;               /* of the whole product of a group */
-        int64_t block_rows;                /* COPIED: so many at a time */
-        int64_t block_images, block_lines; /* FRAME: whole images, or with one image lines of the output */
-        int64_t frame_lines, frame_pixels; /* FRAME: of one image; LINES: those of the input */
-        bool clips;                        /* taps that see nothing but the frame's zeros are left out */
-        bool streams;                      /* the weights are more than the L2 cache holds beside the rest, or pass few rows */
+        int64_t rows, depth;                   /* of the whole product of a group */
+        int64_t block_rows;                    /* COPIED: so many at a time */
+        int64_t block_images, block_scanlines; /* FRAME: whole images, or with one image scanlines of the output */
+        int64_t frame_scanlines, frame_pixels; /* FRAME: of one image; SCANLINES: those of the input */
+        bool clips;                            /* taps that see nothing but the frame's zeros are left out */
+        bool streams;                          /* the weights are more than the L2 cache holds beside the rest, or pass few rows */
 };
 
 /* For processors with AVX2. */

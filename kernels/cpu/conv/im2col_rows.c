@@ -22,20 +22,20 @@ static void clear_floats(float *to, int64_t n)
                 sl_vector_store_lanes(to + i, sl_lanes_first(n - i), sl_vector_zero());
 }
 
-/* One line of the window: what lies left and right of the image is 0. Neighbours are copied in one piece. */
-static void copy_line(const struct sl_im2col_gemm *p, const float *line, int64_t left, float *to)
+/* One scanline of the window: what lies left and right of the image is 0. Neighbours are copied in one piece. */
+static void copy_scanline(const struct sl_im2col_gemm *p, const float *scanline, int64_t left, float *to)
 {
         int64_t taps = p->shape.window.kernel[1], step = p->shape.window.dilation[1], c = p->shape.channels;
 
         if (step == 1 && left >= 0 && left + taps <= p->shape.width) {
-                copy_floats(to, line + left * c, taps * c);
+                copy_floats(to, scanline + left * c, taps * c);
                 return;
         }
         for (int64_t i = 0; i < taps; i++) {
                 int64_t x = left + i * step;
 
                 if (x >= 0 && x < p->shape.width)
-                        copy_floats(to + i * c, line + x * c, c);
+                        copy_floats(to + i * c, scanline + x * c, c);
                 else
                         clear_floats(to + i * c, c);
         }
@@ -44,7 +44,7 @@ static void copy_line(const struct sl_im2col_gemm *p, const float *line, int64_t
 static void copy_row(const struct sl_im2col_gemm *p, const float *x, int64_t row, float *to)
 {
         const struct sl_window *w = &p->shape.window;
-        int64_t pixels = p->shape.out_height * p->shape.out_width, line_floats = w->kernel[1] * p->shape.channels;
+        int64_t pixels = p->shape.out_height * p->shape.out_width, scanline_floats = w->kernel[1] * p->shape.channels;
         const float *image = x + row / pixels * p->shape.height * p->shape.width * p->shape.channels;
         int64_t top = row % pixels / p->shape.out_width * w->stride[0] - w->pad_begin[0];
         int64_t left = row % p->shape.out_width * w->stride[1] - w->pad_begin[1];
@@ -53,9 +53,9 @@ static void copy_row(const struct sl_im2col_gemm *p, const float *x, int64_t row
                 int64_t y = top + i * w->dilation[0];
 
                 if (y >= 0 && y < p->shape.height)
-                        copy_line(p, image + y * p->shape.width * p->shape.channels, left, to + i * line_floats);
+                        copy_scanline(p, image + y * p->shape.width * p->shape.channels, left, to + i * scanline_floats);
                 else
-                        clear_floats(to + i * line_floats, line_floats);
+                        clear_floats(to + i * scanline_floats, scanline_floats);
         }
 }
 
@@ -105,23 +105,23 @@ static void run_copied(const struct sl_im2col_gemm *p, const struct sl_binding *
         }
 }
 
-/* The pieces and strides of rows that lie in lines of so many pixels. */
-static void lay_lines(const struct sl_im2col_gemm *p, struct sl_gemm *g)
+/* The pieces and strides of rows that lie in scanlines of so many pixels. */
+static void lay_scanlines(const struct sl_im2col_gemm *p, struct sl_gemm *g)
 {
         const struct sl_window *w = &p->shape.window;
-        int64_t line = p->frame_pixels * p->shape.channels;
+        int64_t scanline = p->frame_pixels * p->shape.channels;
 
         g->a_stride = w->stride[1] * p->shape.channels;
-        g->line_rows = p->shape.out_width;
-        g->line_stride = w->stride[0] * line;
-        g->image_lines = p->block_lines;
-        g->image_stride = p->frame_lines * line;
+        g->scanline_rows = p->shape.out_width;
+        g->scanline_stride = w->stride[0] * scanline;
+        g->image_scanlines = p->block_scanlines;
+        g->image_stride = p->frame_scanlines * scanline;
         if (w->dilation[1] > 1) {
                 g->piece = p->shape.channels;
                 g->piece_stride = w->dilation[1] * p->shape.channels;
         } else {
                 g->piece = w->kernel[1] * p->shape.channels;
-                g->piece_stride = w->dilation[0] * line;
+                g->piece_stride = w->dilation[0] * scanline;
         }
         if (p->clips) {
                 g->clip_left = w->pad_begin[1] * p->shape.channels;
@@ -130,22 +130,22 @@ static void lay_lines(const struct sl_im2col_gemm *p, struct sl_gemm *g)
         }
 }
 
-static void run_lines(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
+static void run_scanlines(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         struct sl_gemm gemm = make_gemm(p, binding);
 
-        lay_lines(p, &gemm);
+        lay_scanlines(p, &gemm);
         gemm.rows = p->rows;
         aim(p, binding, 0, 0, &gemm);
         sl_gemm_run(&gemm);
 }
 
-/* One line of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
-static void frame_line(const struct sl_im2col_gemm *p, const float *line, float *to, int64_t group_floats)
+/* One scanline of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
+static void frame_scanline(const struct sl_im2col_gemm *p, const float *scanline, float *to, int64_t group_floats)
 {
         int64_t left = p->shape.window.pad_begin[1], all = p->frame_pixels, own, c = p->shape.channels;
 
-        if (!line || left >= all) {
+        if (!scanline || left >= all) {
                 for (int64_t group = 0; group < p->shape.groups; group++)
                         clear_floats(to + group * group_floats, all * c);
                 return;
@@ -154,42 +154,42 @@ static void frame_line(const struct sl_im2col_gemm *p, const float *line, float 
         for (int64_t group = 0; group < p->shape.groups; group++, to += group_floats) {
                 clear_floats(to, left * c);
                 if (p->shape.groups == 1)
-                        copy_floats(to + left * c, line, own * c);
+                        copy_floats(to + left * c, scanline, own * c);
                 for (int64_t i = 0; i < own && p->shape.groups > 1; i++)
-                        copy_floats(to + (left + i) * c, line + (i * p->shape.groups + group) * c, c);
+                        copy_floats(to + (left + i) * c, scanline + (i * p->shape.groups + group) * c, c);
                 clear_floats(to + (left + own) * c, (all - left - own) * c);
         }
 }
 
-/* Images @image on, or the lines of one that rows of the output from line @first on see. */
+/* Images @image on, or the scanlines of one that rows of the output from scanline @first on see. */
 static void make_frame(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
         int64_t first, int64_t group_floats)
 {
-        int64_t line_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
+        int64_t scanline_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
         int64_t top = first * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
         float *to = binding->scratch;
 
         for (int64_t k = 0; k < images; k++) {
                 const float *x = (const float *)binding->inputs[0] + (image + k) * p->shape.height * p->shape.width * pixels;
 
-                for (int64_t i = 0; i < p->frame_lines; i++, to += line_floats) {
+                for (int64_t i = 0; i < p->frame_scanlines; i++, to += scanline_floats) {
                         bool inside = top + i >= 0 && top + i < p->shape.height;
 
-                        frame_line(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, group_floats);
+                        frame_scanline(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, group_floats);
                 }
         }
 }
 
 static void run_block(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
-        int64_t first, int64_t lines)
+        int64_t first, int64_t scanlines)
 {
-        int64_t group_floats = p->block_images * p->frame_lines * p->frame_pixels * p->shape.channels;
+        int64_t group_floats = p->block_images * p->frame_scanlines * p->frame_pixels * p->shape.channels;
         int64_t packed = sl_gemm_packed_floats(p->depth, p->shape.filters);
         struct sl_gemm gemm = make_gemm(p, binding);
 
         make_frame(p, binding, image, images, first, group_floats);
-        lay_lines(p, &gemm);
-        gemm.rows = images * lines * p->shape.out_width;
+        lay_scanlines(p, &gemm);
+        gemm.rows = images * scanlines * p->shape.out_width;
         for (int64_t group = 0; group < p->shape.groups; group++) {
                 gemm.a = (const float *)binding->scratch + group * group_floats;
                 gemm.b = (const float *)binding->inputs[1] + group * packed;
@@ -205,10 +205,10 @@ static void run_framed(const struct sl_im2col_gemm *p, const struct sl_binding *
         for (int64_t image = 0; image < p->shape.batch; image += p->block_images) {
                 int64_t images = p->shape.batch - image < p->block_images ? p->shape.batch - image : p->block_images;
 
-                for (int64_t first = 0; first < p->shape.out_height; first += p->block_lines) {
+                for (int64_t first = 0; first < p->shape.out_height; first += p->block_scanlines) {
                         int64_t left = p->shape.out_height - first;
 
-                        run_block(p, binding, image, images, first, left < p->block_lines ? left : p->block_lines);
+                        run_block(p, binding, image, images, first, left < p->block_scanlines ? left : p->block_scanlines);
                 }
         }
 }
@@ -220,7 +220,7 @@ int SL_TILE(sl_im2col_gemm_run)(const struct sl_im2col_gemm *p, const struct sl_
                 run_input(p, binding);
                 break;
         case SL_IM2COL_LINES:
-                run_lines(p, binding);
+                run_scanlines(p, binding);
                 break;
         case SL_IM2COL_FRAME:
                 run_framed(p, binding);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators on two elements: arithmetic, comparisons, logic; and those that fold many inputs by one of them. Operands broadcast
+ * Operators on two elements: arithmetic, comparisons, logic; and those that reduce many inputs by one of them. Operands broadcast
  * and may lie in any layout: all of that is in the strides of a walk. The loops promise the compiler that a row of the result
  * does not run into its operands later on; it may lie exactly on the left one.
  */
@@ -224,7 +224,7 @@ static int binary_run(const void *state, const struct sl_binding *binding)
 const struct sl_cpu_loop sl_cpu_binary = {.state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run};
 
 /* The first step joins inputs 0 and 1; each later one joins the output so far and one more input. */
-struct fold {
+struct variadic {
         row_function *function;
         int64_t bytes, elements;
         float divisor; /* 0: none */
@@ -232,40 +232,40 @@ struct fold {
         struct sl_walk steps[SL_NODE_INPUTS_MAX];
 };
 
-static bool fold_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+static bool variadic_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         const struct sl_tensor *y = &node->outputs[0];
-        struct fold *fold = state;
+        struct variadic *variadic = state;
 
-        fold->function = find_row(node->op, node->inputs[0].dtype);
-        if (!fold->function || node->n_inputs < 2)
+        variadic->function = find_row(node->op, node->inputs[0].dtype);
+        if (!variadic->function || node->n_inputs < 2)
                 return false;
         for (uint32_t i = 1; i < node->n_inputs; i++) {
                 struct sl_tensor operands[2] = {i == 1 ? node->inputs[0] : *y, node->inputs[i]};
 
                 if (node->inputs[i].dtype != node->inputs[0].dtype)
                         return false;
-                if (!sl_walk_elements(&fold->steps[fold->n_steps++], y, operands, 2))
+                if (!sl_walk_elements(&variadic->steps[variadic->n_steps++], y, operands, 2))
                         return false;
         }
-        fold->bytes = (int64_t)sl_dtype_bytes(y->dtype);
-        fold->elements = (int64_t)sl_shape_elements(&y->shape);
-        fold->divisor = node->op == SL_OP_MEAN ? (float)node->n_inputs : 0.0f;
-        sizes->state_bytes = offsetof(struct fold, steps) + fold->n_steps * sizeof(struct sl_walk);
+        variadic->bytes = (int64_t)sl_dtype_bytes(y->dtype);
+        variadic->elements = (int64_t)sl_shape_elements(&y->shape);
+        variadic->divisor = node->op == SL_OP_MEAN ? (float)node->n_inputs : 0.0f;
+        sizes->state_bytes = offsetof(struct variadic, steps) + variadic->n_steps * sizeof(struct sl_walk);
         return true;
 }
 
-static int fold_run(const void *state, const struct sl_binding *binding)
+static int variadic_run(const void *state, const struct sl_binding *binding)
 {
-        const struct fold *fold = state;
+        const struct variadic *variadic = state;
         void *y = binding->outputs[0];
 
-        for (uint32_t i = 0; i < fold->n_steps; i++)
-                walk_rows(&fold->steps[i], fold->function, fold->bytes, fold->bytes, y, i ? y : binding->inputs[0],
+        for (uint32_t i = 0; i < variadic->n_steps; i++)
+                walk_rows(&variadic->steps[i], variadic->function, variadic->bytes, variadic->bytes, y, i ? y : binding->inputs[0],
                         binding->inputs[i + 1]);
-        if (fold->divisor != 0.0f)
-                div_f32(fold->elements, y, y, 1, &fold->divisor, 0);
+        if (variadic->divisor != 0.0f)
+                div_f32(variadic->elements, y, y, 1, &variadic->divisor, 0);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_fold = {.state_bytes = sizeof(struct fold), .plan = fold_plan, .run = fold_run};
+const struct sl_cpu_loop sl_cpu_variadic = {.state_bytes = sizeof(struct variadic), .plan = variadic_plan, .run = variadic_run};

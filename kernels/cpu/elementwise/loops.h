@@ -4,9 +4,9 @@
 
 #include "cpu/base/operator.h"
 
-extern const struct sl_cpu_loop sl_cpu_binary; /* broadcasting arithmetic, comparisons, logic */
-extern const struct sl_cpu_loop sl_cpu_fold;   /* Sum, Mean, Min, Max of many inputs */
-extern const struct sl_cpu_loop sl_cpu_unary;  /* functions of one element */
+extern const struct sl_cpu_loop sl_cpu_binary;   /* broadcasting arithmetic, comparisons, logic */
+extern const struct sl_cpu_loop sl_cpu_variadic; /* Sum, Mean, Min, Max of many inputs */
+extern const struct sl_cpu_loop sl_cpu_unary;    /* functions of one element */
 extern const struct sl_cpu_loop sl_cpu_cast;
 extern const struct sl_cpu_loop sl_cpu_is_nan;
 extern const struct sl_cpu_loop sl_cpu_where;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products and convolutions of bytes, where oneDNN's are not exact (sl_cpu_multiplies_bytes()). Every one is a
- * convolution: a product of matrices is one over an image of width 1. Some lines of the image are widened to 16 bits into a frame
- * in scratch, with zeros around them; tiles of rows pass by the packed panels (byte_tile.h), and what they sum up is stored row
- * by row while it lies in the cache (byte_epilogue.h). A sum is exact, so a sample has the same bits in any batch.
+ * convolution: a product of matrices is one over an image of width 1. Some scanlines of the image are widened to 16 bits into a
+ * frame in scratch, with zeros around them; tiles of rows pass by the packed panels (byte_tile.h), and what they sum up is stored
+ * row by row while it lies in the cache (byte_epilogue.h). A sum is exact, so a sample has the same bits in any batch.
  *
  * Weights that are no constants are packed at each launch, panel by panel.
  */
@@ -38,12 +38,12 @@ struct byte_product {
         int64_t batch, height, width, channels; /* of the input, all groups */
         int64_t out_height, out_width;
         int64_t pad[AXES];
-        int64_t pixel_step[AXES];          /* of the input, from pixel to pixel of the frame */
-        int64_t row_step[AXES];            /* of the frame, from row to row */
-        int64_t reach[AXES];               /* of the frame, that a window covers */
-        int64_t frame_pixels, block_lines; /* a line of the frame; so many lines of the output at a time */
-        size_t sums_offset, panel_offset;  /* of scratch */
-        uint32_t x_dtype, residual;        /* node input of the residual; 0: none */
+        int64_t pixel_step[AXES];              /* of the input, from pixel to pixel of the frame */
+        int64_t row_step[AXES];                /* of the frame, from row to row */
+        int64_t reach[AXES];                   /* of the frame, that a window covers */
+        int64_t frame_pixels, block_scanlines; /* a scanline of the frame; so many scanlines of the output at a time */
+        size_t sums_offset, panel_offset;      /* of scratch */
+        uint32_t x_dtype, residual;            /* node input of the residual; 0: none */
         int32_t x_zero;
         bool flat;   /* the frame is the input, widened */
         bool packed; /* else plain */
@@ -58,7 +58,8 @@ static void lay_depth(struct weights *w, bool joins)
 {
         bool single = w->channels == 1 && w->filters == 1 && w->groups > 1;
 
-        w->depth = (struct sl_byte_depth){.lines = w->kernel[0], .taps = w->kernel[1], .piece = w->channels, .channels = single};
+        w->depth =
+                (struct sl_byte_depth){.scanlines = w->kernel[0], .taps = w->kernel[1], .piece = w->channels, .channels = single};
         if (single) {
                 w->filters = w->groups;
                 w->groups = 1;
@@ -69,7 +70,7 @@ static void lay_depth(struct weights *w, bool joins)
         w->panels = divide_up(w->filters, SL_BYTE_PANEL);
 }
 
-/* The taps of a line lie behind each other where no other group's channels, and no hole, are between them. */
+/* The taps of a scanline lie behind each other where no other group's channels, and no hole, are between them. */
 static void read_filters(const struct sl_node_desc *node, const struct sl_window *window, struct weights *ret_weights)
 {
         const int64_t *f = node->inputs[1].shape.dims;
@@ -117,10 +118,10 @@ static void pack_column(const struct weights *w, const int8_t *plain, int64_t fi
         bool inside = column < w->filters - first % w->filters;
         int64_t step = d->channels ? 1 : 2, pieces = d->channels ? 1 : (d->piece + 1) / 2 * 2;
 
-        for (int64_t line = 0; line < d->lines; line++)
+        for (int64_t scanline = 0; scanline < d->scanlines; scanline++)
                 for (int64_t tap = 0; tap < d->taps; tap++)
                         for (int64_t k = 0; k < pieces; k++, to += k % step ? 0 : SL_BYTE_PANEL * step) {
-                                int64_t at = line * w->tap_strides[0] + (tap + k / w->channels) * w->tap_strides[1] +
+                                int64_t at = scanline * w->tap_strides[0] + (tap + k / w->channels) * w->tap_strides[1] +
                                              k % w->channels * w->channel_stride;
 
                                 to[column * step + k % step] = inside && k < d->piece ? from[at] : 0;
@@ -185,25 +186,25 @@ static bool lay_image(const struct sl_node_desc *node, struct byte_product *p)
         if ((double)p->frame_pixels * (double)p->channels * (double)p->reach[0] > FRAME_ELEMENTS_MAX)
                 return false;
         p->weights.depth.tap_stride = w.dilation[1] * p->channels;
-        p->weights.depth.line_stride = w.dilation[0] * p->frame_pixels * p->channels;
+        p->weights.depth.scanline_stride = w.dilation[0] * p->frame_pixels * p->channels;
         return true;
 }
 
-static int64_t frame_lines(const struct byte_product *p, int64_t lines)
+static int64_t frame_scanlines(const struct byte_product *p, int64_t scanlines)
 {
-        return (lines - 1) * p->row_step[0] + p->reach[0];
+        return (scanlines - 1) * p->row_step[0] + p->reach[0];
 }
 
-/* As many lines as leave half of the cache to the weights and the sums, in blocks of one size. */
-static void choose_lines(struct byte_product *p)
+/* As many scanlines as leave half of the cache to the weights and the sums, in blocks of one size. */
+static void choose_scanlines(struct byte_product *p)
 {
-        int64_t line = p->frame_pixels * p->channels, room = sl_cpu_cache_bytes() / 2 / (int64_t)sizeof(int16_t) / line;
-        int64_t lines = room > p->reach[0] ? (room - p->reach[0]) / p->row_step[0] + 1 : 1;
+        int64_t scanline = p->frame_pixels * p->channels, room = sl_cpu_cache_bytes() / 2 / (int64_t)sizeof(int16_t) / scanline;
+        int64_t scanlines = room > p->reach[0] ? (room - p->reach[0]) / p->row_step[0] + 1 : 1;
 
-        lines = lines < p->out_height ? divide_up(p->out_height, divide_up(p->out_height, lines)) : p->out_height;
-        if (p->flat && lines < p->out_height)
-                lines = divide_up(lines, BLOCK_ROWS) * BLOCK_ROWS;
-        p->block_lines = lines < p->out_height ? lines : p->out_height;
+        scanlines = scanlines < p->out_height ? divide_up(p->out_height, divide_up(p->out_height, scanlines)) : p->out_height;
+        if (p->flat && scanlines < p->out_height)
+                scanlines = divide_up(scanlines, BLOCK_ROWS) * BLOCK_ROWS;
+        p->block_scanlines = scanlines < p->out_height ? scanlines : p->out_height;
 }
 
 /* What a sum can be at most stays within 32 bits; a bias may have the rest. */
@@ -211,7 +212,7 @@ static bool limit_sums(struct byte_product *p)
 {
         const struct sl_byte_depth *d = &p->weights.depth;
         double least = p->x_dtype == SL_DTYPE_I8 ? INT8_MIN : 0, low = p->x_zero - least, high = least + UINT8_MAX - p->x_zero;
-        double most = (double)d->lines * (double)d->taps * (double)d->piece * -INT8_MIN * (low > high ? low : high);
+        double most = (double)d->scanlines * (double)d->taps * (double)d->piece * -INT8_MIN * (low > high ? low : high);
 
         p->epilogue.bias_limit = most < INT32_MAX ? INT32_MAX - (int32_t)most : 0;
         return most < INT32_MAX;
@@ -235,35 +236,35 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
         }
         if (!limit_sums(p))
                 return false;
-        choose_lines(p);
+        choose_scanlines(p);
         p->sums_offset = sl_align_up(
-                (size_t)(frame_lines(p, p->block_lines) * p->frame_pixels * p->channels + SL_BYTE_SLACK) * sizeof(int16_t),
+                (size_t)(frame_scanlines(p, p->block_scanlines) * p->frame_pixels * p->channels + SL_BYTE_SLACK) * sizeof(int16_t),
                 SL_LINE_BYTES);
         p->panel_offset = p->sums_offset + BLOCK_ROWS * SUMS_STRIDE * sizeof(int32_t);
         sizes->scratch_bytes = p->panel_offset + (size_t)sl_byte_panel_bytes(&p->weights.depth);
         return true;
 }
 
-/* One line of the frame; NULL: outside of the image. */
-static void make_line(const struct byte_product *p, const uint8_t *line, int16_t *to)
+/* One scanline of the frame; NULL: outside of the image. */
+static void make_scanline(const struct byte_product *p, const uint8_t *scanline, int16_t *to)
 {
         int64_t step = p->pixel_step[1], c = p->channels, first = divide_up(p->pad[1], step);
         int64_t end = divide_up(p->width + p->pad[1], step);
 
-        end = line && end < p->frame_pixels ? end : line ? p->frame_pixels : 0;
+        end = scanline && end < p->frame_pixels ? end : scanline ? p->frame_pixels : 0;
         first = first < end ? first : end;
         memset(to, 0, (size_t)(first * c) * sizeof(*to));
         if (step == 1 && first < end)
-                sl_byte_widen((end - first) * c, to + first * c, line + (first - p->pad[1]) * c, p->x_dtype, p->x_zero);
+                sl_byte_widen((end - first) * c, to + first * c, scanline + (first - p->pad[1]) * c, p->x_dtype, p->x_zero);
         for (int64_t i = first; i < end && step > 1; i++)
-                sl_byte_widen(c, to + i * c, line + (i * step - p->pad[1]) * c, p->x_dtype, p->x_zero);
+                sl_byte_widen(c, to + i * c, scanline + (i * step - p->pad[1]) * c, p->x_dtype, p->x_zero);
         memset(to + end * c, 0, (size_t)((p->frame_pixels - end) * c) * sizeof(*to));
 }
 
-/* What the windows of @lines lines of the output from @first on see of an image. */
-static void make_frame(const struct byte_product *p, const uint8_t *image, int64_t first, int64_t lines, int16_t *frame)
+/* What the windows of @scanlines scanlines of the output from @first on see of an image. */
+static void make_frame(const struct byte_product *p, const uint8_t *image, int64_t first, int64_t scanlines, int16_t *frame)
 {
-        int64_t all = frame_lines(p, lines), pixels = p->width * p->channels;
+        int64_t all = frame_scanlines(p, scanlines), pixels = p->width * p->channels;
 
         if (p->flat) {
                 sl_byte_widen(all * p->channels, frame, image + first * p->channels, p->x_dtype, p->x_zero);
@@ -272,7 +273,7 @@ static void make_frame(const struct byte_product *p, const uint8_t *image, int64
         for (int64_t i = 0; i < all; i++, frame += p->frame_pixels * p->channels) {
                 int64_t y = (first * p->row_step[0] + i) * p->pixel_step[0] - p->pad[0];
 
-                make_line(p, y >= 0 && y < p->height ? image + y * pixels : NULL, frame);
+                make_scanline(p, y >= 0 && y < p->height ? image + y * pixels : NULL, frame);
         }
 }
 
@@ -343,11 +344,12 @@ static int product_run(const void *state, const struct sl_binding *binding)
         int64_t image_bytes = p->height * p->width * p->channels;
 
         for (int64_t image = 0; image < p->batch; image++)
-                for (int64_t first = 0; first < p->out_height; first += p->block_lines) {
-                        int64_t lines = p->out_height - first < p->block_lines ? p->out_height - first : p->block_lines;
-                        int64_t rows = lines * p->out_width, row = (image * p->out_height + first) * p->out_width;
+                for (int64_t first = 0; first < p->out_height; first += p->block_scanlines) {
+                        int64_t scanlines = p->out_height - first < p->block_scanlines ? p->out_height - first : p->block_scanlines;
+                        int64_t rows = scanlines * p->out_width, row = (image * p->out_height + first) * p->out_width;
 
-                        make_frame(p, (const uint8_t *)binding->inputs[0] + image * image_bytes, first, lines, binding->scratch);
+                        make_frame(
+                                p, (const uint8_t *)binding->inputs[0] + image * image_bytes, first, scanlines, binding->scratch);
                         for (int64_t i = 0; i < rows; i += BLOCK_ROWS)
                                 run_rows(p, binding, i, rows - i < BLOCK_ROWS ? rows - i : BLOCK_ROWS, row + i);
                 }
@@ -362,7 +364,7 @@ static bool product_form(const struct sl_node_desc *node, uint32_t index, struct
                 return false;
         read_weights(node, &w);
         sl_cpu_form(ret_packed, w.depth.channels ? "byte channels" : "byte panels",
-                (int64_t[]){w.groups, w.filters, w.depth.lines * w.depth.taps, w.depth.piece},
+                (int64_t[]){w.groups, w.filters, w.depth.scanlines * w.depth.taps, w.depth.piece},
                 divide_up(w.groups * w.panels * sl_byte_panel_bytes(&w.depth), sizeof(float)));
         return true;
 }

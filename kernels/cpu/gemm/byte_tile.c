@@ -14,7 +14,7 @@
 
 int64_t sl_byte_panel_bytes(const struct sl_byte_depth *d)
 {
-        return d->lines * d->taps * (d->channels ? 1 : (d->piece + 1) / 2 * 2) * SL_BYTE_PANEL;
+        return d->scanlines * d->taps * (d->channels ? 1 : (d->piece + 1) / 2 * 2) * SL_BYTE_PANEL;
 }
 
 #define DEFINE_WIDEN(name, type)                                                                                                   \
@@ -87,11 +87,11 @@ AVX2 INLINE void sum_rows(const struct sl_byte_depth *d, const int16_t *const *r
 #pragma GCC unroll 6
         for (int i = 0; i < n; i++)
                 sums[i][0] = sums[i][1] = _mm256_setzero_si256();
-        for (int64_t line = 0; line < d->lines; line++)
+        for (int64_t scanline = 0; scanline < d->scanlines; scanline++)
                 for (int64_t tap = 0; tap < d->taps; tap++) {
 #pragma GCC unroll 6
                         for (int i = 0; i < n; i++)
-                                a[i] = rows[i] + offset + line * d->line_stride + tap * d->tap_stride;
+                                a[i] = rows[i] + offset + scanline * d->scanline_stride + tap * d->tap_stride;
                         w = channels ? add_channels(a, n, w, sums) : add_pairs((d->piece + 1) / 2, a, n, w, sums);
                 }
 #pragma GCC unroll 6
@@ -121,9 +121,9 @@ DEFINE_TILE(6)
 static void sum_row(const struct sl_byte_depth *d, const int16_t *row, const int8_t *w, int32_t *sums)
 {
         memset(sums, 0, SL_BYTE_PANEL * sizeof(*sums));
-        for (int64_t line = 0; line < d->lines; line++)
+        for (int64_t scanline = 0; scanline < d->scanlines; scanline++)
                 for (int64_t tap = 0; tap < d->taps; tap++) {
-                        const int16_t *a = row + line * d->line_stride + tap * d->tap_stride;
+                        const int16_t *a = row + scanline * d->scanline_stride + tap * d->tap_stride;
 
                         for (int64_t i = 0; d->channels && i < SL_BYTE_PANEL; i++)
                                 sums[i] += a[i] * w[i];

@@ -3,10 +3,10 @@
  * Sums of products of bytes, exact on any processor: both sides are widened to 16 bits, of which PMADDWD multiplies two and two and
  * adds them up in 32 (PMADDUBSW, which multiplies bytes, saturates at 16). A tile is a few rows by a panel of columns. Weights stay
  * bytes in memory; rows are 16 bits wide already, with their zero point taken off, in a frame as im2col_gemm.h has it: a row is
- * lines of taps, each of which is a piece of elements that follow each other.
+ * scanlines of taps, each of which is a piece of elements that follow each other.
  *
- * A panel of a product is [line][tap][pair of elements][column][2], where an odd piece ends with a zero; one of channels, of which
- * each is multiplied by its own weights, is [line][tap][column]. Pure; any thread.
+ * A panel of a product is [scanline][tap][pair of elements][column][2], where an odd piece ends with a zero; one of channels, of
+ * which each is multiplied by its own weights, is [scanline][tap][column]. Pure; any thread.
  */
 #pragma once
 
@@ -20,9 +20,9 @@
 #define SL_BYTE_SLACK SL_BYTE_PANEL
 
 struct sl_byte_depth {
-        int64_t lines, line_stride, taps, tap_stride; /* in elements */
-        int64_t piece;                                /* elements; of channels: 1 */
-        bool channels;                                /* column c sees element c of each tap */
+        int64_t scanlines, scanline_stride, taps, tap_stride; /* in elements */
+        int64_t piece;                                        /* elements; of channels: 1 */
+        bool channels;                                        /* column c sees element c of each tap */
 };
 
 /* Bytes of a packed panel. */

@@ -36,15 +36,15 @@ struct sl_gemm {
         int64_t rows, depth, columns;
         int64_t a_stride, c_stride; /* from row to row, in floats */
         /*
-         * Where a is no matrix but rows that are found in an image, in floats: so many rows lie a_stride apart, then the next line
-         * of them begins line_stride behind the last; after so many lines the next image. 0 rows: all of them are one line. A row
-         * is pieces of @piece floats, piece_stride apart; 0: it is one. @depth is a multiple of @piece.
+         * Where a is no matrix but rows that are found in an image, in floats: so many rows lie a_stride apart, then the next
+         * scanline of them begins scanline_stride behind the last; after so many scanlines the next image. 0 rows: all of them are
+         * one scanline. A row is pieces of @piece floats, piece_stride apart; 0: it is one. @depth is a multiple of @piece.
          */
-        int64_t line_rows, line_stride, image_lines, image_stride;
+        int64_t scanline_rows, scanline_stride, image_scanlines, image_stride;
         int64_t piece, piece_stride;
         /*
-         * Row r of a line is zeros in front of its float clip_left - r * clip_step and from clip_right - r * clip_step on, which
-         * are left out of the sums. 0: nothing is known; else a row is one piece.
+         * Row r of a scanline is zeros in front of its float clip_left - r * clip_step and from clip_right - r * clip_step on,
+         * which are left out of the sums. 0: nothing is known; else a row is one piece.
          */
         int64_t clip_left, clip_right, clip_step;
         int64_t panel_stride;  /* from panel to panel, in floats; 0: they follow each other */

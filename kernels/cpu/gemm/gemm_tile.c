@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows (of a line each, where they lie in an image) are cut into blocks of at most 14, the columns into panels; a block times a
- * panel (or two, or four, when there are few rows) is summed in registers, and what is written and added at the end is fetched
- * meanwhile. Where the packed matrix is large, many rows pass by one panel after the other, and the next panel is fetched into the
- * L2 cache meanwhile; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of
- * the depth, which changes no bit of them.
+ * The rows (of a scanline each, where they lie in an image) are cut into blocks of at most 14, the columns into panels; a block
+ * times a panel (or two, or four, when there are few rows) is summed in registers, and what is written and added at the end is
+ * fetched meanwhile. Where the packed matrix is large, many rows pass by one panel after the other, and the next panel is fetched
+ * into the L2 cache meanwhile; the depth is cut where rows and panels would not stay there. Sums wait in c between two parts of the
+ * depth, which changes no bit of them.
  */
 #include "cpu/gemm/gemm.h"
 
@@ -304,39 +304,40 @@ static block_function *find_block(int64_t rows, int vectors, bool is_narrow)
         return vectors == 2 ? two_vectors[rows] : vectors == 4 ? four_vectors[rows] : eight_vectors[rows];
 }
 
-/* The rows of each line, cut into blocks that differ by one row at most. */
+/* The rows of each scanline, cut into blocks that differ by one row at most. */
 struct rows {
-        int64_t blocks;                       /* of all lines */
-        int64_t of_line, line, least, longer; /* blocks and rows of one; so many of its blocks have one row more than the least */
+        int64_t blocks; /* of all scanlines */
+        int64_t of_scanline, scanline, least,
+                longer; /* blocks and rows of one; so many of its blocks have one row more than the least */
 };
 
 static struct rows cut_rows(const struct sl_gemm *g)
 {
-        int64_t line = g->line_rows ? g->line_rows : g->rows, blocks = (line + ROWS_MAX - 1) / ROWS_MAX;
+        int64_t scanline = g->scanline_rows ? g->scanline_rows : g->rows, blocks = (scanline + ROWS_MAX - 1) / ROWS_MAX;
 
-        return (struct rows){.blocks = g->rows / line * blocks,
-                .of_line = blocks,
-                .line = line,
-                .least = line / blocks,
-                .longer = line % blocks};
+        return (struct rows){.blocks = g->rows / scanline * blocks,
+                .of_scanline = blocks,
+                .scanline = scanline,
+                .least = scanline / blocks,
+                .longer = scanline % blocks};
 }
 
-static int64_t first_of_line(const struct rows *rows, int64_t block)
+static int64_t first_of_scanline(const struct rows *rows, int64_t block)
 {
         return block * rows->least + (block < rows->longer ? block : rows->longer);
 }
 
 static int64_t first_row(const struct rows *rows, int64_t block)
 {
-        return block / rows->of_line * rows->line + first_of_line(rows, block % rows->of_line);
+        return block / rows->of_scanline * rows->scanline + first_of_scanline(rows, block % rows->of_scanline);
 }
 
 static const float *find_row(const struct sl_gemm *g, const struct rows *rows, int64_t block)
 {
-        int64_t line = block / rows->of_line, image = g->image_lines ? line / g->image_lines : 0;
+        int64_t scanline = block / rows->of_scanline, image = g->image_scanlines ? scanline / g->image_scanlines : 0;
 
-        return g->a + image * g->image_stride + (line - image * g->image_lines) * g->line_stride +
-               first_of_line(rows, block % rows->of_line) * g->a_stride;
+        return g->a + image * g->image_stride + (scanline - image * g->image_scanlines) * g->scanline_stride +
+               first_of_scanline(rows, block % rows->of_scanline) * g->a_stride;
 }
 
 /* Blocks of rows, columns and depth of one turn of the loops. */
@@ -369,7 +370,7 @@ static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t de
 static void clip_depth(
         const struct sl_gemm *g, const struct piece *p, int64_t block, int64_t rows, int64_t *ret_first, int64_t *ret_end)
 {
-        int64_t row = first_of_line(p->rows, block % p->rows->of_line), first = p->depth_first, end = first + p->depth;
+        int64_t row = first_of_scanline(p->rows, block % p->rows->of_scanline), first = p->depth_first, end = first + p->depth;
         int64_t left = g->clip_left - (row + rows - 1) * g->clip_step, right = g->clip_right - row * g->clip_step;
 
         *ret_first = left > first ? left : first;
@@ -412,7 +413,7 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
         if (p->ahead && turns)
                 k.ahead_lines = (p->ahead_lines + turns * (p->end - p->block) - 1) / (turns * (p->end - p->block));
         for (int64_t block = p->block, row = first_row(p->rows, block); block < p->end; block++) {
-                int64_t rows = p->rows->least + (block % p->rows->of_line < p->rows->longer);
+                int64_t rows = p->rows->least + (block % p->rows->of_scanline < p->rows->longer);
 
                 k.a = find_row(g, p->rows, block) + within;
                 if (g->clip_step) {
@@ -447,7 +448,7 @@ static void look_ahead(const struct sl_gemm *g, const struct cut *cut, struct pi
 
         p->ahead = NULL;
         if (cut->fetches && (p->first + p->width) % SL_GEMM_PANEL && p->width < left)
-                return; /* the other half of a panel lies between the lines of this one */
+                return; /* the other half of a panel lies between the scanlines of this one */
         if (cut->fetches) {
                 p->ahead_lines = p->depth *
                                  (p->vectors > OF_PANEL           ? p->vectors
@@ -458,7 +459,7 @@ static void look_ahead(const struct sl_gemm *g, const struct cut *cut, struct pi
                         p->ahead = packed_at(g, p->first + p->width, p->depth_first);
                 else
                         p->ahead = g->next ? g->next : packed_at(g, 0, p->depth_first);
-        } else if (p->end < p->rows->blocks && g->a_stride == g->depth && !g->line_rows && !g->piece) {
+        } else if (p->end < p->rows->blocks && g->a_stride == g->depth && !g->scanline_rows && !g->piece) {
                 int64_t row = first_row(p->rows, p->end), end = 2 * p->end - p->block;
                 int64_t floats = (first_row(p->rows, end < p->rows->blocks ? end : p->rows->blocks) - row) * g->depth;
 

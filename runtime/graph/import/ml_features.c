@@ -113,7 +113,7 @@ static uint32_t is_missing_integer(struct sl_expansion *x, uint32_t value)
 SL_ML(imputer)
 {
         struct sl_expansion x = sl_expansion_of(im, node);
-        struct sl_draft choice = {.op = SL_OP_WHERE, .n_inputs = 3};
+        struct sl_draft where = {.op = SL_OP_WHERE, .n_inputs = 3};
         uint32_t value = sl_expand_input(&x, 0), dtype = sl_expand_dtype(&x, value);
         const int64_t *integers;
         size_t n;
@@ -123,17 +123,17 @@ SL_ML(imputer)
         if (integers && n != 1 && (int64_t)n != last_dim(&x, value))
                 sl_expand_wrong(&x, "a list has neither one number nor one for each feature");
         if (sl_dtype_is_float(dtype)) {
-                choice.inputs[1] = per_feature(&x, "imputed_value_floats", value);
-                choice.inputs[0] = is_missing(&x, value);
+                where.inputs[1] = per_feature(&x, "imputed_value_floats", value);
+                where.inputs[0] = is_missing(&x, value);
         } else {
                 value = sl_expand_cast(&x, value, SL_DTYPE_I64);
-                choice.inputs[1] = n ? sl_ml_vector(&x, SL_DTYPE_I64, integers, n) : SL_VALUE_NONE;
-                choice.inputs[0] = is_missing_integer(&x, value);
+                where.inputs[1] = n ? sl_ml_vector(&x, SL_DTYPE_I64, integers, n) : SL_VALUE_NONE;
+                where.inputs[0] = is_missing_integer(&x, value);
         }
-        choice.inputs[2] = value;
-        if (x.result == 0 && choice.inputs[1] == SL_VALUE_NONE)
+        where.inputs[2] = value;
+        if (x.result == 0 && where.inputs[1] == SL_VALUE_NONE)
                 sl_expand_wrong(&x, "it has no values of the type of its input");
-        sl_expand_output(&x, 0, sl_expand_cast(&x, sl_expand(&x, &choice), dtype));
+        sl_expand_output(&x, 0, sl_expand_cast(&x, sl_expand(&x, &where), dtype));
         return sl_expansion_end(&x);
 }
 

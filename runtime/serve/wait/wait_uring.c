@@ -332,7 +332,7 @@ static const struct sl_wait_table uring_table = {
 /* The best of the set-ups that the kernel takes. */
 static int make_ring(struct wait_uring *self)
 {
-        static const uint32_t choices[] = {
+        static const uint32_t flag_sets[] = {
                 IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
                 IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
                 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -340,9 +340,9 @@ static int make_ring(struct wait_uring *self)
         };
         int result = -EINVAL;
 
-        for (size_t i = 0; result == -EINVAL && i < sizeof(choices) / sizeof(*choices); i++) {
+        for (size_t i = 0; result == -EINVAL && i < sizeof(flag_sets) / sizeof(*flag_sets); i++) {
                 struct io_uring_params params = {
-                        .flags = choices[i] | IORING_SETUP_CQSIZE | IORING_SETUP_R_DISABLED | IORING_SETUP_CLAMP,
+                        .flags = flag_sets[i] | IORING_SETUP_CQSIZE | IORING_SETUP_R_DISABLED | IORING_SETUP_CLAMP,
                         .cq_entries = COMPLETIONS};
 
                 result = io_uring_queue_init_params(SUBMISSIONS, &self->ring, &params);
