@@ -15,13 +15,13 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_args.h"
+#include "child_spawn.h"
 #include "external_opener.h"
 #include "lower_options.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,6 @@
 #define WALL_PER_PROCESSOR_SECOND 2
 #define ARG_TEXT_BYTES            32
 #define OPTION_TEXT_BYTES         (SL_LOWER_OPTION_TEXT_BYTES + 64) /* its name in front */
-#define FD_FLOOR                  10                                /* above the numbers that the child's descriptors get */
 
 extern char **environ;
 
@@ -89,23 +88,10 @@ static struct sl_compilation *compilation_new(const struct sl_compile_options *o
         return compilation;
 }
 
-/* Moves an fd out of the numbers that the child's descriptors get, so that one cannot overwrite the other on the way. */
-static int lift_fd(int fd)
-{
-        int lifted = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
-        int code = errno;
-
-        close(fd);
-        errno = code;
-        return lifted;
-}
-
 static int make_plan_fd(struct sl_compilation *compilation, struct sl_error *error)
 {
         int fd = memfd_create("starling-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-        if (fd >= 0)
-                fd = lift_fd(fd);
         if (fd < 0)
                 return sl_error_set(error, errno, "memory for the plan file: %s", strerror(errno));
         compilation->plan_fd = fd;
@@ -114,32 +100,21 @@ static int make_plan_fd(struct sl_compilation *compilation, struct sl_error *err
 
 static int make_pipe(struct sl_compilation *compilation, int *ret_write_fd, struct sl_error *error)
 {
-        int ends[2], write_fd;
+        int ends[2];
 
         if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
                 return sl_error_set(error, errno, "report pipe: %s", strerror(errno));
         compilation->report_fd = ends[0];
-        write_fd = lift_fd(ends[1]);
-        if (write_fd < 0)
-                return sl_error_set(error, errno, "report pipe: %s", strerror(errno));
-        *ret_write_fd = write_fd;
+        *ret_write_fd = ends[1];
         return 0;
 }
 
-/* A descriptor of the base plan that cannot be written to, whatever the caller's can. */
 static int open_base(int base_fd, int *ret_fd, struct sl_error *error)
 {
-        char path[ARG_TEXT_BYTES];
-        int fd;
+        int fd = base_fd ? sl_spawn_read_only(base_fd) : -1;
 
-        if (!base_fd)
-                return 0;
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", base_fd);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0)
-                fd = lift_fd(fd);
-        if (fd < 0)
-                return sl_error_set(error, errno, "base plan: it cannot be opened for reading: %s", strerror(errno));
+        if (base_fd && fd < 0)
+                return sl_error_set(error, -fd, "base plan: it cannot be opened for reading: %s", strerror(-fd));
         *ret_fd = fd;
         return 0;
 }
@@ -158,7 +133,7 @@ static void child_ends_close(struct child_ends *ends)
 
 static int make_external_socket(const char *model_path, int *ret_child_fd, struct sl_error *error)
 {
-        int ends[2], child_fd, r;
+        int ends[2], r;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
@@ -167,10 +142,7 @@ static int make_external_socket(const char *model_path, int *ret_child_fd, struc
                 close(ends[1]);
                 return sl_error_set(error, -r, "thread for external data: %s", strerror(-r));
         }
-        child_fd = lift_fd(ends[1]);
-        if (child_fd < 0)
-                return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
-        *ret_child_fd = child_fd;
+        *ret_child_fd = ends[1];
         return 0;
 }
 
@@ -242,41 +214,6 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         *next = NULL;
 }
 
-static int add_descriptors(posix_spawn_file_actions_t *actions, int plan_fd, const struct child_ends *ends)
-{
-        int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-
-        if (r == 0)
-                r = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-        if (r == 0)
-                r = posix_spawn_file_actions_adddup2(actions, plan_fd, SL_CHILD_PLAN_FD);
-        if (r == 0)
-                r = posix_spawn_file_actions_adddup2(actions, ends->report_fd, SL_CHILD_REPORT_FD);
-        if (r == 0)
-                r = posix_spawn_file_actions_adddup2(actions, ends->external_fd, SL_CHILD_EXTERNAL_FD);
-        if (r == 0 && ends->base_fd >= 0)
-                r = posix_spawn_file_actions_adddup2(actions, ends->base_fd, SL_CHILD_BASE_FD);
-        if (r == 0)
-                r = posix_spawn_file_actions_addclosefrom_np(actions, ends->base_fd >= 0 ? SL_CHILD_BASE_FD + 1 : SL_CHILD_BASE_FD);
-        return r;
-}
-
-/* The caller's threads block signals and ignore some; the child starts with neither. */
-static int reset_signals(posix_spawnattr_t *attributes)
-{
-        sigset_t none, all;
-        int r;
-
-        sigemptyset(&none);
-        sigfillset(&all);
-        r = posix_spawnattr_setsigmask(attributes, &none);
-        if (r == 0)
-                r = posix_spawnattr_setsigdefault(attributes, &all);
-        if (r == 0)
-                r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        return r;
-}
-
 /*
  * The child takes hundreds of megabytes once and page by page: with huge pages, and from the heap instead of one mapping for each
  * tensor, that costs half as much. Only the C library's start reads these settings. And oneDNN is not to look for a profiler's
@@ -317,31 +254,28 @@ static char **make_environment(void)
         return environment;
 }
 
-static int spawn(struct sl_compilation *compilation, const char *program, char **argv, const struct child_ends *ends)
+static int start_child(struct sl_compilation *compilation, const char *program, char **argv, const struct child_ends *ends)
 {
         SL_CLEANUP(sl_cleanup_free) char **environment = make_environment();
-        posix_spawn_file_actions_t actions;
-        posix_spawnattr_t attributes;
-        pid_t pid;
-        int r = environment ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+        const int fds[] = {
+                [SL_CHILD_PLAN_FD - SL_SPAWN_FIRST_FD] = compilation->plan_fd,
+                [SL_CHILD_REPORT_FD - SL_SPAWN_FIRST_FD] = ends->report_fd,
+                [SL_CHILD_EXTERNAL_FD - SL_SPAWN_FIRST_FD] = ends->external_fd,
+                [SL_CHILD_BASE_FD - SL_SPAWN_FIRST_FD] = ends->base_fd,
+        };
+        const uint32_t all = sizeof(fds) / sizeof(fds[0]);
 
-        if (r)
-                return r;
-        r = posix_spawnattr_init(&attributes);
-        if (r) {
-                posix_spawn_file_actions_destroy(&actions);
-                return r;
-        }
-        r = add_descriptors(&actions, compilation->plan_fd, ends);
-        if (r == 0)
-                r = reset_signals(&attributes);
-        if (r == 0)
-                r = posix_spawn(&pid, program, &actions, &attributes, argv, environment);
-        if (r == 0)
-                compilation->pid = pid;
-        posix_spawnattr_destroy(&attributes);
-        posix_spawn_file_actions_destroy(&actions);
-        return r;
+        if (!environment)
+                return -ENOMEM;
+        return sl_spawn(
+                &(struct sl_spawn_options){
+                        .program = program,
+                        .argv = argv,
+                        .environment = environment,
+                        .fds = fds,
+                        .n_fds = ends->base_fd >= 0 ? all : all - 1,
+                },
+                &compilation->pid);
 }
 
 static int watch(int epoll_fd, int fd)
@@ -380,9 +314,9 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
         if (r < 0)
                 return r;
         fill_arguments(&arguments, program, options, compilation);
-        r = spawn(compilation, program, arguments.argv, &ends);
-        if (r)
-                return sl_error_set(error, r, "\"%s\" cannot be started: %s", program, strerror(r));
+        r = start_child(compilation, program, arguments.argv, &ends);
+        if (r < 0)
+                return sl_error_set(error, -r, "\"%s\" cannot be started: %s", program, strerror(-r));
         if (options->background)
                 sl_background_process(compilation->pid);
         r = watch_child(compilation, error);

@@ -24,7 +24,11 @@ static const char *model_of(int argc, char **argv)
 
 static int spin(void)
 {
-        struct sl_sandbox_limits limits = {.memory_bytes = 1ull << 30, .seconds = 1, .parent = getppid()};
+        struct sl_sandbox_limits limits = {.address_bytes = 1ull << 30,
+                .data_bytes = SL_SANDBOX_NO_LIMIT,
+                .file_bytes = 1ull << 30,
+                .seconds = 1,
+                .parent = getppid()};
         const char *missing;
 
         if (sl_sandbox_enter(&limits, &missing, NULL) < 0)

@@ -2,6 +2,7 @@
 #include "escape.h"
 
 #include "child_args.h"
+#include "child_calls.h"
 #include "escape_ways.h"
 #include "sandbox.h"
 #include "sandbox_additions.h"
@@ -83,11 +84,14 @@ static int report(const char *format, ...)
 /* Return: 0, and *ret_only as sl_sandbox_enter() says; else what report() returns. */
 static int enter_some(const char **ret_only)
 {
-        struct sl_sandbox_limits limits = {.memory_bytes = 1ull << 30,
+        struct sl_call_rule calls[SL_CHILD_CALLS_MAX];
+        struct sl_sandbox_limits limits = {.address_bytes = 1ull << 30,
+                .data_bytes = SL_SANDBOX_NO_LIMIT,
+                .file_bytes = (1ull << 30) / 3,
                 .seconds = 10,
                 .parent = getppid(),
-                .plan_fd = SL_CHILD_PLAN_FD,
-                .report_fd = SL_CHILD_REPORT_FD};
+                .calls = calls,
+                .n_calls = sl_child_calls(SL_CHILD_PLAN_FD, SL_CHILD_REPORT_FD, calls)};
         struct sl_error error = {""};
 
         return sl_sandbox_enter(&limits, ret_only, &error) < 0 ? report("%s", error.text) : 0;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base_plan.h"
 #include "child_args.h"
+#include "child_calls.h"
 #include "cpu/base/threads.h"
 #include "crash_report.h"
 #include "external_request.h"
@@ -29,6 +30,9 @@
 SL_DEFINE_CLEANUP(struct sl_base_plan *, sl_base_plan_free)
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+
+/* The plan file is at most so small a part of the memory. */
+#define PLAN_PART 3
 
 static const struct option options[] = {
 #define X(id, name) {name, required_argument, NULL, SL_CHILD_ARG_##id},
@@ -114,25 +118,30 @@ static void offer_to_the_kernel(void)
 
 static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
 {
+        int plan_fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], report_fd = (int)arguments->numbers[SL_CHILD_ARG_REPORT_FD];
+        struct sl_call_rule calls[SL_CHILD_CALLS_MAX];
         struct sl_sandbox_limits limits = {
-                .memory_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
+                .address_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
+                .data_bytes = SL_SANDBOX_NO_LIMIT,
+                .file_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES] / PLAN_PART,
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
-                .plan_fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD],
-                .report_fd = (int)arguments->numbers[SL_CHILD_ARG_REPORT_FD],
+                .background = true,
+                .calls = calls,
+                .n_calls = sl_child_calls(plan_fd, report_fd, calls),
         };
         const char *only = NULL;
         char text[SL_ERROR_TEXT_BYTES];
         int r;
 
         /* A sanitizer has handlers of its own and no limit of memory; a report that goes elsewhere has a person who reads it. */
-        if (!SL_SANITIZED && arguments->numbers[SL_CHILD_ARG_REPORT_FD] == SL_CHILD_REPORT_FD && sl_crash_report_prepare() < 0)
+        if (!SL_SANITIZED && report_fd == SL_CHILD_REPORT_FD && sl_crash_report_prepare() < 0)
                 return sl_error_set(error, ENOMEM, "no stack for the handler of its death");
         r = sl_sandbox_enter(&limits, &only, error);
         if (r < 0 || !only)
                 return r;
         snprintf(text, sizeof(text), "the compiler's process has %s: this host lacks it or denies it", only);
-        report(limits.report_fd, 0, text);
+        report(report_fd, 0, text);
         return 0;
 }
 

@@ -10,27 +10,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define IS(n, value)  SCMP_CMP64(n, SCMP_CMP_EQ, (scmp_datum_t)(value))
-#define HAS(n, value) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(value), (scmp_datum_t)(value))
-
 static const struct sl_call_rule rules[] = {
-        {.call = SCMP_SYS(clone), .n_args = 1, .args = {HAS(0, CLONE_VM)}},
+        {.call = SCMP_SYS(clone), .n_args = 1, .args = {SL_ARG_HAS(0, CLONE_VM)}},
         {.call = SCMP_SYS(getdents)},
         {.call = SCMP_SYS(getdents64)},
         {.call = SCMP_SYS(getppid)},
         {.call = SCMP_SYS(madvise)},
         {.call = SCMP_SYS(open)},
         {.call = SCMP_SYS(openat)},
-        {.call = SCMP_SYS(prctl), .n_args = 1, .args = {IS(0, PR_GET_DUMPABLE)}},
-        {.call = SCMP_SYS(prctl), .n_args = 1, .args = {IS(0, PR_SET_PTRACER)}},
-        {.call = SCMP_SYS(prctl), .n_args = 2, .args = {IS(0, PR_SET_PDEATHSIG), IS(1, SIGKILL)}},
+        {.call = SCMP_SYS(prctl), .n_args = 1, .args = {SL_ARG_IS(0, PR_GET_DUMPABLE)}},
+        {.call = SCMP_SYS(prctl), .n_args = 1, .args = {SL_ARG_IS(0, PR_SET_PTRACER)}},
+        {.call = SCMP_SYS(prctl), .n_args = 2, .args = {SL_ARG_IS(0, PR_SET_PDEATHSIG), SL_ARG_IS(1, SIGKILL)}},
         {.call = SCMP_SYS(ptrace)},
         {.call = SCMP_SYS(read)},
         {.call = SCMP_SYS(readlink)},
         {.call = SCMP_SYS(sched_yield)},
         {.call = SCMP_SYS(sigaltstack)},
         {.call = SCMP_SYS(wait4)},
-        {.call = SCMP_SYS(write), .n_args = 1, .args = {IS(0, STDERR_FILENO)}},
+        {.call = SCMP_SYS(write), .n_args = 1, .args = {SL_ARG_IS(0, STDERR_FILENO)}},
 };
 
 const struct sl_sandbox_additions sl_sandbox_additions = {

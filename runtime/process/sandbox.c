@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+_Static_assert(SL_SANDBOX_NO_LIMIT == RLIM_INFINITY, "no limit is none to the kernel");
+
 #define NICENESS        10
 #define DESCRIPTORS_MAX 64
 
@@ -45,10 +47,11 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
                 const char *name;
                 uint64_t value, slack;
         } rows[] = {
-                {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->memory_bytes, 0},
-                {RLIMIT_FSIZE, "file size", limits->memory_bytes / 3, 0},
+                {RLIMIT_AS, "address space", SL_SANITIZED ? RLIM_INFINITY : limits->address_bytes, 0},
+                {RLIMIT_DATA, "private memory", SL_SANITIZED ? RLIM_INFINITY : limits->data_bytes, 0},
+                {RLIMIT_FSIZE, "file size", limits->file_bytes, 0},
                 /* At the soft limit comes SIGXCPU, which tells the parent why; at the hard one an anonymous SIGKILL. */
-                {RLIMIT_CPU, "processor time", limits->seconds, 1},
+                {RLIMIT_CPU, "processor time", limits->seconds, limits->seconds == RLIM_INFINITY ? 0 : 1},
                 {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX, 0},
                 {RLIMIT_NPROC, "processes", SL_SANITIZED ? RLIM_INFINITY : 0, 0},
                 {RLIMIT_CORE, "core dumps", 0, 0},
@@ -105,9 +108,10 @@ static int drop_privileges(const struct sl_sandbox_limits *limits, struct sl_err
                 return sl_error_set(error, errno, "death signal: %s", strerror(errno));
         /* The parent may have died before the line above, which then waits for the death of whoever adopted this process. */
         if (limits->parent && getppid() != limits->parent)
-                return sl_error_set(error, ESRCH, "process %d, which wanted the plan, is gone", limits->parent);
+                return sl_error_set(error, ESRCH, "process %d, which started this one, is gone", limits->parent);
         /* Being nice is a courtesy to the workers: nothing depends on it. */
-        (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+        if (limits->background)
+                (void)setpriority(PRIO_PROCESS, 0, NICENESS);
         return 0;
 }
 
@@ -131,7 +135,7 @@ int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_mi
         landlock = sl_landlock_enter(sl_sandbox_additions.readable_folder);
         if (landlock < 0 && landlock != -ENOSYS)
                 return sl_error_set(error, -landlock, "Landlock: %s", strerror(-landlock));
-        filter = sl_call_filter_load(limits->plan_fd, limits->report_fd);
+        filter = sl_call_filter_load(limits->calls, limits->n_calls);
         if (filter < 0 && filter != -ENOSYS)
                 return sl_error_set(error, -filter, "filter of system calls: %s", strerror(-filter));
         *ret_missing = name_missing(landlock < 0, filter < 0);

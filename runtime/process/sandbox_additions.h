@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a build needs in the sandbox beside the compiler: nothing, or what its sanitizer does. The build picks one of two files.
+ * What a build needs in the sandbox beside what its process is for: nothing, or what its sanitizer does. The build picks one of two
+ * files.
  */
 #pragma once
 

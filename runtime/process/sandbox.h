@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process gives up before it looks at a model file. It can only be given up, never taken back.
+ * What a process of the runtime gives up before it looks at what may be hostile: a model file, a plan. It can only be given up,
+ * never taken back.
  *
  *     privileges    no new ones; no capabilities; nobody traces it; it dies with its parent
  *     limits        address space, processor time, file size, descriptors, processes
  *     Landlock      no file is opened, no network, no signal to others         where the kernel has it
- *     call filter   only the system calls that the compiler makes (call_filter.h)  where the kernel has it
+ *     call filter   only the system calls that the process makes (call_filter.h)   where the kernel has it
  *
  * The last one alone keeps the process from files and from other processes; Landlock alone keeps it from opening files and from
  * signals to others, not from what needs no file: scheduling other processes of its user, or looking at the status of files.
@@ -13,8 +14,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct sl_call_rule;
 struct sl_error;
 
 /* Whether this build has a sanitizer whose shadow memory and leak check some limits would break. */
@@ -24,16 +27,22 @@ struct sl_error;
 #define SL_SANITIZED false
 #endif
 
+#define SL_SANDBOX_NO_LIMIT UINT64_MAX
+
 struct sl_sandbox_limits {
-        uint64_t memory_bytes;  /* of address space, and three times of what is written to one file */
-        uint64_t seconds;       /* of processor time */
+        uint64_t address_bytes; /* of address space; SL_SANDBOX_NO_LIMIT */
+        uint64_t data_bytes;    /* of private memory; SL_SANDBOX_NO_LIMIT */
+        uint64_t file_bytes;    /* that are written to one file */
+        uint64_t seconds;       /* of processor time; SL_SANDBOX_NO_LIMIT */
         int parent;             /* process id of who started this one: dies with it; 0: no matter */
-        int plan_fd, report_fd; /* the only files that are written to */
+        bool background;        /* it gives way to others */
+        const struct sl_call_rule *calls;
+        size_t n_calls;
 };
 
 /*
  * Call before other threads exist, with all files open that will be read. A limit that is lower already stays. Under a sanitizer
- * the address space stays unlimited (its shadow takes terabytes), and what its leak check needs stays allowed.
+ * memory stays unlimited (its shadow takes terabytes), and what its leak check needs stays allowed.
  *
  * Return: 0, and *ret_missing names the layers that this host lacks or denies ("Landlock", "call filter", ...), or is NULL;
  * -ESRCH the parent is gone already; -ENOMEM; -errno of prctl, setrlimit, capset, seccomp.
