@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `starling compile` is to the runtime, for the tests. Some names of models make it misbehave instead; those of the sandbox
- * are in escape.c.
+ * What `starling` is to the runtime, for the tests: the compiler's process and a worker's. Some names of models make it misbehave
+ * instead; those of the sandbox are in escape.c.
  */
 #include "compile.h"
 #include "escape.h"
 #include "sandbox.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
 {
         const char *model = model_of(argc, argv);
 
+        if (sl_worker_is_meant(argc, argv))
+                return sl_worker_main(argc, argv);
         /* Under a sanitizer its handler would turn the signal into an exit. */
         if (!strcmp(model, "crash")) {
                 signal(SIGSEGV, SIG_DFL);

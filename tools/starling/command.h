@@ -34,6 +34,7 @@ enum status {
         X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER", "time every node of a model: text, JSON or a Chrome trace")   \
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
+        X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
         X("version", command_version, "", "print the version")                                                                     \
         X("help", command_help, "[COMMAND]", "describe a command")
 

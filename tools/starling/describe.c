@@ -25,6 +25,7 @@ OPTIONS(bench, NO_OPTIONS)
 OPTIONS(profile, PROFILE_OPTIONS)
 OPTIONS(compile, COMPILE_OPTIONS)
 OPTIONS(compiler, NO_OPTIONS)
+OPTIONS(worker, NO_OPTIONS)
 OPTIONS(version, NO_OPTIONS)
 OPTIONS(help, NO_OPTIONS)
 
@@ -102,6 +103,10 @@ static const char command_compile_text[] =
 static const char command_compiler_text[] =
         "Not for people: the runtime starts it for each model, without files, network or privileges.";
 
+static const char command_worker_text[] =
+        "Not for people: the runtime starts it for each worker of a model with `isolation: process`, without files, network or "
+        "privileges.";
+
 static const char command_version_text[] = "Prints one line, as `starling --version` does.";
 
 static const char command_help_text[] = "Without a command it lists them all. `starling COMMAND --help` is the same.";
@@ -129,7 +134,7 @@ const struct command_description *describe_command_named(const char *name)
 
 bool describe_is_internal(const struct command_description *command)
 {
-        return strcmp(command->name, "compiler") == 0;
+        return strcmp(command->name, "compiler") == 0 || strcmp(command->name, "worker") == 0;
 }
 
 bool describe_takes_lowering(const struct command_description *command)

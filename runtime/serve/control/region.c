@@ -8,6 +8,7 @@
 #include "session_state.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static int check_arena_quota(const struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
@@ -59,11 +60,12 @@ static int attach_region(
         struct sl_channel *channel = session->channel;
         struct sl_mapping owned = *mapping;
         struct stat status;
-        int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, s->options.regions, mapping);
+        int index = fstat(fd, &status) < 0 ? -errno : sl_channel_add_region(channel, s->options.regions, mapping, fd);
 
         if (index < 0) {
                 sl_mapping_free(&owned);
-                return sl_error_set(error, -index, "more than %u arena regions", SL_REGIONS_MAX);
+                return index == -E2BIG ? sl_error_set(error, E2BIG, "more than %u arena regions", SL_REGIONS_MAX)
+                                       : sl_error_set(error, -index, "an arena region: %s", strerror(-index));
         }
         channel->regions[index].identity = status.st_ino;
         session->account->arena_bytes += mapping->bytes;

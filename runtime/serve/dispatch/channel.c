@@ -156,14 +156,14 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id)
         ((struct sl_channel_header *)channel->response_map.base)->client_id = id;
 }
 
-int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping)
+int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd)
 {
         uint32_t index = atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
         int number;
 
         if (index == SL_REGIONS_MAX)
                 return -E2BIG;
-        number = sl_regions_add(table, mapping->base, mapping->bytes);
+        number = sl_regions_add(table, mapping->base, mapping->bytes, fd);
         if (number < 0)
                 return number;
         channel->table = table;

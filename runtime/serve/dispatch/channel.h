@@ -92,8 +92,9 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id);
 /* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
 struct sl_channel *sl_channel_free(struct sl_channel *channel);
 
-/* Adds a region that control has mapped, which gets a number in @table. Return: its index; -E2BIG. */
-int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping);
+/* Adds a region that control has mapped, which gets a number in @table. @fd: its memory. Return: its index; -E2BIG; -EMFILE, -ENFILE.
+ */
+int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd);
 
 /* The dispatcher no longer knows the channel: it has no regions any more. Their mappings are the caller's. */
 void sl_channel_forget_regions(struct sl_channel *channel);

@@ -12,11 +12,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct sl_accumulator {
         struct sl_regions *regions;
         struct sl_mapping staging, verdicts;
-        int staging_fd, verdicts_fd;
+        int verdicts_fd;
         uint32_t staging_region;
         bool has_region;
         struct sl_arena *arena;
@@ -27,12 +28,14 @@ struct sl_accumulator {
 
 static int make_staging(struct sl_accumulator *a, uint64_t bytes)
 {
-        int r = sl_segment_create("starling-staging", bytes, SL_SEAL_SHARED, &a->staging_fd, &a->staging, NULL);
+        int fd, r = sl_segment_create("starling-staging", bytes, SL_SEAL_SHARED, &fd, &a->staging, NULL);
 
-        if (r == 0)
+        if (r == 0) {
+                close(fd); /* nobody else maps it: those who compute in other processes have a staging of their own */
                 r = sl_arena_new(a->staging.bytes, &a->arena);
+        }
         if (r == 0)
-                r = sl_regions_add(a->regions, a->staging.base, a->staging.bytes);
+                r = sl_regions_add(a->regions, a->staging.base, a->staging.bytes, -1);
         if (r < 0)
                 return r;
         a->staging_region = (uint32_t)r;
@@ -67,7 +70,7 @@ int sl_accumulator_new(
         if (!a)
                 return -ENOMEM;
         a->regions = regions;
-        a->staging_fd = a->verdicts_fd = -1;
+        a->verdicts_fd = -1;
         r = make_segments(a, segments);
         if (r == 0)
                 r = make_verdicts(a, segments);
@@ -89,7 +92,6 @@ struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *a)
                 sl_regions_remove(a->regions, a->staging_region);
         sl_mapping_free(&a->staging);
         sl_mapping_free(&a->verdicts);
-        sl_cleanup_fd(&a->staging_fd);
         sl_cleanup_fd(&a->verdicts_fd);
         sl_arena_free(a->arena);
         free(a->segments);
@@ -187,6 +189,16 @@ void sl_accumulator_give_up(struct sl_accumulator *a, const struct sl_work *work
 {
         for (uint32_t id = work->segments; id != SL_NO_SEGMENT; id = a->segments[id].next)
                 atomic_store_explicit(verdict_of(a, id), verdict, memory_order_release); /* V1 */
+}
+
+int sl_accumulator_verdicts_fd(const struct sl_accumulator *a)
+{
+        return a->verdicts_fd;
+}
+
+uint64_t sl_accumulator_verdicts_bytes(const struct sl_accumulator *a)
+{
+        return a->verdicts.bytes;
 }
 
 const _Atomic int32_t *sl_accumulator_verdict(const struct sl_accumulator *a, uint32_t id)

@@ -75,6 +75,10 @@ struct sl_segment *sl_accumulator_segment(struct sl_accumulator *accumulator, ui
 void sl_accumulator_give_up(struct sl_accumulator *accumulator, const struct sl_work *work, int32_t verdict);
 const _Atomic int32_t *sl_accumulator_verdict(const struct sl_accumulator *accumulator, uint32_t segment);
 
+/* Of the words of all segments, which lie in it by their ids; the accumulator's. */
+int sl_accumulator_verdicts_fd(const struct sl_accumulator *accumulator);
+uint64_t sl_accumulator_verdicts_bytes(const struct sl_accumulator *accumulator);
+
 /* Bytes of staging that a segment of @samples needs; 0 when nothing is staged. */
 uint64_t sl_accumulator_staging_bytes(const struct sl_assembly *assembly, uint32_t samples);
 

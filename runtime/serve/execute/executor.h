@@ -4,6 +4,7 @@
  * What it is behind that, a thread, the caller itself, or another process, is its class's.
  *
  *     STARTING --first sample run--> READY          the loader looks (sl_executor_started), then hands it to the dispatcher
+ *         |                            +--its process is gone--> -ECHILD     what is given is answered as lost
  *         +--no memory, no thread--> -errno
  *
  *   (S1) executor: first_ns written, then store-release state.
@@ -30,7 +31,7 @@ struct sl_worker_stats;
 #define SL_EXECUTOR_JOBS_MAX 2
 
 struct sl_executor_class {
-        const char *name;  /* "thread", "inline" */
+        const char *name;  /* "thread", "inline", "process" */
         bool is_immediate; /* give() returns when the job is computed: its time is the giver's */
 
         /* The job is that of the slot. @from: the giver's own wait, or NULL. */
@@ -39,6 +40,8 @@ struct sl_executor_class {
         bool (*poll)(struct sl_executor *executor, struct sl_prediction *ret_prediction);
         /* Is there one? seq_cst, for the last look before a sleep (wait/bell.h). */
         bool (*waiting)(struct sl_executor *executor);
+        /* The giver is about to sleep on its wake_fd, or no longer. seq_cst; NULL: it rings the giver's bell by itself. */
+        void (*listen)(struct sl_executor *executor, bool listening);
         /* Ends what runs, and frees. */
         void (*stop)(struct sl_executor *executor);
 };
@@ -47,8 +50,10 @@ enum { SL_EXECUTOR_STARTING, SL_EXECUTOR_READY };
 
 struct sl_executor {
         const struct sl_executor_class *class;
-        uint32_t batch_max; /* samples of its largest batch */
-        cpu_set_t cpus;     /* where it runs; empty: anywhere */
+        uint32_t batch_max;   /* samples of its largest batch */
+        uint32_t samples_max; /* of a job */
+        int wake_fd;          /* readable when it has answered while its giver listened; -1: it has none */
+        cpu_set_t cpus;       /* where it runs; empty: anywhere */
         struct sl_worker_stats *stats;
 
         _Atomic int32_t state; /* SL_EXECUTOR_*, or -errno */
@@ -91,6 +96,12 @@ bool sl_executor_answered(struct sl_executor *executor, uint32_t piece);
 static inline bool sl_executor_waiting(struct sl_executor *executor)
 {
         return executor->class->waiting(executor);
+}
+
+static inline void sl_executor_listen(struct sl_executor *executor, bool listening)
+{
+        if (executor->class->listen)
+                executor->class->listen(executor, listening);
 }
 
 /* Jobs that it has. */

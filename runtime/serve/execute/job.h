@@ -71,6 +71,8 @@ static inline struct sl_place *sl_job_outputs(struct sl_job *job, uint32_t piece
         return sl_job_inputs(job, piece) + job->n_inputs;
 }
 
+enum { SL_LOST_WAITING = 1, SL_LOST_COMPUTING }; /* not begun; begun */
+
 /*
  * The answer to one piece: {segment, model, prediction} of the ensemble paper, section II.C.2. The prediction itself lies in its
  * place.
@@ -78,7 +80,8 @@ static inline struct sl_place *sl_job_outputs(struct sl_job *job, uint32_t piece
 struct sl_prediction {
         uint32_t piece;        /* of the oldest job that is not answered */
         int32_t status;        /* 0; -ETIME, -ECANCELED: not computed; -EIO, -ERANGE, -E2BIG: the model failed */
-        uint32_t explained;    /* the job has words for why it failed */
+        uint16_t explained;    /* the job has words for why it failed */
+        uint16_t lost;         /* SL_LOST_*: its process is gone with it, and nobody has delivered it; else 0 */
         uint32_t batches;      /* launches that this answer accounts for */
         uint64_t started_ns;   /* the batch began to compute; 0 if it never did */
         uint64_t staged_ns;    /* the prediction was in its place */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "regions.h"
 
+#include "base/cleanup.h"
+#include "child_spawn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -39,17 +42,43 @@ static int take_number(struct sl_regions *regions)
         return (int)(number - 1);
 }
 
-int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes)
+int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes, int fd)
 {
-        int number = take_number(regions);
+        int kept = fd < 0 ? -1 : sl_spawn_read_only(fd);
+        int number;
 
-        if (number >= 0)
-                regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes};
+        if (fd >= 0 && kept < 0)
+                return kept;
+        number = take_number(regions);
+        if (number < 0) {
+                sl_cleanup_fd(&kept);
+                return number;
+        }
+        regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes, .serial = ++regions->serials, .fd = kept};
         return number;
 }
 
 void sl_regions_remove(struct sl_regions *regions, uint32_t number)
 {
-        regions->at[number] = (struct sl_mapped_region){.bytes = regions->free};
+        for (struct sl_regions_watch *watch = regions->watches; watch; watch = watch->next)
+                watch->removed(watch, number);
+        sl_cleanup_fd(&regions->at[number].fd);
+        regions->at[number] = (struct sl_mapped_region){.bytes = regions->free, .fd = -1};
         regions->free = number + 1;
+}
+
+void sl_regions_watch(struct sl_regions *regions, struct sl_regions_watch *watch)
+{
+        watch->next = regions->watches;
+        regions->watches = watch;
+}
+
+void sl_regions_unwatch(struct sl_regions *regions, struct sl_regions_watch *watch)
+{
+        struct sl_regions_watch **link = &regions->watches;
+
+        while (*link && *link != watch)
+                link = &(*link)->next;
+        if (*link)
+                *link = watch->next;
 }

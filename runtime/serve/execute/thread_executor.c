@@ -39,6 +39,7 @@ struct thread_executor {
         struct sl_job_runner *runner;
         struct sl_inline_trial trial;
         struct sl_warm_up warm_up;
+        _Atomic int32_t called; /* J1 of warm_up.h */
         pthread_t thread;
         bool running;
 };
@@ -113,6 +114,7 @@ static int prepare(struct thread_executor *t)
                 .dynamic = sl_plan_is_dynamic(t->options.plan),
                 .batch_max = t->common.batch_max,
                 .until_ns = until_ns,
+                .called = &t->called,
         };
         r = sl_warm_up_first(&t->warm_up);
         if (r == 0 && t->options.inline_ns && t->warm_up.first_ns < HOPELESS * t->options.inline_ns)
@@ -180,7 +182,7 @@ static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *fr
 {
         struct thread_executor *t = thread_of(executor);
 
-        sl_warm_up_call(&t->warm_up);
+        sl_warm_up_call(&t->called);
         if (sl_mailbox_put(t->inbox, &slot) < 0)
                 SL_ASSERT(!"the inbox has room for each slot");
         sl_bell_ring(&t->bell, from);

@@ -34,7 +34,7 @@ int sl_warm_up_first(struct sl_warm_up *warm_up)
 
 static bool may_run(const struct sl_warm_up *warm_up)
 {
-        return !atomic_load_explicit(&warm_up->called, memory_order_relaxed) && sl_clock_ns() < warm_up->until_ns;
+        return !atomic_load_explicit(warm_up->called, memory_order_relaxed) && sl_clock_ns() < warm_up->until_ns;
 }
 
 /* What cannot be had now is asked for again by the first run of that size. */
@@ -52,7 +52,7 @@ bool sl_warm_up_next(struct sl_warm_up *warm_up)
                 return false;
 
         uint32_t samples = info->batches[warm_up->size];
-        struct sl_stop stop = {.verdict = &warm_up->called, .deadline_ns = warm_up->until_ns};
+        struct sl_stop stop = {.verdict = warm_up->called, .deadline_ns = warm_up->until_ns};
 
         if (fault(warm_up, samples))
                 return true;

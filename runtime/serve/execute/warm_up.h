@@ -33,21 +33,21 @@ struct sl_warm_up {
         uint64_t first_ns;  /* that the run of one sample took */
 
         /*
-         *   (J1) dispatcher: store-release -EINTR before the first job is put into the inbox.
+         *   (J1) dispatcher: store-release -EINTR to the word before the first job is given.
          *   (J2) worker:     load-acquire it between the steps of a warm-up run (kernels/stop.h).        pairs with J1
          */
-        _Atomic int32_t called;
+        const _Atomic int32_t *called; /* the executor's */
 };
 
-/* Runs one sample. Before: all fields but size, first_ns and called are set. Return: 0; what sl_instance_run() says. */
+/* Runs one sample. Before: all fields but size and first_ns are set. Return: 0; what sl_instance_run() says. */
 int sl_warm_up_first(struct sl_warm_up *warm_up);
 
 /* One piece more. False: there is nothing left. */
 bool sl_warm_up_next(struct sl_warm_up *warm_up);
 
 /* Dispatcher: a job comes. */
-static inline void sl_warm_up_call(struct sl_warm_up *warm_up)
+static inline void sl_warm_up_call(_Atomic int32_t *called)
 {
-        if (!atomic_load_explicit(&warm_up->called, memory_order_relaxed))
-                atomic_store_explicit(&warm_up->called, -EINTR, memory_order_release); /* J1 */
+        if (!atomic_load_explicit(called, memory_order_relaxed))
+                atomic_store_explicit(called, -EINTR, memory_order_release); /* J1 */
 }

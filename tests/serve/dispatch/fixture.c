@@ -32,7 +32,7 @@ static void add_channel(struct fixture *f, uint32_t inputs, uint32_t classes)
         cr_assert_eq(sl_channel_new(&shape, &f->channel, &f->request_fd, &f->response_fd, NULL), 0);
         cr_assert_eq(sl_segment_create("test-arena", bytes, SL_SEAL_SHARED, &fd, &mapping, NULL), 0);
         close(fd);
-        cr_assert_eq(sl_channel_add_region(f->channel, f->regions, &mapping), 0);
+        cr_assert_eq(sl_channel_add_region(f->channel, f->regions, &mapping, -1), 0);
         f->inputs = mapping.base;
         f->outputs = f->inputs + (size_t)SAMPLES_MAX * inputs;
 }

@@ -57,12 +57,12 @@ Test(executor, a_region_has_its_number_until_it_is_removed_and_then_another_gets
         int first;
 
         cr_assert_eq(sl_regions_new(2, &regions), 0);
-        first = sl_regions_add(regions, here, sizeof(here));
+        first = sl_regions_add(regions, here, sizeof(here), -1);
         cr_assert_geq(first, 0);
         cr_expect_eq(sl_regions_at(regions, &(struct sl_place){.region = (uint32_t)first, .offset = 5}), here + 5);
-        cr_expect_geq(sl_regions_add(regions, here, sizeof(here)), 0);
-        cr_expect_eq(sl_regions_add(regions, here, sizeof(here)), -E2BIG);
+        cr_expect_geq(sl_regions_add(regions, here, sizeof(here), -1), 0);
+        cr_expect_eq(sl_regions_add(regions, here, sizeof(here), -1), -E2BIG);
         sl_regions_remove(regions, (uint32_t)first);
-        cr_expect_eq(sl_regions_add(regions, here, sizeof(here)), first, "numbers are used again");
+        cr_expect_eq(sl_regions_add(regions, here, sizeof(here), -1), first, "numbers are used again");
         sl_regions_free(regions);
 }

@@ -19,7 +19,7 @@ static void describe(struct sl_assembly *assembly, uint32_t n_members, enum sl_r
 
 struct sl_place exercise_place(struct exercise *e, void *memory, uint64_t bytes, uint64_t stride)
 {
-        int number = sl_regions_add(e->regions, memory, bytes);
+        int number = sl_regions_add(e->regions, memory, bytes, -1);
 
         cr_assert_geq(number, 0);
         return (struct sl_place){.region = (uint32_t)number, .stride = stride};

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process_state.h"
+
+#include "accumulator.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "job_runner.h"
+#include "process_packet.h"
+#include "sender.h"
+#include "warm_up.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A worker that takes no packet for so long is as good as dead. */
+#define PACKET_MS 100
+
+static int send_region(struct sl_process *p, uint32_t region)
+{
+        const struct sl_mapped_region *mapped = &p->options.regions->at[region];
+        struct sl_process_packet packet = {.kind = SL_PROCESS_MAP, .region = region, .bytes = mapped->bytes};
+        struct pollfd room = {.fd = p->socket_fd, .events = POLLOUT};
+        int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
+
+        if (r == -EAGAIN && poll(&room, 1, PACKET_MS) == 1)
+                r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
+        if (r < 0)
+                return r;
+        p->mapped[region] = mapped->serial;
+        p->maps++;
+        return 0;
+}
+
+static int send_regions(struct sl_process *p, struct sl_job *job)
+{
+        for (uint32_t i = 0; i < job->n_pieces; i++) {
+                const struct sl_place *inputs = sl_job_inputs(job, i);
+
+                for (uint32_t k = 0; k < job->n_inputs; k++) {
+                        uint32_t region = inputs[k].region;
+                        int r = p->mapped[region] == p->options.regions->at[region].serial ? 0 : send_region(p, region);
+
+                        if (r < 0)
+                                return r;
+                }
+        }
+        return 0;
+}
+
+/* Where the worker puts output @output of the piece before which @samples of the job lie. */
+static struct sl_place staged_place(const struct sl_process *p, uint32_t slot, uint32_t output, uint32_t samples)
+{
+        uint64_t stride = sl_served_port_stride(&p->staging.outputs[output]);
+
+        SL_ASSERT(stride || samples == 0);
+        return (struct sl_place){
+                .region = p->options.regions->n_max,
+                .offset = slot * p->staging.job_bytes + p->staging.offsets[output] + stride * samples,
+                .stride = stride,
+        };
+}
+
+/* As the worker sees it: the same pieces, with places of its own for what it makes. */
+static void order_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
+{
+        struct sl_process_job *ordered = sl_process_order_job(p->order, job, slot);
+        struct sl_job *copy = &ordered->job;
+        uint32_t samples = 0;
+
+        ordered->maps = p->maps;
+        copy->n_pieces = job->n_pieces;
+        copy->n_inputs = job->n_inputs;
+        copy->n_outputs = job->n_outputs;
+        copy->priority = job->priority;
+        memcpy(copy->pieces, job->pieces, job->n_pieces * sizeof(job->pieces[0]));
+        for (uint32_t i = 0; i < job->n_pieces; i++) {
+                memcpy(sl_job_inputs(copy, i), sl_job_inputs(job, i), job->n_inputs * sizeof(struct sl_place));
+                for (uint32_t k = 0; k < job->n_outputs; k++)
+                        sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, samples);
+                samples += job->pieces[i].samples;
+        }
+        for (uint32_t k = 0; k < job->n_outputs; k++)
+                copy->made[k].capacity_bytes = job->made[k].capacity_bytes < p->staging.room_bytes[k] ? job->made[k].capacity_bytes
+                                                                                                      : p->staging.room_bytes[k];
+}
+
+static void process_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+{
+        struct sl_process *p = sl_process_of(executor);
+        struct sl_job *job = executor->slots[slot].job;
+
+        (void)from;
+        if (send_regions(p, job) < 0)
+                sl_process_kill(p); /* the job is answered when it is reaped */
+        order_job(p, slot, job);
+        p->first[slot] = p->given++;
+        sl_warm_up_call(&p->order->called);
+        atomic_store_explicit(&p->order->given, p->given, memory_order_seq_cst); /* X1 */
+        if (atomic_load_explicit(&p->reply->sleeping, memory_order_seq_cst))
+                (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* ---- answers: dispatcher ---- */
+
+static bool is_status(int32_t status)
+{
+        return status == 0 || status == -ETIME || status == -ECANCELED || status == -EIO || status == -ERANGE || status == -E2BIG ||
+               status == -EMSGSIZE || status == -ENOMEM;
+}
+
+static bool is_unanswered(const struct sl_executor *executor, uint32_t piece)
+{
+        const struct sl_given_job *given = &executor->slots[executor->oldest];
+
+        return executor->n_given && piece < given->job->n_pieces && !(given->answered[piece / 64] >> piece % 64 & 1);
+}
+
+/* The next answer, as the worker's memory has it now. False: there is none, or none that can be believed. */
+static bool copy_answer(struct sl_process *p, struct sl_prediction *ret_answer)
+{
+        uint32_t answered = atomic_load_explicit(&p->reply->answered, memory_order_acquire); /* Y2 */
+
+        if (answered == p->taken)
+                return false;
+        *ret_answer = p->reply->answers[p->taken % SL_PROCESS_ANSWERS];
+        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_unanswered(&p->common, ret_answer->piece) &&
+                is_status(ret_answer->status)) {
+                p->taken++;
+                return true;
+        }
+        sl_process_kill(p);
+        return false;
+}
+
+/* The worker's figures count for statistics and service times: they cannot be more than what it was given. */
+static void bound_answer(const struct sl_job *job, struct sl_prediction *answer)
+{
+        uint32_t samples = 0;
+
+        for (uint32_t i = 0; i < job->n_pieces; i++)
+                samples += job->pieces[i].samples;
+        if (answer->job_samples > samples)
+                answer->job_samples = samples;
+        answer->samples = answer->started_ns ? job->pieces[answer->piece].samples : 0;
+        answer->lost = 0;
+}
+
+/* What is larger than the room of the staging may still fit the client's buffer, which is told so. Return: the status then. */
+static int take_made(const struct sl_process *p, struct sl_job *job, uint32_t output, int32_t status, struct sl_fault *fault)
+{
+        struct sl_made_output made = p->reply->made[p->common.oldest][output];
+        uint64_t room_bytes = p->staging.room_bytes[output];
+        bool fits_client, fits_room = made.bytes <= room_bytes;
+
+        made.capacity_bytes = job->made[output].capacity_bytes;
+        made.rank = made.rank > SL_WIRE_RANK_MAX ? SL_WIRE_RANK_MAX : made.rank;
+        fits_client = made.bytes <= made.capacity_bytes;
+        job->made[output] = made;
+        if (status == 0)
+                return fits_client && fits_room ? 0 : -EIO;
+        if (fits_room || !fits_client)
+                return status;
+        snprintf(fault->text, sizeof(fault->text), "output %u has %llu bytes, a worker process gives at most %llu", output,
+                (unsigned long long)made.bytes, (unsigned long long)room_bytes);
+        return -E2BIG;
+}
+
+static uint32_t samples_before(const struct sl_job *job, uint32_t piece)
+{
+        uint32_t samples = 0;
+
+        for (uint32_t i = 0; i < piece; i++)
+                samples += job->pieces[i].samples;
+        return samples;
+}
+
+static void take_output(const struct sl_process *p, struct sl_job *job, uint32_t slot, uint32_t piece, uint32_t output)
+{
+        const struct sl_served_port *port = &p->staging.outputs[output];
+        struct sl_place from = staged_place(p, slot, output, samples_before(job, piece));
+        uint64_t bytes =
+                sl_port_is_open(&port->port) ? job->made[output].bytes : sl_served_port_bytes(port, job->pieces[piece].samples);
+
+        memcpy(sl_regions_at(p->options.regions, &sl_job_outputs(job, piece)[output]), p->reply->staging + from.offset, bytes);
+}
+
+/* What belongs to the answer, from the worker's memory to where it is to be. */
+static void take_prediction(struct sl_process *p, struct sl_job *job, struct sl_prediction *answer)
+{
+        uint32_t slot = p->common.oldest;
+        struct sl_fault *fault = &job->faults[answer->piece];
+
+        sl_fault_clear(fault);
+        for (uint32_t i = 0; i < p->staging.n_outputs; i++)
+                if (sl_port_is_open(&p->staging.outputs[i].port) && (answer->status == 0 || answer->status == -EMSGSIZE))
+                        answer->status = take_made(p, job, i, answer->status, fault);
+        if (answer->explained && !fault->text[0]) {
+                memcpy(fault->text, p->reply->faults[slot][answer->piece].text, sizeof(fault->text));
+                fault->text[sizeof(fault->text) - 1] = 0;
+        }
+        answer->explained = fault->text[0] != 0;
+        for (uint32_t i = 0; i < p->staging.n_outputs && answer->status == 0; i++)
+                take_output(p, job, slot, answer->piece, i);
+}
+
+static uint32_t first_unanswered(const struct sl_executor *executor)
+{
+        uint32_t piece = 0;
+
+        while (!is_unanswered(executor, piece))
+                piece++;
+        return piece;
+}
+
+/* Its process is gone: what it has not answered, one piece at a time. */
+static bool answer_lost(struct sl_process *p, struct sl_prediction *ret_answer)
+{
+        struct sl_executor *executor = &p->common;
+
+        if (executor->n_given == 0 || sl_executor_started(executor) >= 0)
+                return false;
+        struct sl_job *job = executor->slots[executor->oldest].job;
+        uint32_t piece = first_unanswered(executor);
+        uint32_t begun = atomic_load_explicit(&p->reply->begun, memory_order_relaxed);
+        bool began = (int32_t)(begun - p->first[executor->oldest]) > 0;
+
+        sl_fault_clear(&job->faults[piece]);
+        sl_fault_tell(&job->faults[piece], p->ended);
+        *ret_answer = (struct sl_prediction){
+                .piece = piece, .status = -EIO, .explained = 1, .lost = began ? SL_LOST_COMPUTING : SL_LOST_WAITING};
+        return true;
+}
+
+static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
+{
+        struct sl_process *p = sl_process_of(executor);
+        bool ended =
+                executor->n_given && sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
+
+        if (copy_answer(p, ret_prediction)) {
+                struct sl_job *job = executor->slots[executor->oldest].job;
+
+                bound_answer(job, ret_prediction);
+                take_prediction(p, job, ret_prediction);
+                sl_sender_deliver(p->options.accumulator, job, p->options.stats, ret_prediction);
+                return true;
+        }
+        return ended && answer_lost(p, ret_prediction);
+}
+
+static bool process_waiting(struct sl_executor *executor)
+{
+        struct sl_process *p = sl_process_of(executor);
+
+        return atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken ||
+               (executor->n_given && sl_executor_started(executor) < 0);
+}
+
+static void process_listen(struct sl_executor *executor, bool listening)
+{
+        struct sl_process *p = sl_process_of(executor);
+        uint64_t rings;
+
+        atomic_store_explicit(&p->order->listening, listening, memory_order_seq_cst);
+        if (!listening)
+                (void)!read(executor->wake_fd, &rings, sizeof(rings));
+}
+
+static void process_stop(struct sl_executor *executor)
+{
+        struct sl_process *p = sl_process_of(executor);
+
+        sl_process_stop(p);
+        free(p->mapped);
+        free(p->memory);
+        free(p);
+}
+
+static const struct sl_executor_class process_class = {
+        .name = "process",
+        .give = process_give,
+        .poll = process_poll,
+        .waiting = process_waiting,
+        .listen = process_listen,
+        .stop = process_stop,
+};
+
+struct sl_executor *sl_process_executor_of(struct sl_executor *executor)
+{
+        return executor->class == &process_class ? executor : NULL;
+}
+
+static int make_tables(struct sl_process *p, struct sl_error *error)
+{
+        const struct sl_plan_info *info = sl_plan_info(p->options.plan);
+
+        p->mapped = calloc(p->options.regions->n_max, sizeof(*p->mapped));
+        p->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(info->n_inputs, info->n_outputs));
+        if (!p->mapped || !p->memory || sl_process_staging_init(&p->staging, info, p->common.batch_max, p->options.open_bytes) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for a worker process");
+        sl_executor_init(&p->common, p->memory, info->n_inputs, info->n_outputs);
+        p->common.samples_max = p->staging.samples_max;
+        return 0;
+}
+
+int sl_process_executor_new(
+        const struct sl_process_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        struct sl_process *p = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*p), SL_LINE_PAIR_BYTES));
+        int r;
+
+        if (!p)
+                return sl_error_set(error, ENOMEM, "no memory for a worker process");
+        memset(p, 0, sizeof(*p));
+        p->options = *options;
+        p->socket_fd = p->pid_fd = p->common.wake_fd = -1;
+        p->common.class = &process_class;
+        p->common.batch_max = sl_job_runner_batch_max(sl_plan_info(options->plan), options->batch_max);
+        p->common.cpus = options->cpus;
+        p->common.stats = options->stats;
+        r = make_tables(p, error);
+        if (r == 0)
+                r = sl_process_start(p, error);
+        if (r < 0) {
+                process_stop(&p->common);
+                return r;
+        }
+        *ret_executor = &p->common;
+        return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off
+ *
+ * The executor in a process of its own (serve/worker/), for a model that may crash: it maps the plan, a word for each segment, what
+ * is given to it (process_link.h), and of the regions those that its jobs name, each of them read-only; predictions it writes to a
+ * staging of its own, from where the dispatcher copies them to their places with each answer. Counting and combining stay here. It
+ * has no network and no files, and dies with the runtime.
+ *
+ *     STARTING --READY packet--> READY --socket ends: killed, reaped--> -ECHILD     sl_process_executor_hear()
+ *         +--it says why not, or its socket ends-----------------------> -errno
+ *
+ * Once its process is gone, a piece that was given and has no answer is answered here: nothing can write any more. Such an answer
+ * is `lost`: nobody has delivered it, and who hears it fails the piece or gives it out again.
+ *
+ * Threads: sl_process_executor_new(), _fd(), _hear() and the end are the control thread's; what executor.h has for the dispatcher is
+ * the dispatcher's. Between the two: `state` (S1, S2), and the socket, to which both write whole packets.
+ */
+/* clang-format on */
+#pragma once
+
+#include "bell.h"
+#include "executor.h"
+#include "plan.h"
+
+struct sl_accumulator;
+struct sl_error;
+
+struct sl_process_executor_options {
+        const struct sl_plan *plan;
+        struct sl_regions *regions;
+        struct sl_accumulator *accumulator;
+        const char *program;   /* that is the worker's when its first argument is SL_PROCESS_COMMAND; NULL: /proc/self/exe */
+        uint32_t batch_max;    /* the instance's is the largest size of the plan's ladder that is not above it */
+        uint64_t memory_bytes; /* that its instance and its pool take */
+        uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */
+        uint64_t warmup_ns, spin_ns;
+        bool background;
+        cpu_set_t cpus;             /* empty: not pinned */
+        struct sl_bell *dispatcher; /* rung when it has ended */
+        struct sl_worker_stats *stats;
+};
+
+/* What it takes beside its instance and its pool: what it shares with the runtime. Pure. UINT64_MAX: more than can be said. */
+uint64_t sl_process_executor_bytes(const struct sl_plan *plan, uint32_t batch_max, uint64_t open_bytes);
+
+/* Starts the process. Return: 0; -ENOMEM, -EMFILE, -EAGAIN, -ENOENT, with a text. */
+int sl_process_executor_new(
+        const struct sl_process_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error);
+
+/* NULL when it is of another class. */
+struct sl_executor *sl_process_executor_of(struct sl_executor *executor);
+
+/* Readable when there is something to hear, until it has ended. */
+int sl_process_executor_fd(const struct sl_executor *executor);
+
+/*
+ * What its process says, without waiting but for the reaping of one that has been killed. Changes sl_executor_started().
+ * @ret_warning: what its sandbox lacks on this host; "" else. Return: 0; -errno: it has ended, or cannot start; the text says why.
+ */
+int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_warning, struct sl_error *error);
+
+int sl_process_executor_pid(const struct sl_executor *executor);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off
+ *
+ * What the runtime and a worker process share. Two segments, each with one writer: the *order*, which the worker maps read-only, and
+ * the *reply*, of which the runtime believes nothing that it has not checked. Neither holds an address.
+ *
+ *   (X1) runtime: job filled, then store-seq_cst given.
+ *   (X2) worker:  load-acquire given, then read the job.                                    pairs with X1
+ *   (Y1) worker:  predictions, faults and the answer written, then store-seq_cst answered.
+ *   (Y2) runtime: load-acquire answered, then copy all of it.                               pairs with Y1
+ *
+ * A job's place is used again when all of its pieces have been answered, and the ring of answers has room for those of all jobs, so
+ * that neither side ever waits for room. Who has nothing to do sleeps (shm/doorbell.h has the same protocol):
+ *
+ *   worker:   store-seq_cst sleeping = 1; load-seq_cst given; futex wait on given.          runtime, behind X1: load-seq_cst sleeping; futex wake.
+ *   runtime:  store-seq_cst listening = 1; load-seq_cst answered; wait for the descriptor.  worker, behind Y1: load-seq_cst listening; write to it.
+ *
+ * Beside them goes a socket of packets: the runtime says which regions to map, with a descriptor to read from, and which to forget;
+ * the worker says once that it is ready, or why it cannot be. A job says how many regions have been sent before it, and is looked at
+ * when as many have come. The end of the socket is the end of either process.
+ */
+/* clang-format on */
+#pragma once
+
+#include "executor.h"
+#include "job.h"
+
+#include <sched.h>
+#include <stdalign.h>
+
+/* The worker's descriptors. */
+#define SL_PROCESS_COMMAND     "worker" /* the first argument of its program */
+#define SL_PROCESS_SOCKET_FD   3
+#define SL_PROCESS_ORDER_FD    4
+#define SL_PROCESS_REPLY_FD    5
+#define SL_PROCESS_VERDICTS_FD 6
+#define SL_PROCESS_WAKE_FD     7 /* eventfd, to write to */
+#define SL_PROCESS_PLAN_FD     8
+#define SL_PROCESS_BASE_FD     9 /* where the plan has a base */
+
+#define SL_PROCESS_ANSWERS (SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX)
+_Static_assert((SL_PROCESS_ANSWERS & (SL_PROCESS_ANSWERS - 1)) == 0, "indices wrap with the ring");
+
+struct sl_process_job {
+        uint32_t maps; /* MAP packets sent before it */
+        struct sl_job job;
+};
+
+struct sl_process_order {
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t given; /* jobs, ever; the futex word */
+        _Atomic int32_t called;                             /* J1 of warm_up.h */
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t listening;
+        alignas(SL_LINE_PAIR_BYTES) unsigned char jobs[]; /* [SL_EXECUTOR_JOBS_MAX], each of sl_process_job_bytes() */
+};
+
+struct sl_process_reply {
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t sleeping;
+        _Atomic uint32_t begun;                                /* jobs, ever, that it has looked at */
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t answered; /* pieces, ever */
+        alignas(SL_LINE_BYTES) struct sl_prediction answers[SL_PROCESS_ANSWERS];
+        struct sl_fault faults[SL_EXECUTOR_JOBS_MAX][SL_JOB_PIECES_MAX];
+        struct sl_made_output made[SL_EXECUTOR_JOBS_MAX][SL_MODEL_OUTPUTS_MAX];
+        alignas(SL_LINE_PAIR_BYTES) unsigned char staging[]; /* [SL_EXECUTOR_JOBS_MAX], each of sl_process_staging.job_bytes */
+};
+
+static inline uint64_t sl_process_job_bytes(uint32_t n_inputs, uint32_t n_outputs)
+{
+        return sl_align_up(offsetof(struct sl_process_job, job) + sl_job_bytes(n_inputs, n_outputs), SL_LINE_PAIR_BYTES);
+}
+
+static inline struct sl_process_job *sl_process_order_job(
+        const struct sl_process_order *order, const struct sl_job *like, uint32_t slot)
+{
+        return (struct sl_process_job *)(order->jobs + slot * sl_process_job_bytes(like->n_inputs, like->n_outputs));
+}
+
+enum sl_process_packet_kind {
+        SL_PROCESS_START,  /* to the worker, once and first: struct sl_process_start */
+        SL_PROCESS_MAP,    /* to the worker, with a descriptor: the region has these bytes */
+        SL_PROCESS_FORGET, /* to the worker: nothing will name the region any more */
+        SL_PROCESS_READY,  /* to the runtime, once: status, and what the first sample took */
+};
+
+struct sl_process_packet {
+        uint32_t kind; /* enum sl_process_packet_kind */
+        uint32_t region;
+        uint64_t bytes;
+        uint64_t first_ns;
+        int32_t status;
+        uint32_t lacks_sandbox; /* of READY: the host has not all that it closes with; the text says what */
+        char text[SL_FAULT_BYTES];
+};
+
+/* Both are one build of one program: it is asked for by /proc/self/exe. */
+struct sl_process_start {
+        uint32_t kind;
+        uint32_t batch_max;
+        uint32_t n_regions;  /* numbers; that of the staging is the next one */
+        uint32_t has_base;   /* there is a base plan */
+        uint32_t background; /* something is served meanwhile: the start gives way to it */
+        int32_t parent;      /* process id of the runtime */
+        uint64_t order_bytes, reply_bytes, verdicts_bytes;
+        uint64_t memory_bytes; /* that its instance and its pool take */
+        uint64_t spin_ns, warmup_ns;
+        cpu_set_t cpus; /* empty: not pinned */
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets of fixed size on a socket between the runtime and a worker process (process_link.h), each with at most one descriptor.
+ * Functions without state; any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Without waiting. @fd: goes along; -1: none does. Return: 0; -EAGAIN no room; -EPIPE; -errno. */
+int sl_process_packet_send(int socket_fd, const void *packet, size_t bytes, int fd);
+
+/*
+ * Without waiting, into @bytes bytes. @ret_fd: the descriptor that came along, the caller's now, or -1; NULL: what comes is closed.
+ * Return: bytes of the packet; 0: the other side is gone; -EAGAIN; -errno.
+ */
+int sl_process_packet_receive(int socket_fd, void *ret_packet, size_t bytes, int *ret_fd);

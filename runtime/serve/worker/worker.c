@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker.h"
+
+#include "base/background.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cpu/base/threads.h"
+#include "job_runner.h"
+#include "sandbox.h"
+#include "stats.h"
+#include "warm_up.h"
+#include "worker_calls.h"
+#include "worker_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Private memory beside the instance and the pool: kernels, tables, the heap's own. */
+#define SLACK_BYTES (256ull << 20)
+
+struct worker {
+        struct sl_worker_link link;
+        struct sl_plan *base, *plan;
+        struct sl_job_runner *runner;
+        struct sl_job *job;
+        struct sl_warm_up warm_up;
+        struct sl_worker_stats stats; /* nobody's: the runtime counts */
+        const char *missing;          /* of the sandbox; NULL: nothing */
+};
+
+/* When memory runs out, the kernel takes this process and not who serves: it comes back. Nothing depends on it. */
+static void offer_to_the_kernel(void)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+        if (fd >= 0)
+                (void)!write(fd, "500", 3);
+}
+
+static int enter_sandbox(struct worker *w, struct sl_error *error)
+{
+        struct sl_call_rule calls[SL_WORKER_CALLS_MAX];
+        const struct sl_sandbox_limits limits = {
+                .address_bytes = SL_SANDBOX_NO_LIMIT, /* of the regions, which others made */
+                .data_bytes = w->link.start.memory_bytes + w->link.start.memory_bytes / 4 + SLACK_BYTES,
+                .file_bytes = 0,
+                .seconds = SL_SANDBOX_NO_LIMIT,
+                .parent = w->link.start.parent,
+                .calls = calls,
+                .n_calls = sl_worker_calls(calls),
+        };
+
+        return sl_sandbox_enter(&limits, &w->missing, error);
+}
+
+/* What opens files or asks for a place, before the sandbox closes. */
+static int settle(struct worker *w, struct sl_error *error)
+{
+        const struct sl_process_start *start = &w->link.start;
+
+        offer_to_the_kernel();
+        if (CPU_COUNT(&start->cpus) && sched_setaffinity(0, sizeof(start->cpus), &start->cpus) < 0)
+                return sl_error_set(error, errno, "it cannot run on its cores: %s", strerror(errno));
+        sl_cpu_use_one_thread();
+        return enter_sandbox(w, error);
+}
+
+/* The runtime has checked the file: it is walked, but not read for damage. */
+static int open_plan(struct worker *w, struct sl_error *error)
+{
+        int r = w->link.start.has_base ? sl_plan_open_intact(SL_PROCESS_BASE_FD, NULL, &w->base, error) : 0;
+
+        if (r == 0)
+                r = sl_plan_open_intact(SL_PROCESS_PLAN_FD, w->base, &w->plan, error);
+        return r;
+}
+
+static int make_runner(struct worker *w, struct sl_error *error)
+{
+        const struct sl_job_runner_options options = {
+                .plan = w->plan,
+                .batch_max = w->link.start.batch_max,
+                .regions = w->link.regions,
+                .verdicts = w->link.verdicts_map.base,
+        };
+        const struct sl_plan_info *info = sl_plan_info(w->plan);
+        int r = sl_job_runner_new(&options, &w->runner);
+
+        w->job = calloc(1, sl_job_bytes(info->n_inputs, info->n_outputs));
+        if (r < 0 || !w->job)
+                return sl_error_set(error, r < 0 ? -r : ENOMEM, "an instance of batch %u cannot be made: %s", options.batch_max,
+                        strerror(r < 0 ? -r : ENOMEM));
+        w->job->n_inputs = info->n_inputs;
+        w->job->n_outputs = info->n_outputs;
+        return 0;
+}
+
+static int warm_up_first(struct worker *w, struct sl_error *error)
+{
+        int r;
+
+        w->warm_up = (struct sl_warm_up){
+                .instance = sl_job_runner_instance(w->runner),
+                .batcher = sl_job_runner_batcher(w->runner),
+                .stats = &w->stats,
+                .info = sl_plan_info(w->plan),
+                .dynamic = sl_plan_is_dynamic(w->plan),
+                .batch_max = w->link.start.batch_max,
+                .until_ns = sl_clock_ns() + w->link.start.warmup_ns,
+                .called = &w->link.order->called,
+        };
+        r = sl_warm_up_first(&w->warm_up);
+        return r < 0 ? sl_error_set(error, -r, "its first sample cannot be run: %s", strerror(-r)) : 0;
+}
+
+static int worker_start(struct worker *w, struct sl_error *error)
+{
+        int r = settle(w, error);
+
+        if (r == 0)
+                r = sl_worker_link_map(&w->link, error);
+        if (r == 0)
+                r = open_plan(w, error);
+        if (r == 0)
+                r = make_runner(w, error);
+        return r < 0 ? r : warm_up_first(w, error);
+}
+
+/* Where the worker may run nothing to become warm, its memory is faulted before "ready". */
+static int worker_prepare(struct worker *w, struct sl_error *error)
+{
+        int r;
+
+        if (!w->link.start.background)
+                return worker_start(w, error);
+        sl_background_thread(true);
+        r = worker_start(w, error);
+        while (r == 0 && !w->link.start.warmup_ns && sl_warm_up_next(&w->warm_up))
+                ;
+        sl_background_thread(false);
+        return r;
+}
+
+static void worker_answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
+{
+        struct worker *w = context;
+
+        sl_worker_link_answer(&w->link, job, prediction);
+}
+
+static bool all_reach(struct worker *w)
+{
+        for (uint32_t i = 0; i < w->job->n_pieces; i++)
+                if (!sl_worker_link_reaches(&w->link, w->job, i))
+                        return false;
+        return true;
+}
+
+/* What cannot be reached had no room in this process's memory. */
+static void refuse_job(struct worker *w)
+{
+        for (uint32_t i = 0; i < w->job->n_pieces; i++)
+                sl_worker_link_answer(&w->link, w->job, &(struct sl_prediction){.piece = i, .status = -ENOMEM});
+}
+
+static void worker_serve(struct worker *w)
+{
+        while (!w->link.ended) {
+                if (!sl_worker_link_look(&w->link)) {
+                        if (!sl_warm_up_next(&w->warm_up))
+                                sl_worker_link_sleep(&w->link);
+                        continue;
+                }
+                sl_worker_link_take(&w->link, w->job);
+                if (w->link.ended)
+                        return;
+                if (all_reach(w))
+                        sl_job_runner_run(w->runner, w->job, worker_answer, w);
+                else
+                        refuse_job(w);
+        }
+}
+
+static void worker_end(struct worker *w)
+{
+        sl_job_runner_free(w->runner);
+        sl_plan_free(w->plan);
+        sl_plan_free(w->base);
+        sl_regions_free(w->link.regions);
+        sl_mapping_free(&w->link.order_map);
+        sl_mapping_free(&w->link.reply_map);
+        sl_mapping_free(&w->link.verdicts_map);
+        free(w->job);
+        free(w);
+}
+
+bool sl_worker_is_meant(int argc, char **argv)
+{
+        return argc > 1 && strcmp(argv[1], SL_PROCESS_COMMAND) == 0;
+}
+
+int sl_worker_main(int argc, char **argv)
+{
+        struct worker *w = calloc(1, sizeof(*w));
+        struct sl_error error = {""};
+        int r;
+
+        (void)argc;
+        (void)argv;
+        if (!w || sl_worker_link_begin(&w->link) < 0)
+                return 1;
+        r = worker_prepare(w, &error);
+        sl_worker_link_ready(&w->link, r, w->warm_up.first_ns, r < 0 ? error.text : w->missing);
+        if (r == 0)
+                worker_serve(w);
+        worker_end(w);
+        return r < 0;
+}

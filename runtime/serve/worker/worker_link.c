@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker_link.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/relax.h"
+#include "process_packet.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A sleep is an insurance against a wake-up that is lost, and the time that a region may stay mapped that is to be forgotten. */
+#define SLEEP_LIMIT_S 1
+
+static int wait_for_packet(void)
+{
+        struct pollfd socket = {.fd = SL_PROCESS_SOCKET_FD, .events = POLLIN};
+        int n;
+
+        do
+                n = poll(&socket, 1, -1);
+        while (n < 0 && errno == EINTR);
+        return n < 0 ? -errno : 0;
+}
+
+int sl_worker_link_begin(struct sl_worker_link *link)
+{
+        int r = wait_for_packet();
+
+        if (r == 0)
+                r = sl_process_packet_receive(SL_PROCESS_SOCKET_FD, &link->start, sizeof(link->start), NULL);
+        if (r <= 0)
+                return r < 0 ? r : -EPIPE;
+        return r == sizeof(link->start) && link->start.kind == SL_PROCESS_START ? 0 : -EPROTO;
+}
+
+static int map_segment(int fd, uint64_t bytes, bool writable, struct sl_mapping *ret_mapping, struct sl_error *error)
+{
+        void *base = mmap(NULL, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+
+        if (base == MAP_FAILED)
+                return sl_error_set(
+                        error, errno, "%llu shared bytes cannot be mapped: %s", (unsigned long long)bytes, strerror(errno));
+        close(fd);
+        *ret_mapping = (struct sl_mapping){.base = base, .bytes = bytes};
+        return 0;
+}
+
+int sl_worker_link_map(struct sl_worker_link *link, struct sl_error *error)
+{
+        const struct sl_process_start *start = &link->start;
+        int r = map_segment(SL_PROCESS_ORDER_FD, start->order_bytes, false, &link->order_map, error);
+
+        if (r == 0)
+                r = map_segment(SL_PROCESS_REPLY_FD, start->reply_bytes, true, &link->reply_map, error);
+        if (r == 0)
+                r = map_segment(SL_PROCESS_VERDICTS_FD, start->verdicts_bytes, false, &link->verdicts_map, error);
+        if (r == 0 && sl_regions_new(start->n_regions + 1, &link->regions) < 0)
+                r = sl_error_set(error, ENOMEM, "no memory for %u regions", start->n_regions);
+        if (r < 0)
+                return r;
+        link->order = link->order_map.base;
+        link->reply = link->reply_map.base;
+        link->regions->at[start->n_regions].base = link->reply->staging;
+        return 0;
+}
+
+/* ---- regions ---- */
+
+static void region_forget(struct sl_worker_link *link, uint32_t region)
+{
+        struct sl_mapped_region *mapped = &link->regions->at[region];
+
+        if (mapped->base)
+                munmap(mapped->base, mapped->bytes);
+        *mapped = (struct sl_mapped_region){.fd = -1};
+}
+
+static void region_map(struct sl_worker_link *link, uint32_t region, uint64_t bytes, int fd)
+{
+        void *base;
+
+        region_forget(link, region);
+        base = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+        if (base != MAP_FAILED)
+                link->regions->at[region] = (struct sl_mapped_region){.base = base, .bytes = bytes, .fd = -1};
+        link->n_maps++;
+}
+
+/* Return: false: there is none. */
+static bool hear_packet(struct sl_worker_link *link)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_process_packet packet;
+        int r = sl_process_packet_receive(SL_PROCESS_SOCKET_FD, &packet, sizeof(packet), &fd);
+
+        if (r == -EAGAIN)
+                return false;
+        link->ended |= r != sizeof(packet) || packet.region >= link->start.n_regions;
+        if (link->ended)
+                return false;
+        if (packet.kind == SL_PROCESS_MAP)
+                region_map(link, packet.region, packet.bytes, fd);
+        else
+                region_forget(link, packet.region);
+        return true;
+}
+
+/* ---- jobs ---- */
+
+bool sl_worker_link_look(struct sl_worker_link *link)
+{
+        uint64_t until = link->start.spin_ns ? sl_clock_ns() + link->start.spin_ns : 0;
+
+        do {
+                for (int i = 0; i < 64; i++) {
+                        if (atomic_load_explicit(&link->order->given, memory_order_acquire) != link->taken) /* X2 */
+                                return true;
+                        sl_relax();
+                }
+        } while (until && sl_clock_ns() < until);
+        return false;
+}
+
+void sl_worker_link_sleep(struct sl_worker_link *link)
+{
+        const struct timespec limit = {.tv_sec = SLEEP_LIMIT_S};
+
+        while (hear_packet(link))
+                ;
+        if (link->ended)
+                return;
+        atomic_store_explicit(&link->reply->sleeping, 1, memory_order_seq_cst);
+        if (atomic_load_explicit(&link->order->given, memory_order_seq_cst) == link->taken)
+                (void)syscall(SYS_futex, &link->order->given, FUTEX_WAIT, link->taken, &limit, NULL, 0);
+        atomic_store_explicit(&link->reply->sleeping, 0, memory_order_relaxed);
+}
+
+static void copy_job(const struct sl_job *from, struct sl_job *to)
+{
+        to->n_pieces = from->n_pieces;
+        to->n_inputs = from->n_inputs;
+        to->n_outputs = from->n_outputs;
+        to->priority = from->priority;
+        memcpy(to->pieces, from->pieces, from->n_pieces * sizeof(from->pieces[0]));
+        memcpy(to->made, from->made, from->n_outputs * sizeof(from->made[0]));
+        memcpy(to->places, from->places, (size_t)from->n_pieces * (from->n_inputs + from->n_outputs) * sizeof(from->places[0]));
+}
+
+void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job)
+{
+        const struct sl_process_job *ordered = sl_process_order_job(link->order, job, link->taken % SL_EXECUTOR_JOBS_MAX);
+
+        link->taken++;
+        atomic_store_explicit(&link->reply->begun, link->taken, memory_order_relaxed);
+        while (link->n_maps != ordered->maps && !link->ended)
+                if (!hear_packet(link) && !link->ended)
+                        wait_for_packet();
+        copy_job(&ordered->job, job);
+}
+
+bool sl_worker_link_reaches(const struct sl_worker_link *link, struct sl_job *job, uint32_t piece)
+{
+        const struct sl_place *inputs = sl_job_inputs(job, piece);
+
+        for (uint32_t i = 0; i < job->n_inputs; i++)
+                if (!link->regions->at[inputs[i].region].base)
+                        return false;
+        return true;
+}
+
+void sl_worker_link_answer(struct sl_worker_link *link, const struct sl_job *job, const struct sl_prediction *prediction)
+{
+        struct sl_process_reply *reply = link->reply;
+        uint32_t slot = (link->taken - 1) % SL_EXECUTOR_JOBS_MAX;
+
+        if (prediction->explained)
+                reply->faults[slot][prediction->piece] = job->faults[prediction->piece];
+        memcpy(reply->made[slot], job->made, job->n_outputs * sizeof(job->made[0]));
+        reply->answers[link->answered % SL_PROCESS_ANSWERS] = *prediction;
+        atomic_store_explicit(&reply->answered, ++link->answered, memory_order_seq_cst); /* Y1 */
+        if (atomic_load_explicit(&link->order->listening, memory_order_seq_cst))
+                (void)!write(SL_PROCESS_WAKE_FD, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t first_ns, const char *text)
+{
+        struct sl_process_packet packet = {
+                .kind = SL_PROCESS_READY, .status = status, .first_ns = first_ns, .lacks_sandbox = status == 0 && text};
+
+        snprintf(packet.text, sizeof(packet.text), "%s", text ? text : "");
+        if (sl_process_packet_send(SL_PROCESS_SOCKET_FD, &packet, sizeof(packet), -1) < 0)
+                link->ended = true;
+}

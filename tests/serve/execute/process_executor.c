@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker process behind executor.h, without a dispatcher: what it computes, what it may see, and what is left when it is gone. */
+#include "base/error.h"
+#include "stand.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct sl_executor *start_process(struct stand *s, uint32_t batch_max)
+{
+        struct sl_executor *executor = stand_process(s, batch_max, NULL);
+
+        cr_assert_eq(stand_wait(s, executor), SL_EXECUTOR_READY, "%s", s->error.text);
+        return executor;
+}
+
+/* What /proc says of a process's memory: lines with @name, and of them those with @rights. */
+static uint32_t count_mappings(int pid, const char *name, const char *rights)
+{
+        char path[64], line[512];
+        uint32_t n = 0;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+        file = fopen(path, "r");
+        cr_assert(file);
+        while (fgets(line, sizeof(line), file))
+                n += strstr(line, name) && strstr(line, rights);
+        fclose(file);
+        return n;
+}
+
+Test(process, computes_what_a_thread_computes_to_the_bit, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *thread = stand_thread(s, 32), *process = start_process(s, 32);
+        float *wanted = malloc(STAND_SAMPLES * STAND_CLASSES * sizeof(float));
+        struct sl_prediction answer;
+
+        cr_assert_eq(stand_wait(s, thread), SL_EXECUTOR_READY);
+        for (uint32_t samples = 1; samples <= 70; samples += 23) {
+                stand_give(s, thread, 0, samples);
+                cr_assert(stand_poll(s, thread, &answer));
+                cr_assert_eq(answer.status, 0);
+                memcpy(wanted, s->outputs, samples * STAND_CLASSES * sizeof(float));
+                memset(s->outputs, 0, samples * STAND_CLASSES * sizeof(float));
+                stand_give(s, process, 0, samples);
+                cr_assert(stand_poll(s, process, &answer));
+                cr_expect_eq(answer.status, 0);
+                cr_expect_eq(answer.job_samples, samples);
+                cr_expect_eq(memcmp(wanted, s->outputs, samples * STAND_CLASSES * sizeof(float)), 0, "%u samples", samples);
+        }
+        free(wanted);
+        sl_executor_free(thread);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, pieces_of_one_job_come_back_to_their_own_places, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        float *wanted = malloc(STAND_SAMPLES * STAND_CLASSES * sizeof(float));
+        struct sl_prediction answer;
+
+        stand_give(s, process, 0, 6);
+        cr_assert(stand_poll(s, process, &answer));
+        memcpy(wanted, s->outputs, 6 * STAND_CLASSES * sizeof(float));
+        memset(s->outputs, 0, 6 * STAND_CLASSES * sizeof(float));
+        stand_give_pieces(s, process, (uint32_t[]){4, 0, 3}, (uint32_t[]){2, 3, 1}, 3);
+        for (uint32_t i = 0; i < 3; i++)
+                cr_assert(stand_poll(s, process, &answer));
+        for (uint32_t i = 0; i < 6 * STAND_CLASSES; i++)
+                cr_expect_float_eq(
+                        s->outputs[i], wanted[i], 1e-5f, "element %u: %g, wanted %g", i, (double)s->outputs[i], (double)wanted[i]);
+        free(wanted);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, maps_the_regions_that_its_jobs_name_read_only_and_forgets_them, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        int pid = sl_process_executor_pid(process);
+        struct sl_prediction answer;
+
+        cr_expect_eq(count_mappings(pid, "starling-arena", ""), 0, "no job has named it");
+        stand_give(s, process, 0, 1);
+        cr_assert(stand_poll(s, process, &answer));
+        cr_expect_eq(count_mappings(pid, "starling-arena", ""), 1);
+        cr_expect_eq(count_mappings(pid, "starling-arena", "rw"), 0, "it can be written to");
+        cr_expect_eq(count_mappings(pid, "starling-order", "rw"), 0, "it can be written to");
+        cr_expect_eq(count_mappings(pid, "starling-verdicts", "rw"), 0, "it can be written to");
+        cr_expect_eq(count_mappings(pid, "starling-staging", ""), 0, "others' predictions are in it");
+        stand_remove_arena(s);
+        for (uint32_t i = 0; i < 300 && count_mappings(pid, "starling-arena", ""); i++)
+                usleep(10000);
+        cr_expect_eq(count_mappings(pid, "starling-arena", ""), 0, "it holds memory of who is gone");
+        stand_add_arena(s);
+        stand_give(s, process, 0, 1);
+        cr_assert(stand_poll(s, process, &answer));
+        cr_expect_eq(answer.status, 0, "another region has the number");
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, what_a_dead_process_has_not_answered_is_lost_and_says_why, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        int pid = sl_process_executor_pid(process);
+        struct sl_prediction answer;
+        struct sl_job *job;
+        uint32_t n = 0;
+
+        cr_assert_eq(kill(pid, SIGSTOP), 0);
+        stand_give_pieces(s, process, (uint32_t[]){0, 4, 6}, (uint32_t[]){4, 2, 1}, 3);
+        stand_give(s, process, 0, 1);
+        usleep(20000);
+        cr_expect_not(sl_executor_poll(process, &job, &answer), "its process lives");
+        cr_assert_eq(kill(pid, SIGKILL), 0);
+        cr_assert_eq(stand_wait(s, process), -ECHILD);
+        cr_expect_str_eq(s->error.text, "its process was killed by signal 9 (Killed)");
+        cr_expect_eq(kill(pid, 0), -1, "it has not been reaped");
+        while (sl_executor_poll(process, &job, &answer)) {
+                cr_expect_eq(answer.status, -EIO);
+                cr_expect_eq(answer.lost, SL_LOST_WAITING);
+                cr_expect_str_eq(job->faults[answer.piece].text, s->error.text);
+                sl_executor_answered(process, answer.piece);
+                n++;
+        }
+        cr_expect_eq(n, 4);
+        cr_expect_eq(sl_executor_jobs(process), 0);
+        cr_expect_not(sl_executor_waiting(process));
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, a_giver_that_sleeps_is_woken_by_an_answer, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        struct sl_prediction answer;
+        struct sl_job *job;
+
+        for (uint32_t i = 0; i < 200; i++) {
+                stand_give(s, process, 0, 1);
+                sl_executor_listen(process, true);
+                if (!sl_executor_waiting(process))
+                        cr_assert(stand_readable(process->wake_fd, 10000), "round %u: nobody has rung", i);
+                sl_executor_listen(process, false);
+                while (!sl_executor_poll(process, &job, &answer))
+                        ; /* it has rung behind its answer, or answered before it was listened to */
+                stand_finish(s, process, &answer);
+        }
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, one_that_cannot_start_says_why, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = stand_process(s, 8, "/bin/true");
+
+        cr_expect_eq(stand_wait(s, process), -ECHILD);
+        cr_expect_str_eq(s->error.text, "its process ended with status 0");
+        sl_executor_free(process);
+        stand_free(s);
+}
