@@ -6,6 +6,7 @@
 #include "dispatcher_state.h"
 #include "event.h"
 #include "intake.h"
+#include "listening.h"
 #include "route.h"
 #include "shapes.h"
 #include "spin_advice.h"
@@ -70,6 +71,8 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         struct sl_model **link = &d->models;
 
+        for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
+                sl_workers_unwatch(d, model->workers.list[i]);
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
@@ -81,12 +84,15 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         model->next = d->models;
         d->models = model;
+        for (uint32_t i = 0; i < model->workers.n; i++)
+                sl_workers_watch(d, model->workers.list[i]);
         sl_shared_core_note(d);
 }
 
 static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
         sl_workers_add(&model->workers, worker);
+        sl_workers_watch(d, worker);
         sl_shared_core_note(d);
 }
 

@@ -16,6 +16,7 @@
 #include "executor.h"
 #include "harvest.h"
 #include "intake.h"
+#include "listening.h"
 #include "settle.h"
 #include "spin_advice.h"
 
@@ -198,6 +199,18 @@ static uint32_t pass(struct sl_dispatcher *d)
         return found;
 }
 
+static void bell_sleep(struct sl_dispatcher *d)
+{
+        sl_bell_sleep(&d->bell);
+        sl_workers_listen(d, true);
+}
+
+static void bell_awake(struct sl_dispatcher *d)
+{
+        sl_bell_awake(&d->bell);
+        sl_workers_listen(d, false);
+}
+
 static bool outbox_waiting(const struct sl_model *model)
 {
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
@@ -247,10 +260,10 @@ static bool doze(struct sl_dispatcher *d)
                 d->listened_ns = d->pass.now_ns;
                 return false;
         }
-        sl_bell_sleep(&d->bell);
+        bell_sleep(d);
         if (!anything_from_threads(d))
                 sl_wait_for(d->wait, events, 16, LISTEN_STEP_NS - since_ns);
-        sl_bell_awake(&d->bell);
+        bell_awake(d);
         return true;
 }
 
@@ -274,13 +287,13 @@ static void sleep_until_rung(struct sl_dispatcher *d)
         struct sl_wait_event events[16];
 
         sl_dispatcher_sleep(d->options.line); /* W1 */
-        sl_bell_sleep(&d->bell);
+        bell_sleep(d);
         if (!anything_waiting(d)) { /* W2 */
                 sl_counter_add(&d->stats->sleeps, 1);
                 int n = sl_wait_for(d->wait, events, 16, sleep_limit_ns(d));
                 sl_counter_add(&d->stats->doorbells, n > 0);
         }
-        sl_bell_awake(&d->bell);
+        bell_awake(d);
         sl_dispatcher_wake(d->options.line);
 }
 

@@ -89,13 +89,54 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
         count_answered(d, request, piece->segment, piece->samples);
 }
 
+/*
+ * Its process is gone. What it had not begun hurts nobody and goes to another; what it had is run again once, where the
+ * configuration says so.
+ */
+static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *lost)
+{
+        const struct sl_piece *piece = &job->pieces[lost->piece];
+        const struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, piece->segment)->work);
+        bool computing = lost->lost == SL_LOST_COMPUTING;
+
+        if (request->verdict || (computing && (!model->reruns || piece->reruns)))
+                return false;
+        return sl_scheduler_return(&model->scheduler,
+                &(struct sl_task){
+                        .segment = piece->segment,
+                        .member = piece->member,
+                        .first = piece->first,
+                        .samples = piece->samples,
+                        .client = request->queue->channel->slot,
+                        .reruns = piece->reruns || computing,
+                        .arrival_ns = request->taken_ns,
+                        .deadline_ns = piece->deadline_ns,
+                },
+                request->priority);
+}
+
+static void receive_lost(
+        struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *prediction)
+{
+        const struct sl_piece *piece = &job->pieces[prediction->piece];
+
+        if (goes_again(d, model, job, prediction))
+                return;
+        sl_accumulator_deliver(d->options.accumulator, piece->segment, piece->samples, prediction->status);
+        hear(d, job, prediction);
+}
+
 static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
         const struct sl_prediction *prediction)
 {
         uint32_t priority = job->priority;
 
-        learn_service_time(d, model, prediction);
-        hear(d, job, prediction);
+        if (prediction->lost) {
+                receive_lost(d, model, job, prediction);
+        } else {
+                learn_service_time(d, model, prediction);
+                hear(d, job, prediction);
+        }
         if (sl_executor_answered(worker, prediction->piece))
                 end_job(d, model, worker, priority);
 }

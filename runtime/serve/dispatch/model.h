@@ -37,6 +37,7 @@ struct sl_model {
         uint32_t n_started; /* control thread: all workers that were started and not freed, to be freed with the model */
         struct sl_executor *started[SL_WORKERS_MAX];
         bool takes_turns;             /* its workers share cores with others' */
+        bool reruns;                  /* what a process has died with is run again, once */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
         uint32_t first_core;          /* of its workers, when they have cores of their own; control thread */
         struct sl_model *next_loaded; /* list of the registry */

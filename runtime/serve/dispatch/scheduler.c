@@ -54,6 +54,20 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
         queue->tasks[queue->tail++ & queue->mask] = *task;
 }
 
+bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
+{
+        struct sl_task_queue *queue = &scheduler->queues[priority];
+        uint32_t length = sl_task_queue_length(queue), i;
+
+        if (length > queue->mask)
+                return false;
+        queue->head--;
+        for (i = 0; i < length && sl_task_queue_at(queue, i + 1)->arrival_ns < task->arrival_ns; i++)
+                *sl_task_queue_at(queue, i) = *sl_task_queue_at(queue, i + 1);
+        *sl_task_queue_at(queue, i) = *task;
+        return true;
+}
+
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
 {
         for (uint32_t i = 0; i < SL_PRIORITIES; i++)
@@ -125,6 +139,7 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
 
         note_capacities(job, segment, task->member);
         sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, samples);
+        job->pieces[job->n_pieces - 1].reruns = task->reruns;
         note_assigned(segment, round->schedule->now_ns);
         task->first += samples;
         task->samples -= samples;
@@ -132,11 +147,20 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
         return samples;
 }
 
+static bool head_is_alone(const struct round *round)
+{
+        return sl_task_queue_at(round->queue, 0)->reruns;
+}
+
+/* What a process has died with shares no job with others, as it may kill the next one. */
 static void fill_job(struct round *round, uint32_t samples, struct sl_job *job)
 {
+        bool alone = head_is_alone(round);
+
         job->priority = round->priority;
-        while (samples && waiting(round) && job->n_pieces < SL_JOB_PIECES_MAX)
+        do
                 samples -= take_piece(round, samples, job);
+        while (!alone && samples && waiting(round) && !head_is_alone(round) && job->n_pieces < SL_JOB_PIECES_MAX);
 }
 
 static bool more_urgent_waits(const struct round *round)
@@ -171,7 +195,7 @@ static void give(struct round *round, const struct sl_decision *decision)
         struct sl_executor *worker = round->model->workers.list[decision->worker];
 
         SL_ASSERT(decision->samples > 0 && sl_executor_jobs(worker) < SL_EXECUTOR_JOBS_MAX);
-        fill_job(round, decision->samples, sl_executor_job(worker));
+        fill_job(round, decision->samples < worker->samples_max ? decision->samples : worker->samples_max, sl_executor_job(worker));
         sl_executor_give(worker, round->schedule->from);
         if (round->model->takes_turns)
                 round->schedule->turns->running[round->priority]++;

@@ -35,6 +35,9 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
 /* Takes out what @ends says of, which has seen to it; of one model that has no worker. Return: how many. */
 uint32_t sl_scheduler_drop(struct sl_scheduler *scheduler, bool (*ends)(void *context, const struct sl_task *task), void *context);
 
+/* Samples come back uncomputed: they wait again, before what came later. False: there is no room. */
+bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority);
+
 /* The time that the dispatcher may compute in a pass. */
 struct sl_inline_budget {
         uint64_t limit_ns; /* of one job: `inline_us` */

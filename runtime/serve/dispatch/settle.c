@@ -5,6 +5,7 @@
 #include "dispatcher_state.h"
 #include "event.h"
 #include "executor.h"
+#include "listening.h"
 #include "route.h"
 #include "spin_advice.h"
 
@@ -70,6 +71,7 @@ static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
         struct sl_executor *worker;
 
         while ((worker = sl_workers_gone(&model->workers))) {
+                sl_workers_unwatch(d, worker);
                 if (sl_event_worker(d, model, worker) < 0) {
                         d->unsettled = true;
                         return;

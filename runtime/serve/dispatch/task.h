@@ -13,6 +13,7 @@ struct sl_task {
         uint32_t first, samples;
         uint32_t client;      /* whose: its slot */
         bool is_inline;       /* for the dispatcher itself, as long as it has time */
+        bool reruns;          /* a process has died with it: it is a job by itself, and fails with the next one */
         uint64_t arrival_ns;  /* of the request */
         uint64_t deadline_ns; /* 0: none */
 };

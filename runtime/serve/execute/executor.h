@@ -52,7 +52,7 @@ struct sl_executor {
         const struct sl_executor_class *class;
         uint32_t batch_max;   /* samples of its largest batch */
         uint32_t samples_max; /* of a job */
-        int wake_fd;          /* readable when it has answered while its giver listened; -1: it has none */
+        int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
         cpu_set_t cpus;       /* where it runs; empty: anywhere */
         struct sl_worker_stats *stats;
 

@@ -241,8 +241,8 @@ static bool answer_lost(struct sl_process *p, struct sl_prediction *ret_answer)
 static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
 {
         struct sl_process *p = sl_process_of(executor);
-        bool ended =
-                executor->n_given && sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
+
+        executor->ended = sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
 
         if (copy_answer(p, ret_prediction)) {
                 struct sl_job *job = executor->slots[executor->oldest].job;
@@ -252,7 +252,7 @@ static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret
                 sl_sender_deliver(p->options.accumulator, job, p->options.stats, ret_prediction);
                 return true;
         }
-        return ended && answer_lost(p, ret_prediction);
+        return executor->ended && answer_lost(p, ret_prediction);
 }
 
 static bool process_waiting(struct sl_executor *executor)
@@ -265,12 +265,7 @@ static bool process_waiting(struct sl_executor *executor)
 
 static void process_listen(struct sl_executor *executor, bool listening)
 {
-        struct sl_process *p = sl_process_of(executor);
-        uint64_t rings;
-
-        atomic_store_explicit(&p->order->listening, listening, memory_order_seq_cst);
-        if (!listening)
-                (void)!read(executor->wake_fd, &rings, sizeof(rings));
+        atomic_store_explicit(&sl_process_of(executor)->order->listening, listening, memory_order_seq_cst);
 }
 
 static void process_stop(struct sl_executor *executor)
