@@ -464,9 +464,8 @@ Test(worker_changes, who_waits_for_a_model_without_workers_can_be_late_and_cance
         submit(&c, 1, 0);
         cancel(&c, 1, 1);
         submit(&c, 2, 0);
-        usleep(50000);
-        while (reap(&c))
-                ;
+        while (!c.by_status[ETIME] || !c.by_status[ECANCELED])
+                reap(&c);
         cr_expect_eq(c.by_status[ETIME], 1);
         cr_expect_eq(c.by_status[ECANCELED], 1);
         cr_expect(c.flying[2]);
