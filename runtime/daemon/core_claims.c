@@ -141,7 +141,7 @@ static uint32_t claims_max(void)
         return share < USES * CPU_SETSIZE ? (uint32_t)share : USES * CPU_SETSIZE;
 }
 
-int sl_core_claims_take(const char *folder, const char *name, const struct sl_placement *placement,
+int sl_core_claims_take(const char *folder, const char *name, const struct sl_thread_cores *thread_cores,
         struct sl_core_claims **ret_claims, struct sl_core_sharing *ret_sharing)
 {
         struct sl_core_claims *claims = calloc(1, sizeof(*claims));
@@ -155,9 +155,9 @@ int sl_core_claims_take(const char *folder, const char *name, const struct sl_pl
         }
         claims->n_max = claims_max();
         for (int core = 0; core < CPU_SETSIZE; core++) {
-                if (CPU_ISSET(core, &placement->dispatcher_cores))
+                if (CPU_ISSET(core, &thread_cores->dispatcher_cores))
                         take_core(claims, name, core, USE_DISPATCHER, ret_sharing);
-                if (CPU_ISSET(core, &placement->worker_cores))
+                if (CPU_ISSET(core, &thread_cores->worker_cores))
                         take_core(claims, name, core, USE_WORKERS, ret_sharing);
         }
         *ret_claims = claims;

@@ -25,10 +25,10 @@ struct sl_core_sharing {
 };
 
 /*
- * Claims the cores of @placement for runtime @name, as far as nobody else holds them; waits for holders that were killed just now.
- * Return: 0, -ENOMEM.
+ * Claims the cores of @thread_cores for runtime @name, as far as nobody else holds them; waits for holders that were killed just
+ * now. Return: 0, -ENOMEM.
  */
-int sl_core_claims_take(const char *folder, const char *name, const struct sl_placement *placement,
+int sl_core_claims_take(const char *folder, const char *name, const struct sl_thread_cores *thread_cores,
         struct sl_core_claims **ret_claims, struct sl_core_sharing *ret_sharing);
 
 /* Gives them up, and removes their files. NULL is fine. Returns NULL. */

@@ -40,7 +40,7 @@ struct daemon {
         struct sl_config *config;    /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
         char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
-        struct sl_placement placement;
+        struct sl_thread_cores thread_cores;
         struct sl_core_claims *claims;
         struct sl_config *models; /* the configuration that the last scan read */
         struct sl_repository_scan *scan;
@@ -258,15 +258,15 @@ static int find_socket(struct daemon *daemon, struct sl_error *error)
         return result;
 }
 
-static void log_placement(const struct daemon *daemon)
+static void log_thread_cores(const struct daemon *daemon)
 {
-        const struct sl_placement *placement = &daemon->placement;
+        const struct sl_thread_cores *thread_cores = &daemon->thread_cores;
         struct sl_fields fields = {0};
         char cores[128];
 
-        sl_fields_add(&fields, "dispatcher_cores", sl_cores_text(&placement->dispatcher_cores, cores, sizeof(cores)));
-        sl_fields_add(&fields, "worker_cores", sl_cores_text(&placement->worker_cores, cores, sizeof(cores)));
-        sl_fields_add_number(&fields, "spin_us", (long long)(placement->spin_ns / SL_NS_PER_US));
+        sl_fields_add(&fields, "dispatcher_cores", sl_cores_text(&thread_cores->dispatcher_cores, cores, sizeof(cores)));
+        sl_fields_add(&fields, "worker_cores", sl_cores_text(&thread_cores->worker_cores, cores, sizeof(cores)));
+        sl_fields_add_number(&fields, "spin_us", (long long)(thread_cores->spin_ns / SL_NS_PER_US));
         sl_log_event(&daemon->log, SL_LOG_INFO, "placed", fields.text);
 }
 
@@ -286,7 +286,7 @@ static void log_sharing(const struct daemon *daemon, const struct sl_core_sharin
 
 /* Another runtime may start at the same moment and take the cores that were free: then it is looked again. */
 static int choose_cores(
-        struct daemon *daemon, struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_error *error)
+        struct daemon *daemon, struct sl_machine *machine, const struct sl_thread_cores_wish *wish, struct sl_error *error)
 {
         char folder[sizeof(daemon->socket_path)];
         struct sl_core_sharing sharing;
@@ -299,18 +299,18 @@ static int choose_cores(
 
                 machine->taken = machine->dispatching = none;
                 sl_core_claims_survey(folder, machine);
-                int result = sl_placement_choose(machine, wish, &daemon->placement, error);
+                int result = sl_thread_cores_choose(machine, wish, &daemon->thread_cores, error);
                 if (result < 0)
                         return result;
                 sl_core_claims_free(daemon->claims);
                 daemon->claims = NULL;
-                if (sl_core_claims_take(folder, name_of(daemon), &daemon->placement, &daemon->claims, &sharing) < 0)
+                if (sl_core_claims_take(folder, name_of(daemon), &daemon->thread_cores, &daemon->claims, &sharing) < 0)
                         return sl_error_set(error, ENOMEM, "cores: out of memory");
                 CPU_AND(&unexpected, &sharing.cores, &machine->taken);
                 if (CPU_EQUAL(&unexpected, &sharing.cores))
                         break;
         }
-        log_placement(daemon);
+        log_thread_cores(daemon);
         log_sharing(daemon, &sharing);
         return 0;
 }
@@ -319,7 +319,7 @@ static int place(struct daemon *daemon, struct sl_error *error)
 {
         const struct sl_config *config = daemon->config;
         struct sl_machine machine;
-        struct sl_placement_wish wish = {.dispatcher_cores = config->dispatcher_cores,
+        struct sl_thread_cores_wish wish = {.dispatcher_cores = config->dispatcher_cores,
                 .worker_cores = config->worker_cores,
                 .numa_node = config->numa_node,
                 .spin_ns = config->spin_us * SL_NS_PER_US};
@@ -387,11 +387,11 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->clients_max = config->clients_max;
         ret_options->stats_bytes = config->stats_bytes;
         ret_options->wait = (enum sl_wait_kind)config->wait;
-        ret_options->dispatcher_cpus = daemon->placement.dispatcher_cores;
-        ret_options->worker_cpus = daemon->placement.worker_cores;
-        ret_options->spin_ns = daemon->placement.spin_ns;
+        ret_options->dispatcher_cpus = daemon->thread_cores.dispatcher_cores;
+        ret_options->worker_cpus = daemon->thread_cores.worker_cores;
+        ret_options->spin_ns = daemon->thread_cores.spin_ns;
         ret_options->inline_ns = config->inline_us * SL_NS_PER_US;
-        ret_options->cores = daemon->placement.n_granted;
+        ret_options->cores = daemon->thread_cores.n_granted;
         ret_options->grace_ns = config->grace_seconds * SL_NS_PER_SECOND;
         ret_options->compile_jobs = config->compile_jobs;
         ret_options->compile_memory_bytes = config->compile_memory_bytes;

@@ -2,7 +2,7 @@
 /*
  * `starling serve`: one process that reads its configuration, serves what the repositories hold, and ends when it is told to.
  *
- *     configuration, command line --> placement of threads --> sl_runtime --> READY=1
+ *     configuration, command line --> cores of threads --> sl_runtime --> READY=1
  *     SIGTERM, SIGINT    stop: no new requests, grace time, the rest is cancelled; a second one: without grace
  *     SIGHUP             configuration and repositories are read again: new models are loaded, changed ones reloaded, lost ones
  *                        unloaded. Names, access, limits and threads keep what they were at the start.

@@ -109,7 +109,7 @@ static void avoid(cpu_set_t *cores, const cpu_set_t *others)
 }
 
 static void choose_dispatcher(
-        const struct sl_machine *machine, const struct sl_placement_wish *wish, const cpu_set_t *usable, cpu_set_t *ret_cores)
+        const struct sl_machine *machine, const struct sl_thread_cores_wish *wish, const cpu_set_t *usable, cpu_set_t *ret_cores)
 {
         *ret_cores = *usable;
         avoid(ret_cores, &wish->worker_cores);
@@ -129,10 +129,10 @@ static void choose_workers(
                 avoid(ret_cores, &machine->dispatching);
 }
 
-int sl_placement_choose(const struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_placement *ret_placement,
-        struct sl_error *error)
+int sl_thread_cores_choose(const struct sl_machine *machine, const struct sl_thread_cores_wish *wish,
+        struct sl_thread_cores *ret_cores, struct sl_error *error)
 {
-        struct sl_placement placement = {.dispatcher_cores = wish->dispatcher_cores, .worker_cores = wish->worker_cores};
+        struct sl_thread_cores thread_cores = {.dispatcher_cores = wish->dispatcher_cores, .worker_cores = wish->worker_cores};
         cpu_set_t usable, both;
         int result = check_cores("dispatcher_cores", &wish->dispatcher_cores, &machine->allowed, error);
 
@@ -145,17 +145,17 @@ int sl_placement_choose(const struct sl_machine *machine, const struct sl_placem
 
         avoid(&usable, &machine->taken);
         keep_first(&usable, granted_cores(machine));
-        if (CPU_COUNT(&placement.dispatcher_cores) == 0)
-                choose_dispatcher(machine, wish, &usable, &placement.dispatcher_cores);
-        if (CPU_COUNT(&placement.worker_cores) == 0)
-                choose_workers(machine, &placement.dispatcher_cores, &usable, &placement.worker_cores);
-        CPU_OR(&both, &placement.dispatcher_cores, &placement.worker_cores);
-        placement.n_usable = (uint32_t)CPU_COUNT(&both);
-        placement.n_granted = (uint32_t)CPU_COUNT(&machine->allowed);
-        if (placement.n_granted > granted_cores(machine))
-                placement.n_granted = granted_cores(machine);
-        placement.spin_ns = placement.n_usable > 1 ? wish->spin_ns : 0;
-        *ret_placement = placement;
+        if (CPU_COUNT(&thread_cores.dispatcher_cores) == 0)
+                choose_dispatcher(machine, wish, &usable, &thread_cores.dispatcher_cores);
+        if (CPU_COUNT(&thread_cores.worker_cores) == 0)
+                choose_workers(machine, &thread_cores.dispatcher_cores, &usable, &thread_cores.worker_cores);
+        CPU_OR(&both, &thread_cores.dispatcher_cores, &thread_cores.worker_cores);
+        thread_cores.n_usable = (uint32_t)CPU_COUNT(&both);
+        thread_cores.n_granted = (uint32_t)CPU_COUNT(&machine->allowed);
+        if (thread_cores.n_granted > granted_cores(machine))
+                thread_cores.n_granted = granted_cores(machine);
+        thread_cores.spin_ns = thread_cores.n_usable > 1 ? wish->spin_ns : 0;
+        *ret_cores = thread_cores;
         return 0;
 }
 

@@ -7,8 +7,8 @@
  *
  *     1 usable    all threads share it; nobody spins
  *     2 usable    the dispatcher is pinned to the first; workers have both, as the dispatcher sleeps whenever nothing comes in.
- *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere (serve/dispatch/dispatcher.c)
- *     more        the dispatcher has the first to itself, the workers have the others
+ *                 Awake, it goes before them: higher priority where that is allowed, shorter slices everywhere
+ * (serve/dispatch/dispatcher.c) more        the dispatcher has the first to itself, the workers have the others
  *
  * Of several runtimes (core_claims.h) each takes cores that no other has, as long as there are some. Where there are none it shares
  * all, with a dispatcher on a core where no other has its own, and its workers not where other dispatchers are unless nothing else
@@ -30,13 +30,13 @@ struct sl_machine {
         uint16_t node_of[CPU_SETSIZE]; /* NUMA node of each core */
 };
 
-struct sl_placement_wish {
+struct sl_thread_cores_wish {
         cpu_set_t dispatcher_cores, worker_cores; /* empty: choose */
         uint32_t numa_node;                       /* UINT32_MAX: any */
         uint64_t spin_ns;
 };
 
-struct sl_placement {
+struct sl_thread_cores {
         cpu_set_t dispatcher_cores, worker_cores;
         uint64_t spin_ns; /* 0 when dispatcher and workers share one core */
         uint32_t n_usable;
@@ -44,8 +44,8 @@ struct sl_placement {
 };
 
 /* Pure. Return: 0; -EINVAL a core or node that the process may not use, with a text that names key, value and what is allowed. */
-int sl_placement_choose(const struct sl_machine *machine, const struct sl_placement_wish *wish, struct sl_placement *ret_placement,
-        struct sl_error *error);
+int sl_thread_cores_choose(const struct sl_machine *machine, const struct sl_thread_cores_wish *wish,
+        struct sl_thread_cores *ret_cores, struct sl_error *error);
 
 /* The machine that this process runs on. What cannot be read counts as no limit. */
 void sl_machine_read(struct sl_machine *ret_machine);

@@ -11,13 +11,13 @@
 #include "compile.h"
 #include "core_figures.h"
 #include "cores.h"
+#include "crew.h"
 #include "inline_executor.h"
 #include "job_runner.h"
 #include "memory.h"
 #include "plan_cache.h"
 #include "plan_fetch.h"
 #include "stats.h"
-#include "thread_executor.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -38,34 +38,31 @@ struct sl_load {
         struct sl_model *model;
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max;
-        struct sl_batch_limit limit; /* from the plan on */
-        char *path;                  /* of the model file */
-        bool compiled;               /* and not found in the cache */
+        char *path;    /* of the model file */
+        bool compiled; /* and not found in the cache */
         uint32_t workers, warmup_ms;
-        uint32_t answers;        /* workers that have said "ready" */
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
         bool keyed;              /* there is a cache, and `key` is the plan's in it */
         struct sl_plan_cache_key key;
 };
 
-void sl_model_free_worker(struct sl_model *model, struct sl_executor *executor)
+static void free_inliner(struct sl_model *model)
 {
-        struct sl_worker_stats *stats = executor->stats;
+        struct sl_worker_stats *stats = model->inliner->stats;
 
-        sl_executor_free(executor);
+        sl_executor_free(model->inliner);
         sl_stats_worker_remove(model->stats, stats);
+        sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->inliner_bytes);
 }
 
 struct sl_model *sl_model_free(struct sl_model *model)
 {
         if (!model)
                 return NULL;
-        for (uint32_t i = 0; i < model->n_started; i++)
-                sl_model_free_worker(model, model->started[i]);
+        sl_crew_free(model->crew);
         if (model->inliner)
-                sl_model_free_worker(model, model->inliner);
-        sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes * model->n_promised + model->inliner_bytes);
+                free_inliner(model);
         sl_scheduler_deinit(&model->scheduler);
         sl_plan_free(model->plan);
         free(model);
@@ -83,7 +80,6 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->stamp = spec->stamp;
         model->stats = options->stats;
         model->memory = options->memory;
-        model->takes_turns = CPU_COUNT(&options->own_cores) == 0;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->policy = sl_policy_work_conserving;
@@ -141,76 +137,6 @@ static void keep_in_cache(struct sl_load *load, int plan_fd)
                 say(load, LOG_WARNING, "cache-ignored", error.text);
 }
 
-/* The @n-th core of the set, counting round. */
-static void pick_core(const cpu_set_t *set, uint32_t n, cpu_set_t *ret_core)
-{
-        uint32_t skip = n % (uint32_t)CPU_COUNT(set);
-
-        CPU_ZERO(ret_core);
-        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-                if (CPU_ISSET(cpu, set) && skip-- == 0) {
-                        CPU_SET(cpu, ret_core);
-                        return;
-                }
-}
-
-static void note_memory(const struct sl_load *load, struct sl_worker_stats *stats)
-{
-        sl_counter_set(&stats->batch_reason, load->limit.reason);
-        sl_counter_set(&stats->plan_bytes, sl_plan_identity(load->model->plan).bytes);
-        sl_counter_set(&stats->workspace_bytes, load->limit.workspace_bytes);
-        sl_counter_set(&stats->pool_bytes, load->limit.pool_bytes);
-}
-
-static int start_worker(struct sl_load *load, uint32_t number, struct sl_error *error)
-{
-        const struct sl_runtime_options *runtime = load->options.runtime;
-        char name[16];
-        struct sl_thread_executor_options options = {
-                .plan = load->model->plan,
-                .regions = load->options.regions,
-                .accumulator = load->options.accumulator,
-                .batch_max = load->lowering.batch_max,
-                .inline_ns = number == 0 ? runtime->inline_ns : 0,
-                .inline_bound_ns = SL_INLINE_PASS_NS,
-                .warmup_ns = load->warmup_ms * SL_NS_PER_MS,
-                .cpus = runtime->worker_cpus,
-                .spin_ns = runtime->spin_ns,
-                .wait = runtime->wait,
-                .name = name,
-                .background = load->options.background,
-                .starter = load->options.control,
-                .dispatcher = load->options.dispatcher,
-        };
-
-        snprintf(name, sizeof(name), "sl-%.10s-%u", load->model->name, number % 10);
-        if (!load->model->takes_turns)
-                pick_core(&load->options.own_cores, load->options.first_core + number, &options.cpus);
-        else
-                options.spin_ns = 0;
-        if (load->options.background && load->model->takes_turns)
-                options.warmup_ns = 0; /* its runs would delay those of others */
-        sl_stats_worker_add(load->options.stats, load->model->name, "thread", sl_first_core(&options.cpus),
-                load->lowering.batch_max, &options.stats);
-        note_memory(load, options.stats);
-        int r = sl_thread_executor_new(&options, &load->model->started[number], error);
-        if (r < 0)
-                sl_stats_worker_remove(load->options.stats, options.stats);
-        return r;
-}
-
-static int start_workers(struct sl_load *load, struct sl_error *error)
-{
-        int r = 0;
-
-        for (uint32_t i = 0; i < load->workers && r == 0; i++) {
-                r = start_worker(load, i, error);
-                if (r == 0)
-                        load->model->n_started++;
-        }
-        return r;
-}
-
 static void say_what_is_shared(const struct sl_load *load)
 {
         const struct sl_plan_info *info = load->model->info;
@@ -223,17 +149,7 @@ static void say_what_is_shared(const struct sl_load *load)
         say(load, LOG_DEBUG, "plan-derived", text);
 }
 
-/* What one worker may take: its instance, its pool, and what data-dependent steps make while they run. */
-static uint64_t worker_bytes(const struct sl_load *load)
-{
-        uint64_t bytes =
-                sl_job_runner_bytes(load->model->plan, sl_job_runner_batch_max(load->model->info, load->lowering.batch_max));
-        uint64_t dynamic = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0;
-
-        return sl_add_overflows(bytes, dynamic, &bytes) ? UINT64_MAX : bytes;
-}
-
-static int take_memory(struct sl_load *load, struct sl_error *error)
+static int take_plan_memory(struct sl_load *load, struct sl_error *error)
 {
         struct sl_memory *memory = load->options.memory;
         struct sl_plan *base = sl_plan_base(load->model->plan);
@@ -241,41 +157,41 @@ static int take_memory(struct sl_load *load, struct sl_error *error)
 
         if (r == 0)
                 r = sl_memory_take_plan(memory, load->model->plan, error);
-        if (r < 0)
-                return sl_error_prefix(error, r, "its plan");
-        if (!load->workers)
-                return 0;
-        uint64_t each = worker_bytes(load), bytes;
-        if (sl_mul_overflows(each, load->workers, &bytes))
-                return sl_error_set(error, ENOMEM, "%u workers of %llu bytes", load->workers, (unsigned long long)each);
-        r = sl_memory_take(memory, SL_MEMORY_WORKERS, bytes, error);
-        if (r < 0)
-                return sl_error_prefix(error, r, "%u workers of batch %u, %llu bytes each", load->workers, load->lowering.batch_max,
-                        (unsigned long long)each);
-        load->model->worker_bytes = each;
-        load->model->n_promised = load->workers;
-        return 0;
+        return r < 0 ? sl_error_prefix(error, r, "its plan") : 0;
 }
 
-/* From here on the lowering's batch is that of the workers. */
-static void limit_batch(struct sl_load *load)
+static int make_crew(struct sl_load *load, struct sl_error *error)
 {
-        load->limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max);
-        load->lowering.batch_max = load->limit.batch_max;
+        const struct sl_crew_options options = {
+                .runtime = load->options.runtime,
+                .regions = load->options.regions,
+                .accumulator = load->options.accumulator,
+                .stats = load->options.stats,
+                .memory = load->options.memory,
+                .lets = load->options.lets,
+                .control = load->options.control,
+                .dispatcher = load->options.dispatcher,
+                .model = load->model,
+                .limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max),
+                .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
+                .warmup_ms = load->warmup_ms,
+        };
+
+        if (sl_crew_new(&options, &load->model->crew) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for its workers");
+        const struct sl_model *replaced = *load->options.replaced;
+        return sl_crew_start(load->model->crew, load->workers, replaced ? replaced->crew : NULL, load->options.background, error);
 }
 
-/* The plan is there. */
+/* The plan is there. What has open dimensions has nothing to run before they have sizes. */
 static int start(struct sl_load *load, struct sl_error *error)
 {
+        int r = take_plan_memory(load, error);
+
         load->model->info = sl_plan_info(load->model->plan);
         say_what_is_shared(load);
-        if (!load->model->info->n_batches)
-                load->workers = 0; /* there is nothing to run before its open dimensions have sizes */
-        else
-                limit_batch(load);
         load->state = SL_LOAD_STARTING;
-        int r = take_memory(load, error);
-        return r < 0 ? r : start_workers(load, error);
+        return r < 0 || !load->model->info->n_batches ? r : make_crew(load, error);
 }
 
 /*
@@ -489,38 +405,18 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
 /* The first requests are cut by what a worker's first sample took, which was cold: later jobs correct it. */
 static void learn_first_sample(struct sl_model *model)
 {
-        for (uint32_t i = 0; i < model->n_started; i++)
-                if (model->started[i]->first_ns)
-                        sl_model_learn(model, 1, model->started[i]->first_ns);
-}
-
-/* What the ensemble paper has special messages for (section II.C.2): one that cannot start ends the load, those that are ready
- * count. */
-static int hear_workers(struct sl_load *load, struct sl_error *error)
-{
-        load->answers = 0;
-        for (uint32_t i = 0; i < load->model->n_started; i++) {
-                int32_t state = sl_executor_started(load->model->started[i]);
-
-                if (state < 0)
-                        return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
-                                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, load->workers,
-                                strerror(-state), load->lowering.batch_max,
-                                (unsigned long long)sl_instance_bytes(load->model->plan, load->lowering.batch_max));
-                load->answers += state == SL_EXECUTOR_READY;
-        }
-        return 0;
+        for (uint32_t i = 0; i < model->crew->n; i++)
+                if (model->crew->workers[i].executor->first_ns)
+                        sl_model_learn(model, 1, model->crew->workers[i].executor->first_ns);
 }
 
 /* Where there is no memory for it the model is served without. */
 static void make_inliner(struct sl_load *load)
 {
         struct sl_model *model = load->model;
-        struct sl_inline_trial trial = {0};
+        struct sl_inline_trial trial = sl_crew_take_trial(model->crew);
         struct sl_worker_stats *stats;
 
-        if (model->n_started)
-                trial = sl_thread_executor_take_trial(model->started[0]);
         if (!trial.runner)
                 return;
         if (sl_memory_take(load->options.memory, SL_MEMORY_WORKERS, trial.bytes, NULL) < 0) {
@@ -530,14 +426,28 @@ static void make_inliner(struct sl_load *load)
         model->inliner_bytes = trial.bytes;
         sl_stats_worker_add(load->options.stats, model->name, "inline", sl_first_core(&load->options.runtime->dispatcher_cpus),
                 trial.samples, &stats);
-        if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0)
+        if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0) {
                 sl_stats_worker_remove(load->options.stats, stats);
+                sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);
+        }
 }
 
-static void hand_over_workers(struct sl_model *model)
+/* What the ensemble paper has special messages for (section II.C.2): one that cannot start ends the load, when all are ready it is
+ * done. */
+static int advance_workers(struct sl_load *load, struct sl_error *error)
 {
-        for (uint32_t i = 0; i < model->n_started; i++)
-                sl_workers_add(&model->workers, model->started[i]);
+        struct sl_model *model = load->model;
+        int starting = model->crew ? sl_crew_starting(model->crew, error) : 0;
+
+        if (starting)
+                return starting < 0 ? starting : 0;
+        if (model->crew) {
+                learn_first_sample(model);
+                make_inliner(load);
+                sl_crew_enlist(model->crew, &model->workers);
+        }
+        load->state = SL_LOAD_READY;
+        return 0;
 }
 
 enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
@@ -545,15 +455,10 @@ enum sl_load_state sl_load_advance(struct sl_load *load, struct sl_error *error)
         int r = advance_plan(load, error);
 
         if (load->state == SL_LOAD_STARTING && r == 0)
-                r = hear_workers(load, error);
+                r = advance_workers(load, error);
         if (r < 0) {
                 load->status = r == -ENOMEM ? -ENOMEM : -EIO;
                 load->state = SL_LOAD_FAILED;
-        } else if (load->state == SL_LOAD_STARTING && load->answers == load->workers) {
-                learn_first_sample(load->model);
-                make_inliner(load);
-                hand_over_workers(load->model);
-                load->state = SL_LOAD_READY;
         }
         return load->state;
 }

@@ -15,6 +15,8 @@
 
 struct sl_accounts;
 struct sl_accumulator;
+struct sl_dispatcher;
+struct sl_lets;
 struct sl_memory;
 struct sl_stats;
 struct sl_load;
@@ -29,10 +31,11 @@ struct sl_load_options {
         struct sl_accounts *accounts; /* the log, on behalf of whoever asked */
         struct sl_memory *memory;
         uint32_t segments; /* of the accumulator */
-        struct sl_bell *control, *dispatcher;
-        bool background;      /* something is served meanwhile, which the load must not delay */
-        cpu_set_t own_cores;  /* each worker has one of these for itself; empty: there are too few, workers share and none spins */
-        uint32_t first_core;  /* counts through own_cores */
+        struct sl_lets *lets;
+        struct sl_bell *control;
+        struct sl_dispatcher *dispatcher;
+        struct sl_model *const *replaced; /* where the model is whose place it takes; NULL there: there is none */
+        bool background;                  /* something is served meanwhile, which the load must not delay */
         bool sized;           /* sizes of open dimensions: the plan is derived from that of others, where there is one */
         struct sl_plan *base; /* of those; NULL: none is loaded, but the cache may have it. Held by the load */
         bool is_base;         /* and its sizes are just these: there is nothing to compile */
@@ -61,9 +64,6 @@ bool sl_load_compiled(const struct sl_load *load);
 
 /* READY: the model, which is now the caller's. */
 struct sl_model *sl_load_take(struct sl_load *load);
-
-/* Joins one of its workers, or its inliner, and frees it. The dispatcher no longer knows it. */
-void sl_model_free_worker(struct sl_model *model, struct sl_executor *executor);
 
 /* Joins its workers and frees. The dispatcher no longer knows it. NULL is fine. Returns NULL. */
 struct sl_model *sl_model_free(struct sl_model *model);

@@ -16,17 +16,6 @@
 #include <errno.h>
 #include <string.h>
 
-void sl_loads_choose_cores(struct sl_registry *r, uint32_t workers)
-{
-        const struct sl_runtime_options *runtime = r->options.runtime;
-        cpu_set_t shared;
-
-        CPU_AND(&shared, &runtime->worker_cpus, &runtime->dispatcher_cpus);
-        CPU_XOR(&r->own_cores, &runtime->worker_cpus, &shared);
-        if (workers > (uint32_t)CPU_COUNT(&r->own_cores))
-                CPU_ZERO(&r->own_cores);
-}
-
 /* Another name for the same file, as "lenet" and "lenet:2" are: the model is loaded once and serves under both. */
 static const struct sl_served *find_twin(const struct sl_registry *r, const struct sl_served *served)
 {
@@ -63,36 +52,6 @@ static uint64_t token_of(const struct sl_served *served)
         return SL_LOADS_TOKEN | (uint64_t)served->load_number << 16 | served->index;
 }
 
-static void count_workers(uint32_t *users, uint32_t n_cores, uint32_t first, uint32_t workers)
-{
-        for (uint32_t w = 0; w < workers; w++)
-                users[(first + w) % n_cores]++;
-}
-
-/* The own cores with the fewest workers, those that the new model replaces not counted. */
-static uint32_t choose_first_core(const struct sl_registry *r, const struct sl_served *served)
-{
-        uint32_t n = (uint32_t)CPU_COUNT(&r->own_cores), users[CPU_SETSIZE] = {0}, best = 0, fewest = UINT32_MAX;
-
-        for (const struct sl_model *model = r->loaded; n && model; model = model->next_loaded)
-                if (model != served->model)
-                        count_workers(users, n, model->first_core, model->n_started);
-        for (uint32_t i = 0; n && i < SL_CATALOGUE_MODELS; i++)
-                if (r->served[i].load)
-                        count_workers(users, n, r->served[i].first_core, r->served[i].own.spec.workers);
-        for (uint32_t first = 0; first < n; first++) {
-                uint32_t met = 0;
-
-                for (uint32_t w = 0; w < served->own.spec.workers; w++)
-                        met += users[(first + w) % n];
-                if (met < fewest) {
-                        fewest = met;
-                        best = first;
-                }
-        }
-        return best;
-}
-
 /* What needs no watch has been compiled. */
 static int watch(struct sl_registry *r, struct sl_served *served, struct sl_error *error)
 {
@@ -126,10 +85,10 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
                 .memory = r->options.memory,
                 .segments = r->options.segments,
                 .control = r->options.control,
-                .dispatcher = sl_dispatcher_bell(r->options.dispatcher),
+                .lets = r->lets,
+                .dispatcher = r->options.dispatcher,
+                .replaced = &served->model,
                 .background = something_serves(r),
-                .own_cores = r->own_cores,
-                .first_core = choose_first_core(r, served),
                 .sized = served->is_shape,
                 .base = sl_sizes_base(r, served),
                 .is_base = sl_sizes_is_base(r, served),
@@ -146,7 +105,6 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
                 return;
         }
         served->load_ns = sl_clock_ns();
-        served->first_core = options.first_core;
         r->loads++;
         if (served->state == SL_SERVED_WAITING)
                 served->state = SL_SERVED_LOADING;
@@ -166,7 +124,6 @@ static void model_ready(struct sl_registry *r, struct sl_served *served)
         struct sl_model *model = sl_load_take(served->load);
         struct sl_error error;
 
-        model->first_core = served->first_core;
         int result = sl_serving_model(r, served, model, &error);
 
         if (result == 0)

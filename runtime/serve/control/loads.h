@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads under way, from the start to a loaded model, and the cores of its workers. Control thread only; nothing waits.
+ * Loads under way, from the start to a loaded model. Control thread only; nothing waits.
  */
 #pragma once
 
@@ -12,9 +12,6 @@ struct sl_served;
 
 /* Tokens of watched compilations have this bit; the name is found by the rest. */
 #define SL_LOADS_TOKEN (1ull << 62)
-
-/* @workers: of all models. A core that the dispatcher has too is nobody's own. */
-void sl_loads_choose_cores(struct sl_registry *registry, uint32_t workers);
 
 /* The name is served by, or waits for, the model of another one of the same file. False: there is none, the model has to be loaded.
  */

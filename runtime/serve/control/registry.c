@@ -5,8 +5,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "crew.h"
 #include "ensemble.h"
+#include "lets.h"
 #include "loads.h"
+#include "model.h"
 #include "names.h"
 #include "plan.h"
 #include "registry_state.h"
@@ -25,6 +28,11 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         if (!registry)
                 return -ENOMEM;
         registry->options = *options;
+        if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores,
+                    &registry->lets) < 0) {
+                free(registry);
+                return -ENOMEM;
+        }
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 registry->served[i].index = i;
         *ret_registry = registry;
@@ -161,7 +169,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 sl_serving_unload(r, event->pointer);
                 break;
         case SL_EVENT_WORKER_GONE:
-                sl_serving_worker_gone(event->pointer, event->worker);
+                sl_crew_gone(((struct sl_model *)event->pointer)->crew, event->worker);
                 break;
         case SL_EVENT_SHAPE_WANTED:
                 sl_sizes_wanted(r, event->pointer, event->sizes, event->uid);
@@ -184,7 +192,7 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
                 return result;
         for (uint32_t i = 0; i < *ret_n; i++)
                 workers += (*ret_specs)[i].path ? (*ret_specs)[i].workers : 0;
-        sl_loads_choose_cores(r, workers);
+        sl_lets_expect(r->lets, workers);
         return 0;
 }
 
@@ -350,6 +358,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
         }
         while (r->loaded)
                 sl_serving_unload(r, r->loaded);
+        sl_lets_free(r->lets);
         free(r);
         return NULL;
 }

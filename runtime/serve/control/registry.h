@@ -33,6 +33,7 @@ struct sl_registry_options {
         const struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         uint32_t segments;
+        uint32_t usable_cores; /* where workers run whose cores are not configured; 0: not known */
         struct sl_dispatcher *dispatcher;
         struct sl_bell *control;
         struct sl_wait *wait; /* of the control thread: compilations are watched there */

@@ -17,9 +17,9 @@
 struct sl_registry {
         struct sl_registry_options options;
         struct sl_served served[SL_CATALOGUE_MODELS];
-        uint32_t loads;          /* under way */
-        uint32_t load_numbers;   /* given so far */
-        uint64_t load_turn;      /* of the last load of sizes that a user asked for */
-        cpu_set_t own_cores;     /* for workers one by one; empty when there are too few */
+        uint32_t loads;        /* under way */
+        uint32_t load_numbers; /* given so far */
+        uint64_t load_turn;    /* of the last load of sizes that a user asked for */
+        struct sl_lets *lets;
         struct sl_model *loaded; /* all models that have workers */
 };

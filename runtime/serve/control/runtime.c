@@ -109,14 +109,6 @@ static uint32_t usable_cores(void)
         return sched_getaffinity(0, sizeof(cores), &cores) < 0 ? 0 : (uint32_t)CPU_COUNT(&cores);
 }
 
-/* Of workers that are not pinned the operating system takes care. */
-static uint32_t worker_cores(const struct sl_runtime_options *options)
-{
-        uint32_t cores = (uint32_t)CPU_COUNT(&options->worker_cpus);
-
-        return cores ? cores : usable_cores();
-}
-
 static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
 {
         struct sl_catalogue *catalogue = rt->catalogue_map.base;
@@ -128,7 +120,6 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .spin_ns = rt->options.spin_ns,
                         .inline_ns = rt->options.inline_ns,
                         .cores = rt->options.cores ? rt->options.cores : usable_cores(),
-                        .worker_cores = worker_cores(&rt->options),
                         .clients_max = rt->options.clients_max,
                         .client_in_flight_max = rt->options.client_quota.in_flight,
                         .user_in_flight_max = rt->options.uid_quota.in_flight,
@@ -153,6 +144,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .regions = rt->regions,
                                 .accumulator = rt->accumulator,
                                 .segments = SEGMENTS,
+                                .usable_cores = usable_cores(),
                                 .dispatcher = rt->dispatcher,
                                 .control = &rt->bell,
                                 .wait = rt->wait,

@@ -46,7 +46,6 @@ struct sl_served {
         uint32_t load_number;         /* of the stage of that load: no two have the same */
         uint64_t load_ns;             /* when it began */
         bool compiled;                /* of the load: its fd is no longer watched */
-        uint32_t first_core;          /* of the load's workers */
         uint64_t asker;
         char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED */
 

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "ensemble.h"
 #include "loader.h"
-#include "memory.h"
 #include "names.h"
 #include "plan.h"
 #include "registry_state.h"
@@ -66,18 +65,6 @@ void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
                 link = &(*link)->next_loaded;
         *link = model->next_loaded;
         sl_model_free(model);
-}
-
-void sl_serving_worker_gone(struct sl_model *model, struct sl_executor *worker)
-{
-        uint32_t i = 0;
-
-        while (model->started[i] != worker)
-                i++;
-        model->started[i] = model->started[--model->n_started];
-        sl_model_free_worker(model, worker);
-        model->n_promised--;
-        sl_memory_give(model->memory, SL_MEMORY_WORKERS, model->worker_bytes);
 }
 
 void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status, const char *text)

@@ -6,7 +6,6 @@
 
 struct sl_ensemble;
 struct sl_error;
-struct sl_executor;
 struct sl_model;
 struct sl_registry;
 struct sl_served;
@@ -30,6 +29,3 @@ void sl_serving_clear(struct sl_registry *registry, struct sl_served *served);
 /* An ensemble has come out of the dispatcher; a model has. */
 void sl_serving_retired(struct sl_registry *registry, struct sl_ensemble *ensemble);
 void sl_serving_unload(struct sl_registry *registry, struct sl_model *model);
-
-/* A worker has, which its model goes on without. */
-void sl_serving_worker_gone(struct sl_model *model, struct sl_executor *worker);

@@ -5,7 +5,9 @@
 #include "completion.h"
 #include "dispatcher_state.h"
 #include "event.h"
+#include "executor.h"
 #include "intake.h"
+#include "let.h"
 #include "listening.h"
 #include "route.h"
 #include "shapes.h"
@@ -76,6 +78,7 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
+        sl_workers_count_on_lets(&model->workers, -1);
         sl_shared_core_note(d);
         sl_event_send(d, SL_EVENT_MODEL_GONE, model, 0, NULL);
 }
@@ -84,6 +87,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         model->next = d->models;
         d->models = model;
+        sl_workers_count_on_lets(&model->workers, 1);
         for (uint32_t i = 0; i < model->workers.n; i++)
                 sl_workers_watch(d, model->workers.list[i]);
         sl_shared_core_note(d);
@@ -92,6 +96,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
         sl_workers_add(&model->workers, worker);
+        worker->let->n_workers++;
         sl_workers_watch(d, worker);
         sl_shared_core_note(d);
 }

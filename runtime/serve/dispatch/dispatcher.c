@@ -119,7 +119,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
 {
         const struct sl_schedule schedule = {
                 .models = d->models,
-                .turns = &d->turns,
+                .run = ++d->scheduler_runs,
                 .budget = &d->budget,
                 .accumulator = d->options.accumulator,
                 .from = d->wait,
@@ -438,7 +438,6 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher");
         memset(d, 0, sizeof(*d));
         d->options = *options;
-        d->turns.cores = options->worker_cores;
         d->stats = sl_stats_dispatcher(options->stats, 0);
         if (CPU_COUNT(&options->cpus) == 1)
                 sl_stats_dispatcher_pinned(options->stats, 0, sl_first_core(&options->cpus));

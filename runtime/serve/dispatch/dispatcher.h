@@ -30,9 +30,8 @@ struct sl_dispatcher_options {
         enum sl_wait_kind wait;
         cpu_set_t cpus;
         uint64_t spin_ns;
-        uint64_t inline_ns;    /* what it computes itself takes no longer; 0: it computes nothing */
-        uint32_t cores;        /* that the runtime and its clients share, for spin_advice.c; 0: not known */
-        uint32_t worker_cores; /* that workers share which have none of their own; at least 1 */
+        uint64_t inline_ns; /* what it computes itself takes no longer; 0: it computes nothing */
+        uint32_t cores;     /* that the runtime and its clients share, for spin_advice.c; 0: not known */
         uint32_t clients_max;
         uint32_t client_in_flight_max, user_in_flight_max; /* requests accepted and not completed */
         struct sl_accumulator *accumulator;

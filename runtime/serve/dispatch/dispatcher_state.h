@@ -14,7 +14,6 @@
 #include "pass_clock.h"
 #include "scheduler.h"
 #include "stats.h"
-#include "turns.h"
 
 struct sl_dispatcher {
         struct sl_dispatcher_options options;
@@ -32,8 +31,8 @@ struct sl_dispatcher {
         struct sl_ensemble *turn;                        /* of these: who broadcasts first */
         struct sl_model *models;
         struct sl_inline_budget budget;
-        uint64_t next_ns;        /* when a policy wants to be asked again; UINT64_MAX: none does */
-        struct sl_turns turns;   /* of the models whose workers share cores */
+        uint64_t next_ns; /* when a policy wants to be asked again; UINT64_MAX: none does */
+        uint64_t scheduler_runs;
         bool shares_core;        /* some worker may run where the dispatcher does */
         uint32_t in_flight;      /* requests of all clients */
         uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */

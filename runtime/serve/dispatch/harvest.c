@@ -6,6 +6,7 @@
 #include "completion.h"
 #include "dispatcher_state.h"
 #include "executor.h"
+#include "let.h"
 #include "meter.h"
 
 #include <errno.h>
@@ -45,10 +46,10 @@ static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, 
         model->jobs += model->jobs < SL_JOBS_KNOWN;
 }
 
-static void end_job(struct sl_dispatcher *d, const struct sl_model *model, const struct sl_executor *worker, uint32_t priority)
+static void end_job(const struct sl_executor *worker, uint32_t priority)
 {
-        if (model->takes_turns && !worker->class->is_immediate)
-                d->turns.running[priority]--;
+        if (worker->let)
+                worker->let->running[priority]--;
 }
 
 /* Of an output that says only afterwards how large it is. */
@@ -138,7 +139,7 @@ static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_e
                 hear(d, job, prediction);
         }
         if (sl_executor_answered(worker, prediction->piece))
-                end_job(d, model, worker, priority);
+                end_job(worker, priority);
 }
 
 static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)

@@ -12,6 +12,7 @@
 #include "service_time.h"
 #include "workers.h"
 
+struct sl_crew;
 struct sl_memory;
 struct sl_stats;
 struct sl_executor;
@@ -29,17 +30,13 @@ struct sl_model {
         struct sl_plan *plan;
         const struct sl_plan_info *info;
         struct sl_executor *inliner; /* for the dispatcher itself; NULL: it is not for that */
-        struct sl_stats *stats;      /* where its workers have their slots */
-        struct sl_memory *memory;    /* which has promised this to each of its workers, and to the inliner; control thread */
-        uint64_t worker_bytes, inliner_bytes;
-        uint32_t n_promised;
-        uint32_t refs;      /* ensembles; control thread */
-        uint32_t n_started; /* control thread: all workers that were started and not freed, to be freed with the model */
-        struct sl_executor *started[SL_WORKERS_MAX];
-        bool takes_turns;             /* its workers share cores with others' */
+        struct sl_stats *stats;      /* where the inliner has its slot */
+        struct sl_memory *memory;    /* which has promised it this; control thread */
+        uint64_t inliner_bytes;
+        struct sl_crew *crew;         /* its workers as control sees them; NULL: it has none, as its dimensions are open */
+        uint32_t refs;                /* ensembles; control thread */
         bool reruns;                  /* what a process has died with is run again, once */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
-        uint32_t first_core;          /* of its workers, when they have cores of their own; control thread */
         struct sl_model *next_loaded; /* list of the registry */
 
         /* dispatcher */

@@ -3,12 +3,26 @@
 
 #include "job.h"
 
-/* How far the decisions have got: tasks that are given, and jobs that may still start. */
+#include <string.h>
+
+/* How far the decisions have got: tasks that are given, and jobs that may still start on each let. */
 struct progress {
         const struct sl_policy_view *view;
         uint32_t taken;
-        uint32_t starts;
+        uint32_t starts[SL_POLICY_WORKERS_MAX];
 };
+
+static void progress_init(struct progress *p, const struct sl_policy_view *view)
+{
+        p->view = view;
+        p->taken = 0;
+        memcpy(p->starts, view->starts_max, view->n_lets * sizeof(p->starts[0]));
+}
+
+static bool may_start(const struct progress *p, uint32_t worker)
+{
+        return p->starts[p->view->workers[worker].let] > 0;
+}
 
 static uint32_t left(const struct progress *p)
 {
@@ -36,7 +50,7 @@ static uint32_t gather(struct progress *p, uint32_t worker, uint32_t tasks)
                 samples += more;
                 p->taken++;
         }
-        p->starts--;
+        p->starts[p->view->workers[worker].let]--;
         return samples;
 }
 
@@ -53,12 +67,17 @@ static bool job_waits(const struct progress *p)
         return false;
 }
 
-static uint32_t count_idle(const struct sl_policy_view *view)
+static bool is_idle(const struct progress *p, uint32_t worker)
+{
+        return p->view->workers[worker].jobs == 0 && may_start(p, worker);
+}
+
+static uint32_t count_idle(const struct progress *p)
 {
         uint32_t idle = 0;
 
-        for (uint32_t i = 0; i < view->n_workers; i++)
-                idle += view->workers[i].jobs == 0;
+        for (uint32_t i = 0; i < p->view->n_workers; i++)
+                idle += is_idle(p, i);
         return idle;
 }
 
@@ -71,19 +90,21 @@ static bool gives_ahead(const struct progress *p, uint32_t jobs)
         const struct sl_policy_view *view = p->view;
 
         return view->n_workers == 1 && view->workers[0].jobs + jobs < view->workers[0].jobs_max && !view->more_urgent_waits &&
-               p->starts && job_waits(p);
+               may_start(p, 0) && job_waits(p);
 }
 
 uint32_t sl_policy_work_conserving(
         const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
 {
-        struct progress p = {.view = view, .starts = view->starts_max};
-        uint32_t idle = count_idle(view), n = 0;
+        struct progress p;
+        uint32_t idle, n = 0;
 
         (void)now_ns;
+        progress_init(&p, view);
+        idle = count_idle(&p);
         *ret_next_ns = UINT64_MAX;
-        for (uint32_t i = 0; i < view->n_workers && n < max && idle && p.starts && left(&p); i++) {
-                if (view->workers[i].jobs)
+        for (uint32_t i = 0; i < view->n_workers && n < max && idle && left(&p); i++) {
+                if (!is_idle(&p, i))
                         continue;
                 ret_decisions[n++] = (struct sl_decision){.worker = i, .samples = gather(&p, i, (left(&p) + idle - 1) / idle)};
                 idle--;

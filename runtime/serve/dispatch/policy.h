@@ -22,12 +22,12 @@ struct sl_policy_worker {
         uint32_t batch_max; /* samples of its largest batch */
         uint32_t jobs;      /* that it has */
         uint32_t jobs_max;  /* that it can have */
+        uint32_t let;       /* where it runs: its number in starts_max */
 };
 
 struct sl_policy_view {
         const struct sl_task_queue *waiting; /* of this class */
         bool more_urgent_waits;              /* of the same model */
-        uint32_t starts_max;                 /* jobs that may start now, as the model takes turns with others (turns.h) */
         bool batchable;                      /* else each job is one task */
 
         /* The profile: what jobs take, and how many samples fit a slice. */
@@ -36,6 +36,9 @@ struct sl_policy_view {
 
         uint32_t n_workers;
         struct sl_policy_worker workers[SL_POLICY_WORKERS_MAX];
+
+        uint32_t n_lets;
+        uint32_t starts_max[SL_POLICY_WORKERS_MAX]; /* jobs that may start now on each let, as it is shared with others (turns.h) */
 };
 
 /* The next @samples that wait, oldest first, become a job of @worker. A task that is larger is cut: the rest of it waits on. */

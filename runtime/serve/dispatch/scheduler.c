@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "executor.h"
 #include "job.h"
+#include "let.h"
 #include "model.h"
 #include "policy.h"
 #include "request.h"
@@ -171,22 +172,35 @@ static bool more_urgent_waits(const struct round *round)
         return false;
 }
 
+/* The let's number in the view: what it was shown as last time holds only if the view says so. */
+static uint32_t show_let(const struct round *round, struct sl_let *let, struct sl_let **shown, struct sl_policy_view *view)
+{
+        if (let->shown < view->n_lets && shown[let->shown] == let)
+                return let->shown;
+        let->shown = view->n_lets++;
+        shown[let->shown] = let;
+        view->starts_max[let->shown] = sl_turns_left(let, round->priority, round->schedule->run);
+        return let->shown;
+}
+
 static void look(const struct round *round, struct sl_policy_view *ret_view)
 {
         const struct sl_model *model = round->model;
+        struct sl_let *shown[SL_POLICY_WORKERS_MAX];
 
         ret_view->waiting = round->queue;
         ret_view->more_urgent_waits = more_urgent_waits(round);
-        ret_view->starts_max = model->takes_turns ? sl_turns_left(round->schedule->turns, round->priority) : UINT32_MAX;
         ret_view->batchable = model->info->batchable;
         ret_view->service_time = &model->service_time;
         ret_view->slice_samples = model->slice_samples;
+        ret_view->n_lets = 0;
         ret_view->n_workers = model->workers.n;
         for (uint32_t i = 0; i < ret_view->n_workers; i++)
                 ret_view->workers[i] = (struct sl_policy_worker){
                         .batch_max = model->workers.list[i]->batch_max,
                         .jobs = sl_executor_jobs(model->workers.list[i]),
                         .jobs_max = SL_EXECUTOR_JOBS_MAX,
+                        .let = show_let(round, model->workers.list[i]->let, shown, ret_view),
                 };
 }
 
@@ -197,8 +211,15 @@ static void give(struct round *round, const struct sl_decision *decision)
         SL_ASSERT(decision->samples > 0 && sl_executor_jobs(worker) < SL_EXECUTOR_JOBS_MAX);
         fill_job(round, decision->samples < worker->samples_max ? decision->samples : worker->samples_max, sl_executor_job(worker));
         sl_executor_give(worker, round->schedule->from);
-        if (round->model->takes_turns)
-                round->schedule->turns->running[round->priority]++;
+        worker->let->running[round->priority]++;
+}
+
+static void note_waiting(const struct round *round)
+{
+        const struct sl_workers *workers = &round->model->workers;
+
+        for (uint32_t i = 0; i < workers->n && waiting(round); i++)
+                sl_turns_wait(workers->list[i]->let, round->priority, round->schedule->run);
 }
 
 static uint32_t run_model(struct round *round)
@@ -216,8 +237,7 @@ static uint32_t run_model(struct round *round)
                 give(round, &decisions[i]);
         if (next_ns < *round->schedule->ret_next_ns)
                 *round->schedule->ret_next_ns = next_ns;
-        if (round->model->takes_turns)
-                round->schedule->turns->waiting[round->priority] |= waiting(round) > 0;
+        note_waiting(round);
         return n;
 }
 
@@ -365,7 +385,6 @@ uint32_t sl_scheduler_run(const struct sl_schedule *schedule)
         *schedule->ret_next_ns = UINT64_MAX;
         find_classes(schedule->models, waits);
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                schedule->turns->waiting[i] = false;
                 if (!waits[i])
                         continue;
                 jobs += run_class(schedule, i, urgent);

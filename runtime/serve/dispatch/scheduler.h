@@ -15,7 +15,6 @@
 
 struct sl_accumulator;
 struct sl_model;
-struct sl_turns;
 struct sl_wait;
 
 struct sl_scheduler {
@@ -49,7 +48,7 @@ struct sl_inline_budget {
 /* What a list of models (through `next`) is given out with. */
 struct sl_schedule {
         struct sl_model *models;
-        struct sl_turns *turns;
+        uint64_t run; /* grows with each, from 1 */
         struct sl_inline_budget *budget;
         struct sl_accumulator *accumulator;
         struct sl_wait *from;

@@ -5,6 +5,7 @@
 #include "dispatcher_state.h"
 #include "event.h"
 #include "executor.h"
+#include "let.h"
 #include "listening.h"
 #include "route.h"
 #include "spin_advice.h"
@@ -71,12 +72,15 @@ static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
         struct sl_executor *worker;
 
         while ((worker = sl_workers_gone(&model->workers))) {
+                struct sl_let *let = worker->let; /* the event hands the worker back */
+
                 sl_workers_unwatch(d, worker);
                 if (sl_event_worker(d, model, worker) < 0) {
                         d->unsettled = true;
                         return;
                 }
                 sl_workers_forget(&model->workers, worker);
+                let->n_workers--;
                 sl_shared_core_note(d);
         }
 }

@@ -9,6 +9,7 @@
 #include "dispatcher_state.h"
 #include "doorbell.h"
 #include "executor.h"
+#include "let.h"
 
 #define ADVISE_STEP_NS (10 * SL_NS_PER_MS)
 
@@ -52,7 +53,7 @@ static bool workers_share_core(const struct sl_dispatcher *d)
 {
         for (const struct sl_model *model = d->models; model; model = model->next)
                 for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
-                        if (overlap(&d->options.cpus, &model->workers.list[i]->cpus))
+                        if (overlap(&d->options.cpus, &model->workers.list[i]->let->cpus))
                                 return true;
         return false;
 }

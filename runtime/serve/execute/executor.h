@@ -19,11 +19,11 @@
 
 #include "job.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 struct sl_executor;
+struct sl_let;
 struct sl_wait;
 struct sl_worker_stats;
 
@@ -53,7 +53,7 @@ struct sl_executor {
         uint32_t batch_max;   /* samples of its largest batch */
         uint32_t samples_max; /* of a job */
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
-        cpu_set_t cpus;       /* where it runs; empty: anywhere */
+        struct sl_let *let;   /* where it runs; NULL: in its giver's thread */
         struct sl_worker_stats *stats;
 
         _Atomic int32_t state; /* SL_EXECUTOR_*, or -errno */

@@ -318,7 +318,7 @@ int sl_process_executor_new(
         p->socket_fd = p->pid_fd = p->common.wake_fd = -1;
         p->common.class = &process_class;
         p->common.batch_max = sl_job_runner_batch_max(sl_plan_info(options->plan), options->batch_max);
-        p->common.cpus = options->cpus;
+        p->common.let = options->let;
         p->common.stats = options->stats;
         r = make_tables(p, error);
         if (r == 0)

@@ -24,6 +24,7 @@
 
 struct sl_accumulator;
 struct sl_error;
+struct sl_let;
 
 struct sl_process_executor_options {
         const struct sl_plan *plan;
@@ -35,7 +36,7 @@ struct sl_process_executor_options {
         uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */
         uint64_t warmup_ns, spin_ns;
         bool background;
-        cpu_set_t cpus;             /* empty: not pinned */
+        struct sl_let *let;
         struct sl_bell *dispatcher; /* rung when it has ended */
         struct sl_worker_stats *stats;
 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "job_runner.h"
+#include "let.h"
 #include "mailbox.h"
 #include "sender.h"
 #include "stats.h"
@@ -167,8 +168,8 @@ static int start_thread(struct thread_executor *t)
 
         if (r)
                 return -r;
-        if (CPU_COUNT(&t->options.cpus))
-                pthread_attr_setaffinity_np(&attributes, sizeof(t->options.cpus), &t->options.cpus);
+        if (CPU_COUNT(&t->options.let->cpus))
+                pthread_attr_setaffinity_np(&attributes, sizeof(t->options.let->cpus), &t->options.let->cpus);
         r = pthread_create(&t->thread, &attributes, thread_main, t);
         pthread_attr_destroy(&attributes);
         if (r)
@@ -249,7 +250,7 @@ int sl_thread_executor_new(
         t->options = *options;
         t->common.class = &class;
         t->common.batch_max = sl_job_runner_batch_max(sl_plan_info(options->plan), options->batch_max);
-        t->common.cpus = options->cpus;
+        t->common.let = options->let;
         t->common.stats = options->stats;
         r = make_boxes(t);
         if (r == 0)

@@ -14,6 +14,7 @@
 
 struct sl_accumulator;
 struct sl_error;
+struct sl_let;
 
 struct sl_thread_executor_options {
         const struct sl_plan *plan;
@@ -23,7 +24,7 @@ struct sl_thread_executor_options {
         uint64_t inline_ns, inline_bound_ns; /* of a trial for inline (inline_executor.h), before "ready"; 0: none */
         uint64_t warmup_ns;                  /* how long it may run larger batches than one before its first job */
         bool background;                     /* something is served meanwhile: the start gives way to it */
-        cpu_set_t cpus;                      /* empty: not pinned */
+        struct sl_let *let;
         uint64_t spin_ns;
         enum sl_wait_kind wait;
         const char *name;           /* of the thread */

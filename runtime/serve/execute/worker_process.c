@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_spawn.h"
+#include "let.h"
 #include "process_packet.h"
 
 #include <errno.h>
@@ -145,7 +146,7 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
                 .memory_bytes = p->options.memory_bytes,
                 .spin_ns = p->options.spin_ns,
                 .warmup_ns = p->options.warmup_ns,
-                .cpus = p->options.cpus,
+                .cpus = p->options.let->cpus,
         };
         int r = sl_process_packet_send(p->socket_fd, &start, sizeof(start), -1);
 

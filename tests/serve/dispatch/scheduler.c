@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executor.h"
 #include "fixture.h"
-#include "turns.h"
+#include "let.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ struct crew {
         struct sl_model *model;
         struct idle workers[2], inliner;
         struct sl_executor *list[2];
-        struct sl_turns turns;
+        struct sl_let own_let, *let; /* of all its workers */
+        uint64_t run;
         struct sl_inline_budget budget;
         uint64_t next_ns;
 };
@@ -58,6 +59,15 @@ static void idle_deinit(struct idle *idle)
         free(idle->memory);
 }
 
+/* The workers of both run where those of @with do. */
+static void share_let(struct crew *crew, struct crew *with)
+{
+        crew->let = &with->own_let;
+        for (uint32_t i = 0; i < 2; i++)
+                crew->workers[i].common.let = crew->let;
+        crew->let->for_one = false;
+}
+
 static void crew_init(struct crew *crew, uint32_t n_workers)
 {
         memset(crew, 0, sizeof(*crew));
@@ -69,7 +79,9 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
         }
         idle_init(&crew->inliner);
         crew->model->workers = (struct sl_workers){.n = n_workers, .list = {crew->list[0], crew->list[1]}};
-        crew->turns.cores = 1;
+        crew->own_let = (struct sl_let){.at_once = 1};
+        share_let(crew, crew);
+        crew->let->for_one = true;
 }
 
 static void crew_deinit(struct crew *crew)
@@ -96,8 +108,7 @@ static void end_job(struct crew *crew)
 
         for (uint32_t piece = 0; piece < n; piece++)
                 cr_assert_eq(sl_executor_answered(worker, piece), piece == n - 1);
-        if (crew->model->takes_turns)
-                crew->turns.running[priority]--;
+        crew->let->running[priority]--;
 }
 
 static void push(struct crew *crew, uint32_t id, uint32_t samples, uint32_t priority, bool is_inline)
@@ -124,7 +135,7 @@ static void wait_for_worker(struct crew *crew, uint16_t tag, uint32_t samples)
 static uint32_t run(struct crew *crew)
 {
         return sl_scheduler_run(&(struct sl_schedule){.models = crew->model,
-                .turns = &crew->turns,
+                .run = ++crew->run,
                 .budget = &crew->budget,
                 .accumulator = crew->f->accumulator,
                 .now_ns = 1,
@@ -224,9 +235,9 @@ Test(scheduler, what_waits_for_a_model_without_workers_holds_up_nobody)
 
         crew_init(&absent, 0);
         crew_init(&other, 1);
-        other.model->takes_turns = absent.model->takes_turns = true;
+        share_let(&absent, &other);
         other.model->next = absent.model;
-        other.turns.cores = 0;
+        other.let->at_once = 0;
         wait_with_priority(&absent, 0, 8, 0);
         wait_with_priority(&other, 0, 8, 3);
         give_all(&other);
@@ -318,7 +329,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
 
         crew_init(&urgent, 1);
         crew_init(&other, 1);
-        other.model->takes_turns = urgent.model->takes_turns = true;
+        share_let(&urgent, &other);
         other.model->next = urgent.model;
         wait_with_priority(&other, 0, 8, 3);
         wait_with_priority(&urgent, 0, 8, 1);
@@ -326,7 +337,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         cr_expect_eq(next_tag(&urgent), 0);
         cr_expect_eq(next_tag(&other), -1);
         sl_executor_answered(urgent.list[0], 0);
-        other.turns.running[1]--;
+        other.let->running[1]--;
         give_all(&other);
         cr_expect_eq(next_tag(&other), 0);
         crew_deinit(&urgent);
@@ -419,8 +430,7 @@ static void log_answer(struct log_run *r)
         }
         for (uint32_t i = 0; i < n; i++)
                 sl_executor_answered(worker, i);
-        if (crew->model->takes_turns)
-                r->crews[0].turns.running[priority]--;
+        crew->let->running[priority]--;
 }
 
 static void log_wait(struct log_run *r)
@@ -442,7 +452,8 @@ static void log_decisions(FILE *file, uint32_t workers, bool takes_turns)
         crew_init(&r.crews[0], workers);
         crew_init(&r.crews[1], 1);
         r.crews[0].model->next = r.crews[1].model;
-        r.crews[0].model->takes_turns = r.crews[1].model->takes_turns = takes_turns;
+        if (takes_turns)
+                share_let(&r.crews[1], &r.crews[0]);
         for (uint32_t step = 0; step < LOG_STEPS; step++) {
                 if (roll(&r, 2) && r.open < FIXTURE_SEGMENTS)
                         log_wait(&r);

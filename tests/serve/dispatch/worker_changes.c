@@ -9,6 +9,7 @@
 #include "doorbell.h"
 #include "executor.h"
 #include "fixture.h"
+#include "let.h"
 #include "mailbox.h"
 #include "ring.h"
 #include "sender.h"
@@ -145,6 +146,7 @@ struct scene {
         struct sl_executor *workers[2][COPIERS_MAX]; /* of each model, that are not gone */
         uint32_t n_workers[2];
         struct sl_worker_stats *worker_stats;
+        struct sl_let lets[2]; /* one for many, one for one that many have nevertheless */
         uint32_t dice, n_gone, n_model_gone, n_retired, n_channel_gone;
 };
 
@@ -178,12 +180,13 @@ static void make_stats(struct scene *s)
 static struct scene *scene_new(uint32_t dice)
 {
         struct scene *s = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*s), SL_LINE_PAIR_BYTES));
-        struct sl_dispatcher_options options = {
-                .worker_cores = 2, .clients_max = 4, .client_in_flight_max = 64, .user_in_flight_max = 64};
+        struct sl_dispatcher_options options = {.clients_max = 4, .client_in_flight_max = 64, .user_in_flight_max = 64};
         struct sl_error error;
 
         memset(s, 0, sizeof(*s));
         s->dice = dice;
+        s->lets[0].at_once = s->lets[1].at_once = 1;
+        s->lets[1].for_one = true;
         s->f = fixture_new(2, SL_RULE_MEAN, WIDTH, WIDTH, SEGMENT);
         s->line = aligned_alloc(128, sizeof(*s->line));
         memset(s->line, 0, sizeof(*s->line));
@@ -196,7 +199,6 @@ static struct scene *scene_new(uint32_t dice)
         for (int m = 0; m < 2; m++) {
                 s->f->models[m].workers.n = 0;
                 s->f->models[m].slice_ns = SL_NS_PER_MS;
-                s->f->models[m].takes_turns = true;
                 command(s, SL_COMMAND_ADD_MODEL, &s->f->models[m], NULL);
         }
         command(s, SL_COMMAND_SERVE, s->f->ensemble, NULL);
@@ -219,6 +221,7 @@ static void join_worker(struct scene *s, uint32_t m)
         for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++)
                 c->jobs[i] = c->common.slots[i].job;
         c->common.class = &copier_class;
+        c->common.let = &s->lets[roll(&s->dice, 2)];
         c->common.batch_max = 1u << roll(&s->dice, 6);
         cr_assert_eq(pthread_create(&c->thread, NULL, copier_main, c), 0);
         s->workers[m][s->n_workers[m]++] = &c->common;
@@ -273,6 +276,11 @@ static void scene_free(struct scene *s)
         command(s, SL_COMMAND_REMOVE_CHANNEL, s->f->channel, NULL);
         hear_until(s, &s->n_channel_gone, 1);
         sl_dispatcher_free(s->dispatcher);
+        for (int i = 0; i < 2; i++) {
+                cr_expect_eq(s->lets[i].n_workers, 0);
+                for (uint32_t k = 0; k < SL_PRIORITIES; k++)
+                        cr_expect_eq(s->lets[i].running[k], 0);
+        }
         fixture_free(s->f);
         sl_stats_free(s->stats);
         free(s->worker_stats);

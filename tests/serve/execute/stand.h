@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "bell.h"
 #include "executor.h"
+#include "let.h"
 #include "process_executor.h"
 #include "segment.h"
 #include "stats.h"
@@ -27,6 +28,7 @@ struct stand {
         struct sl_mapping arena;
         float *inputs, *outputs; /* in the arena */
         struct sl_worker_stats stats;
+        struct sl_let let;   /* any cores */
         struct sl_bell bell; /* nobody sleeps */
         struct sl_wait *wait;
         struct sl_error error; /* why an executor has ended */

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "crew.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cores.h"
+#include "dispatcher.h"
+#include "inline_executor.h"
+#include "job_runner.h"
+#include "lets.h"
+#include "memory.h"
+#include "model.h"
+#include "runtime_options.h"
+#include "stats.h"
+#include "thread_executor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one worker may take: its instance, its pool, and what data-dependent steps make while they run. */
+static uint64_t bytes_of_worker(const struct sl_crew_options *options)
+{
+        uint64_t bytes = sl_job_runner_bytes(options->model->plan, options->limit.batch_max);
+
+        return sl_add_overflows(bytes, options->dynamic_bytes, &bytes) ? UINT64_MAX : bytes;
+}
+
+int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew)
+{
+        struct sl_crew *crew = calloc(1, sizeof(*crew));
+
+        if (!crew)
+                return -ENOMEM;
+        crew->options = *options;
+        crew->worker_bytes = bytes_of_worker(options);
+        *ret_crew = crew;
+        return 0;
+}
+
+/* Joins it, if it runs, and gives back what it had. */
+static void worker_free(struct sl_crew *crew, uint32_t i)
+{
+        struct sl_crew_worker worker = crew->workers[i];
+        struct sl_worker_stats *stats = worker.executor->stats;
+
+        sl_executor_free(worker.executor);
+        sl_stats_worker_remove(crew->options.stats, stats);
+        sl_lets_return(worker.let);
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, crew->worker_bytes);
+        memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
+}
+
+struct sl_crew *sl_crew_free(struct sl_crew *crew)
+{
+        if (!crew)
+                return NULL;
+        while (crew->n)
+                worker_free(crew, crew->n - 1);
+        free(crew);
+        return NULL;
+}
+
+static uint32_t count_in(const struct sl_crew *crew, enum sl_crew_state state)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < crew->n; i++)
+                n += crew->workers[i].state == state;
+        return n;
+}
+
+static int take_memory(const struct sl_crew *crew, uint32_t n, struct sl_error *error)
+{
+        uint64_t bytes;
+        int r;
+
+        if (sl_mul_overflows(crew->worker_bytes, n, &bytes))
+                return sl_error_set(error, ENOMEM, "%u workers of %llu bytes", n, (unsigned long long)crew->worker_bytes);
+        r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
+        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u, %llu bytes each", n, crew->options.limit.batch_max,
+                               (unsigned long long)crew->worker_bytes)
+                     : 0;
+}
+
+static void note_memory(const struct sl_crew_options *options, struct sl_worker_stats *stats)
+{
+        sl_counter_set(&stats->batch_reason, options->limit.reason);
+        sl_counter_set(&stats->plan_bytes, sl_plan_identity(options->model->plan).bytes);
+        sl_counter_set(&stats->workspace_bytes, options->limit.workspace_bytes);
+        sl_counter_set(&stats->pool_bytes, options->limit.pool_bytes);
+}
+
+/* Where workers share cores none spins, and what runs to become warm would delay others. */
+static struct sl_thread_executor_options thread_options(const struct sl_crew *crew, struct sl_let *let, bool background)
+{
+        const struct sl_crew_options *options = &crew->options;
+
+        return (struct sl_thread_executor_options){
+                .plan = options->model->plan,
+                .regions = options->regions,
+                .accumulator = options->accumulator,
+                .batch_max = options->limit.batch_max,
+                .inline_bound_ns = SL_INLINE_PASS_NS,
+                .warmup_ns = background && !let->for_one ? 0 : options->warmup_ms * SL_NS_PER_MS,
+                .let = let,
+                .spin_ns = let->for_one ? options->runtime->spin_ns : 0,
+                .wait = options->runtime->wait,
+                .background = background,
+                .starter = options->control,
+                .dispatcher = sl_dispatcher_bell(options->dispatcher),
+        };
+}
+
+/* Its memory is taken. @inline_ns: 0: it makes no trial. */
+static int start_worker(struct sl_crew *crew, struct sl_let *let, bool background, uint64_t inline_ns, struct sl_error *error)
+{
+        struct sl_thread_executor_options options = thread_options(crew, let, background);
+        struct sl_crew_worker *worker = &crew->workers[crew->n];
+        char name[16];
+        int r;
+
+        snprintf(name, sizeof(name), "sl-%.10s-%u", crew->options.model->name, crew->n_named++ % 10);
+        options.name = name;
+        options.inline_ns = inline_ns;
+        sl_stats_worker_add(crew->options.stats, crew->options.model->name, "thread", sl_first_core(&let->cpus),
+                crew->options.limit.batch_max, &options.stats);
+        note_memory(&crew->options, options.stats);
+        r = sl_thread_executor_new(&options, &worker->executor, error);
+        if (r < 0) {
+                sl_stats_worker_remove(crew->options.stats, options.stats);
+                sl_lets_return(let);
+                return r;
+        }
+        worker->state = SL_CREW_STARTING;
+        worker->let = let;
+        crew->n++;
+        return 0;
+}
+
+static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_crew *replaced)
+{
+        struct sl_let *leaving[SL_WORKERS_MAX];
+        uint32_t n = 0;
+
+        for (; replaced && n < replaced->n; n++)
+                leaving[n] = replaced->workers[n].let;
+        return sl_lets_assign(crew->options.lets, leaving, n);
+}
+
+/* As many as can; the memory of the others goes back. */
+static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, uint64_t inline_ns,
+        struct sl_error *error)
+{
+        int r = take_memory(crew, n, error);
+
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+                r = start_worker(crew, assign_let(crew, replaced), background, i == 0 ? inline_ns : 0, error);
+                if (r < 0)
+                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, (n - i) * crew->worker_bytes);
+        }
+        return r;
+}
+
+int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error)
+{
+        crew->wanted = n;
+        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns, error);
+}
+
+static int explain(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+
+        return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
+                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted, strerror(-state),
+                options->limit.batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, options->limit.batch_max));
+}
+
+int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)
+{
+        int starting = 0;
+
+        for (uint32_t i = 0; i < crew->n; i++) {
+                int32_t state = sl_executor_started(crew->workers[i].executor);
+
+                if (state < 0)
+                        return explain(crew, i, state, error);
+                starting += state == SL_EXECUTOR_STARTING;
+        }
+        return starting;
+}
+
+struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew)
+{
+        return crew->n ? sl_thread_executor_take_trial(crew->workers[0].executor) : (struct sl_inline_trial){0};
+}
+
+void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers)
+{
+        for (uint32_t i = 0; i < crew->n; i++) {
+                sl_workers_add(workers, crew->workers[i].executor);
+                crew->workers[i].state = SL_CREW_SERVING;
+        }
+}
+
+static void command(const struct sl_crew *crew, enum sl_command_kind kind, struct sl_executor *worker)
+{
+        sl_dispatcher_command(
+                crew->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = crew->options.model, .worker = worker});
+}
+
+/* The newest first; what does not serve yet goes at once. */
+static void dismiss(struct sl_crew *crew, uint32_t n)
+{
+        for (uint32_t i = crew->n; i-- > 0 && n;) {
+                struct sl_crew_worker *worker = &crew->workers[i];
+
+                if (worker->state == SL_CREW_LEAVING)
+                        continue;
+                n--;
+                if (worker->state == SL_CREW_STARTING) {
+                        worker_free(crew, i);
+                        continue;
+                }
+                worker->state = SL_CREW_LEAVING;
+                command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
+        }
+}
+
+static int hire(struct sl_crew *crew, uint32_t n, struct sl_error *error)
+{
+        uint32_t before = crew->n;
+        int r;
+
+        if (crew->n + n > SL_WORKERS_MAX)
+                return sl_error_set(error, EBUSY, "%u workers more, but of %u some have not left yet, and %u are the limit", n,
+                        crew->n, SL_WORKERS_MAX);
+        r = start_some(crew, n, NULL, true, 0, error);
+        if (r < 0)
+                dismiss(crew, crew->n - before);
+        return r;
+}
+
+int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error)
+{
+        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
+        int r = n > staying ? hire(crew, n - staying, error) : 0;
+
+        if (r < 0)
+                return r;
+        if (n < staying)
+                dismiss(crew, staying - n);
+        crew->wanted = n;
+        return 0;
+}
+
+static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *error)
+{
+        struct sl_crew_worker *worker = &crew->workers[i];
+        int32_t state = sl_executor_started(worker->executor);
+
+        if (worker->state != SL_CREW_STARTING || state == SL_EXECUTOR_STARTING)
+                return 0;
+        if (state == SL_EXECUTOR_READY) {
+                worker->state = SL_CREW_SERVING;
+                command(crew, SL_COMMAND_ADD_WORKER, worker->executor);
+                return 0;
+        }
+        int r = explain(crew, i, state, error);
+        worker_free(crew, i);
+        crew->wanted--;
+        return r;
+}
+
+int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
+{
+        for (uint32_t i = crew->n; i-- > 0;) {
+                int r = advance_worker(crew, i, error);
+
+                if (r < 0)
+                        return r;
+        }
+        return (int)(count_in(crew, SL_CREW_STARTING) + count_in(crew, SL_CREW_LEAVING));
+}
+
+void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor)
+{
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].executor == executor) {
+                        worker_free(crew, i);
+                        return;
+                }
+}

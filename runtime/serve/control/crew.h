@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The workers of one model as control sees them: where each runs, how far it is, and what memory it was promised. The model may be
+ * on its way, when they are handed over with it, or serve, when they join and leave one at a time.
+ *
+ *     (none) --sl_crew_start, sl_crew_resize--> STARTING --ready: sl_crew_enlist, ADD_WORKER--> SERVING
+ *        ^                                         |                                               |
+ *        +-----------------------------------------+ not needed, or cannot start                   | REMOVE_WORKER
+ *        +-- sl_crew_gone: WORKER_GONE ------------------------------------------------------- LEAVING
+ *
+ * Control thread only; none of these functions waits, but for workers that are freed while they start.
+ */
+#pragma once
+
+#include "batch_limit.h"
+#include "workers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_accumulator;
+struct sl_bell;
+struct sl_dispatcher;
+struct sl_error;
+struct sl_executor;
+struct sl_inline_trial;
+struct sl_let;
+struct sl_lets;
+struct sl_memory;
+struct sl_model;
+struct sl_plan;
+struct sl_regions;
+struct sl_runtime_options;
+struct sl_stats;
+struct sl_workers;
+
+enum sl_crew_state { SL_CREW_STARTING, SL_CREW_SERVING, SL_CREW_LEAVING };
+
+struct sl_crew_options {
+        const struct sl_runtime_options *runtime;
+        const struct sl_regions *regions;
+        struct sl_accumulator *accumulator;
+        struct sl_stats *stats;
+        struct sl_memory *memory;
+        struct sl_lets *lets;
+        struct sl_bell *control;
+        struct sl_dispatcher *dispatcher;
+        struct sl_model *model; /* it has its plan */
+        struct sl_batch_limit limit;
+        uint64_t dynamic_bytes; /* of data-dependent steps, for each worker */
+        uint32_t warmup_ms;
+};
+
+struct sl_crew {
+        struct sl_crew_options options;
+        uint64_t worker_bytes; /* promised to each */
+        uint32_t wanted;       /* workers */
+        uint32_t n_named;      /* threads that have got a name */
+        uint32_t n;
+        struct sl_crew_worker {
+                enum sl_crew_state state;
+                struct sl_executor *executor;
+                struct sl_let *let;
+        } workers[SL_WORKERS_MAX];
+};
+
+/* Nobody yet. Return: 0, -ENOMEM. */
+int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew);
+
+/* The dispatcher no longer knows the model: ends and frees all. NULL is fine. Returns NULL. */
+struct sl_crew *sl_crew_free(struct sl_crew *crew);
+
+/*
+ * Of a model that is being loaded: @n workers start, with the memory for all of them. @replaced: whose place they take; NULL:
+ * nobody's.
+ * @background: something is served meanwhile. Return: 0; -ENOMEM, -EAGAIN, -EMFILE with text.
+ */
+int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error);
+
+/* How many have not said that they are ready. Return: >= 0; -errno with text: one cannot start. */
+int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error);
+
+/* What the trial for inline has shown, which is the caller's from here on. All are ready. */
+struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew);
+
+/* All are ready, and go to the dispatcher with the model. */
+void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
+
+/*
+ * Of a model that serves: @n workers are wanted. Those that are missing start, with memory for all of them; those that are too many
+ * leave. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
+ */
+int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
+
+/* Those that are ready join. Return: how many start or leave still; -errno with text: one cannot start, and is no longer wanted. */
+int sl_crew_advance(struct sl_crew *crew, struct sl_error *error);
+
+/* WORKER_GONE. */
+void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void single_let_init(struct sl_let *let, int core)
+{
+        *let = (struct sl_let){.kind = SL_LET_CORES, .at_once = 1, .for_one = true};
+        CPU_SET(core, &let->cpus);
+        snprintf(let->name, sizeof(let->name), "core %d", core);
+}
+
+static void shared_let_init(struct sl_let *let, const cpu_set_t *cpus, uint32_t usable)
+{
+        uint32_t cores = (uint32_t)CPU_COUNT(cpus);
+
+        *let = (struct sl_let){.name = "worker cores", .kind = SL_LET_CORES, .cpus = *cpus, .at_once = cores ? cores : usable};
+        if (!let->at_once)
+                let->at_once = 1;
+}
+
+int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_lets **ret_lets)
+{
+        struct sl_lets *lets = calloc(1, sizeof(*lets) + (size_t)CPU_COUNT(worker_cpus) * sizeof(lets->single[0]));
+
+        if (!lets)
+                return -ENOMEM;
+        shared_let_init(&lets->shared, worker_cpus, usable);
+        for (int core = 0; core < CPU_SETSIZE; core++)
+                if (CPU_ISSET(core, worker_cpus) && !CPU_ISSET(core, dispatcher_cpus))
+                        single_let_init(&lets->single[lets->n_single++], core);
+        *ret_lets = lets;
+        return 0;
+}
+
+struct sl_lets *sl_lets_free(struct sl_lets *lets)
+{
+        free(lets);
+        return NULL;
+}
+
+void sl_lets_expect(struct sl_lets *lets, uint32_t workers)
+{
+        lets->enough = workers <= lets->n_single;
+}
+
+static uint32_t staying_workers(const struct sl_let *let, struct sl_let *const *leaving, uint32_t n_leaving)
+{
+        uint32_t n = let->n_assigned;
+
+        for (uint32_t i = 0; i < n_leaving; i++)
+                n -= leaving[i] == let;
+        return n;
+}
+
+static struct sl_let *least_used(struct sl_lets *lets, struct sl_let *const *leaving, uint32_t n_leaving)
+{
+        struct sl_let *best = NULL;
+        uint32_t fewest = UINT32_MAX;
+
+        for (uint32_t i = 0; i < lets->n_single; i++) {
+                uint32_t n = staying_workers(&lets->single[i], leaving, n_leaving);
+
+                if (n < fewest) {
+                        fewest = n;
+                        best = &lets->single[i];
+                }
+        }
+        return best;
+}
+
+struct sl_let *sl_lets_assign(struct sl_lets *lets, struct sl_let *const *leaving, uint32_t n_leaving)
+{
+        struct sl_let *let = lets->enough && lets->n_single ? least_used(lets, leaving, n_leaving) : &lets->shared;
+
+        let->n_assigned++;
+        return let;
+}
+
+void sl_lets_return(struct sl_let *let)
+{
+        let->n_assigned--;
+}
