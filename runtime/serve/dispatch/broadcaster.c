@@ -7,13 +7,6 @@
 #include "model.h"
 #include "places.h"
 
-#include <errno.h>
-
-static uint32_t client_of(const struct sl_request *request)
-{
-        return request->queue->channel->slot;
-}
-
 /* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as nothing is known of their service times. */
 static uint32_t slice_samples(const struct sl_ensemble *ensemble)
 {
@@ -31,14 +24,6 @@ static uint32_t segment_samples(const struct sl_ensemble *ensemble)
         uint32_t slice = slice_samples(ensemble);
 
         return slice < ensemble->segment_samples ? slice : ensemble->segment_samples;
-}
-
-/* Samples of the request's next segment: its cost in the fair queue. */
-static uint32_t next_samples(const struct sl_request *request)
-{
-        uint32_t n = segment_samples(request->ensemble), left = request->samples - request->broadcast;
-
-        return left < n ? left : n;
 }
 
 static uint32_t most_workers(const struct sl_ensemble *ensemble)
@@ -65,27 +50,32 @@ static uint64_t window_samples(const struct sl_ensemble *ensemble)
 void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request)
 {
         request->state = SL_REQUEST_WAITING;
-        sl_fair_push(ensemble->waiting, client_of(request), request);
+        request->turn = (struct sl_fair_item){
+                .client = request->queue->channel->slot, .priority = request->priority, .samples = request->samples};
+        sl_fair_push(ensemble->broadcasts.waiting, &request->turn);
 }
 
 uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t client, uint32_t priority)
 {
-        return ensemble->samples_out + sl_fair_ahead(ensemble->waiting, client, priority, segment_samples(ensemble));
+        const struct sl_broadcast_queue *broadcasts = &ensemble->broadcasts;
+
+        return broadcasts->samples_out + sl_fair_ahead(broadcasts->waiting, client, priority, segment_samples(ensemble));
 }
 
 void sl_broadcaster_withdraw(struct sl_request *request)
 {
-        sl_fair_remove(request->ensemble->waiting, client_of(request), request);
+        sl_fair_remove(request->ensemble->broadcasts.waiting, &request->turn);
         request->state = SL_REQUEST_RUNNING;
 }
 
-static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, uint32_t segment, uint64_t inline_ns)
+/* Its id goes to every member. */
+static void send_segment(
+        struct sl_ensemble *ensemble, const struct sl_request *request, uint32_t segment, uint32_t samples, uint64_t inline_ns)
 {
-        uint32_t samples = next_samples(request);
         struct sl_task task = {
                 .segment = segment,
                 .samples = samples,
-                .client = client_of(request),
+                .client = request->turn.client,
                 .is_inline = sl_inline_wants(ensemble, samples, inline_ns),
                 .arrival_ns = request->taken_ns,
                 .deadline_ns = request->work.deadline_ns,
@@ -95,55 +85,55 @@ static void broadcast(struct sl_ensemble *ensemble, struct sl_request *request, 
                 task.member = m;
                 sl_scheduler_push(&ensemble->members[m]->scheduler, &task, request->priority);
         }
-        sl_places_pin(ensemble->places, request);
-        sl_fair_charge(ensemble->waiting, client_of(request), request, samples);
-        ensemble->samples_out += samples;
-        request->broadcast += samples;
-        if (request->broadcast == request->samples)
-                sl_broadcaster_withdraw(request);
 }
 
-/* Return: 0, or why it had to stop short of the window, as sl_accumulator_open() says. */
-static int fill_window(struct sl_ensemble *ensemble, struct sl_accumulator *accumulator, uint64_t inline_ns, uint32_t *ret_segments)
+/* Return: 0; as sl_accumulator_open(). */
+static int broadcast_segment(const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator, uint64_t inline_ns)
 {
-        uint64_t window = window_samples(ensemble);
+        struct sl_ensemble *ensemble = sl_ensemble_of(decision->queue);
+        struct sl_request *request = sl_request_of_turn(decision->item);
+        int segment = sl_accumulator_open(accumulator, &request->work, request->broadcast, decision->samples);
 
-        *ret_segments = 0;
-        while (ensemble->samples_out < window) {
-                struct sl_request *request = sl_fair_peek(ensemble->waiting, segment_samples(ensemble), next_samples);
-                int segment;
-
-                if (!request)
-                        break;
-                segment = sl_accumulator_open(accumulator, &request->work, request->broadcast, next_samples(request));
-                if (segment < 0)
-                        return segment;
-                broadcast(ensemble, request, (uint32_t)segment, inline_ns);
-                ++*ret_segments;
-        }
+        if (segment < 0)
+                return segment;
+        send_segment(ensemble, request, (uint32_t)segment, decision->samples, inline_ns);
+        sl_places_pin(ensemble->places, request);
+        request->broadcast += decision->samples;
+        if (request->broadcast == request->samples)
+                request->state = SL_REQUEST_RUNNING;
         return 0;
 }
 
-uint32_t sl_broadcaster_turns(
-        struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator, uint64_t inline_ns)
+/* Service times and workers have changed since the last round. */
+static void look_at_windows(const struct sl_broadcast_ring *ring)
 {
-        struct sl_ensemble *first = *turn ? *turn : ensembles, *ensemble = first;
-        bool no_staging = false, claimed = false;
+        for (struct sl_broadcast_queue *queue = ring->first; queue; queue = queue->next) {
+                const struct sl_ensemble *ensemble = sl_ensemble_of(queue);
+
+                if (sl_fair_is_empty(queue->waiting))
+                        continue;
+                queue->segment_samples = segment_samples(ensemble);
+                queue->window_samples = window_samples(ensemble);
+        }
+}
+
+uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, uint64_t inline_ns)
+{
+        struct sl_broadcast_round round;
+        struct sl_broadcast_decision decision;
         uint32_t segments = 0;
 
-        while (ensemble) {
-                struct sl_ensemble *next = ensemble->next ? ensemble->next : ensembles;
-                uint32_t n = 0;
-                int r = no_staging && !ensemble->assembly.direct ? 0 : fill_window(ensemble, accumulator, inline_ns, &n);
+        look_at_windows(ring);
+        sl_broadcast_round_begin(&round, ring);
+        while (sl_broadcast_round_next(&round, &decision)) {
+                int r = broadcast_segment(&decision, accumulator, inline_ns);
 
-                segments += n;
-                no_staging |= r == -ENOMEM;
-                if (r < 0 && !claimed)
-                        *turn = n ? next : ensemble;
-                claimed |= r < 0;
-                if (r == -EAGAIN || next == first)
-                        break;
-                ensemble = next;
+                if (r < 0) {
+                        sl_broadcast_round_lacks(&round, r);
+                        continue;
+                }
+                sl_broadcast_round_took(&round, &decision);
+                segments++;
         }
         return segments;
 }

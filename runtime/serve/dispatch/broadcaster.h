@@ -4,13 +4,15 @@
  * to the scheduler of every member of the ensemble: 300 samples with N = 128 are segments of 128, 128 and 44, and with
  * two members six messages. A segment is shorter where N samples would take a member longer than its slice of time
  * (service_time.h). Requests take turns (fair.h) of one segment; what is in flight is bounded by time, so that a turn comes soon,
- * and by the accumulator's staging, so that memory does not grow with the size of a request. Dispatcher only.
+ * and by the accumulator's staging, so that memory does not grow with the size of a request. broadcast_round.h decides, this tells
+ * it of windows and does what it decides. Dispatcher only.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct sl_accumulator;
+struct sl_broadcast_ring;
 struct sl_ensemble;
 struct sl_request;
 
@@ -24,11 +26,7 @@ uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t clien
 void sl_broadcaster_withdraw(struct sl_request *request);
 
 /*
- * Broadcasts as many segments as windows and staging allow, of all ensembles of a list (through `next`), whose common segments and
- * staging may not suffice. Who finds none goes first the next time, and as long as it has got nothing: until then no other takes
- * staging, or records, in its stead, so that an ensemble with large segments does not wait for ever behind those with small ones.
- * @turn: who goes first; NULL: the head of the list. @inline_ns: what the dispatcher computes itself takes no longer
- * (inline_rule.h). Return: how many segments were broadcast.
+ * A round (broadcast_round.h) of all that wait: as many segments as windows and staging allow. @inline_ns: what the dispatcher
+ * computes itself takes no longer (inline_rule.h). Return: how many segments were broadcast.
  */
-uint32_t sl_broadcaster_turns(
-        struct sl_ensemble *ensembles, struct sl_ensemble **turn, struct sl_accumulator *accumulator, uint64_t inline_ns);
+uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, uint64_t inline_ns);

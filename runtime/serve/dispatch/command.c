@@ -65,6 +65,7 @@ static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
         retire(d, ensemble->index);
         ensemble->next = d->ensembles;
         d->ensembles = ensemble;
+        sl_broadcast_ring_add(&d->broadcasts, &ensemble->broadcasts);
         d->served[ensemble->index] = ensemble;
         readmit(d, sl_route_attach(d, ensemble), ensemble);
 }

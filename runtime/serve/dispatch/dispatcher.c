@@ -126,7 +126,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .now_ns = d->pass.now_ns,
                 .ret_next_ns = &d->next_ns,
         };
-        uint32_t done = sl_broadcaster_turns(d->ensembles, &d->turn, d->options.accumulator, d->options.inline_ns);
+        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, d->options.inline_ns);
 
         return done + sl_scheduler_run(&schedule);
 }
@@ -168,7 +168,7 @@ static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
 static bool work_waits(const struct sl_dispatcher *d)
 {
         for (const struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
-                if (!sl_fair_is_empty(ensemble->waiting))
+                if (!sl_fair_is_empty(ensemble->broadcasts.waiting))
                         return true;
         for (const struct sl_model *model = d->models; model; model = model->next)
                 if (sl_scheduler_waits(&model->scheduler))

@@ -28,7 +28,7 @@ struct sl_dispatcher {
         uint32_t n_hot, n_cold, hot_turn, cold_turn;
         struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
-        struct sl_ensemble *turn;                        /* of these: who broadcasts first */
+        struct sl_broadcast_ring broadcasts;             /* of all of these */
         struct sl_model *models;
         struct sl_inline_budget budget;
         uint64_t next_ns; /* when a policy wants to be asked again; UINT64_MAX: none does */

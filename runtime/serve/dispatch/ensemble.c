@@ -236,7 +236,9 @@ int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *
         ensemble->segment_samples = ensemble->batchable ? options->segment_samples : 1;
         ensemble->samples_max = ensemble->batchable ? options->samples_max : 1;
         ensemble->queue_requests = options->queue_requests;
-        if (sl_fair_new(options->clients_max, &ensemble->waiting) < 0 || sl_places_new(options->clients_max, &ensemble->places) < 0)
+        ensemble->broadcasts.is_staged = !ensemble->assembly.direct;
+        if (sl_fair_new(options->clients_max, &ensemble->broadcasts.waiting) < 0 ||
+                sl_places_new(options->clients_max, &ensemble->places) < 0)
                 return sl_error_set(
                         error, ENOMEM, "no memory for the queue of \"%s\" with %u clients", options->name, options->clients_max);
         if (ensemble->open &&
@@ -250,7 +252,7 @@ struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble)
 {
         if (!ensemble)
                 return NULL;
-        sl_fair_free(ensemble->waiting);
+        sl_fair_free(ensemble->broadcasts.waiting);
         sl_places_free(ensemble->places);
         sl_shapes_free(ensemble->shapes);
         free(ensemble);

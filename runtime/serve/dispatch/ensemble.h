@@ -7,13 +7,14 @@
 #pragma once
 
 #include "assembly.h"
-#include "fair.h"
+#include "broadcast_round.h"
 #include "layout.h"
 #include "port.h"
 #include "rule.h"
 #include "stats.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct sl_model;
 struct sl_places;
@@ -36,12 +37,11 @@ struct sl_ensemble {
         int64_t sizes[SL_SYMBOLS_MAX];
 
         /* dispatcher */
-        struct sl_fair *waiting;
+        struct sl_broadcast_queue broadcasts;
         struct sl_places *places;
         struct sl_shapes *shapes; /* of an open ensemble, else NULL */
         bool attached;            /* requests of the open ensemble come here */
         uint32_t in_flight;       /* requests */
-        uint64_t samples_out;     /* broadcast and not finished */
         bool retired;             /* no new requests; told to control when in_flight is 0 */
         struct sl_model_counting counting;
         struct sl_ensemble *next; /* list of the dispatcher */
@@ -69,6 +69,12 @@ struct sl_ensemble_options {
 int sl_ensemble_new(const struct sl_ensemble_options *options, struct sl_model *const *members, uint32_t n_members,
         struct sl_ensemble **ret_ensemble, struct sl_error *error);
 struct sl_ensemble *sl_ensemble_free(struct sl_ensemble *ensemble);
+
+/* The ensemble whose broadcasts these are. */
+static inline struct sl_ensemble *sl_ensemble_of(struct sl_broadcast_queue *broadcasts)
+{
+        return (struct sl_ensemble *)((char *)broadcasts - offsetof(struct sl_ensemble, broadcasts));
+}
 
 /* True when a client that knows @a can go on with @b: same inputs, outputs and limits. */
 bool sl_ensemble_same_ports(const struct sl_ensemble *a, const struct sl_ensemble *b);

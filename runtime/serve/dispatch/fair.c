@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct flow {
-        struct sl_request *first, *last;
+        struct sl_fair_item *first, *last;
         uint64_t deficit, samples;
         struct flow *next, *previous; /* ring of active flows */
 };
@@ -47,9 +47,9 @@ bool sl_fair_is_empty(const struct sl_fair *fair)
         return true;
 }
 
-static struct flow *flow_of(struct sl_fair *fair, uint32_t client, const struct sl_request *request)
+static struct flow *flow_of(struct sl_fair *fair, const struct sl_fair_item *item)
 {
-        return &fair->flows[(size_t)client * SL_PRIORITIES + request->priority];
+        return &fair->flows[(size_t)item->client * SL_PRIORITIES + item->priority];
 }
 
 /* A new flow waits for its turn behind all others of its class. */
@@ -80,34 +80,28 @@ static void deactivate(struct priority_class *class, struct flow *flow)
         flow->deficit = 0;
 }
 
-static void add_samples(struct sl_fair *fair, struct flow *flow, struct sl_request *request, uint32_t n)
+static void take_samples(struct sl_fair *fair, struct flow *flow, struct sl_fair_item *item, uint32_t n)
 {
-        request->waiting_samples += n;
-        flow->samples += n;
-        fair->classes[request->priority].samples += n;
-}
-
-static void take_samples(struct sl_fair *fair, struct flow *flow, struct sl_request *request, uint32_t n)
-{
-        request->waiting_samples -= n;
+        item->samples -= n;
         flow->samples -= n;
-        fair->classes[request->priority].samples -= n;
+        fair->classes[item->priority].samples -= n;
 }
 
-void sl_fair_push(struct sl_fair *fair, uint32_t client, struct sl_request *request)
+void sl_fair_push(struct sl_fair *fair, struct sl_fair_item *item)
 {
-        struct flow *flow = flow_of(fair, client, request);
+        struct flow *flow = flow_of(fair, item);
 
-        request->next = NULL;
-        request->previous = flow->last;
+        item->next = NULL;
+        item->previous = flow->last;
         if (flow->last)
-                flow->last->next = request;
+                flow->last->next = item;
         else
-                flow->first = request;
-        flow->last = request;
-        add_samples(fair, flow, request, request->samples);
+                flow->first = item;
+        flow->last = item;
+        flow->samples += item->samples;
+        fair->classes[item->priority].samples += item->samples;
         if (!flow->next)
-                activate(&fair->classes[request->priority], flow);
+                activate(&fair->classes[item->priority], flow);
 }
 
 /* The quantum may have been larger in the flow's last turn: what is left of that counts as no more than one of today's. */
@@ -120,14 +114,14 @@ static void grant_turn(struct priority_class *class, struct flow *flow, uint32_t
 }
 
 /* A segment never costs more than the quantum, so that each turn serves at least one and the loop ends. */
-static struct sl_request *peek_class(struct priority_class *class, uint32_t quantum, uint32_t (*cost)(const struct sl_request *))
+static struct sl_fair_item *peek_class(struct priority_class *class, uint32_t quantum)
 {
         while (class->turn) {
                 struct flow *flow = class->turn;
 
                 if (!class->granted)
                         grant_turn(class, flow, quantum);
-                if (flow->deficit >= cost(flow->first))
+                if (flow->deficit >= sl_fair_cost(flow->first, quantum))
                         return flow->first;
                 class->turn = flow->next;
                 class->granted = false;
@@ -135,23 +129,23 @@ static struct sl_request *peek_class(struct priority_class *class, uint32_t quan
         return NULL;
 }
 
-struct sl_request *sl_fair_peek(struct sl_fair *fair, uint32_t quantum, uint32_t (*cost)(const struct sl_request *))
+struct sl_fair_item *sl_fair_peek(struct sl_fair *fair, uint32_t quantum)
 {
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                struct sl_request *request = peek_class(&fair->classes[i], quantum, cost);
+                struct sl_fair_item *item = peek_class(&fair->classes[i], quantum);
 
-                if (request)
-                        return request;
+                if (item)
+                        return item;
         }
         return NULL;
 }
 
-void sl_fair_charge(struct sl_fair *fair, uint32_t client, struct sl_request *request, uint32_t cost)
+void sl_fair_charge(struct sl_fair *fair, struct sl_fair_item *item, uint32_t cost)
 {
-        struct flow *flow = flow_of(fair, client, request);
+        struct flow *flow = flow_of(fair, item);
 
         flow->deficit -= cost;
-        take_samples(fair, flow, request, cost);
+        take_samples(fair, flow, item, cost);
 }
 
 /* Each turn of the client is one of every other, which takes no more than a quantum and what it has. */
@@ -174,20 +168,20 @@ uint64_t sl_fair_ahead(const struct sl_fair *fair, uint32_t client, uint32_t pri
         return samples;
 }
 
-void sl_fair_remove(struct sl_fair *fair, uint32_t client, struct sl_request *request)
+void sl_fair_remove(struct sl_fair *fair, struct sl_fair_item *item)
 {
-        struct flow *flow = flow_of(fair, client, request);
+        struct flow *flow = flow_of(fair, item);
 
-        if (request->previous)
-                request->previous->next = request->next;
+        if (item->previous)
+                item->previous->next = item->next;
         else
-                flow->first = request->next;
-        if (request->next)
-                request->next->previous = request->previous;
+                flow->first = item->next;
+        if (item->next)
+                item->next->previous = item->previous;
         else
-                flow->last = request->previous;
-        request->next = request->previous = NULL;
-        take_samples(fair, flow, request, request->waiting_samples);
+                flow->last = item->previous;
+        item->next = item->previous = NULL;
+        take_samples(fair, flow, item, item->samples);
         if (!flow->first)
-                deactivate(&fair->classes[request->priority], flow);
+                deactivate(&fair->classes[item->priority], flow);
 }

@@ -26,7 +26,7 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
         struct sl_queue *queue = request->queue;
         int32_t verdict = request->verdict;
 
-        request->ensemble->samples_out -= samples;
+        request->ensemble->broadcasts.samples_out -= samples;
         sl_accumulator_close(d->options.accumulator, id);
         request->finished += samples;
         if (request->finished < (verdict ? request->broadcast : request->samples))

@@ -3,7 +3,7 @@
  * A request in flight: the dispatcher's record of one accepted entry. Records are allocated with the channel, one per tag,
  * and found by tag; the request path allocates nothing.
  *
- *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_dispatcher_complete()--> FREE
+ *     FREE --sl_broadcaster_enqueue()--> WAITING --last segment broadcast--> RUNNING --sl_complete()--> FREE
  *     WAITING --verdict, no segment out, or made room (places.h)--> FREE
  *     FREE --its sizes are being compiled--> PARKED --they are served--> (as a new one)
  *
@@ -12,6 +12,7 @@
 #pragma once
 
 #include "accumulator.h"
+#include "fair.h"
 #include "job.h"
 #include "layout.h"
 
@@ -42,10 +43,10 @@ struct sl_request {
 
         uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
 
-        struct sl_request *next, *previous; /* in its flow of the fair queue, or in its slot */
+        struct sl_fair_item turn;           /* WAITING: what of it waits */
+        struct sl_request *next, *previous; /* PARKED: in its slot */
         struct sl_request *newer, *older;   /* places.h, while it yields */
         bool yields;                        /* nothing of it is broadcast: it may end to make room for another user */
-        uint32_t waiting_samples;           /* in its flow: not given out yet */
         uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */
         struct sl_shape_slot *slot;         /* PARKED: where, and what has to be admitted again */
         struct sl_entry entry;
@@ -55,4 +56,10 @@ struct sl_request {
 static inline struct sl_request *sl_request_of(struct sl_work *work)
 {
         return (struct sl_request *)((char *)work - offsetof(struct sl_request, work));
+}
+
+/* The request that waits so for its turn. */
+static inline struct sl_request *sl_request_of_turn(struct sl_fair_item *turn)
+{
+        return (struct sl_request *)((char *)turn - offsetof(struct sl_request, turn));
 }

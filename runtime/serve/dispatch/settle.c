@@ -22,8 +22,7 @@ static void settle_ensembles(struct sl_dispatcher *d)
                         continue;
                 }
                 *link = ensemble->next;
-                if (d->turn == ensemble)
-                        d->turn = ensemble->next;
+                sl_broadcast_ring_remove(&d->broadcasts, &ensemble->broadcasts);
                 sl_event_send(d, SL_EVENT_ENSEMBLE_RETIRED, ensemble, 0, NULL);
         }
 }
