@@ -276,6 +276,8 @@ Test(repository, the_stamp_changes_with_the_file_and_with_its_configuration_only
         folder_write(&folder, "a/config.yaml", "batch_max: 4\n");
         uint64_t configured = stamp();
         cr_assert_neq(configured, first);
+        folder_write(&folder, "a/config.yaml", "batch_max: 4\ninstances: 3\n");
+        cr_assert_eq(stamp(), configured, "workers come and go while it serves");
         folder_write(&folder, "a/1/model.onnx", "another model");
         cr_assert_neq(stamp(), configured);
 }

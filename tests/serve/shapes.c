@@ -222,6 +222,23 @@ Test(shapes, the_sizes_used_longest_ago_make_room, .timeout = 60)
         end(&s);
 }
 
+Test(shapes, get_as_many_workers_as_the_model_is_to_have, .timeout = 60)
+{
+        struct scene s;
+
+        begin(&s, write_model);
+        start(&s);
+        expect_sum(&s, 3, 4);
+        pthread_mutex_lock(&s.service.specs_lock);
+        s.service.specs[1].workers = 2;
+        pthread_mutex_unlock(&s.service.specs_lock);
+        service_reload(&s.service);
+        service_expect_log(&s.service, "workers-changed model=\"open[4]\"");
+        expect_sum(&s, 3, 4);
+        cr_expect_not(logged(&s, "model-replaced"), "%s", s.service.log);
+        end(&s);
+}
+
 /* A compiler that never comes to an end for one size. */
 static void hang_for_nine(struct scene *s)
 {

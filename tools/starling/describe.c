@@ -57,7 +57,8 @@ static const char command_unload_text[] =
 
 static const char command_reload_text[] =
         "Loads the newest version and puts it in the place of the one that serves, which serves until "
-        "then. Only administrators may: see access.admins in starling-config(5).";
+        "then. Where nothing but the model's number of workers (instances) has changed, workers join or leave, and "
+        "nothing is loaded again. Only administrators may: see access.admins in starling-config(5).";
 
 static const char command_stats_text[] =
         "Reads the stats page of a runtime, see starling-stats(5). It needs no connection, costs the runtime "

@@ -166,7 +166,7 @@ static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *re
 
 int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error)
 {
-        crew->wanted = n;
+        crew->wanted = crew->before = n;
         return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns, error);
 }
 
@@ -271,7 +271,7 @@ static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *err
         }
         int r = explain(crew, i, state, error);
         worker_free(crew, i);
-        crew->wanted--;
+        sl_crew_resize(crew, crew->before, NULL);
         return r;
 }
 
@@ -283,7 +283,10 @@ int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
                 if (r < 0)
                         return r;
         }
-        return (int)(count_in(crew, SL_CREW_STARTING) + count_in(crew, SL_CREW_LEAVING));
+        int changing = (int)(count_in(crew, SL_CREW_STARTING) + count_in(crew, SL_CREW_LEAVING));
+        if (!changing)
+                crew->before = crew->wanted;
+        return changing;
 }
 
 void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor)

@@ -55,6 +55,7 @@ struct sl_crew {
         struct sl_crew_options options;
         uint64_t worker_bytes; /* promised to each */
         uint32_t wanted;       /* workers */
+        uint32_t before;       /* as were wanted before the change that is under way */
         uint32_t n_named;      /* threads that have got a name */
         uint32_t n;
         struct sl_crew_worker {
@@ -92,7 +93,8 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
  */
 int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
 
-/* Those that are ready join. Return: how many start or leave still; -errno with text: one cannot start, and is no longer wanted. */
+/* Those that are ready join. Return: how many start or leave still; -errno with text: one cannot start, and as
+ * many are wanted as before. */
 int sl_crew_advance(struct sl_crew *crew, struct sl_error *error);
 
 /* WORKER_GONE. */

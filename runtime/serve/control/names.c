@@ -63,6 +63,12 @@ static struct sl_served *find_free(struct sl_registry *r)
         return NULL;
 }
 
+/* Nothing has changed, or no more than the number of workers: then that is what was meant, also by who wants it loaded again. */
+static bool keeps_loaded(const struct sl_served *served, const struct sl_model_spec *spec, bool again)
+{
+        return sl_spec_resized(&served->own.spec, spec) || (!again && sl_spec_same(&served->own.spec, spec));
+}
+
 int sl_names_want(
         struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served, struct sl_error *error)
 {
@@ -76,7 +82,9 @@ int sl_names_want(
                 served->state = SL_SERVED_WAITING;
         } else if (served->state == SL_SERVED_FAILED) {
                 served->state = SL_SERVED_WAITING;
-        } else if (!again && served->state != SL_SERVED_DRAINING && sl_spec_same(&served->own.spec, spec)) {
+        } else if (served->state != SL_SERVED_DRAINING && keeps_loaded(served, spec, again)) {
+                served->resize |= sl_spec_resized(&served->own.spec, spec);
+                served->own.spec.workers = spec->workers;
                 *ret_served = served;
                 return 0;
         } else if (served->state != SL_SERVED_READY || served->load) {

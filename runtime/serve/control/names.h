@@ -35,7 +35,7 @@ struct sl_served *sl_names_find(struct sl_registry *registry, const char *name);
 
 /*
  * What is to be served under one name: a new name, a replacement (@again: even of the same), or what is there already or on its
- * way. Return: 0; -ENOSPC, -EBUSY with text.
+ * way, perhaps with another number of workers. Return: 0; -ENOSPC, -EBUSY with text.
  */
 int sl_names_want(struct sl_registry *registry, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served,
         struct sl_error *error);

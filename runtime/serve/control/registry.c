@@ -13,6 +13,7 @@
 #include "names.h"
 #include "plan.h"
 #include "registry_state.h"
+#include "resize.h"
 #include "serving.h"
 #include "sizes.h"
 
@@ -130,6 +131,9 @@ void sl_registry_advance(struct sl_registry *r)
                         sl_loads_advance(r, &r->served[i]);
         start_loads(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                if (sl_resize_needed(&r->served[i]))
+                        sl_resize_advance(r, &r->served[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->served[i]))
                         sl_serving_build(r, &r->served[i]);
 }
@@ -153,7 +157,7 @@ bool sl_registry_busy(const struct sl_registry *r, uint32_t *ret_failed)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 const struct sl_served *served = &r->served[i];
 
-                busy |= served->load || served->state == SL_SERVED_WAITING || served->state == SL_SERVED_LOADING;
+                busy |= served->load || served->resize || served->state == SL_SERVED_WAITING || served->state == SL_SERVED_LOADING;
                 *ret_failed += served->state == SL_SERVED_FAILED;
         }
         return busy;
@@ -170,6 +174,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 break;
         case SL_EVENT_WORKER_GONE:
                 sl_crew_gone(((struct sl_model *)event->pointer)->crew, event->worker);
+                sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_WANTED:
                 sl_sizes_wanted(r, event->pointer, event->sizes, event->uid);
@@ -318,7 +323,7 @@ int sl_registry_load(struct sl_registry *r, const char *name, bool again, uint64
                 return result;
         want_all(r, name, specs, n);
         withdraw_gone(r, name, specs, n);
-        if (served->state == SL_SERVED_READY && !served->replace)
+        if (served->state == SL_SERVED_READY && !served->replace && !served->resize)
                 return sl_error_set(error, EEXIST, "\"%s\" is loaded already, and has not changed", name);
         served->asker = asker;
         sl_registry_advance(r);

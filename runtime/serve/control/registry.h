@@ -52,17 +52,17 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
 struct sl_registry *sl_registry_free(struct sl_registry *registry);
 
 /*
- * Makes the table as scan() says: loads what is new, replaces what has another stamp, unloads what is gone, leaves alone what is
- * refused. Return: 0; -errno of scan() with text: nothing is changed.
+ * Makes the table as scan() says: loads what is new, replaces what has another stamp, changes the number of workers where that is
+ * all that differs, unloads what is gone, leaves alone what is refused. Return: 0; -errno of scan() with text: nothing is changed.
  */
 int sl_registry_sync(struct sl_registry *registry, struct sl_error *error);
 
 /*
  * One name, on behalf of @asker (0: nobody), who is answered later through options.answer. RELOAD loads again whatever the stamp
- * says. Versions under names of their own ("lenet:2") that the repository has come along, and those that it has no more go.
- * Return: 0: an answer comes or has come; -errno with text: none comes. -ENOENT no such name, -EINVAL it cannot be served as it is,
- * -EBUSY a member of a loaded ensemble (UNLOAD), or something else is under way, or somebody waits for it, -ENOSPC the catalogue is
- * full
+ * says, unless no more than the number of workers has changed. Versions under names of their own ("lenet:2") that the repository
+ * has come along, and those that it has no more go. Return: 0: an answer comes or has come; -errno with text: none comes. -ENOENT
+ * no such name, -EINVAL it cannot be served as it is, -EBUSY a member of a loaded ensemble (UNLOAD), or something else is under
+ * way, or somebody waits for it, -ENOSPC the catalogue is full
  */
 int sl_registry_load(struct sl_registry *registry, const char *name, bool again, uint64_t asker, struct sl_error *error);
 int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t asker, struct sl_error *error);

@@ -31,6 +31,11 @@ bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b)
         return a->stamp == b->stamp && a->version == b->version && !a->path == !b->path;
 }
 
+bool sl_spec_resized(const struct sl_model_spec *a, const struct sl_model_spec *b)
+{
+        return sl_spec_same(a, b) && a->path && a->workers != b->workers;
+}
+
 static enum sl_model_state catalogue_state(const struct sl_served *served)
 {
         switch (served->state) {

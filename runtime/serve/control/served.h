@@ -42,6 +42,7 @@ struct sl_served {
         struct sl_model *model;       /* of a model that serves */
         struct sl_ensemble *ensemble; /* what serves */
         bool replace;                 /* while READY: load again */
+        bool resize;                  /* while READY: as many workers as the spec says */
         struct sl_load *load;         /* under way, for the first time or as a replacement */
         uint32_t load_number;         /* of the stage of that load: no two have the same */
         uint64_t load_ns;             /* when it began */
@@ -62,8 +63,11 @@ struct sl_served {
 /* Copies a spec with everything that it points to. */
 void sl_own_spec_copy(struct sl_own_spec *own, const struct sl_model_spec *spec);
 
-/* True when there is nothing to load again. */
+/* True when there is nothing to load again: at most the number of workers differs. */
 bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b);
+
+/* True when that does. An ensemble has none. */
+bool sl_spec_resized(const struct sl_model_spec *a, const struct sl_model_spec *b);
 
 /* Writes what the catalogue has of it. */
 void sl_served_publish(struct sl_catalogue *catalogue, const struct sl_served *served);

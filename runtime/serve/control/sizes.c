@@ -198,6 +198,18 @@ void sl_sizes_withdraw(struct sl_registry *r, struct sl_served *open)
         }
 }
 
+void sl_sizes_resize(struct sl_registry *r, const struct sl_served *open)
+{
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
+                struct sl_served *served = &r->served[i];
+
+                if (!served->is_shape || served->open != open->index || served->orphan)
+                        continue;
+                served->resize = true;
+                served->own.spec.workers = open->own.spec.workers;
+        }
+}
+
 bool sl_sizes_base_comes(const struct sl_registry *r, const struct sl_served *served)
 {
         uint64_t since = sl_clock_ns() - BASE_WAIT_NS;

@@ -37,3 +37,6 @@ bool sl_sizes_is_base(const struct sl_registry *registry, const struct sl_served
 
 /* Sizes have been loaded: their plan, or its base, is the base of the next. */
 void sl_sizes_loaded(struct sl_registry *registry, const struct sl_served *served, const struct sl_model *model);
+
+/* Each of the sizes gets as many workers as the open model is to have. */
+void sl_sizes_resize(struct sl_registry *registry, const struct sl_served *open);
