@@ -1,48 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"
 
+#include "bench_options.h"
 #include "cores.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const struct {
-        const char *name;
+#define ROW(id, name, argument, text) {name, argument, text},
+#define BENCH_OPTIONS(bench, rows)    static const struct sl_bench_option bench##_options[] = {rows(ROW){NULL, NULL, NULL}}
+
+BENCH_OPTIONS(floor, FLOOR_OPTIONS);
+BENCH_OPTIONS(rings, FLOOR_OPTIONS);
+BENCH_OPTIONS(noop, NOOP_OPTIONS);
+BENCH_OPTIONS(small, SMALL_OPTIONS);
+BENCH_OPTIONS(model, MODEL_OPTIONS);
+BENCH_OPTIONS(turns, TURNS_OPTIONS);
+BENCH_OPTIONS(overload, OVERLOAD_OPTIONS);
+BENCH_OPTIONS(load, LOAD_OPTIONS);
+BENCH_OPTIONS(compare, COMPARE_OPTIONS);
+
+static const char floor_text[] =
+        "Two processes write one cache line in turn: what no message between the two CPUs can be faster than.";
+
+static const char rings_text[] = "Four kinds of ring between two processes, round trips and throughput of each.";
+
+static const char noop_text[] = "Starts a runtime of its own and measures requests that no model sees: the path itself, beside a "
+                                "bare ring of the same run.";
+
+static const char small_text[] =
+        "Starts a runtime of its own and measures requests whose networks take microseconds, beside no-ops of the same run.";
+
+static const char model_text[] =
+        "Puts a load on one model of a runtime that runs already, and says what the runtime took beside the networks. "
+        "`starling bench load` does the same with repeats, intervals and a verdict.";
+
+static const char turns_text[] = "Starts a runtime of its own and measures how long others wait for a request that is long.";
+
+static const char overload_text[] = "Starts a runtime of its own and many clients with deadlines, who ask for more than it can do.";
+
+static const char load_text[] =
+        "Asks a runtime for what a load says, closed or open, from any number of threads, and says how long the answers take. A "
+        "model is "
+        "given as NAME, or NAME:WEIGHT where several are mixed; @noop is a request that no model sees.\n"
+        "\n"
+        "A latency counts from when a request was due, not from when it was sent: what waits because the runtime, or this process, "
+        "is "
+        "late waits in the figures, too. A run in which the generator itself was late, or the load was not what it was asked to "
+        "be, is "
+        "called not valid, with the reason, and the exit status is 1.\n"
+        "\n"
+        "    starling bench load digits --in-flight 1,8,64\n"
+        "    starling bench load digits --rate 2000 --batch 4 --objective-ms 20 --output result.json\n"
+        "    starling bench load resnet50:3 bert-base:1 --rate 20 --arrivals bursts\n"
+        "    starling bench load digits --search --objective-ms 10 --percentile 99\n"
+        "    starling bench load digits --scenario server --rate 500 --objective-ms 15 --seconds 600\n"
+        "    starling bench load --serve client/examples/digits/models digits --threads 2 --in-flight 16\n"
+        "\n"
+        "Results are described by perf/results.schema.json; perf/report/report.py makes a page with plots of one or several.";
+
+static const char compare_text[] =
+        "Compares two results of `starling bench load`, point by point: ratios B over A with 95 % intervals, from the repeats of "
+        "each. "
+        "A difference whose interval holds 1 is called noise. What speaks against comparing the two at all is said first: another "
+        "machine, a run that is not valid, a floor that moved.";
+
+static const struct benchmark {
+        struct sl_bench_description description;
         int (*run)(int argc, char **argv);
-        const char *usage;
 } benchmarks[] = {
-        {"floor", sl_bench_floor, "[--cpus A,B] [--json]"},
-        {"rings", sl_bench_rings, "[--cpus A,B] [--json]"},
-        {"noop", sl_bench_noop, "[--cpus A,B] [--rounds N] [--quick] [--json]"},
-        {"small", sl_bench_small, "[--digits REPOSITORY] [--write-model REPOSITORY] [--cpus A,B] [--quick] [--json]"},
-        {"model", sl_bench_model,
-                "NAME [--runtime NAME] [--batch N] [--concurrency K | --rate R] [--seconds S] [--warmup S] [--shape INPUT=2x3x4] "
-                "[--json]"},
-        {"overload", sl_bench_overload,
-                "[--clients N] [--deadline-ms D] [--times K] [--depth N] [--capacity R] [--tick-us T] [--seconds S] [--turns N] "
-                "[--cpus A,B] "
-                "[--json]"},
-        {"turns", sl_bench_turns, "[--json]"},
+#define BENCHMARK(bench, arguments, summary)                                                                                       \
+        {                                                                                                                          \
+                {#bench, arguments, summary, bench##_text, bench##_options}, sl_bench_##bench                                      \
+        }
+        BENCHMARK(floor, "[OPTIONS]", "one cache line, from core to core and back"),
+        BENCHMARK(rings, "[OPTIONS]", "four kinds of ring between two processes"),
+        BENCHMARK(noop, "[OPTIONS]", "the path of a request that asks for nothing"),
+        BENCHMARK(small, "[OPTIONS]", "requests whose networks take microseconds"),
+        BENCHMARK(model, "[OPTIONS] MODEL", "load on one model of a runtime that runs already"),
+        BENCHMARK(turns, "[OPTIONS]", "how long others wait for a request that is long"),
+        BENCHMARK(overload, "[OPTIONS]", "what many clients with deadlines get of a runtime that is asked for too much"),
+        BENCHMARK(load, "[OPTIONS] MODEL[:WEIGHT]...", "any load on any models, with intervals and a verdict"),
+        BENCHMARK(compare, "[OPTIONS] A.json B.json", "what of the differences between two results is noise"),
+#undef BENCHMARK
 };
 
-const char *sl_bench_name(size_t i)
+#define N_BENCHMARKS (sizeof(benchmarks) / sizeof(benchmarks[0]))
+
+const struct sl_bench_description *sl_bench_describe(size_t i)
 {
-        return i < sizeof(benchmarks) / sizeof(benchmarks[0]) ? benchmarks[i].name : NULL;
+        return i < N_BENCHMARKS ? &benchmarks[i].description : NULL;
 }
 
-const char *sl_bench_usage(size_t i)
+const struct sl_bench_description *sl_bench_describe_named(const char *name)
 {
-        return i < sizeof(benchmarks) / sizeof(benchmarks[0]) ? benchmarks[i].usage : NULL;
+        for (size_t i = 0; i < N_BENCHMARKS; i++)
+                if (strcmp(name, benchmarks[i].description.name) == 0)
+                        return &benchmarks[i].description;
+        return NULL;
 }
 
 static int usage(FILE *to)
 {
-        fprintf(to, "usage:\n");
-        for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++)
-                fprintf(to, "  starling bench %s %s\n", benchmarks[i].name, benchmarks[i].usage);
+        fprintf(to, "usage: starling bench BENCHMARK [OPTIONS]\n\n");
+        for (size_t i = 0; i < N_BENCHMARKS; i++)
+                fprintf(to, "  %-10s %s\n", benchmarks[i].description.name, benchmarks[i].description.summary);
+        fprintf(to, "\n`starling bench BENCHMARK --help` says more.\n");
         return to == stdout ? 0 : 2;
 }
 
@@ -87,10 +153,10 @@ int sl_bench_main(int argc, char **argv)
                 return usage(stderr);
         if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
                 return usage(stdout);
-        for (size_t i = 0; i < sizeof(benchmarks) / sizeof(benchmarks[0]); i++) {
+        for (size_t i = 0; i < N_BENCHMARKS; i++) {
                 sigset_t set, before;
 
-                if (strcmp(argv[1], benchmarks[i].name))
+                if (strcmp(argv[1], benchmarks[i].description.name))
                         continue;
                 ending_signals(&set);
                 sigprocmask(SIG_BLOCK, &set, &before);
@@ -106,15 +172,27 @@ int sl_bench_main(int argc, char **argv)
         return usage(stderr);
 }
 
-int sl_bench_options(int argc, char **argv, int cpus[2], bool *ret_json)
+int sl_bench_number(const char *benchmark, const char *option, const char *text, double least, double most, double *ret_value)
 {
-        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"json", no_argument, NULL, 'j'}, {0}};
+        char *end;
+
+        *ret_value = strtod(text, &end);
+        if (end != text && !*end && *ret_value >= least && *ret_value <= most)
+                return 0;
+        fprintf(stderr, "starling bench %s: --%s wants %.10g to %.10g, got \"%s\"\n", benchmark, option, least, most, text);
+        return -EINVAL;
+}
+
+SL_BENCH_OPTIONS(FLOOR_OPTIONS);
+
+int sl_bench_options(int argc, char **argv, int ret_cpus[2], bool *ret_json)
+{
         int option;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'j')
+        while ((option = getopt_long(argc, argv, "", ret_cpus ? bench_options : &bench_options[1], NULL)) != -1) {
+                if (option == OPTION_JSON)
                         *ret_json = true;
-                else if (option != 'c' || sl_bench_cpus(optarg, cpus) < 0)
+                else if (option != OPTION_CPUS || sl_bench_cpus(optarg, ret_cpus) < 0)
                         return 2;
         }
         return 0;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 
+#include "cores.h"
+#include "starling.h"
+
 #include <jansson.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +52,31 @@ void sl_machine_line(char *ret_text, size_t bytes)
         snprintf(ret_text, bytes, "%s, %d CPUs, %s", model, get_nprocs(), release);
 }
 
+/* The first line of a file; "unknown" where there is none, as in most virtual machines. */
+static void first_line(const char *path, char *ret_line, size_t bytes)
+{
+        FILE *file = fopen(path, "re");
+
+        snprintf(ret_line, bytes, "unknown");
+        if (file && fgets(ret_line, (int)bytes, file))
+                ret_line[strcspn(ret_line, "\n")] = 0;
+        if (file)
+                fclose(file);
+}
+
+static json_t *allowed_cpus(void)
+{
+        json_t *cpus = json_array();
+
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+                if (sl_cores_allowed(cpu))
+                        json_array_append_new(cpus, json_integer(cpu));
+        return cpus;
+}
+
 struct json_t *sl_machine_json(void)
 {
-        char model[96], release[140], date[32];
+        char model[96], release[140], date[32], governor[32], isolated[64];
         double load[1] = {0};
         struct sysinfo info;
         time_t now = time(NULL);
@@ -63,6 +89,10 @@ struct json_t *sl_machine_json(void)
                 load[0] = 0;
         if (sysinfo(&info) < 0)
                 memset(&info, 0, sizeof(info));
-        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f}", "date", date, "cpu", model, "cpus", get_nprocs(), "memory_bytes",
-                (json_int_t)((uint64_t)info.totalram * info.mem_unit), "kernel", release, "load_average", load[0]);
+        first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof(governor));
+        first_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
+        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f, s:s, s:s, s:o, s:s, s:s}", "date", date, "cpu", model, "cpus",
+                get_nprocs(), "memory_bytes", (json_int_t)((uint64_t)info.totalram * info.mem_unit), "kernel", release,
+                "load_average", load[0], "governor", governor, "isolated_cpus", isolated, "allowed_cpus", allowed_cpus(),
+                "starling", starling_version(), "compiler", __VERSION__);
 }

@@ -11,5 +11,8 @@ struct json_t;
 /* "AMD EPYC 9354, 2 cores, Linux 6.18.1" */
 void sl_machine_line(char *ret_text, size_t bytes);
 
-/* {"date", "cpu", "cpus", "memory_bytes", "kernel", "load_average"}; the caller's reference. */
+/*
+ * {"date", "cpu", "cpus", "memory_bytes", "kernel", "load_average", "governor", "isolated_cpus", "allowed_cpus", "starling",
+ * "compiler"}; the caller's reference.
+ */
 struct json_t *sl_machine_json(void);

@@ -9,6 +9,7 @@
  */
 #include "base/clock.h"
 #include "bench.h"
+#include "bench_options.h"
 #include "cores.h"
 #include "floor.h"
 #include "futex_pair.h"
@@ -23,7 +24,6 @@
 #include "ticks.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -393,23 +393,23 @@ static void report_rest(const struct noop *n, struct sl_report *to)
         sl_report_number(to, "rounds", SL_UNIT_COUNT, n->effort.rounds, NULL, 0);
 }
 
+SL_BENCH_OPTIONS(NOOP_OPTIONS);
+
 static int parse(int argc, char **argv, struct noop *noop)
 {
-        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"rounds", required_argument, NULL, 'r'},
-                {"quick", no_argument, NULL, 'q'}, {"json", no_argument, NULL, 'j'}, {0}};
         long rounds = 0;
         int option;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'j')
+        while ((option = getopt_long(argc, argv, "", bench_options, NULL)) != -1) {
+                if (option == OPTION_JSON)
                         noop->json = true;
-                else if (option == 'q')
+                else if (option == OPTION_QUICK)
                         noop->effort = quick;
-                else if (option == 'r')
+                else if (option == OPTION_ROUNDS)
                         rounds = strtol(optarg, NULL, 10);
-                else if (option != 'c' || sl_bench_cpus(optarg, noop->cpus) < 0)
+                else if (option != OPTION_CPUS || sl_bench_cpus(optarg, noop->cpus) < 0)
                         return 2;
-                if (option == 'r' && (rounds < 1000 || rounds > 100000000)) {
+                if (option == OPTION_ROUNDS && (rounds < 1000 || rounds > 100000000)) {
                         fprintf(stderr, "starling bench noop: --rounds wants 1000 to 100000000, got \"%s\"\n", optarg);
                         return 2;
                 }

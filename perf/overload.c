@@ -9,6 +9,7 @@
  */
 #include "base/clock.h"
 #include "bench.h"
+#include "bench_options.h"
 #include "conv_model.h"
 #include "cores.h"
 #include "crowd.h"
@@ -19,7 +20,6 @@
 #include "stats.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,28 +277,11 @@ static void report_all(const struct overload *o, struct sl_report *to)
 
 /* ---- options ---- */
 
-enum {
-        OPTION_CLIENTS = 1,
-        OPTION_DEADLINE,
-        OPTION_TIMES,
-        OPTION_DEPTH,
-        OPTION_TICK,
-        OPTION_SECONDS,
-        OPTION_TURNS,
-        OPTION_CPUS,
-        OPTION_CAPACITY,
-        OPTION_JSON
-};
+SL_BENCH_OPTIONS(OVERLOAD_OPTIONS);
 
 static int number(const char *name, double least, double most, double *ret_value)
 {
-        char *end;
-
-        *ret_value = strtod(optarg, &end);
-        if (end != optarg && !*end && *ret_value >= least && *ret_value <= most)
-                return 0;
-        fprintf(stderr, "starling bench overload: --%s wants %.10g to %.10g, got \"%s\"\n", name, least, most, optarg);
-        return -EINVAL;
+        return sl_bench_number("overload", name, optarg, least, most, ret_value);
 }
 
 static int count(const char *name, double least, double most, uint32_t *ret_value)
@@ -342,22 +325,9 @@ static int take_option(int option, struct overload *to)
 
 static int parse(int argc, char **argv, struct overload *to)
 {
-        static const struct option options[] = {
-                {"clients", required_argument, NULL, OPTION_CLIENTS},
-                {"deadline-ms", required_argument, NULL, OPTION_DEADLINE},
-                {"times", required_argument, NULL, OPTION_TIMES},
-                {"depth", required_argument, NULL, OPTION_DEPTH},
-                {"tick-us", required_argument, NULL, OPTION_TICK},
-                {"seconds", required_argument, NULL, OPTION_SECONDS},
-                {"turns", required_argument, NULL, OPTION_TURNS},
-                {"cpus", required_argument, NULL, OPTION_CPUS},
-                {"capacity", required_argument, NULL, OPTION_CAPACITY},
-                {"json", no_argument, NULL, OPTION_JSON},
-                {0},
-        };
         int option;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        while ((option = getopt_long(argc, argv, "", bench_options, NULL)) != -1)
                 if (take_option(option, to) < 0)
                         return 2;
         if (to->depth & (to->depth - 1)) {

@@ -105,30 +105,30 @@ static void format_rate(char *to, size_t bytes, double per_second)
                 snprintf(to, bytes, "%.2f M/s", per_second / 1e6);
 }
 
-static void format_value(char *to, size_t bytes, const struct sl_report_row *row)
+void sl_report_format(char *to, size_t bytes, enum sl_unit unit, double value)
 {
-        if (!isfinite(row->value)) {
+        if (!isfinite(value)) {
                 snprintf(to, bytes, "not measured");
                 return;
         }
-        switch (row->unit) {
+        switch (unit) {
         case SL_UNIT_NS:
-                format_ns(to, bytes, row->value);
+                format_ns(to, bytes, value);
                 break;
         case SL_UNIT_PER_SECOND:
-                format_rate(to, bytes, row->value);
+                format_rate(to, bytes, value);
                 break;
         case SL_UNIT_TIMES:
-                snprintf(to, bytes, "%.2f x", row->value);
+                snprintf(to, bytes, "%.2f x", value);
                 break;
         case SL_UNIT_SHARE:
-                snprintf(to, bytes, "%.3f %%", 100 * row->value);
+                snprintf(to, bytes, "%.3f %%", 100 * value);
                 break;
         case SL_UNIT_BYTES:
-                snprintf(to, bytes, "%.1f MB", row->value / 1e6);
+                snprintf(to, bytes, "%.1f MB", value / 1e6);
                 break;
         default:
-                snprintf(to, bytes, "%.0f", row->value);
+                snprintf(to, bytes, "%.0f", value);
         }
 }
 
@@ -143,7 +143,7 @@ static void print_row(const struct sl_report_row *row, double floor_ns)
                 printf("%-34s  %s\n", name, row->text);
                 return;
         }
-        format_value(value, sizeof(value), row);
+        sl_report_format(value, sizeof(value), row->unit, row->value);
         if (row->unit == SL_UNIT_NS && floor_ns > 0 && isfinite(row->value))
                 snprintf(multiple, sizeof(multiple), "%.2f x", row->value / floor_ns);
         printf("%-34s %14s %12s", name, value, multiple);

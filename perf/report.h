@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SL_REPORT_ROWS 96
@@ -35,3 +36,6 @@ void sl_report_text(struct sl_report *report, const char *key, const char *forma
 
 /* @floor_ns: 0 when there is none; times are then not given as multiples of it. */
 void sl_report_print(const struct sl_report *report, bool json, double floor_ns);
+
+/* "1.2 us", "3.4 k/s", "2.00 x" and so on; "not measured" for NaN. */
+void sl_report_format(char *to, size_t bytes, enum sl_unit unit, double value);

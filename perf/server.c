@@ -97,7 +97,8 @@ static void run_runtime(const struct sl_server *server, const struct sl_server_o
         sched_setaffinity(0, sizeof(options->cpus), &options->cpus);
         if (options->ordinary)
                 drop_priority();
-        setenv("XDG_CACHE_HOME", server->folder, 1);
+        if (!options->cached)
+                setenv("XDG_CACHE_HOME", server->folder, 1);
         snprintf(configuration, sizeof(configuration), "%s/starling.yaml", server->folder);
         execl("/proc/self/exe", "starling", "serve", "--config", configuration, server->repository, (char *)NULL);
         dprintf(STDERR_FILENO, "cannot start /proc/self/exe: %s\n", strerror(errno));

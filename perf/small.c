@@ -7,10 +7,12 @@
  */
 #include "base/clock.h"
 #include "bench.h"
+#include "bench_options.h"
 #include "cores.h"
 #include "floor.h"
 #include "heavy_load.h"
 #include "latencies.h"
+#include "load_session.h"
 #include "mlp_model.h"
 #include "report.h"
 #include "round_trip.h"
@@ -18,10 +20,8 @@
 #include "starling.h"
 #include "stats.h"
 #include "ticks.h"
-#include "traffic.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -201,31 +201,38 @@ static int measure_latencies(struct small *small)
 /* IN_FLIGHT requests at a time, each sent again when it has come back. */
 static int measure_throughput(struct small *small, struct subject *subject)
 {
-        const struct sl_traffic_options options = {
-                .runtime = small->server.socket,
-                .model = subject->name,
-                .samples = 1,
-                .concurrency = IN_FLIGHT,
+        const uint32_t samples[] = {1};
+        const struct sl_load_options options = {
+                .client = {.runtime = small->server.socket,
+                        .models = &subject->name,
+                        .samples = samples,
+                        .n_models = 1,
+                        .in_flight = IN_FLIGHT},
+                .weights = {1},
+                .threads = 1,
                 .warm_up_ns = small->effort.throughput_ns / 4,
                 .duration_ns = small->effort.throughput_ns,
         };
-        struct sl_traffic_result result = {0};
+        const struct sl_load_level level = {.closed = true, .in_flight = IN_FLIGHT};
         struct starling_error error = {0};
-        struct sl_traffic *traffic;
+        struct sl_load_session *session;
+        struct sl_load_repeat repeat;
 
         subject->per_second = NAN;
         if (!subject->model)
                 return 0;
-        int r = sl_traffic_new(&options, &traffic, &error);
+        int r = sl_load_session_new(&options, &session, &error);
         if (r < 0)
                 return fail(subject->name, r, &error);
-        r = sl_traffic_run(traffic, &result);
-        if (r == 0 && result.failed)
-                r = fail("a request failed", result.first_failure, NULL);
-        else if (r == 0)
-                subject->per_second = (double)result.completed * (double)SL_NS_PER_SECOND / (double)result.elapsed_ns;
-        sl_latencies_deinit(&result.latencies);
-        sl_traffic_free(traffic);
+        r = sl_load_session_run(session, &level, 0, &repeat, &error);
+        sl_load_session_free(session);
+        if (r < 0)
+                return fail(subject->name, r, &error);
+        if (repeat.tally.failed)
+                r = fail("a request failed", repeat.tally.first_failure, &error);
+        else
+                subject->per_second = (double)repeat.tally.answered_in_time * (double)SL_NS_PER_SECOND / (double)repeat.measured_ns;
+        sl_tally_deinit(&repeat.tally);
         return r;
 }
 
@@ -361,23 +368,22 @@ static void report_all(const struct small *small, struct sl_report *to)
         sl_report_text(to, "cpus", "client %d, runtime %d and %d", small->cpus[0], small->cpus[1], small->cpus[0]);
 }
 
+SL_BENCH_OPTIONS(SMALL_OPTIONS);
+
 static int parse(int argc, char **argv, struct small *small, const char **ret_write)
 {
-        static const struct option options[] = {{"cpus", required_argument, NULL, 'c'}, {"digits", required_argument, NULL, 'd'},
-                {"write-model", required_argument, NULL, 'w'}, {"quick", no_argument, NULL, 'q'}, {"json", no_argument, NULL, 'j'},
-                {0}};
         int option;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-                if (option == 'j')
+        while ((option = getopt_long(argc, argv, "", bench_options, NULL)) != -1) {
+                if (option == OPTION_JSON)
                         small->json = true;
-                else if (option == 'q')
+                else if (option == OPTION_QUICK)
                         small->effort = quick;
-                else if (option == 'd')
+                else if (option == OPTION_DIGITS)
                         small->digits_folder = optarg;
-                else if (option == 'w')
+                else if (option == OPTION_WRITE_MODEL)
                         *ret_write = optarg;
-                else if (option != 'c' || sl_bench_cpus(optarg, small->cpus) < 0)
+                else if (option != OPTION_CPUS || sl_bench_cpus(optarg, small->cpus) < 0)
                         return 2;
         }
         return 0;

@@ -259,7 +259,7 @@ int sl_bench_turns(int argc, char **argv)
 {
         struct turns turns = {.rounds = 9, .server = {.pid = -1}};
         struct sl_report report;
-        int cpus[2], code = sl_bench_options(argc, argv, cpus, &turns.json);
+        int code = sl_bench_options(argc, argv, NULL, &turns.json);
 
         if (code)
                 return code;

@@ -11,14 +11,14 @@
 
 #include <stdbool.h>
 
-/* clang-format off: this is a table */
+/* clang-format off */
 #define SL_ARRIVALS(X)                                                                                                             \
         /* id      name        what it is */                                                                                       \
-        X(POISSON, "poisson", "independent requests at `rate`")                                                                    \
+        X(POISSON,  "poisson",  "independent requests at `rate`")                                                                  \
         X(CONSTANT, "constant", "one each 1/rate")                                                                                 \
-        X(BURSTS, "bursts", "`burst` at once, at Poisson times that make `rate` together")                                         \
-        X(DIURNAL, "diurnal", "Poisson, the rate a sine around `rate` of `period_s`: from (1 - swing) to (1 + swing) times it")    \
-        X(SPIKES, "spikes", "Poisson, in each `period_s` once `spike_s` of `spike_times` the usual rate; together `rate`")
+        X(BURSTS,   "bursts",   "`burst` at once, at Poisson times that make `rate` together")                                     \
+        X(DIURNAL,  "diurnal",  "Poisson, the rate a sine around `rate` of `period_s`: from (1 - swing) to (1 + swing) times it")  \
+        X(SPIKES,   "spikes",   "Poisson, in each `period_s` once `spike_s` of `spike_times` the usual rate; together `rate`")
 /* clang-format on */
 
 enum sl_arrivals_kind {

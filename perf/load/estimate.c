@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-/* clang-format off: this is a table */
+/* clang-format off */
 static const double student[] = {
         12.7062,
         4.3027,
@@ -117,19 +117,28 @@ struct sl_estimate sl_estimate_ratio(const double *a, uint32_t n_a, const double
         return (struct sl_estimate){exp(ratio), exp(ratio - half), exp(ratio + half)};
 }
 
-/* Terms from the largest that counts downwards, each from the one above: they only get smaller once below the mean. */
+static double binomial_term(double x, double trials, double share)
+{
+        return exp(lgamma(trials + 1) - lgamma(x + 1) - lgamma(trials - x + 1) + x * log(share) + (trials - x) * log1p(-share));
+}
+
+/* The tail on the side of @k where the mean is not, from its largest term on: the others only get smaller. */
 double sl_estimate_binomial(uint64_t k, uint64_t n, double share)
 {
-        double x = (double)k, trials = (double)n, sum = 0;
+        double trials = (double)n, x = (double)k, sum = 0;
 
         if (k >= n)
                 return 1;
-        double term =
-                exp(lgamma(trials + 1) - lgamma(x + 1) - lgamma(trials - x + 1) + x * log(share) + (trials - x) * log1p(-share));
-
-        for (; x >= 0 && (term > 1e-17 * sum || x > trials * share); x--) {
-                sum += term;
-                term *= x / (trials - x + 1) * (1 - share) / share;
+        if (x < trials * share) {
+                for (double term = binomial_term(x, trials, share); x >= 0 && term > 1e-17 * sum; x--) {
+                        sum += term;
+                        term *= x / (trials - x + 1) * (1 - share) / share;
+                }
+                return sum;
         }
-        return fmin(sum, 1);
+        for (double term = binomial_term(++x, trials, share); x <= trials && term > 1e-17 * sum; x++) {
+                sum += term;
+                term *= (trials - x) / (x + 1) * share / (1 - share);
+        }
+        return fmax(0, 1 - sum);
 }

@@ -11,35 +11,41 @@ wrong() {
         status=1
 }
 
-# try COMMAND OPTION [ARGUMENT]
+# try OPTION [ARGUMENT]: of ${command[@]}
 try() {
         local said code=0
-        said=$("$starling" "$@" --no-such-option 2>&1 </dev/null) || code=$?
-        [ "$code" -eq 2 ] || wrong "$*" "status $code: $said"
-        [[ $said == *"unrecognized option '--no-such-option'"* ]] || wrong "$*" "does not come to the next option: $said"
-        [[ $said != *"option '$2"* ]] || wrong "$*" "is not taken: $said"
+        said=$("$starling" "${command[@]}" "$@" --no-such-option 2>&1 </dev/null) || code=$?
+        [ "$code" -eq 2 ] || wrong "${command[*]} $*" "status $code: $said"
+        [[ $said == *"unrecognized option '--no-such-option'"* ]] || wrong "${command[*]} $*" "does not come to the next option: $said"
+        [[ $said != *"option '$1"* ]] || wrong "${command[*]} $*" "is not taken: $said"
 }
 
 commands=$("$starling" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
+benchmarks=$("$starling" bench help | sed -n 's/^  \([a-z-]*\)  .*/bench \1/p')
 n_options=0
-for command in $commands; do
-        help=$("$starling" "$command" --help) || wrong "$command" "has no help"
-        [ "$help" = "$("$starling" help "$command")" ] || wrong "$command" "help and --help differ"
-        [[ $help == "usage: starling $command"* ]] || wrong "$command" "does not begin with its usage: $help"
-        [ "$command" = bench ] && continue # a benchmark has options of its own
+while read -r -a command; do
+        help=$("$starling" "${command[@]}" --help) || wrong "${command[*]}" "has no help"
+        [ "$help" = "$("$starling" help "${command[@]}")" ] || wrong "${command[*]}" "help and --help differ"
+        [[ $help == "usage: starling ${command[*]}"* ]] || wrong "${command[*]}" "does not begin with its usage: $help"
         while read -r letter option argument; do
                 n_options=$((n_options + 1))
                 # Values that every option of that kind takes.
                 case $argument in
                 KEY=VALUE) argument=backend=cpu ;;
                 *\|*) argument=${argument%%|*} ;;
-                N | P | X | S) argument=1 ;;
+                N | P | X | S | D | K | R | T | MS | N,... | R,...) argument=1 ;;
+                A,B,...) argument=0 ;;
+                A,B) continue ;; # a host may have one CPU
+                INPUT=*) argument=images=1x2 ;;
                 esac
                 [ "$option" = --percentile ] && argument=99
-                try "$command" "$option" ${argument:+"$argument"}
-                [ "$letter" = - ] || try "$command" "$letter" ${argument:+"$argument"}
+                [ "$option" = --rounds ] && argument=1000
+                [ "$option" = --depth ] && argument=2
+                try "$option" ${argument:+"$argument"}
+                [ "$letter" = - ] || try "$letter" ${argument:+"$argument"}
         done < <(sed -n 's/^  \(-[a-zA-Z]\), \(--[a-z-]*\) \{0,1\}\([^ ]*\).*/\1 \2 \3/p; s/^  \(--[a-z-]*\) \{0,1\}\([^ ]*\).*/- \1 \2/p' <<<"$help" |
                 grep -v 'KEY=VALUE of:')
-done
-[ "$n_options" -ge 30 ] || wrong help "names $n_options options only"
+done <<<"$commands
+$benchmarks"
+[ "$n_options" -ge 90 ] || wrong help "names $n_options options only"
 exit "$status"

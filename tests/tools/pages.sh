@@ -11,12 +11,17 @@ wrong() {
 }
 
 commands=$("$starling" help | sed -n 's/^  \([a-z-]*\)  .*/\1/p')
-for command in $commands; do
+benchmarks=$("$starling" bench help | sed -n 's/^  \([a-z-]*\)  .*/bench-\1/p')
+[[ $benchmarks == *bench-load* ]] || wrong "no benchmarks are listed: $benchmarks"
+for command in $commands $benchmarks; do
         page=$share/man/man1/starling-$command.1
+        index=$share/man/man1/starling.1
+        [ "${command#bench-}" = "$command" ] || index=$share/man/man1/starling-bench.1
         [ -f "$page" ] || { wrong "starling-$command has no page"; continue; }
-        grep -q "^\.It Xr starling-$command 1" "$share/man/man1/starling.1" || wrong "starling(1) does not name starling-$command"
-        for option in $("$starling" help "$command" | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z-]*\).*/\2/p'); do
-                [ "$command" = bench ] || grep -q "Fl \\\\-$option\$\|Fl \\\\-$option " "$page" || wrong "starling-$command(1) lacks --$option"
+        grep -q "^\.It Xr starling-$command 1" "$index" || wrong "$index does not name starling-$command"
+        # shellcheck disable=SC2086
+        for option in $("$starling" help ${command/#bench-/bench } | sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z-]*\).*/\2/p'); do
+                grep -q "Fl \\\\-$option\$\|Fl \\\\-$option " "$page" || wrong "starling-$command(1) lacks --$option"
         done
 done
 for key in limits.client.arena_bytes version_policy.specific batch_max; do
@@ -35,6 +40,9 @@ offers() {
 [[ $(offers starling serve --log-level w) == "warning " ]] || wrong "bash: no levels"
 [[ $(offers starling serve -O tune_) == "tune_seconds= " ]] || wrong "bash: no keys"
 [[ $(offers starling cache "") == *"clear"* ]] || wrong "bash: no actions of cache"
+[[ $(offers starling bench lo) == "load " ]] || wrong "bash: no benchmarks"
+[[ $(offers starling bench load --scenario s) == "single-stream server " ]] || wrong "bash: no scenarios"
+[[ $(offers starling bench load --sear) == "--search " ]] || wrong "bash: no options of a benchmark"
 [[ $(offers starling compiler "") != *"--"* && $(offers starling comp) == "compile " ]] || wrong "bash: offers what is not for people"
 
 if command -v zsh >/dev/null; then

@@ -2,7 +2,6 @@
 /*
  * Completions of bash and zsh. What follows an option, or a command, is known by the word that stands for it in the tables.
  */
-#include "bench.h"
 #include "describe.h"
 #include "lower_options.h"
 #include "page.h"
@@ -37,9 +36,18 @@ static void print_keys(FILE *out)
                 fprintf(out, "%s%s=", i ? " " : "", sl_lower_option_name((enum sl_lower_option)i));
 }
 
+/* " floor rings ...", without the "bench " that their names begin with. */
+static void print_benchmarks(FILE *out)
+{
+        struct benchmark_description benchmark;
+
+        for (size_t i = 0; describe_benchmark(i, &benchmark); i++)
+                fprintf(out, " %s", strchr(benchmark.name, ' ') + 1);
+}
+
 static int is_file(const char *argument)
 {
-        static const char *const files[] = {"FILE", "PLAN", "DATA"};
+        static const char *const files[] = {"FILE", "PLAN", "DATA", "REPOSITORY"};
 
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
                 if (strcmp(argument, files[i]) == 0)
@@ -52,9 +60,9 @@ static void bash_value(FILE *out, const struct command_description *command, con
 {
         if (!option->argument)
                 return;
-        fprintf(out, "        %s:--%s", command->name, option->name);
+        fprintf(out, "        \"%s:--%s\"", command->name, option->name);
         if (option->letter)
-                fprintf(out, " | %s:-%c", command->name, option->letter);
+                fprintf(out, " | \"%s:-%c\"", command->name, option->letter);
         fputs(")", out);
         if (strchr(option->argument, '|')) {
                 fputs(" words='", out);
@@ -68,18 +76,25 @@ static void bash_value(FILE *out, const struct command_description *command, con
         fputs(" ;;\n", out);
 }
 
+static void bash_values(FILE *out, const struct command_description *command)
+{
+        for (const struct command_option *option = command->options; option->name; option++)
+                bash_value(out, command, option);
+}
+
 static void bash_words(FILE *out, const struct command_description *command)
 {
-        fprintf(out, "        %s) words='", command->name);
+        fprintf(out, "        \"%s\") words='", command->name);
         print_options(out, command);
         if (strcmp(command->name, "cache") == 0)
                 fputs(" list clear", out);
-        for (size_t i = 0; strcmp(command->name, "bench") == 0 && sl_bench_name(i); i++)
-                fprintf(out, " %s", sl_bench_name(i));
+        if (strcmp(command->name, "bench") == 0)
+                print_benchmarks(out);
         if (strcmp(command->name, "help") == 0)
                 fputs(" '$commands'", out);
         fputs("'", out);
-        if (strstr(command->arguments, ".onnx") || strstr(command->arguments, "REPOSITORY") || strstr(command->arguments, "DIR"))
+        if (strstr(command->arguments, ".onnx") || strstr(command->arguments, ".json") ||
+                strstr(command->arguments, "REPOSITORY") || strstr(command->arguments, "DIR"))
                 fputs(" files=yes", out);
         fputs(" ;;\n", out);
 }
@@ -87,6 +102,7 @@ static void bash_words(FILE *out, const struct command_description *command)
 void completion_for_bash(FILE *out)
 {
         const struct command_description *command;
+        struct benchmark_description benchmark;
 
         fputs("# SPDX-License-Identifier: Apache-2.0\n# bash completion for starling\n_starling()\n{\n"
               "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} words= "
@@ -100,15 +116,19 @@ void completion_for_bash(FILE *out)
               "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
               "        mapfile -t COMPREPLY < <(compgen -W \"$commands --help --version\" -- \"$current\")\n        return\n    "
               "fi\n"
+              "    if [ \"$command\" = bench ] && [ \"$COMP_CWORD\" -gt 2 ]; then command=\"bench ${COMP_WORDS[2]}\"; fi\n"
               "    case $command:$previous in\n",
                 out);
         for (size_t i = 0; (command = describe_command(i)); i++)
-                for (const struct command_option *option = command->options; option->name; option++)
-                        bash_value(out, command, option);
+                bash_values(out, command);
+        for (size_t i = 0; describe_benchmark(i, &benchmark); i++)
+                bash_values(out, &benchmark.command);
         fputs("        *)\n        case $command in\n", out);
         for (size_t i = 0; (command = describe_command(i)); i++)
                 if (!describe_is_internal(command))
                         bash_words(out, command);
+        for (size_t i = 0; describe_benchmark(i, &benchmark); i++)
+                bash_words(out, &benchmark.command);
         fputs("        esac\n        ;;\n    esac\n"
               "    [ -z \"$files\" ] || { compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); "
               "}\n"
@@ -170,7 +190,7 @@ static void zsh_option(FILE *out, const struct command_option *option)
 
 static void zsh_arguments(FILE *out, const struct command_description *command)
 {
-        fprintf(out, "        %s)\n        _arguments \\\n", command->name);
+        fprintf(out, "        \"%s\")\n        _arguments \\\n", command->name);
         for (const struct command_option *option = command->options; option->name; option++)
                 zsh_option(out, option);
         fputs("            '--help[describe the command]'", out);
@@ -180,9 +200,10 @@ static void zsh_arguments(FILE *out, const struct command_description *command)
                 fputs(" ':command:($commands)'", out);
         else if (strcmp(command->name, "bench") == 0) {
                 fputs(" ':benchmark:(", out);
-                for (size_t i = 0; sl_bench_name(i); i++)
-                        fprintf(out, "%s%s", i ? " " : "", sl_bench_name(i));
-                fputs(")' '*: :'", out);
+                print_benchmarks(out);
+                fputs(")'", out);
+        } else if (strstr(command->arguments, ".json")) {
+                fputs(" '*:result:_files -g \"*.json\"'", out);
         } else if (strstr(command->arguments, ".onnx")) {
                 fputs(" ':model:_files -g \"*.onnx\"'", out);
         } else if (strstr(command->arguments, "REPOSITORY") || strstr(command->arguments, "DIR")) {
@@ -196,6 +217,7 @@ static void zsh_arguments(FILE *out, const struct command_description *command)
 void completion_for_zsh(FILE *out)
 {
         const struct command_description *command;
+        struct benchmark_description benchmark;
 
         fputs("#compdef starling\n# SPDX-License-Identifier: Apache-2.0\n_starling() {\n    local -a commands=(", out);
         print_commands(out);
@@ -208,10 +230,15 @@ void completion_for_zsh(FILE *out)
                 fputs("'\n", out);
         }
         fputs("        )\n        _describe command described\n        return\n    fi\n"
-              "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $command in\n",
+              "    local command=$words[2]\n    shift words\n    (( CURRENT-- ))\n"
+              "    if [[ $command == bench ]] && (( CURRENT > 2 )); then\n"
+              "        command=\"bench $words[2]\"\n        shift words\n        (( CURRENT-- ))\n    fi\n"
+              "    case $command in\n",
                 out);
         for (size_t i = 0; (command = describe_command(i)); i++)
                 if (!describe_is_internal(command))
                         zsh_arguments(out, command);
+        for (size_t i = 0; describe_benchmark(i, &benchmark); i++)
+                zsh_arguments(out, &benchmark.command);
         fputs("    esac\n}\n_starling \"$@\"\n", out);
 }

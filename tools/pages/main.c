@@ -39,22 +39,27 @@ static int finish(FILE *file, int r, const char *name, struct sl_error *error)
         return r;
 }
 
+static int write_command(const char *folder, const struct command_description *command, struct sl_error *error)
+{
+        char page[64], name[128];
+
+        page_file_name(command, page, sizeof(page));
+        snprintf(name, sizeof(name), "man/man1/%s.1", page);
+        FILE *file = create(folder, name, error);
+
+        return file ? finish(file, page_of_command(file, command), name, error) : -EIO;
+}
+
 static int write_commands(const char *folder, struct sl_error *error)
 {
         const struct command_description *command;
+        struct benchmark_description benchmark;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && (command = describe_command(i)); i++) {
-                char name[128];
-
-                if (describe_is_internal(command))
-                        continue;
-                snprintf(name, sizeof(name), "man/man1/starling-%s.1", command->name);
-                FILE *file = create(folder, name, error);
-                if (!file)
-                        return -EIO;
-                r = finish(file, page_of_command(file, command), name, error);
-        }
+        for (size_t i = 0; r == 0 && (command = describe_command(i)); i++)
+                r = describe_is_internal(command) ? 0 : write_command(folder, command, error);
+        for (size_t i = 0; r == 0 && describe_benchmark(i, &benchmark); i++)
+                r = write_command(folder, &benchmark.command, error);
         return r;
 }
 

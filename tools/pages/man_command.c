@@ -2,7 +2,6 @@
 /*
  * starling(1) and a page for each command, from the tables of tools/starling.
  */
-#include "bench.h"
 #include "describe.h"
 #include "page.h"
 
@@ -30,6 +29,21 @@ static void print_environment(FILE *out)
         fputs(".It Ev XDG_CACHE_HOME\nCompiled plans are kept in\n.Pa $XDG_CACHE_HOME/starling ,\nor\n.Pa ~/.cache/starling .\n",
                 out);
         fputs(".El\n", out);
+}
+
+void page_file_name(const struct command_description *command, char *ret_name, size_t bytes)
+{
+        snprintf(ret_name, bytes, "starling-%s", command->name);
+        for (char *c = ret_name; *c; c++)
+                *c = *c == ' ' ? '-' : *c;
+}
+
+static void page_name(FILE *out, const struct command_description *command)
+{
+        char name[64];
+
+        page_file_name(command, name, sizeof(name));
+        fputs(name, out);
 }
 
 int page_of_starling(FILE *out)
@@ -91,10 +105,14 @@ static void print_options(FILE *out, const struct command_description *command)
 
 static void print_benchmarks(FILE *out)
 {
+        struct benchmark_description benchmark;
+
         fputs(".Sh BENCHMARKS\n.Bl -tag -width Ds\n", out);
-        for (size_t i = 0; sl_bench_name(i); i++) {
-                fprintf(out, ".It Cm %s\n", sl_bench_name(i));
-                page_text(out, sl_bench_usage(i));
+        for (size_t i = 0; describe_benchmark(i, &benchmark); i++) {
+                fputs(".It Xr ", out);
+                page_name(out, &benchmark.command);
+                fputs(" 1\n", out);
+                page_text(out, benchmark.command.summary);
         }
         fputs(".El\n", out);
 }
@@ -103,7 +121,7 @@ int page_of_command(FILE *out, const struct command_description *command)
 {
         char name[64], title[64];
 
-        snprintf(name, sizeof(name), "starling-%s", command->name);
+        page_file_name(command, name, sizeof(name));
         for (size_t i = 0; i <= strlen(name); i++)
                 title[i] = (char)toupper((unsigned char)name[i]);
         page_begin(out, title, 1, name, command->summary);

@@ -22,6 +22,9 @@ void page_paragraphs(FILE *out, const char *text);
 /* One reference of SEE ALSO; @more: another follows. */
 void page_reference(FILE *out, const char *name, int section, int more);
 
+/* "starling-bench-load" of the command "bench load". */
+void page_file_name(const struct command_description *command, char *ret_name, size_t bytes);
+
 /* The pages. Return: 0; -errno with text. */
 int page_of_starling(FILE *out);
 int page_of_command(FILE *out, const struct command_description *command);

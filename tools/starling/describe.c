@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "describe.h"
+
+#include "bench.h"
 #include "command.h"
 #include "command_options.h"
 
@@ -89,8 +91,9 @@ static const char command_quantize_text[] = "Measures the ranges of activations 
                                             "(QDQ) or bfloat16, measures its accuracy on "
                                             "the samples that were not calibrated on, and writes it as ONNX.";
 
-static const char command_bench_text[] =
-        "Runs one of the benchmarks, each of which names the floor of this machine beside its figures.";
+static const char command_bench_text[] = "Runs one of the benchmarks. `starling bench BENCHMARK --help` describes it, and so does "
+                                         "a page of its own: starling-bench-load(1) "
+                                         "and so on.";
 
 static const char command_profile_text[] = "Compiles a model in this process, runs it on one thread, and says where its time goes: "
                                            "by operator, or step by step with the "
@@ -131,6 +134,44 @@ const struct command_description *describe_command_named(const char *name)
                 if (strcmp(descriptions[i].name, name) == 0)
                         return &descriptions[i];
         return NULL;
+}
+
+static void describe_bench(const struct sl_bench_description *bench, struct benchmark_description *ret_benchmark)
+{
+        snprintf(ret_benchmark->name, sizeof(ret_benchmark->name), "bench %s", bench->name);
+        for (size_t i = 0; i < BENCHMARK_OPTIONS_MAX; i++) {
+                const struct sl_bench_option *option = &bench->options[i];
+
+                ret_benchmark->options[i] =
+                        (struct command_option){.name = option->name, .argument = option->argument, .text = option->text};
+                if (!option->name)
+                        break;
+        }
+        ret_benchmark->command = (struct command_description){
+                .name = ret_benchmark->name,
+                .arguments = bench->arguments,
+                .summary = bench->summary,
+                .text = bench->text,
+                .options = ret_benchmark->options,
+        };
+}
+
+bool describe_benchmark(size_t i, struct benchmark_description *ret_benchmark)
+{
+        const struct sl_bench_description *bench = sl_bench_describe(i);
+
+        if (bench)
+                describe_bench(bench, ret_benchmark);
+        return bench;
+}
+
+bool describe_benchmark_named(const char *name, struct benchmark_description *ret_benchmark)
+{
+        const struct sl_bench_description *bench = sl_bench_describe_named(name);
+
+        if (bench)
+                describe_bench(bench, ret_benchmark);
+        return bench;
 }
 
 bool describe_is_internal(const struct command_description *command)

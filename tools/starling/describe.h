@@ -25,6 +25,19 @@ struct command_description {
 const struct command_description *describe_command(size_t i);
 const struct command_description *describe_command_named(const char *name);
 
+/* A benchmark, described as a command is: its name is "bench load". */
+#define BENCHMARK_OPTIONS_MAX 48
+
+struct benchmark_description {
+        struct command_description command;
+        char name[32];
+        struct command_option options[BENCHMARK_OPTIONS_MAX];
+};
+
+/* Benchmark @i in the order of the help, into memory of the caller, which is not moved afterwards. Return: false after the last. */
+bool describe_benchmark(size_t i, struct benchmark_description *ret_benchmark);
+bool describe_benchmark_named(const char *name, struct benchmark_description *ret_benchmark);
+
 /* True for what the runtime starts, not people. */
 bool describe_is_internal(const struct command_description *command);
 

@@ -63,10 +63,23 @@ static void print_help(FILE *stream)
                         "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed.\n");
 }
 
+/* `starling help bench load` */
+static int help_of_benchmark(const char *name)
+{
+        struct benchmark_description benchmark;
+
+        if (!describe_benchmark_named(name, &benchmark))
+                return complain(STATUS_USAGE, "help", "no benchmark \"%s\"", name);
+        describe_print(&benchmark.command, stdout);
+        return STATUS_OK;
+}
+
 int command_help(int argc, char **argv)
 {
         const struct command_description *command = argc > 1 ? describe_command_named(argv[1]) : NULL;
 
+        if (argc > 2 && strcmp(argv[1], "bench") == 0)
+                return help_of_benchmark(argv[2]);
         if (argc > 1 && !command)
                 return complain(STATUS_USAGE, "help", "no command \"%s\"", argv[1]);
         if (!command) {
@@ -74,8 +87,10 @@ int command_help(int argc, char **argv)
                 return STATUS_OK;
         }
         describe_print(command, stdout);
-        if (strcmp(command->name, "bench") == 0)
+        if (strcmp(command->name, "bench") == 0) {
+                putchar('\n');
                 return command_bench(2, (char *[]){"bench", "help", NULL});
+        }
         if (describe_takes_lowering(command))
                 print_lower_options();
         return STATUS_OK;
@@ -103,8 +118,11 @@ int main(int argc, char **argv)
         bool wants_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
         const struct command *command = find(wants_help ? "help" : strcmp(name, "--version") == 0 ? "version" : name);
 
-        if (command && !wants_help && asks_help(argc - 1, argv + 1))
-                return command_help(2, (char *[]){"help", argv[1], NULL});
+        if (command && !wants_help && asks_help(argc - 1, argv + 1)) {
+                bool of_benchmark = command->run == command_bench && argc > 3 && argv[2][0] != '-';
+
+                return command_help(of_benchmark ? 3 : 2, (char *[]){"help", argv[1], of_benchmark ? argv[2] : NULL, NULL});
+        }
         if (command)
                 return command->run(wants_help ? 1 : argc - 1, argv + 1);
         if (*name)

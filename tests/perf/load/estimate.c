@@ -95,5 +95,7 @@ Test(estimate, binomial_sums_are_those_of_pascals_triangle)
         cr_expect_float_eq(sl_estimate_binomial(9, 10, 0.5), 1023 / 1024.0, 1e-12);
         cr_expect_float_eq(sl_estimate_binomial(2, 3, 0.1), 0.999, 1e-12);
         cr_expect_eq(sl_estimate_binomial(10, 10, 0.5), 1);
+        cr_expect_eq(sl_estimate_binomial(3000, 6000, 0.01), 1, "a term of no size is no reason for 0");
+        cr_expect_eq(sl_estimate_binomial(0, 1000000, 0.5), 0);
         cr_expect_float_eq(sl_estimate_binomial(2703, 270336, 0.01), 0.5, 0.02);
 }
