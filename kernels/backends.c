@@ -8,10 +8,17 @@
 
 static const struct sl_backend *const backends[] = {SL_BACKENDS_BUILT};
 
+const struct sl_backend *sl_backend_at(uint32_t index)
+{
+        return index < sizeof(backends) / sizeof(backends[0]) ? backends[index] : NULL;
+}
+
 const struct sl_backend *sl_backend_find(const char *name)
 {
-        for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
-                if (!strcmp(backends[i]->name, name))
-                        return backends[i];
-        return NULL;
+        const struct sl_backend *backend;
+        uint32_t i = 0;
+
+        while ((backend = sl_backend_at(i++)) && strcmp(backend->name, name))
+                ;
+        return backend;
 }

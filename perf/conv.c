@@ -157,7 +157,7 @@ static bool make_run(const struct sl_node_desc *node, struct run *run)
         struct sl_error error;
 
         *run = (struct run){.best_ns = INFINITY};
-        if (cpu->pack(node, 1, &packed[1]))
+        if (cpu->planner->pack(NULL, node, 1, &packed[1]))
                 return false;
         run->x = take_floats(sl_shape_elements(&node->inputs[0].shape));
         run->x_floats = sl_shape_elements(&node->inputs[0].shape);
@@ -166,16 +166,17 @@ static bool make_run(const struct sl_node_desc *node, struct run *run)
         run->bias = take_floats(sl_shape_elements(&node->inputs[2].shape));
         run->y = take_floats(sl_shape_elements(&node->outputs[0].shape));
         run->packed = take(packed[1].data_bytes);
-        if (packed[1].data_bytes && cpu->repack(node, 1, &packed[1], run->weights, run->packed))
+        if (packed[1].data_bytes && cpu->planner->repack(NULL, node, 1, &packed[1], run->weights, run->packed))
                 return false;
         constants[1] = packed[1].data_bytes ? run->packed : run->weights;
-        if (cpu->compile(node, packed, constants, &run->kernel, &error))
+        if (cpu->runner->compile(
+                    NULL, &(struct sl_kernel_source){.node = node, .packed = packed, .constants = constants}, &run->kernel, &error))
                 return false;
         if (!packed[1].data_bytes) {
                 free(run->packed);
                 run->packed = NULL;
         }
-        run->scratch = take(cpu->scratch_bytes(run->kernel));
+        run->scratch = take(cpu->runner->scratch_bytes(run->kernel));
         return true;
 }
 
@@ -184,12 +185,13 @@ static void launch(const struct run *run)
         const void *inputs[] = {run->x, run->packed ? run->packed : run->weights, run->bias};
         void *outputs[] = {run->y};
 
-        sl_backend_cpu.launch(run->kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = run->scratch});
+        sl_backend_cpu.runner->launch(
+                run->kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = run->scratch});
 }
 
 static void free_run(struct run *run)
 {
-        sl_backend_cpu.kernel_free(run->kernel);
+        sl_backend_cpu.runner->kernel_free(run->kernel);
         free(run->x);
         free(run->weights);
         free(run->bias);
@@ -258,7 +260,7 @@ static void bench(const struct shape *s, int64_t batch, uint32_t activation, boo
         struct run runs[SL_ALGORITHM_COUNT] = {0};
 
         make_node(s, batch, activation, &node);
-        n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, NULL);
+        n = sl_backend_cpu.planner->algorithms(NULL, &node, algorithms, NULL);
         if (!n)
                 algorithms[n++] = SL_ALGORITHM_DIRECT;
         for (uint32_t i = 0; i < n; i++) {

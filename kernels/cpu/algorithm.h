@@ -16,7 +16,7 @@ const struct sl_cpu_loop *sl_algorithm_of_form(const struct sl_node_desc *node, 
 bool sl_algorithm_form_fits(
         const struct sl_cpu_loop *loop, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed);
 
-/* As sl_backend.algorithms; @onednn: can oneDNN run it? */
+/* As sl_planner.algorithms; @onednn: can oneDNN run it? */
 uint32_t sl_algorithm_list(const struct sl_node_desc *node, const struct sl_core_figures *core, bool onednn,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT]);
 

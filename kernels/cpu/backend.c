@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cpu/algorithm.h"
+#include "cpu/base/isa.h"
 #include "cpu/conv/loops.h"
 #include "cpu/elementwise/loops.h"
 #include "cpu/gemm/loops.h"
@@ -19,11 +20,13 @@
 #include "cpu/ml/loops.h"
 #include "cpu/movement/loops.h"
 #include "cpu/onednn/describe.h"
+#include "cpu/onednn/primitive.h"
 #include "cpu/reduce/loops.h"
 #include "cpu/rnn/loops.h"
 #include "shape/image_node.h"
 
 #include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,9 +326,10 @@ static bool is_first_of_exact(const struct sl_node_desc *node, const uint32_t *a
         return count > 1 && algorithms[0] == SL_ALGORITHM_DIRECT && is_f32_convolution(node) && sl_algorithm_takes_exactly(node);
 }
 
-static uint32_t list_algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+static uint32_t list_algorithms(const struct sl_target *target, const struct sl_node_desc *node,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
+        const struct sl_core_figures *core = target ? &target->core : &sl_target_typical.core;
         uint32_t count;
 
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
@@ -344,7 +348,7 @@ static uint32_t choose_algorithm(const struct sl_node_desc *node)
         asked = (uint32_t)sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
         if (asked != SL_ALGORITHM_AUTO || !node_is_final(node))
                 return asked;
-        for (uint32_t i = 0, n = list_algorithms(node, &sl_core_figures_typical, algorithms, NULL); i < n; i++)
+        for (uint32_t i = 0, n = list_algorithms(NULL, node, algorithms, NULL); i < n; i++)
                 if (!sl_algorithm_is_approximate(algorithms[i]))
                         return algorithms[i];
         return SL_ALGORITHM_DIRECT;
@@ -548,42 +552,46 @@ static int compile_node(const struct sl_node_desc *node, const struct sl_packed 
 }
 
 /* Behind these doors a convolution over a line is one over an image. */
-static bool cpu_supports(const struct sl_node_desc *node)
+static bool cpu_supports(const struct sl_target *target, const struct sl_node_desc *node)
 {
         struct sl_node_desc room;
 
+        (void)target;
         return supports(sl_image_node(node, &room));
 }
 
-static uint32_t cpu_algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+static uint32_t cpu_algorithms(const struct sl_target *target, const struct sl_node_desc *node,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
         struct sl_node_desc room;
 
-        return list_algorithms(sl_image_node(node, &room), core, ret_algorithms, ret_seconds);
+        return list_algorithms(target, sl_image_node(node, &room), ret_algorithms, ret_seconds);
 }
 
-static int cpu_pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static int cpu_pack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         struct sl_node_desc room;
 
+        (void)target;
         return pack_input(sl_image_node(node, &room), index, ret_packed);
 }
 
-static int cpu_repack(
-        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+static int cpu_repack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index,
+        const struct sl_packed *packed, const void *plain, void *ret_data)
 {
         struct sl_node_desc room;
 
+        (void)target;
         return repack_input(sl_image_node(node, &room), index, packed, plain, ret_data);
 }
 
-static int cpu_compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
-        struct sl_kernel **ret_kernel, struct sl_error *error)
+static int cpu_compile(
+        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
         struct sl_node_desc room;
 
-        return compile_node(sl_image_node(node, &room), packed, constants, ret_kernel, error);
+        (void)session;
+        return compile_node(sl_image_node(source->node, &room), source->packed, source->constants, ret_kernel, error);
 }
 
 static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
@@ -617,16 +625,56 @@ static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
 }
 
-const struct sl_backend sl_backend_cpu = {
-        .name = "cpu",
-        .step_weight = 1,
+/* What a kernel takes shows when it is made. */
+static int cpu_provide(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
+        struct sl_error *error)
+{
+        struct sl_kernel *kernel;
+        int r = cpu_compile(NULL, source, &kernel, error);
+
+        (void)target;
+        if (r < 0)
+                return r;
+        *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};
+        cpu_kernel_free(kernel);
+        return 0;
+}
+
+static bool cpu_gains(const struct sl_target *target, const struct sl_node_desc *node)
+{
+        (void)target;
+        return node->op == SL_OP_MBCONV && sl_cpu_mbconv_gains(node);
+}
+
+/* Forms, and the scratch that follows from the blocks, are those of the library, the instructions and the caches. */
+static int cpu_key(const struct sl_target *target, char ret_key[SL_BACKEND_KEY_BYTES])
+{
+        char library[64];
+
+        (void)target;
+        sl_primitive_version(library, sizeof(library));
+        snprintf(ret_key, SL_BACKEND_KEY_BYTES, "%s, L1 cache %lld, L2 cache %lld", library, (long long)sl_cpu_l1_bytes(),
+                (long long)sl_cpu_l2_bytes());
+        return 0;
+}
+
+static const struct sl_planner cpu_planner = {
+        .traits = SL_PLANNER_UNSIGNED_BYTES | SL_PLANNER_TIMES,
         .supports = cpu_supports,
+        .gains = cpu_gains,
         .algorithms = cpu_algorithms,
         .measure = sl_cpu_measure,
         .pack = cpu_pack,
         .repack = cpu_repack,
+        .provide = cpu_provide,
+};
+
+static const struct sl_runner cpu_runner = {
         .compile = cpu_compile,
         .scratch_bytes = cpu_scratch_bytes,
         .launch = cpu_launch,
         .kernel_free = cpu_kernel_free,
 };
+
+const struct sl_backend sl_backend_cpu = {
+        .name = "cpu", .step_weight = 1, .key = cpu_key, .planner = &cpu_planner, .runner = &cpu_runner};

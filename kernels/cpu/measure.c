@@ -2,10 +2,10 @@
 #include "cpu/measure.h"
 
 #include "base/cleanup.h"
-#include "core_figures.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/operator.h"
 #include "cpu/gemm/gemm.h"
+#include "target.h"
 
 #include <errno.h>
 #include <math.h>
@@ -127,15 +127,15 @@ static void measure_all(struct bench *bench, struct sl_core_figures *figures)
         figures->flops = 8 * 2.0 * NEAR_ROWS * NEAR_DEPTH * NEAR_COLUMNS / median(bench, run_near_product, RUNS_MAX);
         figures->weights = bytes / median(bench, run_product, 7);
         figures->stream = bytes / median(bench, run_row, 7);
-        bench->n = 4 * sl_cpu_cache_bytes() / (int64_t)sizeof(float);
+        bench->n = 4 * sl_cpu_l2_bytes() / (int64_t)sizeof(float);
         bench->n = bench->n < FLOATS ? bench->n : FLOATS;
         figures->far = sizeof(float) * (double)bench->n / median(bench, run_walk, 9);
-        bench->n = sl_cpu_cache_bytes() / 4 / (int64_t)sizeof(float);
+        bench->n = sl_cpu_l2_bytes() / 4 / (int64_t)sizeof(float);
         bench->n = bench->n < FLOATS ? bench->n : FLOATS;
         figures->near = 16 * sizeof(float) * (double)bench->n / median(bench, run_near_walk, RUNS_MAX);
 }
 
-int sl_cpu_measure(struct sl_core_figures *ret_figures)
+int sl_cpu_measure(struct sl_target *ret_target)
 {
         SL_CLEANUP(sl_cleanup_free) float *matrix = NULL, *rows = NULL, *result = NULL;
         struct sl_core_figures figures;
@@ -152,7 +152,7 @@ int sl_cpu_measure(struct sl_core_figures *ret_figures)
         memset(matrix, 0, FLOATS * sizeof(float));
         bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
         measure_all(&bench, &figures);
-        *ret_figures = (struct sl_core_figures){.flops = rounded(figures.flops),
+        ret_target->core = (struct sl_core_figures){.flops = rounded(figures.flops),
                 .weights = rounded(figures.weights),
                 .stream = rounded(figures.stream),
                 .far = rounded(figures.far),

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-struct sl_core_figures;
+struct sl_target;
 
-/* As sl_backend.measure. */
-int sl_cpu_measure(struct sl_core_figures *ret_figures);
+/* As sl_planner.measure. */
+int sl_cpu_measure(struct sl_target *ret_target);

@@ -53,11 +53,12 @@ static bool is_quantized(uint32_t op)
         return op == SL_OP_QUANTIZED_CONV || op == SL_OP_QUANTIZED_MATMUL || op == SL_OP_QUANTIZED_ADD;
 }
 
-static bool supports(const struct sl_node_desc *node)
+static bool supports(const struct sl_target *target, const struct sl_node_desc *node)
 {
         bool fused = node->epilogue.has_residual || node->epilogue.activation != SL_ACT_NONE;
         uint32_t dtype = node->n_inputs ? node->inputs[0].dtype : node->outputs[0].dtype;
 
+        (void)target;
         if (node->op >= SL_OP_COUNT || node->n_inputs > SL_NODE_INPUTS_MAX || node->n_outputs > SL_NODE_OUTPUTS_MAX)
                 return false;
         if (dtype >= SL_DTYPE_LIMIT || !(kernels[node->op].types & 1u << dtype))
@@ -75,17 +76,19 @@ static bool supports(const struct sl_node_desc *node)
         return true;
 }
 
-static int pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static int pack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
+        (void)target;
         (void)node;
         (void)index;
         *ret_packed = (struct sl_packed){.data_bytes = 0};
         return 0;
 }
 
-static int repack(
-        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+static int repack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed,
+        const void *plain, void *ret_data)
 {
+        (void)target;
         (void)node;
         (void)index;
         (void)packed;
@@ -126,15 +129,15 @@ static int check_outputs(const struct sl_node_desc *node, struct sl_node_desc *i
         return r;
 }
 
-static int compile(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
-        struct sl_kernel **ret_kernel, struct sl_error *error)
+static int compile(
+        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
+        const struct sl_node_desc *node = source->node;
         struct sl_kernel *kernel;
         int r;
 
-        (void)packed;
-        (void)constants;
-        if (!supports(node))
+        (void)session;
+        if (!supports(NULL, node))
                 return sl_error_set(error, ENOTSUP, "%s: the ref backend lacks this type or layout", sl_op_name(node->op));
         kernel = malloc(sizeof(*kernel));
         if (!kernel)
@@ -158,7 +161,7 @@ size_t sl_ref_scratch_bytes(const struct sl_node_desc *node)
 
 int sl_ref_run(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        int r = supports(node) ? kernels[node->op].launch(node, binding) : -ENOTSUP;
+        int r = supports(NULL, node) ? kernels[node->op].launch(node, binding) : -ENOTSUP;
 
         return sl_pace_status(binding->pace) ? sl_pace_status(binding->pace) : r;
 }
@@ -181,25 +184,44 @@ static struct sl_kernel *kernel_free(struct sl_kernel *kernel)
         return NULL;
 }
 
-static uint32_t algorithms(const struct sl_node_desc *node, const struct sl_core_figures *core,
+static uint32_t algorithms(const struct sl_target *target, const struct sl_node_desc *node,
         uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
 {
+        (void)target;
         (void)node;
-        (void)core;
         (void)ret_algorithms;
         (void)ret_seconds;
         return 0;
 }
 
-const struct sl_backend sl_backend_ref = {
-        .name = "ref",
-        .step_weight = 32,
+static int provide(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
+        struct sl_error *error)
+{
+        struct sl_kernel *kernel;
+        int r = compile(NULL, source, &kernel, error);
+
+        (void)target;
+        if (r < 0)
+                return r;
+        *ret_provision = (struct sl_provision){.scratch_bytes = scratch_bytes(kernel)};
+        kernel_free(kernel);
+        return 0;
+}
+
+static const struct sl_planner planner = {
+        .traits = SL_PLANNER_HALVES | SL_PLANNER_TIMES,
         .supports = supports,
         .algorithms = algorithms,
         .pack = pack,
         .repack = repack,
+        .provide = provide,
+};
+
+static const struct sl_runner runner = {
         .compile = compile,
         .scratch_bytes = scratch_bytes,
         .launch = launch,
         .kernel_free = kernel_free,
 };
+
+const struct sl_backend sl_backend_ref = {.name = "ref", .step_weight = 32, .planner = &planner, .runner = &runner};

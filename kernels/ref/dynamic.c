@@ -62,13 +62,14 @@ static int shape_outputs(struct sl_dynamic *dynamic, struct sl_node_desc *node, 
 
 static int run_kernel(const struct sl_dynamic_kernel *kernel, const struct sl_node_desc *node, const struct sl_binding *binding)
 {
-        return kernel->backend ? kernel->backend->launch(kernel->kernel, binding) : sl_ref_run(node, binding);
+        return kernel->backend ? kernel->backend->runner->launch(kernel->kernel, binding) : sl_ref_run(node, binding);
 }
 
 static int launch(struct sl_dynamic *dynamic, const struct sl_node_desc *node, const struct sl_dynamic_kernel *kernel,
         const void *const *data, struct sl_live *outputs, int64_t *made)
 {
-        uint64_t scratch_bytes = kernel->backend ? kernel->backend->scratch_bytes(kernel->kernel) : sl_ref_scratch_bytes(node);
+        uint64_t scratch_bytes =
+                kernel->backend ? kernel->backend->runner->scratch_bytes(kernel->kernel) : sl_ref_scratch_bytes(node);
         struct sl_tensor bytes = {.dtype = SL_DTYPE_U8, .shape = {.rank = 1, .dims = {(int64_t)scratch_bytes}}};
         void *pointers[SL_NODE_OUTPUTS_MAX];
         struct sl_live scratch = {0};

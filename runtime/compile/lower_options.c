@@ -30,7 +30,7 @@ static const char *const backends[] = {"cpu", "ref"};
 static const char *const tunes[] = {[SL_TUNE_OFF] = "off", [SL_TUNE_QUICK] = "quick", [SL_TUNE_FULL] = "full"};
 static const char *const precisions[] = {[SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
 static const char *const passes[] = {
-#define X(id, name, function) name,
+#define X(phase, id, name, function) name,
         SL_PASSES(X)
 #undef X
 };
@@ -194,4 +194,20 @@ void sl_lower_options_text(
 const char *sl_lower_options_backend(const struct sl_lower_options *options)
 {
         return backends[options->backend];
+}
+
+static double figure_of(double given, double typical)
+{
+        return given > 0 ? given : typical;
+}
+
+struct sl_target sl_lower_options_target(const struct sl_lower_options *options)
+{
+        const struct sl_core_figures *typical = &sl_target_typical.core;
+
+        return (struct sl_target){.core = {.flops = figure_of(options->core_flops, typical->flops),
+                                          .weights = figure_of(options->core_weights, typical->weights),
+                                          .stream = figure_of(options->core_stream, typical->stream),
+                                          .far = figure_of(options->core_far, typical->far),
+                                          .near = figure_of(options->core_near, typical->near)}};
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/dim_sizes.h"
+#include "target.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,3 +102,6 @@ void sl_lower_options_text(
 
 /* "cpu", "ref". */
 const char *sl_lower_options_backend(const struct sl_lower_options *options);
+
+/* What is planned for: what the options say of the core, and what is typical where they say nothing. */
+struct sl_target sl_lower_options_target(const struct sl_lower_options *options);

@@ -18,10 +18,10 @@
 static int launch(struct sl_kernel *kernel, const void *const *inputs, void *const *outputs, const struct sl_node *node,
         struct sl_error *error)
 {
-        size_t scratch_bytes = sl_backend_ref.scratch_bytes(kernel);
+        size_t scratch_bytes = sl_backend_ref.runner->scratch_bytes(kernel);
         void *scratch = aligned_alloc(SL_LINE_BYTES, sl_align_up(scratch_bytes + 1, SL_LINE_BYTES));
         struct sl_binding binding = {.inputs = inputs, .outputs = outputs, .scratch = scratch};
-        int result = scratch ? sl_backend_ref.launch(kernel, &binding) : -ENOMEM;
+        int result = scratch ? sl_backend_ref.runner->launch(kernel, &binding) : -ENOMEM;
 
         free(scratch);
         if (result < 0)
@@ -43,14 +43,15 @@ int sl_graph_run_node(
                 return sl_error_set(error, -result, "node \"%s\": more than %d inputs", node->name, SL_NODE_INPUTS_MAX);
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 constants[i] = sl_graph_constant(graph, node->inputs[i]);
-        if (!sl_backend_ref.supports(&desc))
+        if (!sl_backend_ref.planner->supports(NULL, &desc))
                 return sl_error_set(error, ENOTSUP, "node \"%s\": no reference kernel for %s of %s", node->name,
                         sl_op_name(node->op), sl_dtype_name(desc.inputs[0].dtype));
-        result = sl_backend_ref.compile(&desc, unpacked, constants, &kernel, error);
+        result = sl_backend_ref.runner->compile(
+                NULL, &(struct sl_kernel_source){.node = &desc, .packed = unpacked, .constants = constants}, &kernel, error);
         if (result < 0)
                 return sl_error_prefix(error, result, "node \"%s\" (%s)", node->name, sl_op_name(node->op));
         result = launch(kernel, inputs, outputs, node, error);
-        sl_backend_ref.kernel_free(kernel);
+        sl_backend_ref.runner->kernel_free(kernel);
         return result;
 }
 

@@ -27,7 +27,7 @@ static struct product *product_free(struct product *product)
         if (!product)
                 return NULL;
         if (product->kernel)
-                sl_backend_cpu.kernel_free(product->kernel);
+                sl_backend_cpu.runner->kernel_free(product->kernel);
         for (int i = 0; i < 3; i++)
                 free(product->matrices[i]);
         free(product->weights);
@@ -62,7 +62,7 @@ static int fill(struct product *product)
 static int pack(struct product *product)
 {
         uint64_t bytes;
-        int r = sl_backend_cpu.pack(&product->node, 1, &product->packed[1]);
+        int r = sl_backend_cpu.planner->pack(NULL, &product->node, 1, &product->packed[1]);
 
         if (r < 0 || !product->packed[1].data_bytes)
                 return r;
@@ -70,7 +70,7 @@ static int pack(struct product *product)
         product->weights = aligned_alloc(ALIGNMENT, bytes);
         if (!product->weights)
                 return -ENOMEM;
-        return sl_backend_cpu.repack(&product->node, 1, &product->packed[1], product->matrices[1], product->weights);
+        return sl_backend_cpu.planner->repack(NULL, &product->node, 1, &product->packed[1], product->matrices[1], product->weights);
 }
 
 static int build(struct product *product, struct sl_error *error)
@@ -85,10 +85,12 @@ static int build(struct product *product, struct sl_error *error)
         if (r < 0)
                 return r;
         constants[1] = product->weights ? product->weights : product->matrices[1];
-        r = sl_backend_cpu.compile(&product->node, product->packed, constants, &product->kernel, error);
+        r = sl_backend_cpu.runner->compile(NULL,
+                &(struct sl_kernel_source){.node = &product->node, .packed = product->packed, .constants = constants},
+                &product->kernel, error);
         if (r < 0)
                 return r;
-        bytes = sl_backend_cpu.scratch_bytes(product->kernel);
+        bytes = sl_backend_cpu.runner->scratch_bytes(product->kernel);
         product->scratch = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
         return product->scratch ? 0 : -ENOMEM;
 }
@@ -99,7 +101,7 @@ static int time_once(struct product *product, uint64_t *ret_ns)
         void *outputs[] = {product->matrices[2]};
         struct sl_binding binding = {.inputs = inputs, .outputs = outputs, .scratch = product->scratch};
         uint64_t before = sl_clock_ns();
-        int r = sl_backend_cpu.launch(product->kernel, &binding);
+        int r = sl_backend_cpu.runner->launch(product->kernel, &binding);
 
         *ret_ns = sl_clock_ns() - before;
         return r;

@@ -35,12 +35,12 @@ static void *allocate_lines(uint64_t bytes)
 static int pack_input(const struct sl_backend *backend, const struct sl_node_desc *desc, uint32_t input, const void *data,
         struct sl_packed *packed, void **ret_data)
 {
-        int r = backend->pack(desc, input, packed);
+        int r = backend->planner->pack(NULL, desc, input, packed);
 
         if (r < 0 || !packed->data_bytes)
                 return r;
         *ret_data = allocate_lines(packed->data_bytes);
-        return *ret_data ? backend->repack(desc, input, packed, data, *ret_data) : -ENOMEM;
+        return *ret_data ? backend->planner->repack(NULL, desc, input, packed, data, *ret_data) : -ENOMEM;
 }
 
 static int compile_step(struct sl_observation *o, uint32_t index, struct sl_error *error)
@@ -62,10 +62,11 @@ static int compile_step(struct sl_observation *o, uint32_t index, struct sl_erro
         }
         if (r < 0)
                 return sl_error_set(error, -r, "node \"%s\": its constants cannot be packed", node->name);
-        r = step->backend->compile(desc, packed, constants, &step->kernel, error);
+        r = step->backend->runner->compile(
+                NULL, &(struct sl_kernel_source){.node = desc, .packed = packed, .constants = constants}, &step->kernel, error);
         if (r < 0)
                 return sl_error_prefix(error, r, "node \"%s\"", node->name);
-        step->scratch = allocate_lines(step->backend->scratch_bytes(step->kernel));
+        step->scratch = allocate_lines(step->backend->runner->scratch_bytes(step->kernel));
         return step->scratch ? 0 : sl_error_set(error, ENOMEM, "node \"%s\": no memory for its scratch", node->name);
 }
 
@@ -89,10 +90,11 @@ static int prepare_node(struct sl_observation *o, uint32_t index, struct sl_erro
         return compile_step(o, index, error);
 }
 
-int sl_observation_new(const struct sl_graph *graph, struct sl_observation **ret_observation, struct sl_error *error)
+int sl_observation_new(
+        const struct sl_graph *graph, const char *backend, struct sl_observation **ret_observation, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_observation_free) struct sl_observation *o = calloc(1, sizeof(*o));
-        int r = o ? sl_placement_new(graph, "cpu", &o->placement, error) : -ENOMEM;
+        int r = o ? sl_placement_new(graph, backend, NULL, &o->placement, error) : -ENOMEM;
 
         if (r < 0)
                 return r;
@@ -115,7 +117,7 @@ int sl_observation_new(const struct sl_graph *graph, struct sl_observation **ret
 static void free_step(struct step *step)
 {
         if (step->backend)
-                step->backend->kernel_free(step->kernel);
+                step->backend->runner->kernel_free(step->kernel);
         for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
                 free(step->packed[i]);
         free(step->scratch);
@@ -161,7 +163,7 @@ static int run_step(struct sl_observation *o, uint32_t index)
                         inputs[i] = step->packed[i] ? step->packed[i] : o->at[node->inputs[i]];
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 outputs[i] = o->buffers[node->outputs[i]];
-        return step->backend->launch(
+        return step->backend->runner->launch(
                 step->kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = step->scratch});
 }
 

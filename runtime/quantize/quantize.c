@@ -62,7 +62,7 @@ static int calibrate(struct job *job, struct sl_error *error)
         int r = sl_graph_specialise(job->graph, 1, &single, error);
 
         if (r == 0)
-                r = sl_observation_new(single, &observation, error);
+                r = sl_observation_new(single, sl_lower_options_backend(&job->options->lowering), &observation, error);
         for (uint64_t i = 0; i < job->options->calibration && r == 0; i++) {
                 const void *inputs[INPUTS_MAX];
 
@@ -318,7 +318,7 @@ static int import(const char *model, const struct sl_lower_options *lowering, st
         struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
         int r = sl_import_onnx_bound(model, &limits, &lowering->shapes, ret_graph, error);
 
-        return r < 0 ? r : sl_passes_run(*ret_graph, ~BASIC_PASSES, error);
+        return r < 0 ? r : sl_passes_run(*ret_graph, &(struct sl_pass_options){.without = ~BASIC_PASSES}, error);
 }
 
 static void job_deinit(struct job *job)

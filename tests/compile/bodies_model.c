@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bodies_model.h"
 
+#include "backend.h"
 #include "format.h"
 #include "lower.h"
 #include "pass.h"
@@ -16,7 +17,8 @@ void model_import(struct model *m)
 {
         sl_lower_options_init(&m->options);
         m->graph = builder_import(m->b);
-        cr_assert_eq(sl_passes_run(m->graph, 0, &m->error), 0, "%s", m->error.text);
+        cr_assert_eq(sl_passes_run(m->graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &m->error), 0, "%s",
+                m->error.text);
 }
 
 int model_plan_fd(struct model *m)

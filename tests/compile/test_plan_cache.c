@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base_plan.h"
 #include "cache_bench.h"
-#include "core_figures.h"
 #include "format.h"
 #include "lower.h"
 #include "network.h"
 #include "plan.h"
+#include "target.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -88,9 +88,9 @@ static bool find_suffix(const char *suffix, char ret_path[PATH_MAX])
 
 Test(plan_cache, what_a_core_reaches_is_measured_once_and_again_when_its_file_is_damaged)
 {
-        struct sl_core_figures first, again;
+        struct sl_target first, again;
         char path[PATH_MAX];
-        int r = sl_plan_cache_core(bench.cache, &first);
+        int r = sl_plan_cache_target(bench.cache, "cpu", &first);
 
         if (r == -ENOTSUP)
                 cr_skip_test("there is nothing to measure on this processor");
@@ -98,11 +98,12 @@ Test(plan_cache, what_a_core_reaches_is_measured_once_and_again_when_its_file_is
         cr_assert(find_suffix(".core", path));
         sl_plan_cache_free(bench.cache);
         open_cache(64 * MIB);
-        cr_assert_eq(sl_plan_cache_core(bench.cache, &again), 0);
+        cr_assert_eq(sl_plan_cache_target(bench.cache, "cpu", &again), 0);
         cr_expect_arr_eq(&first, &again, sizeof(first));
         write_file(path, "nothing of the kind");
-        cr_assert_eq(sl_plan_cache_core(bench.cache, &again), 0);
-        cr_expect(again.flops > 0 && again.weights > 0 && again.stream > 0 && again.far > 0 && again.near > 0);
+        cr_assert_eq(sl_plan_cache_target(bench.cache, "cpu", &again), 0);
+        cr_expect(again.core.flops > 0 && again.core.weights > 0 && again.core.stream > 0 && again.core.far > 0 &&
+                  again.core.near > 0);
 }
 
 Test(plan_cache, a_changed_model_is_another)

@@ -234,6 +234,7 @@ Test(plan_file, another_version_or_library_is_named)
         int fd = small_plan_fd("ref");
         struct file file = read_file(fd);
         struct sl_plan_header *header = (void *)file.bytes;
+        struct sl_plan_backend *backend;
         struct sl_error error = {0};
         struct sl_plan *plan;
 
@@ -242,10 +243,17 @@ Test(plan_file, another_version_or_library_is_named)
         cr_assert_eq(open_bytes(&file, &plan, &error), -EPROTONOSUPPORT);
         cr_assert_not_null(strstr(error.text, "version"));
         header->version--;
-        header->key.dnnl_minor++;
+        header->key.operators++;
         seal_checksum(&file);
         cr_assert_eq(open_bytes(&file, &plan, &error), -EPROTONOSUPPORT);
-        cr_assert_not_null(strstr(error.text, "oneDNN"));
+        cr_assert_not_null(strstr(error.text, "operators"));
+        header->key.operators--;
+        backend = (void *)(file.bytes + header->sections[SL_PLAN_SECTION_BACKENDS].offset);
+        backend->key[0] ^= 1;
+        seal_checksum(&file);
+        cr_assert_eq(open_bytes(&file, &plan, &error), -EPROTONOSUPPORT);
+        cr_assert_not_null(strstr(error.text, backend->key));
+        cr_assert_not_null(strstr(error.text, backend->name));
         free(file.bytes);
         close(fd);
 }
@@ -330,45 +338,59 @@ static bool use_plan(struct sl_plan *plan)
         return fits;
 }
 
-/* Every byte in front of the data gets a few other values, under a checksum that is right. */
-static void damage_all(const char *backend, enum sl_plan_section_id first, enum sl_plan_section_id end, uint64_t step)
+/* How many files were made, and how many of them could be used all the same. */
+struct damage {
+        uint32_t n, n_used;
+};
+
+/* Bytes @from to @end get a few other values, under a checksum that is right. */
+static void damage_range(struct file *file, uint64_t from, uint64_t end, uint64_t step, struct damage *damage)
+{
+        static const uint8_t flips[] = {0x01, 0x80, 0xff};
+
+        for (uint64_t at = from; at < end; at += step)
+                for (uint32_t i = 0; i < 3; i++) {
+                        struct sl_plan *plan = NULL;
+
+                        file->bytes[at] ^= flips[i];
+                        seal_checksum(file);
+                        damage->n++;
+                        damage->n_used += open_bytes(file, &plan, NULL) == 0 && use_plan(plan);
+                        sl_plan_free(plan);
+                        file->bytes[at] ^= flips[i];
+                }
+}
+
+/* The header, and the sections from @first to before @end. */
+static void damage_sections(const char *backend, enum sl_plan_section_id first, enum sl_plan_section_id end, uint64_t step)
 {
         int fd = small_plan_fd(backend);
         struct file file = read_file(fd);
         const struct sl_plan_header header = *(struct sl_plan_header *)file.bytes;
-        uint32_t n = 0, n_used = 0;
-        uint64_t from = first == SL_PLAN_SECTION_INFO ? sizeof(header.magic) : header.sections[first].offset;
+        struct damage damage = {0};
 
-        for (uint64_t at = from; at < header.sections[end].offset; at += step) {
-                static const uint8_t flips[] = {0x01, 0x80, 0xff};
-
-                for (uint32_t i = 0; i < 3; i++) {
-                        struct sl_plan *plan = NULL;
-
-                        file.bytes[at] ^= flips[i];
-                        seal_checksum(&file);
-                        n++;
-                        n_used += open_bytes(&file, &plan, NULL) == 0 && use_plan(plan);
-                        sl_plan_free(plan);
-                        file.bytes[at] ^= flips[i];
-                }
-        }
-        cr_expect(n_used < n || first == SL_PLAN_SECTION_FORMS, "nothing was refused");
+        damage_range(&file, sizeof(header.magic), sizeof(header), step, &damage);
+        for (uint32_t id = first; id < end; id++)
+                damage_range(&file, header.sections[id].offset,
+                        header.sections[id].offset + header.sections[id].count * sl_plan_section_bytes(id), step, &damage);
         free(file.bytes);
         close(fd);
+        cr_expect_gt(damage.n, damage.n_used, "nothing was refused");
+        cr_expect_gt(damage.n, sizeof(header) / step, "no section was touched");
 }
 
 Test(plan_file, a_forged_file_harms_nobody)
 {
-        damage_all("ref", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_DATA, 1);
+        damage_sections("ref", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_PROGRAMS, 7);
+        damage_sections("ref", SL_PLAN_SECTION_PROGRAMS, SL_PLAN_SECTION_DATA, 1);
 }
 
 Test(plan_file, a_forged_file_for_the_processor_harms_nobody)
 {
-        damage_all("cpu", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_FORMS, 3);
+        damage_sections("cpu", SL_PLAN_SECTION_INFO, SL_PLAN_SECTION_FORMS, 13);
 }
 
 Test(plan_file, a_forged_form_harms_nobody)
 {
-        damage_all("cpu", SL_PLAN_SECTION_FORMS, SL_PLAN_SECTION_DATA, 1);
+        damage_sections("cpu", SL_PLAN_SECTION_FORMS, SL_PLAN_SECTION_DATA, 1);
 }

@@ -24,7 +24,7 @@ static void plan_it(const char *backend)
         struct sl_error *no_text = NULL;
 
         network_finish(&net);
-        cr_assert_eq(sl_placement_new(net.graph, backend, &placement, no_text), 0);
+        cr_assert_eq(sl_placement_new(net.graph, backend, NULL, &placement, no_text), 0);
         cr_assert_eq(sl_schedule_new(placement, false, &schedule), 0);
         cr_assert_eq(sl_schedule_place(schedule), 0);
 }
@@ -205,7 +205,7 @@ Test(schedule, a_wide_convolution_between_input_and_output_has_own_kernels_to_ch
                         continue;
                 cr_assert_eq(sl_graph_describe(placement->graph, i, &node), 0);
                 cr_expect_eq(node.inputs[0].layout, SL_LAYOUT_CHANNELS_LAST);
-                cr_expect_geq(placement->backends[i]->algorithms(&node, &sl_core_figures_typical, algorithms, NULL), 4,
+                cr_expect_geq(placement->backends[i]->planner->algorithms(NULL, &node, algorithms, NULL), 4,
                         "tiles need channels last on both sides");
         }
 }

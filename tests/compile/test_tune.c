@@ -42,17 +42,18 @@ static uint64_t now(void)
         return now_ns;
 }
 
-static bool takes(const struct sl_node_desc *node)
+static bool takes(const struct sl_target *target, const struct sl_node_desc *node)
 {
         int64_t algorithm = sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO);
 
+        (void)target;
         return algorithm == SL_ALGORITHM_AUTO || algorithm == SL_ALGORITHM_DIRECT || algorithm == SL_ALGORITHM_WINOGRAD_4;
 }
 
-static uint32_t list(const struct sl_node_desc *node, const struct sl_core_figures *core,
-        uint32_t ret_algorithms[SL_ALGORITHM_COUNT], double ret_seconds[SL_ALGORITHM_COUNT])
+static uint32_t list(const struct sl_target *target, const struct sl_node_desc *node, uint32_t ret_algorithms[SL_ALGORITHM_COUNT],
+        double ret_seconds[SL_ALGORITHM_COUNT])
 {
-        (void)core;
+        (void)target;
         ret_algorithms[0] = SL_ALGORITHM_WINOGRAD_4;
         ret_algorithms[1] = SL_ALGORITHM_DIRECT;
         if (ret_seconds) {
@@ -62,33 +63,33 @@ static uint32_t list(const struct sl_node_desc *node, const struct sl_core_figur
         return 2;
 }
 
-static int pack(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+static int pack(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
-        (void)node, (void)index;
+        (void)target, (void)node, (void)index;
         *ret_packed = (struct sl_packed){0};
         return 0;
 }
 
-static int build(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
-        struct sl_kernel **ret_kernel, struct sl_error *error)
+static int build(
+        struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel, struct sl_error *error)
 {
         struct sl_kernel *kernel = calloc(1, sizeof(*kernel));
 
-        kernel->approximate = sl_attrs_int(&node->attrs, SL_ATTR_ALGORITHM, 0) == SL_ALGORITHM_WINOGRAD_4;
-        kernel->batch = node->inputs[0].shape.dims[0];
+        kernel->approximate = sl_attrs_int(&source->node->attrs, SL_ATTR_ALGORITHM, 0) == SL_ALGORITHM_WINOGRAD_4;
+        kernel->batch = source->node->inputs[0].shape.dims[0];
         *ret_kernel = kernel;
-        return sl_backend_ref.compile(node, packed, constants, &kernel->exact, error);
+        return sl_backend_ref.runner->compile(session, source, &kernel->exact, error);
 }
 
 static size_t scratch(const struct sl_kernel *kernel)
 {
-        return sl_backend_ref.scratch_bytes(kernel->exact);
+        return sl_backend_ref.runner->scratch_bytes(kernel->exact);
 }
 
 static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         bool slow = !slow_batch || kernel->batch == slow_batch;
-        int r = sl_backend_ref.launch(kernel->exact, binding);
+        int r = sl_backend_ref.runner->launch(kernel->exact, binding);
         float *output = binding->outputs[0];
 
         n_launches++;
@@ -102,21 +103,16 @@ static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 static struct sl_kernel *release(struct sl_kernel *kernel)
 {
         if (kernel)
-                sl_backend_ref.kernel_free(kernel->exact);
+                sl_backend_ref.runner->kernel_free(kernel->exact);
         free(kernel);
         return NULL;
 }
 
-static const struct sl_backend fake = {
-        .name = "ref",
-        .supports = takes,
-        .algorithms = list,
-        .pack = pack,
-        .compile = build,
-        .scratch_bytes = scratch,
-        .launch = launch,
-        .kernel_free = release,
-};
+static const struct sl_planner fake_planner = {.supports = takes, .algorithms = list, .pack = pack};
+
+static const struct sl_runner fake_runner = {.compile = build, .scratch_bytes = scratch, .launch = launch, .kernel_free = release};
+
+static const struct sl_backend fake = {.name = "ref", .planner = &fake_planner, .runner = &fake_runner};
 
 static struct network net;
 static struct sl_choice choices[N_NODES];
@@ -136,7 +132,7 @@ static void setup(void)
         for (uint32_t p = 0; p < N_PROGRAMS; p++) {
                 programs[p].batch = p * 2 + 1;
                 cr_assert_eq(sl_graph_specialise(net.graph, programs[p].batch, &programs[p].graph, NULL), 0);
-                cr_assert_eq(sl_placement_new(programs[p].graph, "ref", &programs[p].placement, NULL), 0);
+                cr_assert_eq(sl_placement_new(programs[p].graph, "ref", NULL, &programs[p].placement, NULL), 0);
                 programs[p].placement->backends[0] = &fake;
         }
         sl_lower_options_init(&options);

@@ -38,7 +38,7 @@ static void build(bool pooled)
         network_output(&net, x);
         network_finish(&net);
         cr_assert_eq(sl_graph_specialise(net.graph, 1, &program.graph, NULL), 0);
-        cr_assert_eq(sl_placement_new(program.graph, "cpu", &program.placement, NULL), 0);
+        cr_assert_eq(sl_placement_new(program.graph, "cpu", NULL, &program.placement, NULL), 0);
         cr_assert_eq(program.placement->n_reorders, !pooled);
         sl_lower_options_init(&options);
 }
@@ -62,7 +62,7 @@ Test(tune_layout, a_reorder_that_another_layout_saves_is_saved)
         cr_expect(wishes[0].wanted && wishes[0].in == SL_LAYOUT_PLAIN && wishes[0].out == SL_LAYOUT_PLAIN);
         sl_placement_free(program.placement);
         program.placement = NULL;
-        cr_assert_eq(sl_placement_new_as(program.graph, "cpu", wishes, &program.placement, NULL), 0);
+        cr_assert_eq(sl_placement_new_as(program.graph, "cpu", NULL, wishes, &program.placement, NULL), 0);
         cr_expect_eq(program.placement->n_reorders, 0);
 }
 
@@ -89,7 +89,7 @@ Test(tune_layout, a_wish_that_no_backend_can_grant_changes_nothing)
         struct sl_placement *placement;
 
         build(false);
-        cr_assert_eq(sl_placement_new_as(program.graph, "cpu", &odd, &placement, NULL), 0);
+        cr_assert_eq(sl_placement_new_as(program.graph, "cpu", NULL, &odd, &placement, NULL), 0);
         cr_expect_eq(placement->n_reorders, 1);
         sl_placement_free(placement);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trial.h"
 
+#include "backend.h"
 #include "base/dim_sizes.h"
 #include "base/error.h"
 #include "evaluate.h"
@@ -507,7 +508,7 @@ static void run_form(struct trial *trial, enum form form, enum outcome outcomes[
         if (result == 0)
                 result = run_all_sets(trial, run_on_ref);
         if (result == 0)
-                result = sl_passes_run(trial->graph, 0, &trial->error);
+                result = sl_passes_run(trial->graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &trial->error);
         if (result == 0)
                 result = run_all_sets(trial, run_on_ref);
         outcomes[BACKEND_REF] = outcome_of(result, form);

@@ -6,6 +6,7 @@
  *
  * Half of the mutations are of bytes, half of the parsed message: those give files that are well-formed and mean something else.
  */
+#include "backend.h"
 #include "base/error.h"
 #include "graph.h"
 #include "import.h"
@@ -126,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
         if (sl_graph_check(graph, &error) < 0)
                 abort();
         specialise(graph, 1);
-        int result = sl_passes_run(graph, 0, &error);
+        int result = sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error);
 
         /* The graph was right before; a pass that breaks it is a bug, an index out of bounds in its data is not. */
         if (result == -EINVAL && strstr(error.text, "after pass"))

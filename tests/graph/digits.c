@@ -3,6 +3,7 @@
  * The networks of the digits example, as they are: the whole path from file to predictions, with and without passes, against
  * the predictions that were computed when they were trained.
  */
+#include "backend.h"
 #include "base/error.h"
 #include "builder.h"
 #include "evaluate.h"
@@ -72,7 +73,8 @@ Test(digits, every_network_predicts_what_it_was_trained_to)
                 cr_assert_leq(difference(got, want, BATCH * CLASSES), 1e-4f, "%s as imported", names[i]);
                 uint32_t before = count_live(graph);
 
-                cr_assert_eq(sl_passes_run(graph, 0, &error), 0, "%s: %s", names[i], error.text);
+                cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error), 0,
+                        "%s: %s", names[i], error.text);
                 evaluate_floats(graph, BATCH, images, got, BATCH * CLASSES);
                 cr_assert_leq(difference(got, want, BATCH * CLASSES), 1e-4f, "%s after passes", names[i]);
                 cr_assert_leq(count_live(graph), before, "%s", names[i]);

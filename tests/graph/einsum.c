@@ -126,7 +126,8 @@ static struct sl_graph *import(const struct equation *e, struct builder *b)
         builder_attr_string(b, builder_node(b, "Einsum", inputs, "y"), "equation", e->text);
         builder_output(b, "y");
         graph = builder_import(b);
-        cr_assert_eq(sl_passes_run(graph, 0, &error), 0, "%s: %s", e->text, error.text);
+        cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error), 0, "%s: %s",
+                e->text, error.text);
         return graph;
 }
 
@@ -253,7 +254,8 @@ Test(einsum, the_order_that_transposes_the_fewest_bytes_is_taken)
                 struct sl_graph *graph =
                         import_shaped(b, cases[i].equation, 2, (const char *const[]){"p", "q"}, i == 2 ? 5 : 4, cases[i].dims);
 
-                cr_assert_eq(sl_passes_run(graph, 0, &error), 0, "%s", error.text);
+                cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error), 0, "%s",
+                        error.text);
                 cr_assert_eq(count_ops(graph, SL_OP_MATMUL), 1, "%s", cases[i].equation);
                 cr_assert_eq(
                         transposed_elements(graph), cases[i].transposed, "%s: %u", cases[i].equation, transposed_elements(graph));

@@ -3,6 +3,7 @@
  * Files that nobody wrote in good faith. Each must give an error or a graph, never a crash, and no memory that the file does not
  * account for. Meant to run under AddressSanitizer and UndefinedBehaviorSanitizer.
  */
+#include "backend.h"
 #include "base/error.h"
 #include "builder.h"
 #include "import.h"
@@ -33,7 +34,7 @@ static int swallow(const uint8_t *bytes, size_t n_bytes, struct sl_error *error)
                 cr_assert(error->text[0], "result %d has no text", result);
                 return result;
         }
-        result = sl_passes_run(graph, 0, error);
+        result = sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
         cr_assert(result == 0 || result == -ENOMEM || result == -ERANGE || result == -EINVAL || result == -ENOTSUP, "%d: %s",
                 result, error->text);
         if (result == 0)
@@ -362,7 +363,7 @@ Test(hostile, expansion_by_a_chain_of_constants_has_a_budget)
         struct sl_graph *graph = builder_import(b);
         uint64_t bytes = 0;
 
-        cr_assert_eq(sl_passes_run(graph, 0, NULL), 0);
+        cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, NULL), 0);
         for (uint32_t i = 0; i < graph->n_values; i++)
                 bytes += graph->values[i].data_bytes;
         cr_assert_leq(bytes, 65ull << 20);

@@ -4,6 +4,7 @@
  */
 #include "inspect.h"
 
+#include "backend.h"
 #include "base/error.h"
 #include "builder.h"
 #include "pass.h"
@@ -36,7 +37,7 @@ static char *inspect(const struct sl_inspect_plan *plan, bool json)
         size_t n;
         FILE *stream = open_memstream(&printed, &n);
 
-        cr_assert_eq(sl_passes_run(optimised, 0, &error), 0);
+        cr_assert_eq(sl_passes_run(optimised, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error), 0);
         cr_assert_eq(sl_inspect(raw, optimised, plan, json, stream, &error), 0, "%s", error.text);
         fclose(stream);
         sl_graph_free(raw);

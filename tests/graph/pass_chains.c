@@ -3,6 +3,7 @@
  * Chains of nodes that exporters write for one operator: Gelu and LayerNormalization, with operands in every order, and
  * shuffles of channels.
  */
+#include "backend.h"
 #include "base/error.h"
 #include "pass.h"
 #include "pass_bench.h"
@@ -224,7 +225,8 @@ static int to_shuffle(struct sl_graph *graph, struct sl_error *error)
 {
         int result = sl_pass_fold_constants(graph, error);
 
-        return result ? result : sl_pass_fuse_channel_shuffle(graph, error);
+        return result ? result
+                      : sl_pass_fuse_channel_shuffle(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
 }
 
 Test(passes, a_channel_shuffle_is_one_node_with_what_joins_and_cuts_its_channels)
@@ -283,7 +285,8 @@ static int to_normalized_concat(struct sl_graph *graph, struct sl_error *error)
 {
         int result = sl_pass_fuse_activation(graph, error);
 
-        return result ? result : sl_pass_fuse_normalized_concat(graph, error);
+        return result ? result
+                      : sl_pass_fuse_normalized_concat(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
 }
 
 Test(passes, a_normalization_reads_the_parts_of_a_concat_along_the_channels_that_nobody_else_wants)

@@ -69,7 +69,7 @@ static int to_blocks(struct sl_graph *graph, struct sl_error *error)
         int r = sl_pass_fuse_residual(graph, error);
 
         r = r ? r : sl_pass_fuse_activation(graph, error);
-        return r ? r : sl_pass_join_mbconv(graph, error);
+        return r ? r : sl_pass_join_mbconv(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
 }
 
 /* Whether this processor has a kernel for blocks. */
@@ -86,7 +86,7 @@ static bool has_kernel(void)
         sl_attrs_set_int(&node.attrs, SL_ATTR_GROUP, 16);
         cr_assert_eq(sl_op_infer(&node, NULL), 0);
         node.inputs[0].layout = node.outputs[0].layout = SL_LAYOUT_CHANNELS_LAST;
-        return sl_backend_find("cpu") && sl_backend_find("cpu")->supports(&node);
+        return sl_backend_find("cpu") && sl_backend_find("cpu")->planner->supports(NULL, &node);
 }
 
 static void expect_joined(enum form form, int64_t side, uint32_t blocks, uint32_t convolutions)

@@ -2,6 +2,7 @@
 /*
  * Each pass on a small graph: what it looks like before and after, and that both compute the same.
  */
+#include "backend.h"
 #include "base/error.h"
 #include "builder.h"
 #include "pass.h"
@@ -29,7 +30,7 @@ static void add_conv(struct builder *b, const char *input, const char *weights, 
 
 static int all_passes(struct sl_graph *graph, struct sl_error *error)
 {
-        return sl_passes_run(graph, 0, error);
+        return sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
 }
 
 Test(passes, constants_fold_and_what_hangs_on_the_input_stays)
@@ -455,9 +456,74 @@ Test(passes, a_pass_that_is_left_out_does_not_run)
         builder_output(b, "y");
         struct sl_graph *graph = builder_import(b);
 
-        cr_assert_eq(sl_passes_run(graph, 1u << SL_PASS_FUSE_ACTIVATION, NULL), 0);
+        cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.without = 1u << SL_PASS_FUSE_ACTIVATION}, NULL), 0);
         cr_assert_eq(count_live(graph), 2u);
         sl_graph_free(graph);
+        builder_free(b);
+}
+
+Test(passes, run_phase_by_phase)
+{
+        for (uint32_t pass = 1; pass < SL_PASS_COUNT; pass++)
+                cr_expect_leq(sl_pass_phase(pass - 1), sl_pass_phase(pass), "%s", sl_pass_name(pass));
+}
+
+/* A stranger that has kernels, wants nothing particular and gains by nothing. */
+static bool takes_all(const struct sl_target *target, const struct sl_node_desc *node)
+{
+        (void)target, (void)node;
+        return true;
+}
+
+static const struct sl_planner plain_planner = {.supports = takes_all};
+static const struct sl_backend plain_backend = {.name = "cpu", .planner = &plain_planner};
+
+static struct sl_graph *bytes_for(const struct sl_backend *backend)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 4));
+        struct sl_graph *graph;
+
+        builder_floats(b, "scale", 0, NULL, (const float[]){0.5f});
+        builder_raw(b, "zero", SL_DTYPE_I8, 0, NULL, (const int8_t[]){3});
+        builder_node(b, "QuantizeLinear", "x,scale,zero", "q");
+        builder_node(b, "DequantizeLinear", "q,scale,zero", "y");
+        builder_output(b, "y");
+        graph = builder_import(b);
+        cr_assert_eq(sl_passes_run(graph, &(struct sl_pass_options){.backend = backend}, NULL), 0);
+        builder_free(b);
+        return graph;
+}
+
+Test(passes, ask_a_backend_for_its_traits_and_not_for_its_name)
+{
+        struct sl_graph *wants = bytes_for(sl_backend_find("cpu")), *does_not = bytes_for(&plain_backend),
+                        *nobody = bytes_for(NULL);
+
+        cr_expect_eq(wants->values[wants->nodes[0].outputs[0]].tensor.dtype, SL_DTYPE_U8);
+        cr_expect_eq(does_not->values[does_not->nodes[0].outputs[0]].tensor.dtype, SL_DTYPE_I8);
+        cr_expect_eq(nobody->values[nobody->nodes[0].outputs[0]].tensor.dtype, SL_DTYPE_I8);
+        sl_graph_free(wants);
+        sl_graph_free(does_not);
+        sl_graph_free(nobody);
+}
+
+Test(passes, what_no_pass_merges_stays_apart)
+{
+        struct builder *b = builder_new_of_x(13, DIMS(-1, 4));
+        struct sl_graph *graphs[2], *merged;
+
+        builder_node(b, "Relu", "x", "y");
+        builder_output(b, "y");
+        graphs[0] = builder_import(b);
+        graphs[1] = builder_import(b);
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        for (int i = 0; i < 2; i++)
+                cr_assert_eq(sl_passes_run_phase(graphs[i], SL_PASS_PORTABLE, &(struct sl_pass_options){0}, NULL), 0);
+        cr_expect_eq(sl_passes_merge((const struct sl_graph *const *)graphs, 2, 0, merged, NULL), 0);
+        cr_expect_eq(merged->n_nodes, 0);
+        sl_graph_free(merged);
+        sl_graph_free(graphs[0]);
+        sl_graph_free(graphs[1]);
         builder_free(b);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "builder.h"
 
+#include "backend.h"
 #include "base/error.h"
 #include "narrow.h"
 #include "pass.h"
@@ -97,7 +98,8 @@ static struct sl_graph *optimise(struct builder *b, size_t n_in, size_t n_out, f
         float *input = malloc(n_in * sizeof(*input)), *want = malloc(n_out * sizeof(*want)), *got = malloc(n_out * sizeof(*got));
 
         fill_random(input, n_in, 3);
-        cr_assert_eq(sl_passes_run(graph, 0, &error), 0, "%s", error.text);
+        cr_assert_eq(
+                sl_passes_run(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, &error), 0, "%s", error.text);
         evaluate_floats(raw, BATCH, input, want, n_out);
         evaluate_floats(graph, BATCH, input, got, n_out);
         for (size_t i = 0; i < n_out; i++)

@@ -49,14 +49,15 @@ int bench_run(struct sl_node_desc *node, const void *const *inputs, void *const 
         if (node->op == SL_OP_RANGE)
                 node->outputs[0].shape.dims[0] = sl_op_range_elements(node->inputs[0].dtype, inputs[0], inputs[1], inputs[2]);
         cr_assert_eq(r, 0, "%s", error.text);
-        cr_assert(ref->supports(node), "ref does not support this %s", sl_op_name(node->op));
-        r = ref->compile(node, packed, constants, &kernel, &error);
+        cr_assert(ref->planner->supports(NULL, node), "ref does not support this %s", sl_op_name(node->op));
+        r = ref->runner->compile(
+                NULL, &(struct sl_kernel_source){.node = node, .packed = packed, .constants = constants}, &kernel, &error);
         cr_assert_eq(r, 0, "%s", error.text);
-        void *scratch = malloc(ref->scratch_bytes(kernel) + 1);
+        void *scratch = malloc(ref->runner->scratch_bytes(kernel) + 1);
 
-        r = ref->launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = scratch});
+        r = ref->runner->launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = outputs, .scratch = scratch});
         free(scratch);
-        cr_assert_null(ref->kernel_free(kernel));
+        cr_assert_null(ref->runner->kernel_free(kernel));
         free(packed);
         return r;
 }

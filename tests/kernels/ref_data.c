@@ -91,16 +91,18 @@ Test(ref_data, the_best_boxes_are_counted)
         cr_assert_eq(sl_op_most_boxes(&node), 4);
         cr_assert_eq(sl_op_infer(&node, &error), 0, "%s", error.text);
         node.outputs[0].shape.dims[0] = 4;
-        cr_assert_eq(sl_backend_ref.compile(&node, NULL, NULL, &kernel, &error), 0, "%s", error.text);
-        cr_assert_eq(sl_backend_ref.launch(kernel, &(struct sl_binding){.inputs = INPUTS(boxes, scores, NULL, &overlap, &least),
-                                                           .outputs = (void *[]){rows},
-                                                           .scratch = scratch,
-                                                           .made = &made}),
+        cr_assert_eq(sl_backend_ref.runner->compile(NULL, &(struct sl_kernel_source){.node = &node}, &kernel, &error), 0, "%s",
+                error.text);
+        cr_assert_eq(
+                sl_backend_ref.runner->launch(kernel, &(struct sl_binding){.inputs = INPUTS(boxes, scores, NULL, &overlap, &least),
+                                                              .outputs = (void *[]){rows},
+                                                              .scratch = scratch,
+                                                              .made = &made}),
                 0);
         cr_assert_eq(made, 2);
         cr_assert_eq(rows[2], 1);
         cr_assert_eq(rows[5], 2);
-        sl_backend_ref.kernel_free(kernel);
+        sl_backend_ref.runner->kernel_free(kernel);
 }
 
 Test(ref_data, shape_rules_name_what_does_not_fit)

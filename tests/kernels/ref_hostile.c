@@ -34,21 +34,21 @@ Test(support, ends_at_plain_static_tensors_of_known_types)
 {
         struct sl_node_desc node = relu();
 
-        cr_assert(sl_backend_ref.supports(&node));
+        cr_assert(sl_backend_ref.planner->supports(NULL, &node));
         node.inputs[0].layout = SL_LAYOUT_CHANNELS_LAST;
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
         node = relu();
         node.inputs[0].shape.dims[0] = SL_DIM_BATCH;
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
         node = relu();
         node.inputs[0].dtype = SL_DTYPE_BOOL;
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
         node = relu();
         node.inputs[0].dtype = 1000;
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
         node = relu();
         node.op = SL_OP_COUNT;
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
 }
 
 Test(support, does_not_reach_to_parameters_that_stand_as_inputs)
@@ -59,19 +59,20 @@ Test(support, does_not_reach_to_parameters_that_stand_as_inputs)
         bench_input(&node, SL_DTYPE_F32, SHAPE(3));
         bench_input(&node, SL_DTYPE_F32, SCALAR);
         cr_assert_eq(sl_op_infer(&node, &error), 0);
-        cr_assert_not(sl_backend_ref.supports(&node));
+        cr_assert_not(sl_backend_ref.planner->supports(NULL, &node));
         sl_attrs_set_float(&node.attrs, SL_ATTR_MIN, 0);
-        cr_assert(sl_backend_ref.supports(&node));
+        cr_assert(sl_backend_ref.planner->supports(NULL, &node));
 }
 
 static int compile(const struct sl_node_desc *node, struct sl_error *error)
 {
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
         struct sl_kernel *kernel = NULL;
-        int r = sl_backend_ref.compile(node, NULL, constants, &kernel, error);
+        int r = sl_backend_ref.runner->compile(
+                NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, &kernel, error);
 
         cr_assert_eq(!r, kernel != NULL);
-        sl_backend_ref.kernel_free(kernel);
+        sl_backend_ref.runner->kernel_free(kernel);
         return r;
 }
 
@@ -111,7 +112,8 @@ Test(kernels, take_empty_tensors)
                 char byte = 0;
 
                 bench_input(&node, SL_DTYPE_F32, SHAPE(0, 2, 3));
-                if (sl_op_infer(&node, &error) || !sl_backend_ref.supports(&node) || sl_shape_elements(&node.outputs[0].shape))
+                if (sl_op_infer(&node, &error) || !sl_backend_ref.planner->supports(NULL, &node) ||
+                        sl_shape_elements(&node.outputs[0].shape))
                         continue;
                 cr_assert_eq(bench_run(&node, INPUTS(&byte), (void *[]){&byte}), 0, "%s", sl_op_name(op));
         }
@@ -123,8 +125,8 @@ Test(packing, is_never_asked_for)
         struct sl_packed packed;
 
         memset(&packed, 0xff, sizeof(packed));
-        cr_assert_eq(sl_backend_ref.pack(&node, 0, &packed), 0);
+        cr_assert_eq(sl_backend_ref.planner->pack(NULL, &node, 0, &packed), 0);
         cr_assert_eq(packed.data_bytes, 0);
         cr_assert_eq(packed.form_bytes, 0);
-        cr_assert_null(sl_backend_ref.kernel_free(NULL));
+        cr_assert_null(sl_backend_ref.runner->kernel_free(NULL));
 }

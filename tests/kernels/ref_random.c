@@ -21,9 +21,9 @@ static void launch(struct random *random, const struct sl_node_desc *node, struc
                 inputs[i] = random_tensor(random, &node->inputs[i]);
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 outputs[i] = random_tensor(random, &node->outputs[i]);
-        void *scratch = malloc(sl_backend_ref.scratch_bytes(kernel) + 1);
+        void *scratch = malloc(sl_backend_ref.runner->scratch_bytes(kernel) + 1);
         struct sl_binding binding = {.inputs = (const void *const *)inputs, .outputs = outputs, .scratch = scratch};
-        int r = sl_backend_ref.launch(kernel, &binding);
+        int r = sl_backend_ref.runner->launch(kernel, &binding);
 
         cr_assert(r == 0 || (r == -ERANGE && (sl_op_traits(node->op) & SL_OP_INDEXES)), "%s: %d", sl_op_name(node->op), r);
         free(scratch);
@@ -45,12 +45,13 @@ static bool comes_through(struct random *random, struct sl_node_desc *node)
                 sl_op_name(node->op), r, error.text);
         if (!r && (sl_op_traits(node->op) & SL_OP_COUNTS) && node->op != SL_OP_RANGE)
                 random_bound_outputs(node);
-        if (r || !sl_backend_ref.supports(node) || !random_is_small(node, TENSOR_BYTES))
+        if (r || !sl_backend_ref.planner->supports(NULL, node) || !random_is_small(node, TENSOR_BYTES))
                 return false;
-        if (node->op == SL_OP_RANGE || sl_backend_ref.compile(node, NULL, constants, &kernel, &error))
+        if (node->op == SL_OP_RANGE || sl_backend_ref.runner->compile(NULL,
+                                               &(struct sl_kernel_source){.node = node, .constants = constants}, &kernel, &error))
                 return false;
         launch(random, node, kernel);
-        sl_backend_ref.kernel_free(kernel);
+        sl_backend_ref.runner->kernel_free(kernel);
         return true;
 }
 

@@ -55,7 +55,7 @@ static void memory_init(struct memory *memory, struct random *random, const stru
         }
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 memory->outputs[i] = random_tensor(random, &node->outputs[i]);
-        memory->scratch = malloc(sl_backend_ref.scratch_bytes(kernel) + 1);
+        memory->scratch = malloc(sl_backend_ref.runner->scratch_bytes(kernel) + 1);
 }
 
 static void memory_deinit(struct memory *memory, const struct sl_node_desc *node)
@@ -84,7 +84,7 @@ static uint64_t blocks_of(
                 run = (struct run){.blocks = 0};
                 return limit;
         }
-        *ret_result = sl_backend_ref.launch(kernel, &binding);
+        *ret_result = sl_backend_ref.runner->launch(kernel, &binding);
         blocks = run.blocks;
         run = (struct run){.blocks = 0};
         return blocks;
@@ -182,12 +182,12 @@ static bool comes_through(struct random *random, struct sl_node_desc *node,
                 return false;
         if ((sl_op_traits(node->op) & SL_OP_COUNTS) && node->op != SL_OP_RANGE)
                 random_bound_outputs(node);
-        if (!random_is_small(node, TENSOR_BYTES) || !sl_backend_ref.supports(node) || sl_op_work(node) > WORK_MAX)
+        if (!random_is_small(node, TENSOR_BYTES) || !sl_backend_ref.planner->supports(NULL, node) || sl_op_work(node) > WORK_MAX)
                 return false;
-        if (sl_backend_ref.compile(node, NULL, constants, &kernel, NULL))
+        if (sl_backend_ref.runner->compile(NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, &kernel, NULL))
                 return false;
         check(random, node, kernel);
-        sl_backend_ref.kernel_free(kernel);
+        sl_backend_ref.runner->kernel_free(kernel);
         return true;
 }
 

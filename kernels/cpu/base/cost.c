@@ -6,7 +6,7 @@
 
 double sl_cost_traffic(const struct sl_core_figures *core, double bytes)
 {
-        return bytes / (bytes > (double)sl_cpu_cache_bytes() ? core->far : core->near);
+        return bytes / (bytes > (double)sl_cpu_l2_bytes() ? core->far : core->near);
 }
 
 double sl_cost_activation(const struct sl_core_figures *core, uint32_t activation, double elements, bool onednn)
@@ -26,5 +26,5 @@ double sl_cost_activation(const struct sl_core_figures *core, uint32_t activatio
 
 double sl_cost_residual(const struct sl_core_figures *core, double elements)
 {
-        return 4 * elements / (8 * elements > (double)sl_cpu_cache_bytes() ? core->far : core->near);
+        return 4 * elements / (8 * elements > (double)sl_cpu_l2_bytes() ? core->far : core->near);
 }

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "core_figures.h"
 #include "node.h"
+#include "target.h"
 
 #include <stdbool.h>
 

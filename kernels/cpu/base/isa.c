@@ -42,11 +42,31 @@ bool sl_cpu_has_avx2(void)
         return own_level() >= LEVEL_AVX2;
 }
 
-int64_t sl_cpu_cache_bytes(void)
+/* Relaxed: as above. */
+static int64_t cache_bytes(_Atomic int64_t *known, int name, int64_t guess)
 {
-        long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        int64_t bytes = atomic_load_explicit(known, memory_order_relaxed);
 
-        return bytes > 0 ? bytes : 1 << 20;
+        if (!bytes) {
+                bytes = sysconf(name);
+                bytes = bytes > 0 ? bytes : guess;
+                atomic_store_explicit(known, bytes, memory_order_relaxed);
+        }
+        return bytes;
+}
+
+int64_t sl_cpu_l1_bytes(void)
+{
+        static _Atomic int64_t known;
+
+        return cache_bytes(&known, _SC_LEVEL1_DCACHE_SIZE, 32 << 10);
+}
+
+int64_t sl_cpu_l2_bytes(void)
+{
+        static _Atomic int64_t known;
+
+        return cache_bytes(&known, _SC_LEVEL2_CACHE_SIZE, 512 << 10);
 }
 
 bool sl_cpu_multiplies_bytes(void)

@@ -18,8 +18,12 @@ bool sl_cpu_has_avx512(void);
 /* AVX2 with FMA, the same; so has who has the former. */
 bool sl_cpu_has_avx2(void);
 
-/* Bytes of the L2 cache of one core; a guess of 1 MiB where the system does not say. */
-int64_t sl_cpu_cache_bytes(void);
+/*
+ * Bytes of the caches of one core, as the processor says; where it does not, 32 KiB and 512 KiB, which no core with AVX2 is below.
+ * Asked of the processor, not of the system's files: the same behind the compiler's door.
+ */
+int64_t sl_cpu_l1_bytes(void);
+int64_t sl_cpu_l2_bytes(void);
 
 /*
  * Are oneDNN's products of bytes exact on this processor? Without VNNI they are not: it adds up two products of bytes in 16

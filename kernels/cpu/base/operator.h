@@ -10,9 +10,9 @@
 #pragma once
 
 #include "backend.h"
-#include "core_figures.h"
 #include "node.h"
 #include "op.h"
+#include "target.h"
 
 /* What a kernel takes. A plan lowers state_bytes when it did not need all of its state, and says how much scratch a launch needs.
  */
@@ -26,7 +26,7 @@ struct sl_cpu_loop {
         /* Fills @state (zeroed, aligned for any type). False: not a node for this loop. */
         bool (*plan)(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes);
 
-        /* As sl_backend.launch. */
+        /* As sl_runner.launch. */
         int (*run)(const void *state, const struct sl_binding *binding);
 
         /*

@@ -50,7 +50,7 @@ static bool choose_block(struct sl_first_conv *p)
                 if (count_scanlines(p, p->block_rows + 1) * scanline_bytes > BLOCK_BYTES)
                         break;
         p->scanlines = count_scanlines(p, p->block_rows);
-        return p->scanlines <= SCANLINES_MAX && p->scanlines * scanline_bytes <= sl_cpu_cache_bytes() / 4;
+        return p->scanlines <= SCANLINES_MAX && p->scanlines * scanline_bytes <= sl_cpu_l2_bytes() / 4;
 }
 
 static bool first_conv_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)

@@ -76,7 +76,7 @@ static enum sl_im2col_rows choose_source(const struct sl_im2col_gemm *p)
 /* Floats that stay in the L2 cache beside a panel of weights, or more when the weights themselves do not. */
 static int64_t resident_floats(const struct sl_im2col_gemm *p)
 {
-        return sl_cpu_cache_bytes() / (int64_t)sizeof(float) * (p->streams ? 5 : 2) / 8;
+        return sl_cpu_l2_bytes() / (int64_t)sizeof(float) * (p->streams ? 5 : 2) / 8;
 }
 
 /* How many times @least go into @room, but once; then as many as make equal blocks of @all. */
@@ -147,7 +147,7 @@ static bool im2col_gemm_plan(const struct sl_node_desc *node, void *state, struc
                 return false;
         p->rows = c->batch * c->out_height * c->out_width;
         p->depth = c->window.kernel[0] * c->window.kernel[1] * c->channels;
-        p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_l2_bytes() / 4;
         choose_rows(p);
         if (p->source == SL_IM2COL_COPIED && c->groups > 1)
                 return false;

@@ -145,6 +145,28 @@ static double mbconv_seconds(const struct sl_core_figures *core, const void *sta
                (s->projects ? sl_cpu_im2col_gemm.seconds(core, &s->project) : 0);
 }
 
+/* How many times as many channels the first part makes at least: else its sums take so long that reading them hardly counts. */
+#define EXPANSION 3
+
+/* Each strip reads all weights: they stay in the L2 cache beside it. */
+static bool weights_stay(const struct sl_node_desc *node, enum sl_mbconv_part part)
+{
+        return !sl_mbconv_has(node, part) ||
+               sl_tensor_bytes(&node->inputs[sl_mbconv_weights(part)]) <= (uint64_t)sl_cpu_l2_bytes() / 4;
+}
+
+/* What lies between the convolutions is more than the L2 cache holds beside the rest: with less it stays there anyway. */
+bool sl_cpu_mbconv_gains(const struct sl_node_desc *node)
+{
+        struct sl_node_desc depthwise;
+
+        if (!sl_mbconv_has(node, SL_MBCONV_EXPAND) || sl_mbconv_conv(node, SL_MBCONV_DEPTHWISE, &depthwise, NULL))
+                return false;
+        return weights_stay(node, SL_MBCONV_EXPAND) && weights_stay(node, SL_MBCONV_PROJECT) &&
+               depthwise.inputs[0].shape.dims[1] / EXPANSION >= node->inputs[0].shape.dims[1] &&
+               sl_tensor_bytes(&depthwise.inputs[0]) >= (uint64_t)sl_cpu_l2_bytes() / 16 * 9;
+}
+
 /* One sample on its way. */
 struct pass {
         const struct mbconv *s;

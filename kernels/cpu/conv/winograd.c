@@ -70,8 +70,8 @@ static double block_bytes(const struct sl_winograd *w, int64_t tiles)
  */
 static int64_t choose_block(const struct sl_winograd *w)
 {
-        const struct sl_core_figures *core = &sl_core_figures_typical; /* a plan is what it is wherever it runs */
-        double cache = (double)sl_cpu_cache_bytes(), least = INFINITY;
+        const struct sl_core_figures *core = &sl_target_typical.core; /* a plan is what it is wherever it runs */
+        double cache = (double)sl_cpu_l2_bytes(), least = INFINITY;
         double weights = (double)(w->weights * w->shape.channels * w->shape.filters) * sizeof(float);
         double steps = (double)((w->shape.filters + w->step_filters - 1) / w->step_filters);
         int64_t best = w->tiles;
@@ -114,7 +114,7 @@ static bool winograd_plan(const struct sl_node_desc *node, int64_t outputs, void
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
         w->sums_offset = w->positions * w->position_floats;
-        w->streams = w->weights * w->shape.channels * w->shape.filters * (int64_t)sizeof(float) > sl_cpu_cache_bytes() / 4;
+        w->streams = w->weights * w->shape.channels * w->shape.filters * (int64_t)sizeof(float) > sl_cpu_l2_bytes() / 4;
         sizes->scratch_bytes = (size_t)((w->sums_offset + w->positions * w->sum_floats) * (int64_t)sizeof(float));
         return true;
 }

@@ -198,7 +198,7 @@ static int64_t frame_scanlines(const struct byte_product *p, int64_t scanlines)
 /* As many scanlines as leave half of the cache to the weights and the sums, in blocks of one size. */
 static void choose_scanlines(struct byte_product *p)
 {
-        int64_t scanline = p->frame_pixels * p->channels, room = sl_cpu_cache_bytes() / 2 / (int64_t)sizeof(int16_t) / scanline;
+        int64_t scanline = p->frame_pixels * p->channels, room = sl_cpu_l2_bytes() / 2 / (int64_t)sizeof(int16_t) / scanline;
         int64_t scanlines = room > p->reach[0] ? (room - p->reach[0]) / p->row_step[0] + 1 : 1;
 
         scanlines = scanlines < p->out_height ? divide_up(p->out_height, divide_up(p->out_height, scanlines)) : p->out_height;

@@ -42,7 +42,7 @@ struct pass {
 static int64_t block_of(const struct trees *s)
 {
         int64_t row = s->form.columns * (s->form.wide ? 8 : 4) + s->form.targets * (int64_t)sizeof(double);
-        int64_t block = sl_cpu_cache_bytes() / 2 / row / GRAIN * GRAIN, rows = s->form.rows;
+        int64_t block = sl_cpu_l2_bytes() / 2 / row / GRAIN * GRAIN, rows = s->form.rows;
 
         block = block < GRAIN ? GRAIN : block > ROWS_MOST ? ROWS_MOST : block;
         rows = (int64_t)sl_align_up((uint64_t)rows, GRAIN);

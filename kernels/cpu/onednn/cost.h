@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "core_figures.h"
 #include "node.h"
+#include "target.h"
 
 /* Seconds. */
 double sl_cost_onednn(const struct sl_core_figures *core, const struct sl_node_desc *node);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -638,4 +639,12 @@ int sl_primitive_pack(const struct sl_primitive_spec *spec, const struct sl_pack
         }
         reorder_deinit(&r);
         return from_status(status);
+}
+
+void sl_primitive_version(char *ret_text, size_t text_bytes)
+{
+        const dnnl_version_t *version = dnnl_version();
+
+        snprintf(ret_text, text_bytes, "oneDNN %d.%d.%d, instructions 0x%x", version->major, version->minor, version->patch,
+                (unsigned)dnnl_get_effective_cpu_isa());
 }

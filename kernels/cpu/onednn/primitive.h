@@ -122,3 +122,6 @@ size_t sl_primitive_scratch_bytes(const struct sl_primitive *primitive);
 
 /* Computes on the calling thread. pointers[] by enum sl_primitive_argument; inputs are only read. Return: 0; -EIO never seen. */
 int sl_primitive_run(struct sl_primitive *primitive, void *const pointers[SL_ARGUMENT_COUNT]);
+
+/* Which oneDNN this is and which instructions it sees, environment included: what its forms of weights depend on. */
+void sl_primitive_version(char *ret_text, size_t text_bytes);

@@ -25,7 +25,7 @@
 #define MODEL_MAGIC     0x31304c444f4d4c53u /* "SLMODL01" */
 #define BASE_MAGIC      0x31305341424c5301u
 #define INTACT_MAGIC    0x3130544e494c5301u
-#define CORE_MAGIC      0x3145524f434c5301u
+#define TARGET_MAGIC    0x3245524f434c5301u
 #define BOOT_ID_BYTES   36
 
 struct sl_plan_cache {
@@ -54,9 +54,9 @@ struct known_base {
 };
 
 /* HOST.core */
-struct known_core {
+struct known_target {
         uint64_t magic;
-        struct sl_core_figures figures;
+        struct sl_target target;
         uint64_t checksum;
 };
 
@@ -106,6 +106,16 @@ static struct sl_digest digest_host(void)
         struct sl_digest digest = mix((struct sl_digest){0}, &version, sizeof(version));
 
         return mix_processor(mix(digest, &key, sizeof(key)));
+}
+
+/* What plans of a backend depend on; of one whose device is elsewhere, its target says it. */
+static struct sl_digest mix_backend(struct sl_digest seed, const struct sl_backend *backend)
+{
+        char key[SL_BACKEND_KEY_BYTES] = "";
+
+        if (backend->key)
+                (void)backend->key(NULL, key);
+        return mix(mix(seed, backend->name, strlen(backend->name)), key, strlen(key));
 }
 
 /* What a crash of the host left half-written must be read again, whatever the file system says of it. */
@@ -211,7 +221,8 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
         r = digest_model(cache, model_path, &key, &model);
         if (r < 0)
                 return sl_error_set(error, -r, "\"%s\": %s", model_path, strerror(-r));
-        all = mix(mix(cache->host, &compiler, sizeof(compiler)), &model, sizeof(model));
+        all = mix(mix_backend(cache->host, sl_backend_find(sl_lower_options_backend(lowering))), &compiler, sizeof(compiler));
+        all = mix(all, &model, sizeof(model));
         key.digest = mix_options(all, lowering, SL_LOWER_OPTION_COUNT);
         name_of(key.digest, "plan", key.name);
         name_of(mix_options(all, lowering, SL_LOWER_OPTION_shapes), "base", key.family);
@@ -219,37 +230,37 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
         return 0;
 }
 
-static bool recall_core(const struct sl_plan_cache *cache, const char *name, struct known_core *ret_known)
+static bool recall_target(const struct sl_plan_cache *cache, const char *name, struct known_target *ret_known)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
 
-        if (sl_cache_record_open(cache->fd, name, CORE_MAGIC, ret_known, sizeof(*ret_known), &fd) < 0)
+        if (sl_cache_record_open(cache->fd, name, TARGET_MAGIC, ret_known, sizeof(*ret_known), &fd) < 0)
                 return false;
         (void)futimens(fd, NULL); /* a use: plans without number depend on it */
         return true;
 }
 
-int sl_plan_cache_core(struct sl_plan_cache *cache, struct sl_core_figures *ret_figures)
+int sl_plan_cache_target(struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target)
 {
-        const struct sl_backend *cpu = sl_backend_find("cpu");
-        struct known_core known = {.magic = CORE_MAGIC};
+        const struct sl_backend *found = sl_backend_find(backend);
+        struct known_target known = {.magic = TARGET_MAGIC};
         char name[SL_PLAN_CACHE_NAME_BYTES];
         struct sl_digest program;
         int64_t changed;
         int r = sl_model_identify("/proc/self/exe", false, &program, &changed);
 
-        if (r < 0 || !cpu || !cpu->measure)
+        if (r < 0 || !found || !found->planner->measure)
                 return -ENOTSUP;
-        name_of(mix(cache->host, &program, sizeof(program)), "core", name);
-        if (!recall_core(cache, name, &known)) {
-                known = (struct known_core){.magic = CORE_MAGIC};
-                r = cpu->measure(&known.figures);
+        name_of(mix(mix_backend(cache->host, found), &program, sizeof(program)), "core", name);
+        if (!recall_target(cache, name, &known)) {
+                known = (struct known_target){.magic = TARGET_MAGIC};
+                r = found->planner->measure(&known.target);
                 if (r < 0)
                         return r;
                 sl_cache_record_write(
                         cache->fd, name, &known, sizeof(known)); /* Without it the next start measures again, no more. */
         }
-        *ret_figures = known.figures;
+        *ret_target = known.target;
         return 0;
 }
 

@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sl_core_figures;
+struct sl_target;
 struct sl_error;
 struct sl_lower_options;
 struct sl_plan;
@@ -56,11 +56,11 @@ int sl_plan_cache_new(const char *directory, uint64_t bytes_max, struct sl_plan_
 struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
 
 /*
- * What a core of this host reaches (sl_backend.measure of "cpu"): from the folder, HOST.core, or measured now and kept there. The
- * same for all who share the folder, this program and this kind of processor. Some tens of milliseconds once. Return: 0; -ENOTSUP
- * this processor has nothing to measure; -ENOMEM.
+ * What a backend finds to plan for on this host (sl_planner.measure): from the folder, HOST.core, or measured now and kept there.
+ * The same for all who share the folder, this program and this kind of processor. Some tens of milliseconds once. Return: 0;
+ * -ENOTSUP this processor has nothing to measure; -ENOMEM.
  */
-int sl_plan_cache_core(struct sl_plan_cache *cache, struct sl_core_figures *ret_figures);
+int sl_plan_cache_target(struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target);
 
 /* @program: that compiles, NULL: this one. Reads the model when its identity is new. Return: 0; -errno with text. */
 int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,

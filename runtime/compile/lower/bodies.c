@@ -46,10 +46,10 @@ static const struct sl_node *node_around(const struct sl_program *program, const
         return node->n_bodies ? node : NULL;
 }
 
-static int place_body(
-        const struct sl_graph *source, const struct sl_plan_info *info, struct sl_program *body, struct sl_error *error)
+static int place_body(const struct sl_graph *source, const struct sl_plan_info *info, const struct sl_target *target,
+        struct sl_program *body, struct sl_error *error)
 {
-        int r = sl_placement_new(body->graph, info->backend, &body->placement, error);
+        int r = sl_placement_new(body->graph, info->backend, target, &body->placement, error);
 
         if (r < 0)
                 return r;
@@ -71,7 +71,7 @@ static int place_bodies_of(const struct sl_graph *source, const struct sl_plan_i
                 body->graph = node->bodies[b];
                 body->first_node = first_node_of(source, program->first_node, origin, b);
                 step->n_bodies++;
-                r = place_body(source->nodes[origin].bodies[b], info, body, error);
+                r = place_body(source->nodes[origin].bodies[b], info, &program->placement->target, body, error);
                 if (r < 0)
                         return sl_error_prefix(error, r, "body of node \"%s\"", node->name);
         }

@@ -293,6 +293,8 @@ struct sl_schedule *sl_schedule_free(struct sl_schedule *schedule)
 {
         if (!schedule)
                 return NULL;
+        for (uint32_t s = 0; s < schedule->n_steps; s++)
+                free((void *)schedule->steps[s].blob.data);
         free(schedule->steps);
         free(schedule->storages);
         free(schedule->blocks);

@@ -34,15 +34,17 @@ static void free_program(struct sl_program *program)
 }
 
 /* In place of what there was. */
-static int place_program(const struct sl_graph *graph, const struct sl_plan_info *info, const struct sl_placement_wish *wishes,
+static int place_program(const struct sl_lowered *lowered, const struct sl_graph *graph, const struct sl_placement_wish *wishes,
         struct sl_program *program, struct sl_error *error)
 {
+        const struct sl_target target = sl_lower_options_target(&lowered->options);
+        const struct sl_plan_info *info = &lowered->info;
         int r;
 
         sl_bodies_free(program);
         program->schedule = sl_schedule_free(program->schedule);
         program->placement = sl_placement_free(program->placement);
-        r = sl_placement_new_as(program->graph, info->backend, wishes, &program->placement, error);
+        r = sl_placement_new_as(program->graph, info->backend, &target, wishes, &program->placement, error);
         if (r < 0)
                 return r;
         r = sl_schedule_new(program->placement, false, &program->schedule);
@@ -51,15 +53,15 @@ static int place_program(const struct sl_graph *graph, const struct sl_plan_info
         return sl_bodies_new(graph, info, program, error);
 }
 
-static int build_program(const struct sl_graph *graph, const struct sl_plan_info *info, uint32_t batch, struct sl_program *program,
+static int build_program(const struct sl_lowered *lowered, const struct sl_graph *graph, uint32_t batch, struct sl_program *program,
         struct sl_error *error)
 {
         int r = program->graph ? 0 : sl_graph_specialise(graph, batch, &program->graph, error);
 
         program->batch = batch;
         if (r == 0)
-                r = sl_ladder_confirm(program->graph, batch, info, error);
-        return r < 0 ? r : place_program(graph, info, NULL, program, error);
+                r = sl_ladder_confirm(program->graph, batch, &lowered->info, error);
+        return r < 0 ? r : place_program(lowered, graph, NULL, program, error);
 }
 
 /* The ladder ends below size @first. */
@@ -76,7 +78,7 @@ static int build_programs(struct sl_lowered *lowered, const struct sl_graph *gra
 {
         for (uint32_t i = 0; i < lowered->info.n_batches; i++) {
                 struct sl_program *program = &lowered->programs[i];
-                int r = build_program(graph, &lowered->info, lowered->info.batches[i], program, error);
+                int r = build_program(lowered, graph, lowered->info.batches[i], program, error);
 
                 if (r < 0)
                         return r;
@@ -187,7 +189,7 @@ static int tune_layouts(
         if (sl_tune_layouts(lowered->programs, lowered->info.n_batches, tuning, &wishes) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to time layouts");
         for (uint32_t i = 0; i < lowered->info.n_batches && wishes && r == 0; i++)
-                r = place_program(graph, &lowered->info, wishes, &lowered->programs[i], error);
+                r = place_program(lowered, graph, wishes, &lowered->programs[i], error);
         return r;
 }
 
@@ -206,6 +208,7 @@ static int tune(struct sl_lowered *lowered, const struct sl_graph *graph, struct
 
 static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int fd, struct sl_error *error)
 {
+        const struct sl_target target = sl_lower_options_target(&lowered->options);
         int r = build_programs(lowered, graph, error);
 
         if (r < 0)
@@ -217,7 +220,7 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
         r = tune(lowered, graph, error);
         if (r < 0)
                 return r;
-        r = sl_packing_new(lowered->n_choices, fd, lowered->base, &lowered->packing);
+        r = sl_packing_new(lowered->n_choices, fd, &target, lowered->base, &lowered->packing);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for the constants of %u nodes", lowered->n_choices);
         r = pack_constants(lowered, error);
@@ -302,13 +305,19 @@ static bool is_quantized(const struct sl_graph *graph)
         return false;
 }
 
+static const struct sl_backend *backend_of(const struct sl_lower_options *options)
+{
+        return sl_backend_find(sl_lower_options_backend(options));
+}
+
 bool sl_lower_narrows(const struct sl_lower_options *options)
 {
         const struct sl_tensor matrix = {.dtype = SL_DTYPE_BF16, .shape = {.rank = 2, .dims = {16, 16}}};
         const struct sl_node_desc product = {
                 .op = SL_OP_MATMUL, .n_inputs = 2, .n_outputs = 1, .inputs = {matrix, matrix}, .outputs = {matrix}};
+        const struct sl_target target = sl_lower_options_target(options);
 
-        return sl_backend_find(sl_lower_options_backend(options))->supports(&product);
+        return backend_of(options)->planner->supports(&target, &product);
 }
 
 /* A file may say itself that it is the variant in bfloat16. */
@@ -325,20 +334,21 @@ static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_opt
         return asks_for_narrow(graph, options) && sl_lower_narrows(options);
 }
 
-/* Nodes that are joined for a kernel of `cpu` are slow on `ref`, and have none in bfloat16. */
+/* A node that is joined for the sake of a kernel has none in bfloat16. */
 static uint32_t unwanted_passes(const struct sl_graph *graph, const struct sl_lower_options *options)
 {
-        bool joins = strcmp(sl_lower_options_backend(options), "ref") && !wants_narrow(graph, options);
-
-        return options->without_passes | (joins ? 0 : 1u << SL_PASS_JOIN_MBCONV);
+        return options->without_passes | (wants_narrow(graph, options) ? 1u << SL_PASS_JOIN_MBCONV : 0);
 }
 
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
 {
-        int r = strcmp(sl_lower_options_backend(options), "ref") ? sl_graph_widen(graph, error) : 0;
+        const struct sl_target target = sl_lower_options_target(options);
+        const struct sl_pass_options passes = {
+                .backend = backend_of(options), .target = &target, .without = unwanted_passes(graph, options)};
+        int r = passes.backend->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
 
         if (r == 0)
-                r = sl_passes_run(graph, unwanted_passes(graph, options), error);
+                r = sl_passes_run(graph, &passes, error);
         if (r < 0)
                 return r;
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))

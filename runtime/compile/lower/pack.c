@@ -36,6 +36,7 @@ struct sl_packing {
         uint32_t n_nodes;
         struct choice **choices; /* of each node of the source */
         struct sl_placed placed;
+        struct sl_target target;
         const struct sl_base_plan *base;
         const struct choice *in_place; /* all that lie in the plan file, each content once */
         struct sl_node_desc *desc;     /* of the step at hand, with its constants below */
@@ -45,7 +46,8 @@ struct sl_packing {
 
 SL_DEFINE_CLEANUP(struct sl_packing *, sl_packing_free)
 
-int sl_packing_new(uint32_t n_nodes, int fd, const struct sl_base_plan *base, struct sl_packing **ret_packing)
+int sl_packing_new(
+        uint32_t n_nodes, int fd, const struct sl_target *target, const struct sl_base_plan *base, struct sl_packing **ret_packing)
 {
         SL_CLEANUP(sl_cleanup_sl_packing_free) struct sl_packing *packing = calloc(1, sizeof(*packing));
 
@@ -53,6 +55,7 @@ int sl_packing_new(uint32_t n_nodes, int fd, const struct sl_base_plan *base, st
                 return -ENOMEM;
         packing->n_nodes = n_nodes;
         packing->placed.fd = fd;
+        packing->target = *target;
         packing->base = base;
         packing->choices = calloc(n_nodes + 1u, sizeof(*packing->choices));
         packing->desc = calloc(1, sizeof(*packing->desc));
@@ -197,7 +200,7 @@ static bool share_with_base(struct sl_packing *packing, struct choice *choice)
 static int make_data(struct sl_packing *packing, const struct sl_backend *backend, uint32_t input, const struct sl_value *constant,
         struct choice *choice)
 {
-        int r = backend->repack(packing->desc, input, &choice->packed, constant->data, choice->data);
+        int r = backend->planner->repack(&packing->target, packing->desc, input, &choice->packed, constant->data, choice->data);
 
         if (r < 0)
                 return r;
@@ -224,7 +227,7 @@ static int choose(struct sl_packing *packing, const struct sl_backend *backend, 
         choice->next = packing->choices[origin];
         packing->choices[origin] = choice;
         *ret_choice = choice;
-        r = backend->pack(packing->desc, input, &choice->packed);
+        r = backend->planner->pack(&packing->target, packing->desc, input, &choice->packed);
         if (r < 0)
                 return r;
         choice->plain = !choice->packed.data_bytes;
@@ -253,7 +256,7 @@ static int confirm(const struct sl_packing *packing, const struct sl_backend *ba
 
         if (choice->plain)
                 return 0;
-        r = backend->pack(packing->desc, choice->input, &here);
+        r = backend->planner->pack(&packing->target, packing->desc, choice->input, &here);
         if (r < 0)
                 return r;
         if (same && here.data_bytes)
@@ -329,13 +332,15 @@ static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
 
 static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_error *error)
 {
-        struct sl_kernel *kernel = NULL;
-        int r = step->backend->compile(packing->desc, packing->packed, packing->constants, &kernel, error);
+        const struct sl_kernel_source source = {.node = packing->desc, .packed = packing->packed, .constants = packing->constants};
+        struct sl_provision provision;
+        int r = step->backend->planner->provide(&packing->target, &source, &provision, error);
 
         if (r < 0)
                 return r;
-        step->scratch_bytes = step->backend->scratch_bytes(kernel);
-        step->backend->kernel_free(kernel);
+        step->scratch_bytes = provision.scratch_bytes;
+        free((void *)step->blob.data); /* of a walk before */
+        step->blob = (struct sl_blob){.data = provision.blob, .bytes = provision.blob_bytes};
         return 0;
 }
 

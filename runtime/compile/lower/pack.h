@@ -27,14 +27,15 @@ struct sl_packed_constant {
 
 /*
  * @n_nodes: of the source graph, bodies included. @fd: of the plan file to come, where large constants
- * are made, or -1. @base: whose constants are not made again, or NULL. Both are borrowed until the packing is freed.
- * Return: 0, -ENOMEM.
+ * are made, or -1. @target: what is planned for. @base: whose constants are not made again, or NULL. Both are borrowed until the
+ * packing is freed. Return: 0, -ENOMEM.
  */
-int sl_packing_new(uint32_t n_nodes, int fd, const struct sl_base_plan *base, struct sl_packing **ret_packing);
+int sl_packing_new(
+        uint32_t n_nodes, int fd, const struct sl_target *target, const struct sl_base_plan *base, struct sl_packing **ret_packing);
 struct sl_packing *sl_packing_free(struct sl_packing *packing);
 
 /*
- * Compiles every step once, as the serving process will: chooses forms where there are none yet, fills the steps' scratch_bytes.
+ * Has the planner of every step say its last word: chooses forms where there are none yet, fills the steps' scratch_bytes.
  * *ret_again becomes true when a form chosen earlier had to be given up: then all sizes must be walked again, from the largest.
  * The steps of bodies are not walked. The placement stays alive as long as the packing. Return: 0; -ENOMEM; what a backend says
  * (the text names the node).

@@ -6,6 +6,7 @@
  */
 #include "lower.h"
 
+#include "backend_table.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -35,6 +36,7 @@ struct tables {
         uint64_t n_programs, n_steps, n_operands, n_attrs;
         uint64_t next_body; /* where the next program of a body goes */
         struct sl_constants constants;
+        struct sl_backend_table backends;
 };
 
 struct writer {
@@ -49,6 +51,7 @@ static void tables_deinit(struct tables *tables)
         free(tables->operands);
         free(tables->attrs);
         sl_constants_deinit(&tables->constants);
+        sl_backend_table_deinit(&tables->backends);
 }
 
 static void count_program(const struct sl_program *program, struct tables *tables)
@@ -175,12 +178,26 @@ static int put_node(const struct sl_lowered *lowered, const struct sl_program *p
         return r;
 }
 
+static int put_backend(
+        const struct sl_program *program, const struct sl_step *step, struct sl_plan_step *target, struct tables *tables)
+{
+        int r = sl_backend_table_find(&tables->backends, step->backend, &program->placement->target, &target->backend);
+
+        return r < 0 || !step->blob.data ? r
+                                         : sl_backend_table_keep(&tables->backends, target->backend, &step->blob, &target->blob);
+}
+
 static int put_step(
         const struct sl_lowered *lowered, const struct sl_program *program, const struct sl_step *step, struct tables *tables)
 {
         struct sl_plan_step *target = &tables->steps[tables->n_steps++];
 
-        target->backend = sl_plan_backend_number(step->backend->name);
+        int r;
+
+        target->blob = SL_PLAN_NO_BLOB;
+        r = step->dynamic ? 0 : put_backend(program, step, target, tables);
+        if (r < 0)
+                return r;
         target->first_operand = tables->n_operands;
         target->first_attr = tables->n_attrs;
         target->dynamic = step->dynamic;
@@ -256,7 +273,7 @@ static int fill_tables(const struct sl_lowered *lowered, struct tables *tables)
                 target->dynamic_steps = lowered->options.dynamic_steps_max;
                 target->work = sl_program_work_on_ref(&lowered->options);
         }
-        return r;
+        return r < 0 ? r : sl_backend_table_settle(&tables->backends);
 }
 
 static int write_at(const struct writer *writer, const void *bytes, uint64_t n_bytes, uint64_t at)
@@ -322,6 +339,16 @@ static int write_data(const struct writer *writer, const struct sl_constants *co
         return r;
 }
 
+static int write_blobs(const struct writer *writer, const struct sl_backend_table *backends)
+{
+        uint64_t start = writer->header.sections[SL_PLAN_SECTION_BLOB_DATA].offset;
+        int r = 0;
+
+        for (uint64_t i = 0; i < backends->n_blobs && r == 0; i++)
+                r = write_at(writer, backends->data[i], backends->places[i].bytes, start + backends->places[i].offset);
+        return r;
+}
+
 /* The header as it will be, but for the checksum itself, is in the file by now. */
 static int write_checksum(struct writer *writer)
 {
@@ -339,12 +366,14 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
 {
         const void *sections[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = &lowered->info,
+                [SL_PLAN_SECTION_BACKENDS] = tables->backends.rows,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->programs,
                 [SL_PLAN_SECTION_STEPS] = tables->steps,
                 [SL_PLAN_SECTION_OPERANDS] = tables->operands,
                 [SL_PLAN_SECTION_ATTRS] = tables->attrs,
                 [SL_PLAN_SECTION_CONSTANTS] = tables->constants.entries,
                 [SL_PLAN_SECTION_FORMS] = tables->constants.forms,
+                [SL_PLAN_SECTION_BLOBS] = tables->backends.places,
         };
         uint64_t placed_bytes = sl_packing_placed_bytes(lowered->packing);
         int r = size_file(writer, placed_bytes);
@@ -352,8 +381,11 @@ static int write_sections(struct writer *writer, const struct sl_lowered *lowere
         for (uint32_t id = 0; id < SL_PLAN_SECTION_DATA && r == 0; id++) {
                 const struct sl_plan_section *section = &writer->header.sections[id];
 
-                r = write_at(writer, sections[id], section->count * sl_plan_section_bytes(id), section->offset);
+                if (sections[id])
+                        r = write_at(writer, sections[id], section->count * sl_plan_section_bytes(id), section->offset);
         }
+        if (r == 0)
+                r = write_blobs(writer, &tables->backends);
         if (r == 0)
                 r = write_data(writer, &tables->constants, placed_bytes);
         if (r == 0)
@@ -371,12 +403,15 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
 {
         const uint64_t counts[SL_PLAN_SECTION_COUNT] = {
                 [SL_PLAN_SECTION_INFO] = 1,
+                [SL_PLAN_SECTION_BACKENDS] = tables->backends.n_backends,
                 [SL_PLAN_SECTION_PROGRAMS] = tables->n_programs,
                 [SL_PLAN_SECTION_STEPS] = tables->n_steps,
                 [SL_PLAN_SECTION_OPERANDS] = tables->n_operands,
                 [SL_PLAN_SECTION_ATTRS] = tables->n_attrs,
                 [SL_PLAN_SECTION_CONSTANTS] = tables->constants.n,
                 [SL_PLAN_SECTION_FORMS] = tables->constants.forms_bytes,
+                [SL_PLAN_SECTION_BLOBS] = tables->backends.n_blobs,
+                [SL_PLAN_SECTION_BLOB_DATA] = tables->backends.data_bytes,
                 [SL_PLAN_SECTION_DATA] = tables->constants.data_bytes,
         };
         struct writer writer = {.fd = fd};

@@ -342,7 +342,8 @@ static bool grant_wish(struct walk *walk, const struct sl_node *node, const stru
         for (uint32_t i = 0; i < n_ways; i++) {
                 if (!ways[i].backend || ways[i].backend == walk->ref || ways[i].in != wish->in || ways[i].out != wish->out)
                         continue;
-                if (!describe_way(walk, node, &ways[i]) || !ways[i].backend->supports(&walk->desc))
+                if (!describe_way(walk, node, &ways[i]) ||
+                        !ways[i].backend->planner->supports(&walk->placement->target, &walk->desc))
                         continue;
                 *ret_way = ways[i];
                 return true;
@@ -362,7 +363,7 @@ static bool choose_way(struct walk *walk, const struct sl_node *node, const stru
                 if (!ways[i].backend || !describe_way(walk, node, &ways[i]))
                         continue;
                 cost = way_cost(walk, node, &ways[i]);
-                if (cost >= least || !ways[i].backend->supports(&walk->desc))
+                if (cost >= least || !ways[i].backend->planner->supports(&walk->placement->target, &walk->desc))
                         continue;
                 least = cost;
                 *ret_way = ways[i];
@@ -612,8 +613,8 @@ static int find_backends(struct walk *walk, const char *backend, struct sl_error
         return 0;
 }
 
-int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_placement_wish *wishes,
-        struct sl_placement **ret_placement, struct sl_error *error)
+int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_target *target,
+        const struct sl_placement_wish *wishes, struct sl_placement **ret_placement, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_placement_free) struct sl_placement *placement = calloc(1, sizeof(*placement));
         SL_CLEANUP(sl_cleanup_free) struct walk *walk = calloc(1, sizeof(*walk));
@@ -622,6 +623,7 @@ int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const
         if (!placement || !walk || sl_graph_new(&placement->graph) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for a graph of %u nodes", graph->n_nodes);
         walk->source = graph;
+        placement->target = target ? *target : sl_target_typical;
         walk->wishes = wishes;
         walk->placement = placement;
         walk->graph = placement->graph;
@@ -635,9 +637,10 @@ int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const
         return 0;
 }
 
-int sl_placement_new(const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error)
+int sl_placement_new(const struct sl_graph *graph, const char *backend, const struct sl_target *target,
+        struct sl_placement **ret_placement, struct sl_error *error)
 {
-        return sl_placement_new_as(graph, backend, NULL, ret_placement, error);
+        return sl_placement_new_as(graph, backend, target, NULL, ret_placement, error);
 }
 
 struct sl_placement *sl_placement_free(struct sl_placement *placement)

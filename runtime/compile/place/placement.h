@@ -14,6 +14,8 @@
 
 #include "tensor.h"
 
+#include "target.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,21 +32,22 @@ struct sl_placement_wish {
 
 struct sl_placement {
         struct sl_graph *graph;             /* owned; constants are shared with the source, which must outlive it */
+        struct sl_target target;            /* for which it was made */
         const struct sl_backend **backends; /* of each node; NULL for a view */
         uint32_t *origins;                  /* the node of the source that each node stands for; SL_VALUE_NONE for an added one */
         uint32_t n_reorders;                /* nodes added that move bytes */
 };
 
 /*
- * @graph: specialised. @backend: "cpu" or "ref"; what `cpu` cannot run is run by `ref`.
+ * @graph: specialised. @backend: its name, @target: what it plans for, or NULL; what it cannot run is run by `ref`.
  * Return: 0; -ENOTSUP no backend runs a node (the text names node and operator), or there is no such backend; -ENOMEM, -E2BIG.
  */
-int sl_placement_new(
-        const struct sl_graph *graph, const char *backend, struct sl_placement **ret_placement, struct sl_error *error);
+int sl_placement_new(const struct sl_graph *graph, const char *backend, const struct sl_target *target,
+        struct sl_placement **ret_placement, struct sl_error *error);
 
 /* The same, with a wish for each node of @graph; NULL: none. */
-int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_placement_wish *wishes,
-        struct sl_placement **ret_placement, struct sl_error *error);
+int sl_placement_new_as(const struct sl_graph *graph, const char *backend, const struct sl_target *target,
+        const struct sl_placement_wish *wishes, struct sl_placement **ret_placement, struct sl_error *error);
 struct sl_placement *sl_placement_free(struct sl_placement *placement);
 
 /* Does input @input lie as the node's way wants it? The others (weights, scales, indices) are PLAIN, whatever the way. Pure. */

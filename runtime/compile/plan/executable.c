@@ -17,6 +17,7 @@ SL_DEFINE_CLEANUP(struct sl_executable *, sl_executable_free)
 struct builder {
         const struct sl_plan *plan;
         struct sl_pace *pace;
+        const struct sl_sessions *sessions;
         struct sl_plan_call *call; /* of the step at hand; large */
         uint64_t n_numbers;
         struct sl_error *error;
@@ -86,27 +87,41 @@ static uint64_t work_of(const struct sl_node_desc *node, const struct sl_backend
         return weighted / sl_backend_ref.step_weight + 1;
 }
 
+static int compile_call(struct builder *builder, struct sl_executable_step *step)
+{
+        const struct sl_plan_backend *row = &builder->plan->backends[step->source->backend];
+        const struct sl_runner *runner = step->session->backend->runner;
+        struct sl_kernel_source source = {
+                .node = &builder->call->node, .packed = builder->call->packed, .constants = builder->call->constants};
+        struct sl_blob blob;
+        int r;
+
+        if (step->source->blob != SL_PLAN_NO_BLOB) {
+                blob = sl_plan_blob(builder->plan, row, step->source->blob);
+                source.blob = &blob;
+        }
+        r = runner->compile(step->session->session, &source, &step->kernel, builder->error);
+        if (r < 0)
+                return sl_error_prefix(builder->error, r, "%s on backend \"%s\"", sl_op_name(step->source->op), row->name);
+        if (runner->scratch_bytes(step->kernel) > step->source->scratch_bytes)
+                return lacks_scratch(builder, step->source, runner->scratch_bytes(step->kernel));
+        return 0;
+}
+
 static int compile_kernel(struct builder *builder, struct sl_executable *executable, struct sl_executable_step *step)
 {
         const struct sl_plan_step *source = step->source;
-        const char *name = sl_plan_backend_name(source->backend);
         uint64_t work;
-        int r;
+        int r = sl_plan_read_step(builder->plan, source, builder->call);
 
-        step->backend = sl_backend_find(name);
-        if (!step->backend)
-                return sl_error_set(builder->error, ENOTSUP, "this program has no backend \"%s\"", name);
-        r = sl_plan_read_step(builder->plan, source, builder->call);
+        step->session = &builder->sessions->list[source->backend];
         if (r < 0)
                 return sl_error_set(
                         builder->error, -r, "plan file: the shapes of a %s contradict each other", sl_op_name(source->op));
-        r = step->backend->compile(
-                &builder->call->node, builder->call->packed, builder->call->constants, &step->kernel, builder->error);
+        r = compile_call(builder, step);
         if (r < 0)
-                return sl_error_prefix(builder->error, r, "%s on backend \"%s\"", sl_op_name(source->op), name);
-        if (step->backend->scratch_bytes(step->kernel) > source->scratch_bytes)
-                return lacks_scratch(builder, source, step->backend->scratch_bytes(step->kernel));
-        work = work_of(&builder->call->node, step->backend);
+                return r;
+        work = work_of(&builder->call->node, step->session->backend);
         executable->work = executable->work > UINT64_MAX - work ? UINT64_MAX : executable->work + work;
         return 0;
 }
@@ -197,10 +212,10 @@ static int build(struct builder *builder, uint64_t number, uint8_t *workspace, s
 }
 
 int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *workspace, struct sl_pace *pace,
-        struct sl_executable **ret_executable, struct sl_error *error)
+        const struct sl_sessions *sessions, struct sl_executable **ret_executable, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_plan_call *call = calloc(1, sizeof(*call));
-        struct builder builder = {.plan = plan, .pace = pace, .call = call, .error = error};
+        struct builder builder = {.plan = plan, .pace = pace, .sessions = sessions, .call = call, .error = error};
 
         if (!call)
                 return sl_error_set(error, ENOMEM, "instance: no memory for %zu bytes", sizeof(*call));
@@ -214,8 +229,8 @@ struct sl_executable *sl_executable_free(struct sl_executable *executable)
         for (uint32_t i = 0; i < executable->n_steps; i++) {
                 struct sl_executable_step *step = &executable->steps[i];
 
-                if (step->backend)
-                        step->backend->kernel_free(step->kernel);
+                if (step->session)
+                        step->session->backend->runner->kernel_free(step->kernel);
                 for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
                         sl_executable_free(step->bodies[b]);
                 free(step->rounds);
@@ -248,6 +263,8 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
 
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)
 {
+        executable->next = 0;
+        executable->verdict = 0;
         executable->port_inputs = inputs;
         executable->port_outputs = outputs;
         for (uint32_t i = 0; i < executable->n_patches; i++) {
@@ -257,16 +274,32 @@ void sl_executable_bind(struct sl_executable *executable, const void *const *inp
         }
 }
 
+/* What was launched before is read on the host, or by another backend. */
+static bool must_settle(const struct sl_executable_step *step, const struct sl_interpreter *interpreter)
+{
+        const struct sl_plan_session *in_flight = interpreter->sessions->in_flight;
+
+        return __builtin_expect(in_flight != NULL, 0) && in_flight != step->session;
+}
+
+static int launch(const struct sl_executable_step *step, struct sl_interpreter *interpreter)
+{
+        int r = step->session->backend->runner->launch(step->kernel, &step->binding);
+
+        if (__builtin_expect(r == -EINPROGRESS, 0)) {
+                interpreter->sessions->in_flight = step->session;
+                return 0;
+        }
+        return r;
+}
+
 static int run_step(struct sl_executable *executable, const struct sl_executable_step *step, struct sl_interpreter *interpreter)
 {
         int r = sl_stop_look(&interpreter->pace->stop);
 
         if (r < 0)
                 return r;
-        if (step->backend)
-                r = step->backend->launch(step->kernel, &step->binding);
-        else
-                r = sl_interpreter_step(interpreter, executable, step);
+        r = step->session ? launch(step, interpreter) : sl_interpreter_step(interpreter, executable, step);
         if (__builtin_expect(r < 0 && !interpreter->failed, 0))
                 interpreter->failed = step->source;
         return r;
@@ -282,22 +315,47 @@ static int run_timed_step(
 
         interpreter->inner_ns = 0;
         r = run_step(executable, step, interpreter);
+        if (r == 0)
+                r = sl_sessions_settle(interpreter->sessions, true);
         taken = sl_clock_ns() - before;
         interpreter->step_ns[number] += taken - interpreter->inner_ns;
         interpreter->inner_ns = outer_ns + taken;
         return r;
 }
 
+/* A failure ends the run when nothing is in flight any more: until then somebody reads and writes. */
+static int end_run(struct sl_executable *executable, struct sl_interpreter *interpreter, bool sleeps)
+{
+        int r = sl_sessions_settle(interpreter->sessions, sleeps);
+
+        if (r == -EINPROGRESS)
+                return r;
+        return executable->verdict ? executable->verdict : r;
+}
+
+static int run_steps(struct sl_executable *executable, struct sl_interpreter *interpreter, bool sleeps)
+{
+        while (executable->next < executable->n_steps && !executable->verdict) {
+                const struct sl_executable_step *step = &executable->steps[executable->next];
+                int r = must_settle(step, interpreter) ? sl_sessions_settle(interpreter->sessions, sleeps) : 0;
+
+                if (r == -EINPROGRESS)
+                        return r;
+                if (r == 0)
+                        r = interpreter->step_ns ? run_timed_step(executable, step, interpreter)
+                                                 : run_step(executable, step, interpreter);
+                executable->verdict = r;
+                executable->next++;
+        }
+        return end_run(executable, interpreter, sleeps);
+}
+
 int sl_executable_run(struct sl_executable *executable, struct sl_interpreter *interpreter)
 {
-        int r = 0;
+        return run_steps(executable, interpreter, true);
+}
 
-        if (interpreter->step_ns) {
-                for (uint32_t i = 0; i < executable->n_steps && r == 0; i++)
-                        r = run_timed_step(executable, &executable->steps[i], interpreter);
-                return r;
-        }
-        for (uint32_t i = 0; i < executable->n_steps && r == 0; i++)
-                r = run_step(executable, &executable->steps[i], interpreter);
-        return r;
+int sl_executable_go_on(struct sl_executable *executable, struct sl_interpreter *interpreter)
+{
+        return run_steps(executable, interpreter, false);
 }

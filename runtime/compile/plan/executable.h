@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "plan_map.h"
 #include "rounds.h"
+#include "sessions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct sl_pace;
 
 struct sl_executable_step {
         const struct sl_plan_step *source;
-        const struct sl_backend *backend; /* NULL: the interpreter runs it */
+        const struct sl_plan_session *session; /* with its backend; NULL: the interpreter runs it */
         struct sl_kernel *kernel;
         struct sl_binding binding; /* points into the pointer table */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
@@ -53,14 +54,17 @@ struct sl_executable {
         const void *const *port_inputs;
         void *const *port_outputs;
         struct sl_live *slots;
+        uint32_t next; /* the step that is launched next */
+        int verdict;   /* the first that has failed, while what is in flight goes on */
 };
 
 /*
- * Compiles program @number of the plan, whose workspace begins at @workspace, and all bodies below it. @pace: that of each run. The
- * plan outlives it. Return: 0; -ENOMEM; -ENOTSUP; -EBADMSG the steps of the file contradict what the kernels say.
+ * Compiles program @number of the plan, whose workspace begins at @workspace, and all bodies below it. @pace: that of each run;
+ * @sessions: one for each backend of the plan. They and the plan outlive it. Return: 0; -ENOMEM; -ENOTSUP; -EBADMSG the steps of
+ * the file contradict what the kernels say.
  */
 int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *workspace, struct sl_pace *pace,
-        struct sl_executable **ret_executable, struct sl_error *error);
+        const struct sl_sessions *sessions, struct sl_executable **ret_executable, struct sl_error *error);
 struct sl_executable *sl_executable_free(struct sl_executable *executable);
 
 /* Bytes of its tables, those of its bodies included. Pure. */
@@ -69,5 +73,14 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number);
 /* From here on inputs and outputs lie there; the arrays live as long as the run. */
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs);
 
-/* All steps in order, between which it looks at the interpreter's pace. Return: 0, or what a step says. */
+/*
+ * All steps in order, between which it looks at the interpreter's pace. Nothing is in flight when it returns. Return: 0, or what a
+ * step says.
+ */
 int sl_executable_run(struct sl_executable *executable, struct sl_interpreter *interpreter);
+
+/*
+ * The same in pieces: a run is begun by sl_executable_bind(), and goes on from where it is, as far as it comes without waiting for
+ * a backend. Steps of bodies wait. Return: as above; -EINPROGRESS something is in flight: to be called again.
+ */
+int sl_executable_go_on(struct sl_executable *executable, struct sl_interpreter *interpreter);

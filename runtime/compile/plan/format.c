@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format.h"
 
-#include "backend.h"
 #include "op.h"
 
-#include <dnnl.h>
 #include <string.h>
 #include <xxhash.h>
-
-static const char *const backend_names[SL_PLAN_BACKEND_COUNT] = {
-        [SL_PLAN_BACKEND_REF] = "ref",
-        [SL_PLAN_BACKEND_CPU] = "cpu",
-};
 
 size_t sl_plan_section_bytes(enum sl_plan_section_id id)
 {
@@ -43,31 +36,12 @@ static uint64_t hash_operators(void)
 
 struct sl_plan_key sl_plan_key_here(void)
 {
-        const dnnl_version_t *dnnl = dnnl_version();
         struct sl_plan_key key = {
-                .dnnl_major = (uint32_t)dnnl->major,
-                .dnnl_minor = (uint32_t)dnnl->minor,
-                .dnnl_patch = (uint32_t)dnnl->patch,
-                .cpu_isa = (uint32_t)dnnl_get_effective_cpu_isa(),
                 .operators = hash_operators(),
                 .struct_bytes = {sizeof(struct sl_plan_info), sizeof(struct sl_plan_program), sizeof(struct sl_plan_step),
                         sizeof(struct sl_plan_operand), sizeof(struct sl_attr), sizeof(struct sl_plan_constant),
-                        sizeof(struct sl_packed), SL_DTYPE_LIMIT},
+                        sizeof(struct sl_packed), SL_DTYPE_LIMIT, sizeof(struct sl_plan_backend), sizeof(struct sl_plan_blob)},
         };
 
         return key;
-}
-
-const char *sl_plan_backend_name(uint32_t backend)
-{
-        return backend < SL_PLAN_BACKEND_COUNT ? backend_names[backend] : NULL;
-}
-
-uint32_t sl_plan_backend_number(const char *name)
-{
-        uint32_t backend = 0;
-
-        while (backend < SL_PLAN_BACKEND_COUNT && strcmp(name, backend_names[backend]))
-                backend++;
-        return backend;
 }

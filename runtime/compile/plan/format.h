@@ -4,15 +4,17 @@
  * offset, nothing by pointer; all numbers are little-endian as the processor has them, since a plan belongs to one kind of
  * processor.
  *
- *     header | DATA | INFO | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS
+ *     header | DATA | INFO | BACKENDS | PROGRAMS | STEPS | OPERANDS | ATTRS | CONSTANTS | FORMS | BLOBS | BLOB_DATA
  *
+ *     backend                       -> who runs steps, by name and by what its part of the plan depends on; its blobs, in order
  *     program (one per batch size)  -> its steps, in order
  *     program of a body             -> behind those, nested ones behind those that run them; of one step each. Its workspace lies
  *                                      in the scratch of that step, its ports are what the step gives it: rounds.h
- *     step                          -> its operands (inputs, then outputs) and attributes
+ *     step                          -> its backend, its operands (inputs, then outputs) and attributes, and a blob of its backend
  *     operand                       -> a place: workspace offset, constant, or a port of the model or the body
  *     constant                      -> bytes in DATA, and the form in FORMS in which a backend wants them; or a constant of the
- * base
+ *                                      base
+ *     blob                          -> bytes in BLOB_DATA, of any number, which nobody but its backend understands
  *
  * A plan of other sizes of the same model may be *derived* from a base plan: constants that are equal in content and form are not
  * in it, but in the base, which is named by its identity in the header. A base stands alone: there are no chains.
@@ -23,6 +25,7 @@
 #pragma once
 
 #include "attr.h"
+#include "backend.h"
 #include "base/bytes.h"
 #include "choice.h"
 #include "node.h"
@@ -33,17 +36,16 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 8u
+#define SL_PLAN_VERSION 9u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
 
-/* What packed weights depend on besides the file's own version. Two plans with different keys do not understand each other. */
+/* What every plan depends on besides the file's own version; its backends have keys of their own. Two plans with different keys do
+ * not understand each other. */
 struct sl_plan_key {
-        uint32_t dnnl_major, dnnl_minor, dnnl_patch;
-        uint32_t cpu_isa;   /* as oneDNN sees the processor, environment included */
         uint64_t operators; /* hash of the names of all operators and attributes, in order */
-        uint32_t struct_bytes[8];
+        uint32_t struct_bytes[10];
 };
 
 enum sl_place {
@@ -56,7 +58,20 @@ enum sl_place {
         SL_PLACE_COUNT,
 };
 
-enum sl_plan_backend { SL_PLAN_BACKEND_REF, SL_PLAN_BACKEND_CPU, SL_PLAN_BACKEND_COUNT };
+#define SL_PLAN_BACKENDS_MAX 16
+
+/* A backend that some step names. All blobs are somebody's: the first ones those of the first, the next those of the second. */
+struct sl_plan_backend {
+        char name[SL_BACKEND_NAME_BYTES];
+        char key[SL_BACKEND_KEY_BYTES]; /* sl_backend.key, terminated */
+        uint64_t first_blob, n_blobs;
+};
+
+struct sl_plan_blob {
+        uint64_t offset, bytes; /* in BLOB_DATA; offset is a multiple of 64 */
+};
+
+#define SL_PLAN_NO_BLOB UINT32_MAX
 
 struct sl_plan_operand {
         struct sl_tensor tensor;
@@ -70,9 +85,11 @@ struct sl_plan_operand {
 struct sl_plan_step {
         char name[SL_PLAN_NAME_BYTES]; /* of the node, terminated, cut if longer; for people only */
         uint32_t op;                   /* enum sl_op */
-        uint32_t backend;              /* enum sl_plan_backend */
+        uint32_t backend;              /* number in BACKENDS; of a dynamic step, none */
+        uint32_t blob;                 /* of its backend's, or SL_PLAN_NO_BLOB */
         uint32_t n_inputs, n_outputs, n_attrs;
-        uint32_t dynamic; /* 1: shapes, or the path, are data-dependent: the interpreter runs it, on ref */
+        uint32_t dynamic;  /* 1: shapes, or the path, are data-dependent: the interpreter runs it */
+        uint32_t reserved; /* 0 */
         struct sl_epilogue epilogue;
         struct sl_choice choice; /* for people only */
         uint64_t first_operand, first_attr;
@@ -103,12 +120,15 @@ struct sl_plan_constant {
 /* id, element type: also the order in the file, but for DATA, which comes first */
 #define SL_PLAN_SECTIONS(X)                                                                                                        \
         X(INFO, struct sl_plan_info)                                                                                               \
+        X(BACKENDS, struct sl_plan_backend)                                                                                        \
         X(PROGRAMS, struct sl_plan_program)                                                                                        \
         X(STEPS, struct sl_plan_step)                                                                                              \
         X(OPERANDS, struct sl_plan_operand)                                                                                        \
         X(ATTRS, struct sl_attr)                                                                                                   \
         X(CONSTANTS, struct sl_plan_constant)                                                                                      \
         X(FORMS, uint8_t)                                                                                                          \
+        X(BLOBS, struct sl_plan_blob)                                                                                              \
+        X(BLOB_DATA, uint8_t)                                                                                                      \
         X(DATA, uint8_t)
 
 enum sl_plan_section_id {
@@ -141,11 +161,5 @@ static_assert(offsetof(struct sl_plan_header, file_bytes) == SL_PLAN_CHECKED_FRO
 /* Bytes of one element of a section. */
 size_t sl_plan_section_bytes(enum sl_plan_section_id id);
 
-/* The key of this process: its processor, its libraries, its structs. */
+/* The key of this process: its operators, its structs. */
 struct sl_plan_key sl_plan_key_here(void);
-
-/* "ref" for SL_PLAN_BACKEND_REF, ...; NULL for a number that is no backend. */
-const char *sl_plan_backend_name(uint32_t backend);
-
-/* The number of the backend of that name, SL_PLAN_BACKEND_COUNT if there is none. */
-uint32_t sl_plan_backend_number(const char *name);

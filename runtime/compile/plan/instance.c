@@ -32,10 +32,12 @@ struct sl_instance {
         uint32_t n_programs;
         struct sl_executable *programs[SL_PLAN_BATCHES_MAX];
         struct sl_workspace workspace;
+        struct sl_sessions sessions;
         struct sl_interpreter interpreter;
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
         struct sl_stop stop;
-        struct sl_pace pace; /* of the run */
+        struct sl_pace pace;           /* of the run */
+        struct sl_executable *running; /* started, and not over yet; NULL */
 };
 
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
@@ -65,7 +67,8 @@ static int build_program(struct sl_instance *instance, uint32_t i, struct sl_err
 {
         const struct sl_plan_program *source = &instance->plan->programs[i];
         struct sl_executable *executable;
-        int r = sl_executable_new(instance->plan, i, instance->workspace.bytes, &instance->pace, &executable, error);
+        int r = sl_executable_new(
+                instance->plan, i, instance->workspace.bytes, &instance->pace, &instance->sessions, &executable, error);
 
         if (r < 0)
                 return sl_error_prefix(error, r, "batch %llu", (unsigned long long)source->batch);
@@ -78,7 +81,7 @@ static int make_kernel_cache(struct sl_instance *instance, struct sl_error *erro
 {
         const struct sl_backend *backend = sl_backend_find(instance->plan->info->backend);
 
-        if (!backend || backend == &sl_backend_ref || !sl_plan_is_dynamic(instance->plan))
+        if (!backend || backend == &sl_backend_ref || backend->runner->wait || !sl_plan_is_dynamic(instance->plan))
                 return 0;
         return sl_kernel_cache_new(backend, &instance->kernels) < 0 ? sl_error_set(error, ENOMEM, "no memory for its kernels") : 0;
 }
@@ -117,6 +120,9 @@ int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_in
                 return sl_error_set(error, ENOMEM, "model \"%s\": no memory for a workspace of %llu bytes", plan->info->name,
                         (unsigned long long)bytes);
         sl_cpu_use_one_thread();
+        r = sl_sessions_open(&instance->sessions, plan, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "model \"%s\"", plan->info->name);
         r = make_kernel_cache(instance, error);
         if (r == 0)
                 r = build_programs(instance, n_programs, error);
@@ -137,9 +143,11 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
 {
         if (!instance)
                 return NULL;
+        (void)sl_sessions_settle(&instance->sessions, true);
         for (uint32_t i = 0; i < instance->n_programs; i++)
                 free_program(instance->programs[i]);
         sl_kernel_cache_free(instance->kernels);
+        sl_sessions_close(&instance->sessions);
         sl_workspace_deinit(&instance->workspace);
         free(instance);
         return NULL;
@@ -176,18 +184,22 @@ static void begin(struct sl_instance *instance, struct sl_executable *program, c
         /* The thread that runs may not be the one that compiled, and kernels must find the thread count that they were made for. */
         sl_cpu_use_one_thread();
         sl_executable_bind(program, inputs, outputs);
-        sl_interpreter_begin(
-                &instance->interpreter, instance->plan, program->source, &instance->pace, instance->kernels, open, error);
+        sl_interpreter_begin(&instance->interpreter, instance->plan, program->source, &instance->pace, &instance->sessions,
+                instance->kernels, open, error);
 }
 
-static int run_program(struct sl_instance *instance, struct sl_executable *program)
+/* The run is over with @r. */
+static int end(struct sl_instance *instance, struct sl_executable *program, int r)
 {
-        int r = sl_executable_run(program, &instance->interpreter);
-
         if (!program->dynamic)
                 return r;
         sl_interpreter_drop_slots(&instance->interpreter, program);
         return r == 0 ? instance->interpreter.too_small : r;
+}
+
+static int run_program(struct sl_instance *instance, struct sl_executable *program)
+{
+        return end(instance, program, sl_executable_run(program, &instance->interpreter));
 }
 
 int sl_instance_run_open(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs,
@@ -208,6 +220,45 @@ int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *co
         if (!program)
                 return -EINVAL;
         begin(instance, program, inputs, outputs, NULL, NULL);
+        return run_program(instance, program);
+}
+
+static int go_on(struct sl_instance *instance)
+{
+        struct sl_executable *program = instance->running;
+        int r = sl_executable_go_on(program, &instance->interpreter);
+
+        if (r == -EINPROGRESS)
+                return r;
+        instance->running = NULL;
+        return end(instance, program, r);
+}
+
+int sl_instance_start(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs)
+{
+        struct sl_executable *program = find_program(instance, batch);
+
+        if (!program)
+                return -EINVAL;
+        if (instance->running)
+                return -EBUSY;
+        begin(instance, program, inputs, outputs, NULL, NULL);
+        instance->running = program;
+        return go_on(instance);
+}
+
+int sl_instance_poll(struct sl_instance *instance)
+{
+        return instance->running ? go_on(instance) : 0;
+}
+
+int sl_instance_wait(struct sl_instance *instance)
+{
+        struct sl_executable *program = instance->running;
+
+        if (!program)
+                return 0;
+        instance->running = NULL;
         return run_program(instance, program);
 }
 

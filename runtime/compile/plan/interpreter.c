@@ -298,10 +298,12 @@ int sl_interpreter_step(struct sl_interpreter *interpreter, struct sl_executable
 }
 
 void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan *plan, const struct sl_plan_program *program,
-        struct sl_pace *pace, struct sl_kernel_cache *kernels, struct sl_open_output *open, struct sl_error *error)
+        struct sl_pace *pace, struct sl_sessions *sessions, struct sl_kernel_cache *kernels, struct sl_open_output *open,
+        struct sl_error *error)
 {
         *interpreter = (struct sl_interpreter){.plan = plan,
                 .pace = pace,
+                .sessions = sessions,
                 .open = open,
                 .dynamic = {.pool.limit_bytes = program->dynamic_bytes,
                         .steps_left = program->dynamic_steps,

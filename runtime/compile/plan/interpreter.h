@@ -16,10 +16,12 @@ struct sl_executable_step;
 struct sl_kernel_cache;
 struct sl_open_output;
 struct sl_pace;
+struct sl_sessions;
 
 struct sl_interpreter {
         const struct sl_plan *plan;
         struct sl_dynamic dynamic;
+        struct sl_sessions *sessions;
         struct sl_pace *pace;
         struct sl_open_output *open;       /* NULL: no output is open */
         int too_small;                     /* -EMSGSIZE: an open output did not fit */
@@ -28,10 +30,12 @@ struct sl_interpreter {
         uint64_t inner_ns;                 /* that steps of bodies have taken since the step around them began */
 };
 
-/* Before the first step of a run. @pace: that of the run. @kernels: for steps whose shapes are known by then; NULL: all on `ref`.
+/* Before the first step of a run. @pace: that of the run. @sessions: the instance's. @kernels: for steps whose shapes are known by
+ * then; NULL: all on `ref`.
  */
 void sl_interpreter_begin(struct sl_interpreter *interpreter, const struct sl_plan *plan, const struct sl_plan_program *program,
-        struct sl_pace *pace, struct sl_kernel_cache *kernels, struct sl_open_output *open, struct sl_error *error);
+        struct sl_pace *pace, struct sl_sessions *sessions, struct sl_kernel_cache *kernels, struct sl_open_output *open,
+        struct sl_error *error);
 
 /* One dynamic step of @executable. Return: 0; what sl_dynamic_run() says; -EIO the plan contradicts itself. */
 int sl_interpreter_step(

@@ -49,7 +49,7 @@ int sl_kernel_cache_new(const struct sl_backend *backend, struct sl_kernel_cache
 
 static void entry_clear(const struct sl_kernel_cache *cache, struct entry *entry)
 {
-        cache->backend->kernel_free(entry->kernel);
+        cache->backend->runner->kernel_free(entry->kernel);
         free(entry->key);
         *entry = (struct entry){.hash = 0};
 }
@@ -140,8 +140,10 @@ static bool may_be_compiled(const struct sl_node_desc *node)
 static void compile(struct sl_kernel_cache *cache, const struct sl_node_desc *node, struct entry *entry)
 {
         entry->tried = true;
-        if (cache->backend->supports(node) &&
-                cache->backend->compile(node, cache->none, cache->no_constants, &entry->kernel, NULL) < 0)
+        if (cache->backend->planner->supports(NULL, node) &&
+                cache->backend->runner->compile(NULL,
+                        &(struct sl_kernel_source){.node = node, .packed = cache->none, .constants = cache->no_constants},
+                        &entry->kernel, NULL) < 0)
                 entry->kernel = NULL;
 }
 

@@ -172,6 +172,17 @@ void sl_instance_watch(struct sl_instance *instance, const struct sl_stop *stop)
  */
 int sl_instance_run(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
 
+/*
+ * The same as far as it comes without waiting for a backend that completes later (kernels/runner.h): one thread drives several
+ * instances. sl_instance_poll() goes on from there; sl_instance_wait() sleeps until the run is over. Buffers, and the arrays of
+ * their addresses, are in use until one of them has returned something else than -EINPROGRESS; a verdict of sl_instance_watch() is
+ * one when what is in flight has ended. sl_instance_free() waits for that. Return: as sl_instance_run(), of the run; -EINPROGRESS;
+ * -EBUSY the one before is not over.
+ */
+int sl_instance_start(struct sl_instance *instance, uint32_t batch, const void *const *inputs, void *const *outputs);
+int sl_instance_poll(struct sl_instance *instance);
+int sl_instance_wait(struct sl_instance *instance);
+
 /* An output whose shape is data-dependent: the room that there is, and what it was. */
 struct sl_open_output {
         uint64_t capacity_bytes;

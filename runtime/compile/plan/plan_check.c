@@ -31,10 +31,8 @@ static int check_key(const struct sl_plan_key *key, struct sl_error *error)
 
         if (!memcmp(key, &here, sizeof(here)))
                 return 0;
-        return sl_error_set(error, EPROTONOSUPPORT,
-                "plan file: made for oneDNN %u.%u.%u, processor level 0x%x, operators %llx; here are %u.%u.%u, 0x%x, %llx",
-                key->dnnl_major, key->dnnl_minor, key->dnnl_patch, key->cpu_isa, (unsigned long long)key->operators,
-                here.dnnl_major, here.dnnl_minor, here.dnnl_patch, here.cpu_isa, (unsigned long long)here.operators);
+        return sl_error_set(error, EPROTONOSUPPORT, "plan file: made for operators %llx, here are %llx, or its structs differ",
+                (unsigned long long)key->operators, (unsigned long long)here.operators);
 }
 
 static int check_checksum(const struct sl_plan *plan, struct sl_error *error)
@@ -110,18 +108,75 @@ static const void *section_at(const struct sl_plan *plan, enum sl_plan_section_i
 static void point_sections(struct sl_plan *plan)
 {
         plan->info = section_at(plan, SL_PLAN_SECTION_INFO);
+        plan->backends = section_at(plan, SL_PLAN_SECTION_BACKENDS);
         plan->programs = section_at(plan, SL_PLAN_SECTION_PROGRAMS);
         plan->steps = section_at(plan, SL_PLAN_SECTION_STEPS);
         plan->operands = section_at(plan, SL_PLAN_SECTION_OPERANDS);
         plan->attrs = section_at(plan, SL_PLAN_SECTION_ATTRS);
         plan->constants = section_at(plan, SL_PLAN_SECTION_CONSTANTS);
         plan->forms = section_at(plan, SL_PLAN_SECTION_FORMS);
+        plan->blobs = section_at(plan, SL_PLAN_SECTION_BLOBS);
+        plan->blob_data = section_at(plan, SL_PLAN_SECTION_BLOB_DATA);
         plan->data = section_at(plan, SL_PLAN_SECTION_DATA);
 }
 
 static bool text_ends(const char *text, size_t bytes)
 {
         return memchr(text, 0, bytes) != NULL;
+}
+
+/* Does it still mean what it did when it was written? Who cannot tell here looks, and leaves it to who runs it. */
+static int check_backend_key(const struct sl_plan_backend *row, struct sl_error *error)
+{
+        const struct sl_backend *backend = sl_backend_find(row->name);
+        char here[SL_BACKEND_KEY_BYTES] = "";
+        int r;
+
+        if (!backend)
+                return sl_error_set(error, EPROTONOSUPPORT, "plan file: this program has no backend \"%s\"", row->name);
+        r = backend->key ? backend->key(NULL, here) : 0;
+        if (r == -ENODEV || (r == 0 && !strcmp(here, row->key)))
+                return 0;
+        return sl_error_set(error, EPROTONOSUPPORT, "plan file: made for backend \"%s\" with \"%s\", here is \"%s\"", row->name,
+                row->key, here);
+}
+
+/* All blobs belong to backends, in their order. */
+static int check_backends(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n = sl_plan_count(plan, SL_PLAN_SECTION_BACKENDS), n_blobs = sl_plan_count(plan, SL_PLAN_SECTION_BLOBS), next = 0;
+
+        if (n > SL_PLAN_BACKENDS_MAX)
+                return damaged(error, "number of backends", n, SL_PLAN_BACKENDS_MAX);
+        for (uint64_t i = 0; i < n; i++) {
+                const struct sl_plan_backend *row = &plan->backends[i];
+                int r;
+
+                if (!text_ends(row->name, sizeof(row->name)) || !text_ends(row->key, sizeof(row->key)))
+                        return sl_error_set(error, EBADMSG, "plan file: the name of a backend has no end");
+                if (row->first_blob != next || !sl_range_inside(next, row->n_blobs, n_blobs))
+                        return damaged(error, "first blob of a backend", row->first_blob, n_blobs);
+                next += row->n_blobs;
+                r = check_backend_key(row, error);
+                if (r < 0)
+                        return r;
+        }
+        return next == n_blobs ? 0 : damaged(error, "number of blobs", n_blobs, next);
+}
+
+static int check_blobs(const struct sl_plan *plan, struct sl_error *error)
+{
+        uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_BLOB_DATA);
+
+        for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_BLOBS); i++) {
+                const struct sl_plan_blob *blob = &plan->blobs[i];
+
+                if (blob->offset % SL_LINE_BYTES)
+                        return damaged(error, "offset of a blob", blob->offset, n_data);
+                if (!sl_range_inside(blob->offset, blob->bytes, n_data))
+                        return damaged(error, "size of a blob", blob->bytes, n_data);
+        }
+        return 0;
 }
 
 /* A dimension is at most the largest tensor, so that products with strides stay far from 2^64. */
@@ -287,7 +342,7 @@ static int check_info(const struct sl_plan *plan, struct sl_error *error)
 
         if (!text_ends(info->name, sizeof(info->name)) || !text_ends(info->backend, sizeof(info->backend)))
                 return sl_error_set(error, EBADMSG, "plan file: a name has no end");
-        if (sl_plan_backend_number(info->backend) == SL_PLAN_BACKEND_COUNT)
+        if (!sl_backend_find(info->backend))
                 return sl_error_set(error, EBADMSG, "plan file: there is no backend \"%s\"", info->backend);
         r = check_batches(plan, error);
         if (r < 0)
@@ -498,6 +553,20 @@ static int check_step_bodies(
         return 0;
 }
 
+/* Who runs a dynamic step is decided when it runs. */
+static int check_step_backend(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_error *error)
+{
+        uint64_t n_backends = sl_plan_count(plan, SL_PLAN_SECTION_BACKENDS);
+
+        if (step->dynamic && (step->backend || step->blob != SL_PLAN_NO_BLOB))
+                return damaged(error, "backend of a dynamic step", step->backend, 0);
+        if (!step->dynamic && step->backend >= n_backends)
+                return damaged(error, "number of a backend", step->backend, n_backends);
+        if (step->blob != SL_PLAN_NO_BLOB && step->blob >= plan->backends[step->backend].n_blobs)
+                return damaged(error, "number of a blob", step->blob, plan->backends[step->backend].n_blobs);
+        return 0;
+}
+
 static int check_step(
         const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
 {
@@ -509,8 +578,6 @@ static int check_step(
                 return damaged(error, "reason of a step's algorithm", step->choice.reason, SL_CHOICE_REASON_COUNT);
         if (step->op >= SL_OP_COUNT)
                 return damaged(error, "number of an operator", step->op, SL_OP_COUNT);
-        if (step->backend >= SL_PLAN_BACKEND_COUNT)
-                return damaged(error, "number of a backend", step->backend, SL_PLAN_BACKEND_COUNT);
         if (step->n_inputs > SL_NODE_INPUTS_MAX)
                 return damaged(error, "number of inputs of a step", step->n_inputs, SL_NODE_INPUTS_MAX);
         if (step->n_outputs > SL_NODE_OUTPUTS_MAX || !step->n_outputs)
@@ -526,8 +593,10 @@ static int check_step(
         if (step->scratch_offset % SL_LINE_BYTES ||
                 !sl_range_inside(step->scratch_offset, step->scratch_bytes, program->workspace_bytes))
                 return damaged(error, "scratch of a step", step->scratch_bytes, program->workspace_bytes);
-        int r = check_step_bodies(plan, program, step, error);
+        int r = check_step_backend(plan, step, error);
 
+        if (r == 0)
+                r = check_step_bodies(plan, program, step, error);
         return r < 0 ? r : check_operands(plan, program, step, error);
 }
 
@@ -623,7 +692,8 @@ static int check_programs(const struct sl_plan *plan, struct sl_error *error)
 
 int sl_plan_check(struct sl_plan *plan, struct sl_error *error)
 {
-        int (*const walks[])(const struct sl_plan *, struct sl_error *) = {check_info, check_constants, check_attrs};
+        int (*const walks[])(const struct sl_plan *, struct sl_error *) = {
+                check_backends, check_blobs, check_info, check_constants, check_attrs};
         int r;
 
         plan->header = (const void *)plan->bytes;

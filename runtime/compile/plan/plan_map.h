@@ -27,12 +27,15 @@ struct sl_plan {
                         that */
         const struct sl_plan_header *header;
         const struct sl_plan_info *info;
+        const struct sl_plan_backend *backends;
         const struct sl_plan_program *programs;
         const struct sl_plan_step *steps;
         const struct sl_plan_operand *operands;
         const struct sl_attr *attrs;
         const struct sl_plan_constant *constants;
         const uint8_t *forms;
+        const struct sl_plan_blob *blobs;
+        const uint8_t *blob_data;
         const uint8_t *data;
 };
 
@@ -47,6 +50,14 @@ static inline const uint8_t *sl_plan_constant_data(const struct sl_plan *plan, c
 {
         return constant->in_base ? plan->base->data + plan->base->constants[constant->base_index].offset
                                  : plan->data + constant->offset;
+}
+
+/* Blob @number of a backend of the plan. */
+static inline struct sl_blob sl_plan_blob(const struct sl_plan *plan, const struct sl_plan_backend *backend, uint64_t number)
+{
+        const struct sl_plan_blob *blob = &plan->blobs[backend->first_blob + number];
+
+        return (struct sl_blob){.data = plan->blob_data + blob->offset, .bytes = blob->bytes};
 }
 
 /* Elements of a section. */

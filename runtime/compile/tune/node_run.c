@@ -34,7 +34,7 @@ static void *buffer_new(uint64_t bytes)
 static int pack_constant(struct sl_node_run *run, uint32_t input, const void *plain)
 {
         struct sl_packed *packed = &run->packed[input];
-        int r = run->backend->pack(&run->node, input, packed);
+        int r = run->backend->planner->pack(NULL, &run->node, input, packed);
 
         run->constants[input] = plain;
         if (r < 0 || !packed->data_bytes)
@@ -44,7 +44,7 @@ static int pack_constant(struct sl_node_run *run, uint32_t input, const void *pl
                 return -ENOMEM;
         memset(run->owned[input], 0, packed->data_bytes);
         run->constants[input] = run->owned[input];
-        return run->backend->repack(&run->node, input, packed, plain, run->owned[input]);
+        return run->backend->planner->repack(NULL, &run->node, input, packed, plain, run->owned[input]);
 }
 
 /* What is data-dependent cannot be tried without them. */
@@ -77,7 +77,9 @@ int sl_node_run_new(const struct sl_backend *backend, const struct sl_node_desc 
         for (uint32_t i = 0; i < node->n_inputs && r == 0; i++)
                 r = constants[i] ? pack_constant(run, i, constants[i]) : 0;
         if (r == 0)
-                r = backend->compile(node, run->packed, run->constants, &run->kernel, error);
+                r = backend->runner->compile(NULL,
+                        &(struct sl_kernel_source){.node = node, .packed = run->packed, .constants = run->constants}, &run->kernel,
+                        error);
         if (r < 0)
                 return r;
         *ret_run = sl_take(run);
@@ -88,7 +90,7 @@ struct sl_node_run *sl_node_run_free(struct sl_node_run *run)
 {
         if (!run)
                 return NULL;
-        run->backend->kernel_free(run->kernel);
+        run->backend->runner->kernel_free(run->kernel);
         for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
                 free(run->owned[i]);
         for (uint32_t i = 0; i < SL_NODE_OUTPUTS_MAX; i++)
@@ -161,7 +163,7 @@ static int bind_scratch(struct sl_node_run *run, void *scratch)
 
 uint64_t sl_node_run_scratch_bytes(const struct sl_node_run *run)
 {
-        return run->backend->scratch_bytes(run->kernel);
+        return run->backend->runner->scratch_bytes(run->kernel);
 }
 
 int sl_node_run_bind(struct sl_node_run *run, const void *const *inputs, void *const *outputs, void *scratch)
@@ -177,7 +179,7 @@ int sl_node_run_launch(struct sl_node_run *run)
 {
         struct sl_binding binding = {.inputs = run->inputs, .outputs = run->outputs, .scratch = run->scratch};
 
-        return run->backend->launch(run->kernel, &binding);
+        return run->backend->runner->launch(run->kernel, &binding);
 }
 
 int sl_node_run_once(struct sl_node_run *run, const void *const *inputs)

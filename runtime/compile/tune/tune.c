@@ -64,21 +64,9 @@ struct tuner {
         uint32_t *nodes;  /* of program p: the node that stands for source node i, at p * n_choices + i */
         uint32_t *equals; /* source nodes that have a choice, those of one shape behind each other */
         uint32_t n_equals;
-        struct sl_core_figures core;
+        struct sl_target target;
         struct sl_node_desc desc; /* too large for the stack of a deep call */
 };
-
-/* What the options say of the core; where they say nothing, what is typical. */
-static struct sl_core_figures read_core(const struct sl_lower_options *options)
-{
-        const struct sl_core_figures *typical = &sl_core_figures_typical;
-
-        return (struct sl_core_figures){.flops = options->core_flops > 0 ? options->core_flops : typical->flops,
-                .weights = options->core_weights > 0 ? options->core_weights : typical->weights,
-                .stream = options->core_stream > 0 ? options->core_stream : typical->stream,
-                .far = options->core_far > 0 ? options->core_far : typical->far,
-                .near = options->core_near > 0 ? options->core_near : typical->near};
-}
 
 static uint32_t node_of(const struct tuner *tuner, uint32_t program, uint32_t origin)
 {
@@ -104,7 +92,8 @@ static const struct sl_backend *backend_of(const struct tuner *tuner, uint32_t p
 static bool fits_larger_sizes(struct tuner *tuner, uint32_t origin, uint32_t algorithm)
 {
         for (uint32_t p = 1; p < tuner->n_programs; p++) {
-                if (!describe(tuner, p, origin, algorithm) || !backend_of(tuner, p, origin)->supports(&tuner->desc))
+                if (!describe(tuner, p, origin, algorithm) ||
+                        !backend_of(tuner, p, origin)->planner->supports(&tuner->target, &tuner->desc))
                         return false;
         }
         return true;
@@ -133,7 +122,7 @@ static void add_guesses(struct tuner *tuner, uint32_t program, uint32_t origin, 
         double seconds[SL_ALGORITHM_COUNT];
 
         if (describe(tuner, program, origin, SL_ALGORITHM_AUTO))
-                n = backend_of(tuner, program, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
+                n = backend_of(tuner, program, origin)->planner->algorithms(&tuner->target, &tuner->desc, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
                 struct candidate *candidate = find_candidate(candidates, all[i]);
 
@@ -167,7 +156,7 @@ static void list_candidates(struct tuner *tuner, uint32_t origin, struct candida
         if (!describe(tuner, 0, origin, SL_ALGORITHM_AUTO))
                 return;
         candidates->shape = XXH3_64bits(&tuner->desc, sizeof(tuner->desc));
-        n = backend_of(tuner, 0, origin)->algorithms(&tuner->desc, &tuner->core, all, seconds);
+        n = backend_of(tuner, 0, origin)->planner->algorithms(&tuner->target, &tuner->desc, all, seconds);
         for (uint32_t i = 0; i < n; i++) {
                 if (!fits_larger_sizes(tuner, origin, all[i]))
                         continue;
@@ -552,7 +541,7 @@ int sl_tune(struct sl_program *programs, uint32_t n_programs, const struct sl_tu
         if (!tuner || !nodes || !equals || !candidates)
                 return sl_error_set(error, ENOMEM, "no memory to choose the algorithms of %u nodes", n_choices);
         *tuner = (struct tuner){.tuning = tuning,
-                .core = read_core(tuning->options),
+                .target = sl_lower_options_target(tuning->options),
                 .programs = programs,
                 .n_programs = n_programs,
                 .choices = choices,

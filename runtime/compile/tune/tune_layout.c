@@ -63,7 +63,7 @@ static void list_algorithms(
 
         memset(&tuner->desc, 0, sizeof(tuner->desc));
         if (placement->backends[node] && sl_graph_describe(placement->graph, node, &tuner->desc) == 0)
-                n = placement->backends[node]->algorithms(&tuner->desc, &sl_core_figures_typical, all, NULL);
+                n = placement->backends[node]->planner->algorithms(&placement->target, &tuner->desc, all, NULL);
         for (uint32_t i = 0; i < n; i++) {
                 if (may_take(tuner, all[i]))
                         timed_node->algorithms[timed_node->n_algorithms++] = all[i];
@@ -202,7 +202,8 @@ static int time_both(struct layout_tuner *tuner, const struct sl_program *progra
 {
         SL_CLEANUP(sl_cleanup_sl_placement_free) struct sl_placement *other = NULL;
         struct staging stagings[N_PLACEMENTS] = {0};
-        int r = sl_placement_new_as(program->graph, sl_lower_options_backend(tuner->tuning->options), tuner->plain, &other, NULL);
+        int r = sl_placement_new_as(program->graph, sl_lower_options_backend(tuner->tuning->options), &program->placement->target,
+                tuner->plain, &other, NULL);
 
         if (r == 0)
                 r = set_up(tuner, program->placement, until_ns, &stagings[GREEDY]);

@@ -32,7 +32,8 @@ int sl_pass_fold_constants(struct sl_graph *graph, struct sl_error *error)
         return fold(graph, false, error);
 }
 
-int sl_pass_fold_weights(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_fold_weights(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
+        (void)options;
         return fold(graph, true, error);
 }

@@ -123,8 +123,9 @@ static int rewrite(struct sl_graph *graph, const struct shuffle *s)
         return r ? r : sl_attrs_set_ints(attrs, SL_ATTR_SPLIT, s->split, s->n_outputs);
 }
 
-int sl_pass_fuse_channel_shuffle(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_fuse_channel_shuffle(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
+        (void)options;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 struct shuffle s;
 

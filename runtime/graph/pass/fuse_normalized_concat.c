@@ -33,8 +33,9 @@ static int fuse(struct sl_graph *graph, uint32_t norm, uint32_t concat)
         return sl_graph_set_inputs(graph, norm, inputs, n + STATISTICS);
 }
 
-int sl_pass_fuse_normalized_concat(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_fuse_normalized_concat(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
+        (void)options;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 struct sl_node *node = &graph->nodes[i];
                 uint32_t concat;

@@ -75,11 +75,12 @@ static int fuse_sum(struct sl_graph *graph, uint32_t index, struct sl_error *err
         return 0;
 }
 
-int sl_pass_fuse_quantized_residual(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_fuse_quantized_residual(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
         /* DequantizeLinears that nobody needs any more would count as users. */
         int result = sl_pass_remove_dead(graph, error);
 
+        (void)options;
         if (result < 0)
                 return result;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An inverted bottleneck (MBConv): a depthwise Conv with the pointwise ones around it becomes one node, whose kernel keeps what
- * lies between them in the L2 cache. Only where nobody else reads what lies between them, where that is too much to stay there
- * anyway, and where the backend "cpu" has the kernel. Last, when every Conv has its activation and residual, and those of bytes are
- * no longer Conv.
+ * An inverted bottleneck (MBConv): a depthwise Conv with the pointwise ones around it becomes one node, where nobody else reads
+ * what lies between them and where the backend has a kernel for it that gains. If it does not with the one that projects, the one
+ * that expands is joined alone. Last, when every Conv has its activation and residual, and those of bytes are no longer Conv.
  */
 #include "pass.h"
 
@@ -15,15 +14,6 @@
 #include "shape/rules.h"
 
 #include <string.h>
-
-/* Of what the depthwise part reads, for each sample: with less, the cache holds what lies between the parts anyway. */
-#define NEAR_BYTES (576 << 10)
-
-/* Each strip reads all weights: of a pointwise part no more than this. */
-#define WEIGHTS_BYTES (256 << 10)
-
-/* How many times as many channels the first part makes at least: else its sums take so long that reading them hardly counts. */
-#define EXPANSION 3
 
 /* Nodes of the parts; SL_VALUE_NONE where nothing projects. */
 struct block {
@@ -66,32 +56,24 @@ static bool is_pointwise(const struct sl_graph *graph, uint32_t node)
                 if (w[2 + i / 2] != 1 || sl_attrs_ints(&n->attrs, SL_ATTR_STRIDES, i / 2, 1) != 1 ||
                         sl_attrs_ints(&n->attrs, SL_ATTR_PADS, i, 0) != 0)
                         return false;
-        return sl_tensor_bytes(tensor_of(graph, n->inputs[1])) <= WEIGHTS_BYTES;
+        return true;
 }
 
-static bool expands(const struct sl_graph *graph, uint32_t node)
-{
-        const int64_t *w = tensor_of(graph, graph->nodes[node].inputs[1])->shape.dims;
-
-        return w[0] / EXPANSION >= w[1];
-}
-
-/* Bytes that a sample has in @value; 0 when its size is not known. */
-static uint64_t sample_bytes(const struct sl_graph *graph, uint32_t value)
+/* Is it known how large a sample of it is? */
+static bool has_size(const struct sl_graph *graph, uint32_t value)
 {
         struct sl_tensor tensor = *tensor_of(graph, value);
 
         tensor.shape.dims[0] = 1;
-        return sl_shape_is_static(&tensor.shape) ? sl_tensor_bytes(&tensor) : 0;
+        return sl_shape_is_static(&tensor.shape);
 }
 
 static uint32_t find_expand(const struct sl_graph *graph, uint32_t depthwise)
 {
         uint32_t image = graph->nodes[depthwise].inputs[0], maker = sl_match_made(graph, image, SL_OP_CONV);
 
-        if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || !expands(graph, maker) ||
-                graph->nodes[maker].epilogue.has_residual || sl_graph_only_user(graph, image) != depthwise ||
-                sample_bytes(graph, image) < NEAR_BYTES)
+        if (maker == SL_VALUE_NONE || !is_pointwise(graph, maker) || graph->nodes[maker].epilogue.has_residual ||
+                sl_graph_only_user(graph, image) != depthwise || !has_size(graph, image))
                 return SL_VALUE_NONE;
         return maker;
 }
@@ -173,11 +155,11 @@ static struct sl_tensor seen(const struct sl_graph *graph, uint32_t value, bool 
         return tensor;
 }
 
-static bool has_kernel(const struct sl_graph *graph, const struct block *block, const uint32_t *inputs, uint32_t n_inputs,
-        const struct sl_attrs *attrs)
+static bool gains(const struct sl_graph *graph, const struct block *block, const uint32_t *inputs, uint32_t n_inputs,
+        const struct sl_attrs *attrs, const struct sl_pass_options *options)
 {
+        const struct sl_planner *planner = options->backend->planner;
         const struct sl_node *last = &graph->nodes[last_node(block)];
-        const struct sl_backend *backend = sl_backend_find("cpu");
         struct sl_node_desc desc = {.op = SL_OP_MBCONV,
                 .n_inputs = n_inputs,
                 .n_outputs = 1,
@@ -187,37 +169,47 @@ static bool has_kernel(const struct sl_graph *graph, const struct block *block, 
 
         for (uint32_t i = 0; i < n_inputs; i++)
                 desc.inputs[i] = seen(graph, inputs[i], i == SL_MBCONV_IMAGE || i == SL_MBCONV_RESIDUAL);
-        return backend && backend->supports(&desc);
+        return planner->gains(options->target, &desc) && planner->supports(options->target, &desc);
 }
 
-static int join(struct sl_graph *graph, const struct block *block)
+/* Return: 1 the block is one node; 0 it stays as it is; -ENOMEM. */
+static int join(struct sl_graph *graph, const struct block *block, const struct sl_pass_options *options)
 {
         uint32_t last = last_node(block), inputs[SL_MBCONV_INPUTS], n_inputs = list_inputs(graph, block, inputs);
         struct sl_epilogue epilogue = graph->nodes[last].epilogue;
         struct sl_attrs attrs;
         int r = list_attrs(graph, block, &attrs);
 
-        if (r < 0 || !has_kernel(graph, block, inputs, n_inputs, &attrs))
+        if (r < 0 || !gains(graph, block, inputs, n_inputs, &attrs, options))
                 return r;
         r = sl_match_become(graph, last, SL_OP_MBCONV, inputs, n_inputs);
         graph->nodes[last].attrs = attrs;
         graph->nodes[last].epilogue = epilogue;
-        return r;
+        return r < 0 ? r : 1;
 }
 
-int sl_pass_join_mbconv(struct sl_graph *graph, struct sl_error *error)
+static int join_around(struct sl_graph *graph, uint32_t depthwise, const struct sl_pass_options *options)
 {
-        for (uint32_t i = 0; i < graph->n_nodes; i++) {
-                struct block block = {.nodes = {[SL_MBCONV_DEPTHWISE] = i}};
+        struct block block = {.nodes = {[SL_MBCONV_DEPTHWISE] = depthwise}};
+        int r;
 
-                if (!is_depthwise(graph, i))
-                        continue;
-                block.nodes[SL_MBCONV_EXPAND] = find_expand(graph, i);
-                block.nodes[SL_MBCONV_PROJECT] = find_project(graph, i);
-                if (block.nodes[SL_MBCONV_EXPAND] == SL_VALUE_NONE)
-                        continue;
-                if (join(graph, &block) < 0)
+        block.nodes[SL_MBCONV_EXPAND] = find_expand(graph, depthwise);
+        block.nodes[SL_MBCONV_PROJECT] = find_project(graph, depthwise);
+        if (block.nodes[SL_MBCONV_EXPAND] == SL_VALUE_NONE)
+                return 0;
+        r = join(graph, &block, options);
+        if (r != 0 || block.nodes[SL_MBCONV_PROJECT] == SL_VALUE_NONE)
+                return r;
+        block.nodes[SL_MBCONV_PROJECT] = SL_VALUE_NONE;
+        return join(graph, &block, options);
+}
+
+int sl_pass_join_mbconv(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
+{
+        if (!options->backend->planner->gains)
+                return 0;
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (is_depthwise(graph, i) && join_around(graph, i, options) < 0)
                         return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a block", graph->nodes[i].name);
-        }
         return sl_pass_remove_dead(graph, error);
 }

@@ -239,11 +239,12 @@ static int quantize(struct sl_graph *graph, uint32_t last, const struct sl_quant
         return graph->nodes[first].op == SL_OP_ADD ? quantize_sum(graph, first, last, result, &epilogue, &done, error) : 0;
 }
 
-int sl_pass_quantize_elements(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_quantize_elements(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
         /* DequantizeLinears that nobody needs any more would count as users. */
         int done = sl_pass_remove_dead(graph, error);
 
+        (void)options;
         if (done < 0)
                 return done;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {

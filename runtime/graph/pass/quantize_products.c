@@ -295,8 +295,9 @@ static bool read_product(const struct sl_graph *graph, const struct sl_node *nod
         }
 }
 
-int sl_pass_quantize_products(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_quantize_products(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
+        (void)options;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 struct product p = {.n_weight_scales = 0};
                 int r = !graph->nodes[i].dead && read_product(graph, &graph->nodes[i], &p) ? rewrite(graph, i, &p, error) : 0;

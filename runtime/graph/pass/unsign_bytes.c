@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * int8 between a QuantizeLinear and its DequantizeLinears becomes uint8, with zero points that are 128 higher: the same numbers. A
- * product of uint8 and int8 is what processors multiply; with int8 on both sides oneDNN spends instructions on every load.
+ * product of uint8 and int8 is what some backends multiply; with int8 on both sides oneDNN spends instructions on every load.
  */
 #include "pass.h"
 
+#include "backend.h"
 #include "base/error.h"
 #include "graph.h"
 #include "pass/quantity.h"
@@ -65,8 +66,10 @@ static int unsign(struct sl_graph *graph, uint32_t index)
         return r;
 }
 
-int sl_pass_unsign_bytes(struct sl_graph *graph, struct sl_error *error)
+int sl_pass_unsign_bytes(struct sl_graph *graph, const struct sl_pass_options *options, struct sl_error *error)
 {
+        if (!(options->backend->planner->traits & SL_PLANNER_UNSIGNED_BYTES))
+                return 0;
         for (uint32_t i = 0; i < graph->n_nodes; i++) {
                 const struct sl_node *node = &graph->nodes[i];
                 int r = !node->dead && is_shiftable(graph, node, SL_OP_QUANTIZE_LINEAR) ? unsign(graph, i) : 0;

@@ -9,7 +9,6 @@
 #include "base/fields.h"
 #include "batch_limit.h"
 #include "compile.h"
-#include "core_figures.h"
 #include "cores.h"
 #include "crew.h"
 #include "inline_executor.h"
@@ -18,6 +17,7 @@
 #include "plan_cache.h"
 #include "plan_fetch.h"
 #include "stats.h"
+#include "target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -270,17 +270,18 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl
  * cache. */
 static void fill_core(const struct sl_load_options *options, struct sl_lower_options *lowering)
 {
-        struct sl_core_figures core;
+        struct sl_target target;
         bool given = lowering->core_flops > 0 || lowering->core_weights > 0 || lowering->core_stream > 0 ||
                      lowering->core_far > 0 || lowering->core_near > 0;
 
-        if (!lowering->core_measured || given || !options->runtime->cache || sl_plan_cache_core(options->runtime->cache, &core) < 0)
+        if (!lowering->core_measured || given || !options->runtime->cache ||
+                sl_plan_cache_target(options->runtime->cache, sl_lower_options_backend(lowering), &target) < 0)
                 return;
-        lowering->core_flops = core.flops;
-        lowering->core_weights = core.weights;
-        lowering->core_stream = core.stream;
-        lowering->core_far = core.far;
-        lowering->core_near = core.near;
+        lowering->core_flops = target.core.flops;
+        lowering->core_weights = target.core.weights;
+        lowering->core_stream = target.core.stream;
+        lowering->core_far = target.core.far;
+        lowering->core_near = target.core.near;
 }
 
 static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)

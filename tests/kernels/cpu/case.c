@@ -368,7 +368,7 @@ static void make_tensors(struct test_kernel *k, const struct test_case *test)
 static bool pack_input(struct test_kernel *k, uint32_t index)
 {
         struct sl_packed *packed = &k->packed[index];
-        int r = k->backend->pack(&k->node, index, packed);
+        int r = k->backend->planner->pack(NULL, &k->node, index, packed);
 
         cr_expect_eq(r, 0, "pack: %d", r);
         if (r || !packed->data_bytes)
@@ -376,7 +376,7 @@ static bool pack_input(struct test_kernel *k, uint32_t index)
         k->packed_pages[index] = sl_align_up(packed->data_bytes, SL_PAGE_BYTES);
         k->packed_data[index] = mmap(NULL, k->packed_pages[index], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         cr_assert_neq(k->packed_data[index], MAP_FAILED);
-        r = k->backend->repack(&k->node, index, packed, k->tensors.inputs[index], k->packed_data[index]);
+        r = k->backend->planner->repack(NULL, &k->node, index, packed, k->tensors.inputs[index], k->packed_data[index]);
         cr_expect_eq(r, 0, "repack: %d", r);
         mprotect(k->packed_data[index], k->packed_pages[index], PROT_READ);
         return !r;
@@ -399,8 +399,8 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
         int r;
 
         *k = (struct test_kernel){.backend = backend, .node = strcmp(backend->name, "cpu") ? test->node : case_cpu_node(test)};
-        cr_expect(backend->supports(&k->node), "%s: backend %s does not support it", test->line, backend->name);
-        if (!backend->supports(&k->node))
+        cr_expect(backend->planner->supports(NULL, &k->node), "%s: backend %s does not support it", test->line, backend->name);
+        if (!backend->planner->supports(NULL, &k->node))
                 return false;
         make_tensors(k, test);
         if (test->packed && !strcmp(backend->name, "cpu") && !pack_weights(k))
@@ -409,17 +409,18 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
                 constants[1] = k->packed_data[1] ? k->packed_data[1] : k->tensors.inputs[1];
         if (is_quantized_product(k->node.op))
                 constants[2] = k->tensors.inputs[2];
-        r = backend->compile(&k->node, k->packed, constants, &k->kernel, &error);
+        r = backend->runner->compile(NULL,
+                &(struct sl_kernel_source){.node = &k->node, .packed = k->packed, .constants = constants}, &k->kernel, &error);
         cr_expect_eq(r, 0, "%s: compile for %s: %d, %s", test->line, backend->name, r, error.text);
         if (r)
                 return false;
-        k->scratch = allocate_guarded(backend->scratch_bytes(k->kernel));
+        k->scratch = allocate_guarded(backend->runner->scratch_bytes(k->kernel));
         return true;
 }
 
 void test_kernel_deinit(struct test_kernel *k)
 {
-        k->kernel = k->backend->kernel_free(k->kernel);
+        k->kernel = k->backend->runner->kernel_free(k->kernel);
         for (uint32_t i = 0; i < SL_PACKED_INPUTS; i++)
                 if (k->packed_data[i])
                         munmap(k->packed_data[i], k->packed_pages[i]);
@@ -442,7 +443,7 @@ static int launch(struct test_kernel *k, void *output)
                 if (k->packed_data[i])
                         inputs[i] = k->packed_data[i];
         outputs[0] = output;
-        return k->backend->launch(k->kernel, &binding);
+        return k->backend->runner->launch(k->kernel, &binding);
 }
 
 int test_kernel_launch(struct test_kernel *k)
@@ -566,8 +567,8 @@ void case_check(const char *line)
                         cr_expect(guards_stand(cpu.tensors.outputs[i], sl_tensor_bytes(&cpu.node.outputs[i])),
                                 "%s: output %u is written outside", line, i);
                 }
-                cr_expect(
-                        guards_stand(cpu.scratch, cpu.backend->scratch_bytes(cpu.kernel)), "%s: scratch is written outside", line);
+                cr_expect(guards_stand(cpu.scratch, cpu.backend->runner->scratch_bytes(cpu.kernel)),
+                        "%s: scratch is written outside", line);
                 check_again(&test, &cpu);
                 test_kernel_deinit(&ref);
         }

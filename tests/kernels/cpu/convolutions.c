@@ -245,7 +245,7 @@ Test(cpu_convolutions, an_algorithm_declines_what_it_cannot_compute)
                         struct sl_node_desc node;
 
                         parse_for(not_for_winograd[i], algorithm, &node);
-                        cr_expect_not(sl_backend_cpu.supports(&node), "%s", not_for_winograd[i]);
+                        cr_expect_not(sl_backend_cpu.planner->supports(NULL, &node), "%s", not_for_winograd[i]);
                 }
 }
 
@@ -262,13 +262,13 @@ Test(cpu_convolutions, each_algorithm_that_is_named_is_supported_and_auto_is_exa
                 bool exact = false;
 
                 parse_for(lines[i], 0, &node);
-                n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, NULL);
-                cr_assert_eq(sl_backend_cpu.pack(&node, 1, &automatic), 0);
+                n = sl_backend_cpu.planner->algorithms(NULL, &node, algorithms, NULL);
+                cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &automatic), 0);
                 for (uint32_t a = 0; a < n; a++) {
                         cr_expect(algorithms[a] > SL_ALGORITHM_AUTO && algorithms[a] < SL_ALGORITHM_COUNT);
                         parse_for(lines[i], algorithms[a], &node);
-                        cr_expect(sl_backend_cpu.supports(&node), "%s, algorithm %u", lines[i], algorithms[a]);
-                        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &chosen), 0);
+                        cr_expect(sl_backend_cpu.planner->supports(NULL, &node), "%s, algorithm %u", lines[i], algorithms[a]);
+                        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &chosen), 0);
                         if (chosen.form_bytes == automatic.form_bytes && !memcmp(chosen.form, automatic.form, chosen.form_bytes))
                                 exact = algorithms[a] < SL_ALGORITHM_WINOGRAD_2;
                 }
@@ -287,7 +287,7 @@ Test(cpu_convolutions, what_should_be_fastest_is_named_first_with_its_estimate)
                 struct sl_node_desc node;
 
                 parse_for(lines[i], 0, &node);
-                n = sl_backend_cpu.algorithms(&node, &sl_core_figures_typical, algorithms, seconds);
+                n = sl_backend_cpu.planner->algorithms(NULL, &node, algorithms, seconds);
                 cr_expect(!n || seconds[0] > 0, "%s", lines[i]);
                 for (uint32_t a = 1; a < n; a++) { /* estimates: no machine's load changes them */
                         double ratio = seconds[a] / seconds[a - 1];
@@ -304,7 +304,7 @@ static uint32_t place_of(uint32_t algorithm, const char *line, const struct sl_c
         struct sl_node_desc node;
 
         parse_for(line, 0, &node);
-        n = sl_backend_cpu.algorithms(&node, core, algorithms, NULL);
+        n = sl_backend_cpu.planner->algorithms(&(struct sl_target){.core = *core}, &node, algorithms, NULL);
         for (uint32_t i = 0; i < n; i++)
                 if (algorithms[i] == algorithm)
                         return i;
@@ -314,7 +314,7 @@ static uint32_t place_of(uint32_t algorithm, const char *line, const struct sl_c
 Test(cpu_convolutions, many_weights_are_guessed_to_pay_where_memory_is_fast_and_only_there)
 {
         static const char line[] = "Conv 1x512x14x14 512x512x3x3 512 pads=1,1,1,1";
-        struct sl_core_figures slow = sl_core_figures_typical, fast = sl_core_figures_typical;
+        struct sl_core_figures slow = sl_target_typical.core, fast = sl_target_typical.core;
 
         if (!sl_cpu_has_avx2())
                 cr_skip_test("this processor has no AVX2");
@@ -327,7 +327,7 @@ Test(cpu_convolutions, many_weights_are_guessed_to_pay_where_memory_is_fast_and_
 Test(cpu_convolutions, figures_that_are_all_so_many_times_as_large_change_no_order)
 {
         static const char line[] = "Conv 1x256x56x56 256x256x3x3 256 pads=1,1,1,1";
-        struct sl_core_figures twice = sl_core_figures_typical;
+        struct sl_core_figures twice = sl_target_typical.core;
 
         twice.flops *= 2;
         twice.weights *= 2;
@@ -335,18 +335,19 @@ Test(cpu_convolutions, figures_that_are_all_so_many_times_as_large_change_no_ord
         twice.far *= 2;
         twice.near *= 2;
         for (uint32_t algorithm = SL_ALGORITHM_DIRECT; algorithm < SL_ALGORITHM_COUNT; algorithm++)
-                cr_expect_eq(place_of(algorithm, line, &twice), place_of(algorithm, line, &sl_core_figures_typical));
+                cr_expect_eq(place_of(algorithm, line, &twice), place_of(algorithm, line, &sl_target_typical.core));
 }
 
 Test(cpu_convolutions, what_a_core_reaches_has_two_digits_each)
 {
-        struct sl_core_figures core;
-        int r = sl_backend_cpu.measure(&core);
+        struct sl_target target;
+        int r = sl_backend_cpu.planner->measure(&target);
 
         if (r == -ENOTSUP)
                 cr_skip_test("this processor has no AVX2");
         cr_assert_eq(r, 0);
-        const double figures[] = {core.flops, core.weights, core.stream, core.far, core.near};
+        const struct sl_core_figures *core = &target.core;
+        const double figures[] = {core->flops, core->weights, core->stream, core->far, core->near};
 
         for (size_t i = 0; i < COUNT(figures); i++) {
                 char text[32];
@@ -363,7 +364,8 @@ static int compile_packed(const struct sl_node_desc *node, const struct sl_packe
         struct sl_packed packed[SL_NODE_INPUTS_MAX] = {[1] = *weights};
         struct sl_error error;
 
-        return sl_backend_cpu.compile(node, packed, constants, ret_kernel, &error);
+        return sl_backend_cpu.runner->compile(
+                NULL, &(struct sl_kernel_source){.node = node, .packed = packed, .constants = constants}, ret_kernel, &error);
 }
 
 Test(cpu_convolutions, weights_of_one_algorithm_are_refused_by_another_and_when_damaged)
@@ -377,14 +379,14 @@ Test(cpu_convolutions, weights_of_one_algorithm_are_refused_by_another_and_when_
                 cr_skip_test("this processor has no AVX2");
         sl_cpu_use_one_thread();
         parse_for(line, SL_ALGORITHM_WINOGRAD_4, &node);
-        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &weights), 0);
         parse_for(line, SL_ALGORITHM_WINOGRAD_2, &node);
         cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
         parse_for(line, SL_ALGORITHM_DIRECT, &node);
         cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
         parse_for(line, SL_ALGORITHM_AUTO, &node);
         cr_assert_eq(compile_packed(&node, &weights, &kernel), 0);
-        sl_backend_cpu.kernel_free(kernel);
+        sl_backend_cpu.runner->kernel_free(kernel);
         weights.data_bytes -= 64;
         cr_expect_eq(compile_packed(&node, &weights, &kernel), -ENOTSUP);
         weights.data_bytes += 64;
@@ -414,17 +416,17 @@ static float *last_sample(const char *format, int batch, uint32_t algorithm, con
                 plain[i] = (float)(i * 104729 % 2003) / 2003.0f - 0.5f;
         bias = calloc(1, sl_tensor_bytes(&node.inputs[2]));
         data = aligned_alloc(64, (weights->data_bytes + 63) / 64 * 64);
-        cr_assert_eq(sl_backend_cpu.repack(&node, 1, weights, plain, data), 0, "%s", line);
+        cr_assert_eq(sl_backend_cpu.planner->repack(NULL, &node, 1, weights, plain, data), 0, "%s", line);
         cr_assert_eq(compile_packed(&node, weights, &kernel), 0, "%s", line);
-        scratch = aligned_alloc(64, (sl_backend_cpu.scratch_bytes(kernel) + 127) / 64 * 64);
+        scratch = aligned_alloc(64, (sl_backend_cpu.runner->scratch_bytes(kernel) + 127) / 64 * 64);
         y = malloc(result * (uint64_t)batch);
-        cr_assert_eq(sl_backend_cpu.launch(kernel, &(struct sl_binding){.inputs = (const void *const[]){x, data, bias},
-                                                           .outputs = (void *const[]){y},
-                                                           .scratch = scratch}),
+        cr_assert_eq(sl_backend_cpu.runner->launch(kernel, &(struct sl_binding){.inputs = (const void *const[]){x, data, bias},
+                                                                   .outputs = (void *const[]){y},
+                                                                   .scratch = scratch}),
                 0);
         out = malloc(result);
         memcpy(out, (char *)y + result * (uint64_t)(batch - 1), result);
-        sl_backend_cpu.kernel_free(kernel);
+        sl_backend_cpu.runner->kernel_free(kernel);
         free(x);
         free(plain);
         free(bias);
@@ -445,7 +447,7 @@ static void expect_same_bits(const char *format, uint32_t algorithm)
 
         snprintf(line, sizeof(line), format, 8);
         parse_for(line, algorithm, &node);
-        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0, "%s", line);
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &weights), 0, "%s", line);
         alone = last_sample(format, 1, algorithm, &weights, &bytes);
         for (int batch = 2; batch <= 8; batch += 3) {
                 among = last_sample(format, batch, algorithm, &weights, &bytes);

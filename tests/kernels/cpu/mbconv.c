@@ -60,15 +60,19 @@ static float *run_node(const struct sl_node_desc *node, const void *const *plain
         for (uint32_t i = 1; i < node->n_inputs; i += 2) {
                 if (!plain[i] || (node->epilogue.has_residual && i == node->n_inputs - 1))
                         continue;
-                cr_assert_eq(sl_backend_cpu.pack(node, i, &packed[i]), 0);
+                cr_assert_eq(sl_backend_cpu.planner->pack(NULL, node, i, &packed[i]), 0);
                 data[i] = aligned_alloc(64, (packed[i].data_bytes + 63) / 64 * 64);
-                cr_assert_eq(sl_backend_cpu.repack(node, i, &packed[i], plain[i], data[i]), 0);
+                cr_assert_eq(sl_backend_cpu.planner->repack(NULL, node, i, &packed[i], plain[i], data[i]), 0);
                 inputs[i] = constants[i] = data[i];
         }
-        cr_assert_eq(sl_backend_cpu.compile(node, packed, constants, &kernel, &error), 0, "%s", error.text);
-        scratch = aligned_alloc(64, (sl_backend_cpu.scratch_bytes(kernel) + 127) / 64 * 64);
-        cr_assert_eq(sl_backend_cpu.launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = &out, .scratch = scratch}), 0);
-        sl_backend_cpu.kernel_free(kernel);
+        cr_assert_eq(sl_backend_cpu.runner->compile(NULL,
+                             &(struct sl_kernel_source){.node = node, .packed = packed, .constants = constants}, &kernel, &error),
+                0, "%s", error.text);
+        scratch = aligned_alloc(64, (sl_backend_cpu.runner->scratch_bytes(kernel) + 127) / 64 * 64);
+        cr_assert_eq(
+                sl_backend_cpu.runner->launch(kernel, &(struct sl_binding){.inputs = inputs, .outputs = &out, .scratch = scratch}),
+                0);
+        sl_backend_cpu.runner->kernel_free(kernel);
         free(scratch);
         for (uint32_t i = 0; i < node->n_inputs; i++)
                 free(data[i]);
@@ -138,10 +142,16 @@ Test(cpu_mbconv, weights_of_any_part_that_do_not_lie_packed_are_refused)
                 struct sl_error error;
 
                 k.packed[i] = (struct sl_packed){0};
-                cr_expect_eq(sl_backend_cpu.compile(&k.node, k.packed, constants, &kernel, &error), -ENOTSUP, "input %u", i);
+                cr_expect_eq(sl_backend_cpu.runner->compile(NULL,
+                                     &(struct sl_kernel_source){.node = &k.node, .packed = k.packed, .constants = constants},
+                                     &kernel, &error),
+                        -ENOTSUP, "input %u", i);
                 k.packed[i] = whole;
                 k.packed[i].form[40] ^= 1;
-                cr_expect_eq(sl_backend_cpu.compile(&k.node, k.packed, constants, &kernel, &error), -ENOTSUP, "input %u", i);
+                cr_expect_eq(sl_backend_cpu.runner->compile(NULL,
+                                     &(struct sl_kernel_source){.node = &k.node, .packed = k.packed, .constants = constants},
+                                     &kernel, &error),
+                        -ENOTSUP, "input %u", i);
                 k.packed[i] = whole;
         }
         test_kernel_deinit(&k);

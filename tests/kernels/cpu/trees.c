@@ -77,7 +77,8 @@ static int compile(const struct tables *t, const struct sl_node_desc *node, stru
         const void *constants[] = {NULL, t->columns, t->nodes, t->roots, t->targets, t->weights};
         struct sl_error error;
 
-        return sl_backend_cpu.compile(node, NULL, constants, ret_kernel, &error);
+        return sl_backend_cpu.runner->compile(
+                NULL, &(struct sl_kernel_source){.node = node, .constants = constants}, ret_kernel, &error);
 }
 
 static void predict(const struct tables *t, int64_t rows, const float *x, float *out)
@@ -89,10 +90,10 @@ static void predict(const struct tables *t, int64_t rows, const float *x, float 
         cr_assert_eq(compile(t, &node, &kernel), 0);
         struct sl_binding binding = {.inputs = inputs,
                 .outputs = (void *[]){out},
-                .scratch = aligned_alloc(64, (sl_backend_cpu.scratch_bytes(kernel) + 63) / 64 * 64)};
-        cr_assert_eq(sl_backend_cpu.launch(kernel, &binding), 0);
+                .scratch = aligned_alloc(64, (sl_backend_cpu.runner->scratch_bytes(kernel) + 63) / 64 * 64)};
+        cr_assert_eq(sl_backend_cpu.runner->launch(kernel, &binding), 0);
         free(binding.scratch);
-        sl_backend_cpu.kernel_free(kernel);
+        sl_backend_cpu.runner->kernel_free(kernel);
 }
 
 Test(trees, a_row_has_the_same_bits_among_any_others)
@@ -147,7 +148,7 @@ static void expect_outside(struct tables *t, int32_t *place, int32_t value)
         cr_expect_null(kernel);
         *place = before;
         cr_assert_eq(compile(t, &node, &kernel), 0);
-        sl_backend_cpu.kernel_free(kernel);
+        sl_backend_cpu.runner->kernel_free(kernel);
 }
 
 Test(trees, tables_that_lead_outside_make_no_kernel)

@@ -26,9 +26,10 @@ static int compile_with(const struct sl_node_desc *node, const struct sl_packed 
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
         struct sl_packed packed[SL_NODE_INPUTS_MAX] = {[1] = *weights};
         struct sl_kernel *kernel = NULL;
-        int r = sl_backend_cpu.compile(node, packed, constants, &kernel, error);
+        int r = sl_backend_cpu.runner->compile(
+                NULL, &(struct sl_kernel_source){.node = node, .packed = packed, .constants = constants}, &kernel, error);
 
-        sl_backend_cpu.kernel_free(kernel);
+        sl_backend_cpu.runner->kernel_free(kernel);
         return r;
 }
 
@@ -54,7 +55,7 @@ Test(cpu_weights, packed_for_the_largest_batch_serve_every_smaller_one)
                 struct sl_packed weights;
 
                 parse_batch(ladders[i], 32, &node);
-                cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+                cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &weights), 0);
                 for (int batch = 1; batch <= 32; batch *= 2) {
                         struct sl_error error = {{0}};
 
@@ -73,7 +74,7 @@ Test(cpu_weights, a_form_of_other_weights_is_refused)
         sl_cpu_use_one_thread();
         parse_batch("Conv %dx64x56x56 64x64x3x3 64 pads=1,1,1,1 nhwc", 1, &node);
         parse_batch("Conv %dx64x56x56 32x64x3x3 32 pads=1,1,1,1 nhwc", 1, &other);
-        cr_assert_eq(sl_backend_cpu.pack(&node, 1, &weights), 0);
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &node, 1, &weights), 0);
         cr_assert_gt(weights.data_bytes, 0);
         cr_expect_eq(compile_with(&node, &weights, &error), 0, "%s", error.text);
         cr_expect_eq(compile_with(&other, &weights, &error), -ENOTSUP);
@@ -113,7 +114,7 @@ Test(cpu_weights, what_no_kernel_fits_is_declined_and_does_not_compile)
 
                 case_parse(declined[i], &test);
                 node = case_cpu_node(&test);
-                cr_expect_not(sl_backend_cpu.supports(&node), "%s", declined[i]);
+                cr_expect_not(sl_backend_cpu.planner->supports(NULL, &node), "%s", declined[i]);
                 cr_expect_eq(compile_with(&node, &none, &error), -ENOTSUP, "%s", declined[i]);
                 cr_expect(strstr(error.text, sl_op_name(node.op)), "%s: %s", declined[i], error.text);
         }

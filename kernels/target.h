@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one core reaches, for estimates of how long a kernel takes (sl_backend.algorithms). Plain values; only their ratios decide
- * which algorithm is named first, so the same figures give the same plan. A backend measures them (sl_backend.measure).
+ * What a planner plans for. Where the compiler runs there is no device, and nothing should be measured beside others: whoever
+ * serves has found out, and says so. Plain values; the same target gives the same plan. NULL stands for sl_target_typical.
  */
 #pragma once
 
+/* What one core reaches, for estimates of how long a kernel takes; only their ratios decide which algorithm is named first. */
 struct sl_core_figures {
         double flops;   /* a second, two for each multiply-add: a product of matrices of float32 that lie in the L2 cache */
         double weights; /* bytes a second: a matrix that comes from memory, panel by panel, while a block of rows passes by it */
@@ -13,5 +14,9 @@ struct sl_core_figures {
         double near;    /* the same of what lies in the L2 cache */
 };
 
-/* Those of a core of a server with AVX-512, where nothing is measured. */
-extern const struct sl_core_figures sl_core_figures_typical;
+struct sl_target {
+        struct sl_core_figures core;
+};
+
+/* A core of a server with AVX-512, where nothing is measured. */
+extern const struct sl_target sl_target_typical;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The half of a backend that computes, in the process that serves.
+ *
+ * A *session* is what the kernels of one instance share: a stream of a device, handles of libraries, code out of blobs. Kernels of
+ * a session run in the order of their launches, one after the other, so that each reads what those before it have written. What was
+ * launched may go on after launch() has returned -EINPROGRESS; wait() and poll() say when all of it is done. A backend of the host
+ * computes in launch() and shares nothing: it has no sessions, and no wait().
+ *
+ * Threads: a session and its kernels belong to one thread at a time, which calls everything here; whoever completes a launch
+ * besides is the backend's own business.
+ */
+#pragma once
+
+#include "kernel_source.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sl_error;
+struct sl_kernel;  /* opaque; each backend has its own */
+struct sl_session; /* the same */
+struct sl_pace;
+
+/* Pointers of one launch. All 64-byte aligned where the plan owns them; client memory is 64-byte aligned too. */
+struct sl_binding {
+        const void *const *inputs; /* n_inputs; NULL for an absent one; packed data for packed inputs */
+        void *const *outputs;      /* n_outputs */
+        void *scratch;             /* at least the kernel's scratch_bytes, 64-byte aligned */
+
+        /* Where a kernel that fills fewer rows of output 0 than it has says how many; the others are 0. NULL: nobody asks. */
+        int64_t *made;
+
+        /* Ends the launch before it is done, where the kernel looks at it (those of ref do). NULL: nobody ends it. */
+        struct sl_pace *pace;
+};
+
+struct sl_runner {
+        /*
+         * Load time; may block and allocate. @blobs are all that the plan keeps for this backend; a hostile compiler may have
+         * written them. They outlive the session. NULL: sessions are NULL. Return: 0; -ENODEV no device; -ENOMEM; -EBADMSG a blob
+         * is not what this backend writes.
+         */
+        int (*open)(const struct sl_blob *blobs, uint64_t n_blobs, struct sl_session **ret_session, struct sl_error *error);
+
+        /* Nothing is in flight, and its kernels are freed. NULL is fine. Returns NULL. */
+        struct sl_session *(*close)(struct sl_session *session);
+
+        /*
+         * Load time; may block and allocate. Return: 0; -ENOTSUP if the planner does not support it so; -ENOMEM; -EBADMSG the blob
+         * does not fit the node.
+         */
+        int (*compile)(struct sl_session *session, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel,
+                struct sl_error *error);
+
+        /* Bytes of scratch that each launch needs. */
+        size_t (*scratch_bytes)(const struct sl_kernel *kernel);
+
+        /*
+         * Request path; never allocates, never waits. A kernel is not launched again before it has ended. Return: 0 computed, on
+         * the calling thread; -EINPROGRESS it completes later, the binding and all that it points to stay until then; -ERANGE when
+         * an index in the data lies outside its bounds; what the binding's pace says (outputs are then undefined).
+         */
+        int (*launch)(struct sl_kernel *kernel, const struct sl_binding *binding);
+
+        /*
+         * Has all that was launched in the session ended? poll() looks; wait() sleeps until then or until @until_ns
+         * (CLOCK_MONOTONIC). NULL for who computes in launch(); else both are there. Return: 0 it has, and what it wrote can be
+         * read by anybody; -EINPROGRESS not yet; any other error of a launch once, when all of them have ended: the first one,
+         * after which the session is as good as before, or says so for ever (-EIO the device is lost).
+         */
+        int (*poll)(struct sl_session *session);
+        int (*wait)(struct sl_session *session, uint64_t until_ns);
+
+        /* Nothing of it is in flight. NULL is fine. Returns NULL. */
+        struct sl_kernel *(*kernel_free)(struct sl_kernel *kernel);
+};
