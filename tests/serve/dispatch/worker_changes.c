@@ -145,8 +145,8 @@ struct scene {
         struct sl_user user;
         struct sl_executor *workers[2][COPIERS_MAX]; /* of each model, that are not gone */
         uint32_t n_workers[2];
-        struct sl_worker_stats *worker_stats;
-        struct sl_let lets[2]; /* one for many, one for one that many have nevertheless */
+        struct sl_worker_stats worker_stats; /* of all */
+        struct sl_let lets[2];               /* one for many, one for one that many have nevertheless */
         uint32_t dice, n_gone, n_model_gone, n_retired, n_channel_gone;
 };
 
@@ -174,7 +174,6 @@ static void make_stats(struct scene *s)
         snprintf(name, sizeof(name), "test-worker-changes-%d", getpid());
         cr_assert_eq(sl_stats_create(&options, &s->stats, &error), 0, "%s", error.text);
         cr_assert_eq(sl_stats_model_add(s->stats, "test", &s->f->ensemble->counting, &error), 0, "%s", error.text);
-        s->worker_stats = calloc(1, sizeof(*s->worker_stats));
 }
 
 static struct scene *scene_new(uint32_t dice)
@@ -213,7 +212,7 @@ static void join_worker(struct scene *s, uint32_t m)
         c->f = s->f;
         c->dispatcher = sl_dispatcher_bell(s->dispatcher);
         c->dice = ++s->dice;
-        c->stats = s->worker_stats;
+        c->stats = &s->worker_stats;
         c->memory = calloc(SL_EXECUTOR_JOBS_MAX, sl_job_bytes(1, 1));
         cr_assert_eq(sl_mailbox_new(SL_EXECUTOR_JOBS_MAX + 1, sizeof(uint32_t), &c->inbox), 0);
         cr_assert_eq(sl_mailbox_new(SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX, sizeof(struct sl_prediction), &c->outbox), 0);
@@ -283,7 +282,6 @@ static void scene_free(struct scene *s)
         }
         fixture_free(s->f);
         sl_stats_free(s->stats);
-        free(s->worker_stats);
         free(s->line);
         free(s);
 }
