@@ -84,6 +84,9 @@
         X("samples_max", "Of one request.")                                                                                        \
         X("queue_requests", "Accepted and not completed; more are refused.")                                                       \
         X("warmup_ms", "How long an idle worker of a model that just became ready may run larger batches.")                        \
+        X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
+                       "network, and a crash of the model ends nobody else.")                                                      \
+        X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \
         X("shapes_max", "Combinations of sizes, of those that requests bring, that are kept compiled.")                            \
         X("prepared_shapes", "Combinations that are compiled before anybody asks, such as \"sequence=64,height=224\".")            \
         X("version_policy", "Which versions are served, by exactly one of its keys.")                                              \

@@ -11,6 +11,8 @@
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_ms: 200                # a model is ready after one sample; so long may an idle worker then run larger batches
+ *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
+ *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     shapes: [sequence=128]        # sizes of open dimensions of its inputs; without them each request brings its own
  *     prepared_shapes: ["sequence=64", "sequence=128"]  # such combinations that are compiled before anybody asks
  *     shapes_max: 16                # of those that requests bring: so many combinations are kept compiled
@@ -55,6 +57,7 @@ struct sl_model_config {
         bool batch_given; /* batch_max is somebody's wish, not the default */
         uint64_t batch_bytes_max;
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
+        uint32_t isolation, on_crash; /* enum sl_isolation, enum sl_on_crash */
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -108,6 +111,7 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
+        char *isolation, *on_crash;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

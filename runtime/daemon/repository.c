@@ -113,6 +113,8 @@ static void fill_spec(struct served *served, int64_t version)
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = config->instances,
                 .warmup_ms = config->warmup_ms,
+                .isolation = (enum sl_isolation)config->isolation,
+                .on_crash = (enum sl_on_crash)config->on_crash,
                 .shapes_max = config->shapes_max,
                 .members = config->is_ensemble ? served->members : NULL,
                 .n_members = config->n_members,

@@ -11,8 +11,10 @@
 #include "lets.h"
 #include "memory.h"
 #include "model.h"
+#include "process_executor.h"
 #include "runtime_options.h"
 #include "stats.h"
+#include "supervisor.h"
 #include "thread_executor.h"
 
 #include <errno.h>
@@ -20,12 +22,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one worker may take: its instance, its pool, and what data-dependent steps make while they run. */
+/* So many processes that end without a use are followed at once; those behind them wait, twice as long each time. */
+#define RELIEF_AT_ONCE     2u
+#define RELIEF_STEP_NS     (100 * SL_NS_PER_MS)
+#define RELIEF_STEP_MAX_NS SL_NS_PER_SECOND
+
+/* The largest output whose size depends on the data that a process may make. */
+#define OPEN_BYTES_MAX (64ull << 20)
+
+/* Of each output that says only afterwards how large it is. */
+static uint64_t open_bytes(const struct sl_crew_options *options)
+{
+        return options->dynamic_bytes < OPEN_BYTES_MAX ? options->dynamic_bytes : OPEN_BYTES_MAX;
+}
+
+/* What one worker may take: its instance, its pool, what data-dependent steps make while they run, and what its process shares. */
 static uint64_t bytes_of_worker(const struct sl_crew_options *options)
 {
         uint64_t bytes = sl_job_runner_bytes(options->model->plan, options->limit.batch_max);
 
-        return sl_add_overflows(bytes, options->dynamic_bytes, &bytes) ? UINT64_MAX : bytes;
+        if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes))
+                return UINT64_MAX;
+        if (options->own_process &&
+                sl_add_overflows(bytes,
+                        sl_process_executor_bytes(options->model->plan, options->limit.batch_max, open_bytes(options)), &bytes))
+                return UINT64_MAX;
+        return bytes;
 }
 
 int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew)
@@ -46,6 +68,8 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         struct sl_crew_worker worker = crew->workers[i];
         struct sl_worker_stats *stats = worker.executor->stats;
 
+        if (sl_process_executor_of(worker.executor))
+                sl_supervisor_unwatch(crew->options.supervisor, worker.executor);
         sl_executor_free(worker.executor);
         sl_stats_worker_remove(crew->options.stats, stats);
         sl_lets_return(worker.let);
@@ -94,48 +118,100 @@ static void note_memory(const struct sl_crew_options *options, struct sl_worker_
 }
 
 /* Where workers share cores none spins, and what runs to become warm would delay others. */
-static struct sl_thread_executor_options thread_options(const struct sl_crew *crew, struct sl_let *let, bool background)
+static uint64_t spin_ns(const struct sl_crew *crew, const struct sl_let *let)
 {
-        const struct sl_crew_options *options = &crew->options;
-
-        return (struct sl_thread_executor_options){
-                .plan = options->model->plan,
-                .regions = options->regions,
-                .accumulator = options->accumulator,
-                .batch_max = options->limit.batch_max,
-                .inline_bound_ns = SL_INLINE_PASS_NS,
-                .warmup_ns = background && !let->for_one ? 0 : options->warmup_ms * SL_NS_PER_MS,
-                .let = let,
-                .spin_ns = let->for_one ? options->runtime->spin_ns : 0,
-                .wait = options->runtime->wait,
-                .background = background,
-                .starter = options->control,
-                .dispatcher = sl_dispatcher_bell(options->dispatcher),
-        };
+        return let->for_one ? crew->options.runtime->spin_ns : 0;
 }
 
-/* Its memory is taken. @inline_ns: 0: it makes no trial. */
-static int start_worker(struct sl_crew *crew, struct sl_let *let, bool background, uint64_t inline_ns, struct sl_error *error)
+static uint64_t warmup_ns(const struct sl_crew *crew, const struct sl_let *let, bool background)
 {
-        struct sl_thread_executor_options options = thread_options(crew, let, background);
-        struct sl_crew_worker *worker = &crew->workers[crew->n];
+        return background && !let->for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
+}
+
+/* Of a worker that is about to start. */
+struct start {
+        struct sl_let *let;
+        bool background;
+        uint64_t inline_ns; /* 0: it makes no trial */
+        struct sl_worker_stats *stats;
+};
+
+static int start_thread(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
         char name[16];
+
+        snprintf(name, sizeof(name), "sl-%.10s-%u", options->model->name, crew->n_named++ % 10);
+        return sl_thread_executor_new(
+                &(struct sl_thread_executor_options){
+                        .plan = options->model->plan,
+                        .regions = options->regions,
+                        .accumulator = options->accumulator,
+                        .batch_max = options->limit.batch_max,
+                        .inline_ns = start->inline_ns,
+                        .inline_bound_ns = SL_INLINE_PASS_NS,
+                        .warmup_ns = warmup_ns(crew, start->let, start->background),
+                        .let = start->let,
+                        .spin_ns = spin_ns(crew, start->let),
+                        .wait = options->runtime->wait,
+                        .name = name,
+                        .background = start->background,
+                        .starter = options->control,
+                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                        .stats = start->stats,
+                },
+                ret_executor, error);
+}
+
+static int start_process(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        int r = sl_process_executor_new(
+                &(struct sl_process_executor_options){
+                        .plan = options->model->plan,
+                        .regions = options->regions,
+                        .accumulator = options->accumulator,
+                        .program = options->runtime->compile_program,
+                        .batch_max = options->limit.batch_max,
+                        .memory_bytes = crew->worker_bytes,
+                        .open_bytes = open_bytes(options),
+                        .warmup_ns = warmup_ns(crew, start->let, start->background),
+                        .spin_ns = spin_ns(crew, start->let),
+                        .background = start->background,
+                        .let = start->let,
+                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                        .stats = start->stats,
+                },
+                ret_executor, error);
+
+        if (r < 0)
+                return r;
+        r = sl_supervisor_watch(options->supervisor, *ret_executor);
+        if (r == 0)
+                return 0;
+        sl_executor_free(*ret_executor);
+        return sl_error_set(error, -r, "its process cannot be watched: %s", strerror(-r));
+}
+
+/* Its memory is taken. */
+static int start_worker(struct sl_crew *crew, struct start *start, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        struct sl_crew_worker *worker = &crew->workers[crew->n];
         int r;
 
-        snprintf(name, sizeof(name), "sl-%.10s-%u", crew->options.model->name, crew->n_named++ % 10);
-        options.name = name;
-        options.inline_ns = inline_ns;
-        sl_stats_worker_add(crew->options.stats, crew->options.model->name, "thread", sl_first_core(&let->cpus),
-                crew->options.limit.batch_max, &options.stats);
-        note_memory(&crew->options, options.stats);
-        r = sl_thread_executor_new(&options, &worker->executor, error);
+        sl_stats_worker_add(options->stats, options->model->name, options->own_process ? "process" : "thread",
+                sl_first_core(&start->let->cpus), options->limit.batch_max, &start->stats);
+        note_memory(options, start->stats);
+        r = options->own_process ? start_process(crew, start, &worker->executor, error)
+                                 : start_thread(crew, start, &worker->executor, error);
         if (r < 0) {
-                sl_stats_worker_remove(crew->options.stats, options.stats);
-                sl_lets_return(let);
+                sl_stats_worker_remove(options->stats, start->stats);
+                sl_lets_return(start->let);
                 return r;
         }
         worker->state = SL_CREW_STARTING;
-        worker->let = let;
+        worker->let = start->let;
         crew->n++;
         return 0;
 }
@@ -157,7 +233,10 @@ static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *re
         int r = take_memory(crew, n, error);
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
-                r = start_worker(crew, assign_let(crew, replaced), background, i == 0 ? inline_ns : 0, error);
+                r = start_worker(crew,
+                        &(struct start){
+                                .let = assign_let(crew, replaced), .background = background, .inline_ns = i == 0 ? inline_ns : 0},
+                        error);
                 if (r < 0)
                         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, (n - i) * crew->worker_bytes);
         }
@@ -174,6 +253,9 @@ static int explain(const struct sl_crew *crew, uint32_t i, int32_t state, struct
 {
         const struct sl_crew_options *options = &crew->options;
 
+        if (options->own_process)
+                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted,
+                        sl_process_executor_why(crew->workers[i].executor));
         return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted, strerror(-state),
                 options->limit.batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, options->limit.batch_max));
@@ -195,7 +277,8 @@ int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)
 
 struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew)
 {
-        return crew->n ? sl_thread_executor_take_trial(crew->workers[0].executor) : (struct sl_inline_trial){0};
+        return crew->n && !crew->options.own_process ? sl_thread_executor_take_trial(crew->workers[0].executor)
+                                                     : (struct sl_inline_trial){0};
 }
 
 void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers)
@@ -257,6 +340,86 @@ int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error)
         return 0;
 }
 
+/* @strikes: ends without a use, one after another. */
+static uint64_t relief_delay_ns(uint32_t strikes)
+{
+        uint32_t doublings = strikes - RELIEF_AT_ONCE - 1;
+
+        if (strikes <= RELIEF_AT_ONCE)
+                return 0;
+        return doublings < 4 ? RELIEF_STEP_NS << doublings : RELIEF_STEP_MAX_NS;
+}
+
+static void say_down(const struct sl_crew *crew, const char *why)
+{
+        struct sl_command down = {.kind = SL_COMMAND_MODEL_DOWN, .pointer = crew->options.model};
+
+        snprintf(down.why, sizeof(down.why), "no worker lives long enough: %s", why);
+        sl_dispatcher_command(crew->options.dispatcher, &down);
+}
+
+static void strike(struct sl_crew *crew, uint64_t now_ns, const char *why)
+{
+        crew->strikes++;
+        crew->due_ns = now_ns + relief_delay_ns(crew->strikes);
+        if (crew->strikes > RELIEF_AT_ONCE && !count_in(crew, SL_CREW_SERVING))
+                say_down(crew, why);
+}
+
+static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
+{
+        struct sl_crew_worker *worker = &crew->workers[i];
+        bool useful = sl_process_executor_was_useful(worker->executor);
+        char why[SL_FAULT_BYTES];
+
+        snprintf(why, sizeof(why), "%s", sl_process_executor_why(worker->executor));
+        if (worker->state == SL_CREW_STARTING) {
+                worker_free(crew, i);
+        } else {
+                worker->state = SL_CREW_LEAVING;
+                command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
+        }
+        if (useful)
+                crew->strikes = 0;
+        else
+                strike(crew, now_ns, why);
+}
+
+/* It cannot start while the number of workers is being changed: then that is undone (sl_crew_advance). */
+static bool undoes_change(const struct sl_crew *crew, const struct sl_crew_worker *worker)
+{
+        return worker->state == SL_CREW_STARTING && crew->wanted != crew->before;
+}
+
+static void enlist_worker(struct sl_crew *crew, uint32_t i)
+{
+        crew->workers[i].state = SL_CREW_SERVING;
+        command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
+}
+
+uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
+{
+        struct sl_error error;
+
+        for (uint32_t i = crew->n; i-- > 0;) {
+                int32_t state = sl_executor_started(crew->workers[i].executor);
+
+                if (state < 0 && crew->workers[i].state != SL_CREW_LEAVING && !undoes_change(crew, &crew->workers[i]))
+                        relieve_worker(crew, i, now_ns);
+                else if (state == SL_EXECUTOR_READY && crew->workers[i].state == SL_CREW_STARTING)
+                        enlist_worker(crew, i);
+        }
+        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
+        if (staying >= crew->wanted)
+                return UINT64_MAX;
+        if (now_ns < crew->due_ns)
+                return crew->due_ns;
+        if (hire(crew, crew->wanted - staying, &error) == 0)
+                return UINT64_MAX;
+        strike(crew, now_ns, error.text);
+        return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
+}
+
 static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *error)
 {
         struct sl_crew_worker *worker = &crew->workers[i];
@@ -265,8 +428,7 @@ static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *err
         if (worker->state != SL_CREW_STARTING || state == SL_EXECUTOR_STARTING)
                 return 0;
         if (state == SL_EXECUTOR_READY) {
-                worker->state = SL_CREW_SERVING;
-                command(crew, SL_COMMAND_ADD_WORKER, worker->executor);
+                enlist_worker(crew, i);
                 return 0;
         }
         int r = explain(crew, i, state, error);

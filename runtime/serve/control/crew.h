@@ -32,13 +32,14 @@ struct sl_plan;
 struct sl_regions;
 struct sl_runtime_options;
 struct sl_stats;
+struct sl_supervisor;
 struct sl_workers;
 
 enum sl_crew_state { SL_CREW_STARTING, SL_CREW_SERVING, SL_CREW_LEAVING };
 
 struct sl_crew_options {
         const struct sl_runtime_options *runtime;
-        const struct sl_regions *regions;
+        struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_stats *stats;
         struct sl_memory *memory;
@@ -47,7 +48,9 @@ struct sl_crew_options {
         struct sl_dispatcher *dispatcher;
         struct sl_model *model; /* it has its plan */
         struct sl_batch_limit limit;
-        uint64_t dynamic_bytes; /* of data-dependent steps, for each worker */
+        uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
+        bool own_process;                 /* each worker has one */
+        struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;
 };
 
@@ -57,6 +60,8 @@ struct sl_crew {
         uint32_t wanted;       /* workers */
         uint32_t before;       /* as were wanted before the change that is under way */
         uint32_t n_named;      /* threads that have got a name */
+        uint32_t strikes;      /* processes that ended, one after another, before they had answered anything */
+        uint64_t due_ns;       /* no process starts before */
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
@@ -92,6 +97,13 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
  * leave. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
  */
 int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
+
+/*
+ * Processes that have ended leave, and others start in their place: at once where the last one has answered anything, else later
+ * and later, while the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Of a model that serves. Return:
+ * when to ask again, CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
+ */
+uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns);
 
 /* Those that are ready join. Return: how many start or leave still; -errno with text: one cannot start, and as
  * many are wanted as before. */

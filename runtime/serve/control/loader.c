@@ -38,8 +38,9 @@ struct sl_load {
         struct sl_model *model;
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max;
-        char *path;    /* of the model file */
-        bool compiled; /* and not found in the cache */
+        char *path;       /* of the model file */
+        bool compiled;    /* and not found in the cache */
+        bool own_process; /* for each worker */
         uint32_t workers, warmup_ms;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
@@ -80,6 +81,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->stamp = spec->stamp;
         model->stats = options->stats;
         model->memory = options->memory;
+        model->reruns = spec->on_crash == SL_ON_CRASH_RERUN;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
         model->policy = sl_policy_work_conserving;
@@ -175,6 +177,8 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max),
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .warmup_ms = load->warmup_ms,
+                .own_process = load->own_process,
+                .supervisor = load->options.supervisor,
         };
 
         if (sl_crew_new(&options, &load->model->crew) < 0)
@@ -298,6 +302,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;
+        load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)
                 return load;

@@ -25,12 +25,13 @@ enum sl_load_state { SL_LOAD_SEARCHING, SL_LOAD_COMPILING, SL_LOAD_OPENING, SL_L
 
 struct sl_load_options {
         const struct sl_runtime_options *runtime;
-        const struct sl_regions *regions;
+        struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         struct sl_stats *stats;
         struct sl_accounts *accounts; /* the log, on behalf of whoever asked */
         struct sl_memory *memory;
-        uint32_t segments; /* of the accumulator */
+        uint32_t segments;                /* of the accumulator */
+        struct sl_supervisor *supervisor; /* of worker processes */
         struct sl_lets *lets;
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;

@@ -85,6 +85,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
                 .memory = r->options.memory,
                 .segments = r->options.segments,
                 .control = r->options.control,
+                .supervisor = r->options.supervisor,
                 .lets = r->lets,
                 .dispatcher = r->options.dispatcher,
                 .replaced = &served->model,

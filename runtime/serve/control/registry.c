@@ -29,6 +29,7 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         if (!registry)
                 return -ENOMEM;
         registry->options = *options;
+        registry->due_ns = UINT64_MAX;
         if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores,
                     &registry->lets) < 0) {
                 free(registry);
@@ -124,8 +125,27 @@ static void start_loads(struct sl_registry *r)
         }
 }
 
+static void relieve_workers(struct sl_registry *r)
+{
+        uint64_t now_ns = sl_clock_ns();
+
+        r->due_ns = UINT64_MAX;
+        for (struct sl_model *model = r->loaded; model; model = model->next_loaded) {
+                bool serves = model->crew && model->refs && model->crew->options.own_process;
+                uint64_t due_ns = serves ? sl_crew_relieve(model->crew, now_ns) : UINT64_MAX;
+
+                r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
+        }
+}
+
+uint64_t sl_registry_due_ns(const struct sl_registry *r)
+{
+        return r->due_ns;
+}
+
 void sl_registry_advance(struct sl_registry *r)
 {
+        relieve_workers(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (r->served[i].load && r->served[i].compiled)
                         sl_loads_advance(r, &r->served[i]);

@@ -30,7 +30,7 @@ struct sl_registry_options {
         const struct sl_runtime_options *runtime;
         struct sl_accounts *accounts;
         struct sl_catalogue *catalogue;
-        const struct sl_regions *regions;
+        struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         uint32_t segments;
         uint32_t usable_cores; /* where workers run whose cores are not configured; 0: not known */
@@ -39,6 +39,7 @@ struct sl_registry_options {
         struct sl_wait *wait; /* of the control thread: compilations are watched there */
         struct sl_stats *stats;
         struct sl_memory *memory;
+        struct sl_supervisor *supervisor; /* of worker processes */
 
         /* An operation that somebody asked for has ended: @status 0 or -errno with @text. */
         void (*answer)(void *context, uint64_t asker, int status, const char *text);
@@ -69,6 +70,9 @@ int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t 
 
 /* A watched compilation has ended, or the control bell rang: goes on with everything as far as it can. */
 void sl_registry_advance(struct sl_registry *registry);
+
+/* When to advance it again at the latest, CLOCK_MONOTONIC; UINT64_MAX: nothing is due. */
+uint64_t sl_registry_due_ns(const struct sl_registry *registry);
 void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
 
 /* An event of that token is of a watched compilation. */

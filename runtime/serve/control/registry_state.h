@@ -22,4 +22,5 @@ struct sl_registry {
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
         struct sl_model *loaded; /* all models that have workers */
+        uint64_t due_ns;         /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
 };

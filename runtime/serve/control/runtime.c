@@ -17,6 +17,7 @@
 #include "session.h"
 #include "stats.h"
 #include "stats_page.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +29,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define TOKEN_LISTEN 1u
-#define TOKEN_BELL   2u
-#define TOKEN_WATCH  3u
+#define TOKEN_LISTEN  1u
+#define TOKEN_BELL    2u
+#define TOKEN_WORKERS 3u
+#define TOKEN_WATCH   4u
 
 /* Segments in flight, of all ensembles. */
 #define SEGMENTS                4096u
@@ -61,6 +63,7 @@ struct sl_runtime {
         struct sl_accumulator *accumulator;
         struct sl_dispatcher *dispatcher;
         struct sl_accounts *accounts;
+        struct sl_supervisor *supervisor;
         struct sl_registry *registry;
         struct sl_sessions *sessions;
         struct sl_reaper *reaper;
@@ -131,10 +134,28 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                 &rt->dispatcher, error);
 }
 
+static void say_of_worker(void *context, int level, const char *event, const char *model, const char *cause)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "model", model);
+        sl_fields_add(&fields, "cause", cause);
+        say(context, level, event, fields.text);
+}
+
+static int make_supervisor(struct sl_runtime *rt)
+{
+        int r = sl_supervisor_new(&(struct sl_supervisor_options){.say = say_of_worker, .context = rt}, &rt->supervisor);
+
+        return r < 0 ? r : sl_wait_watch(rt->wait, sl_supervisor_fd(rt->supervisor), TOKEN_WORKERS);
+}
+
 static int make_tables(struct sl_runtime *rt, struct sl_error *error)
 {
         int r = sl_accounts_new(&rt->options, ACCOUNTS_PER_CONNECTION * sl_sessions_max(&rt->options), &rt->accounts);
 
+        if (r == 0)
+                r = make_supervisor(rt);
         if (r == 0)
                 r = sl_registry_new(
                         &(struct sl_registry_options){
@@ -150,6 +171,7 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
                                 .wait = rt->wait,
                                 .stats = rt->stats,
                                 .memory = &rt->memory,
+                                .supervisor = rt->supervisor,
                                 .answer = answer,
                                 .context = rt,
                         },
@@ -293,6 +315,7 @@ struct sl_runtime *sl_runtime_free(struct sl_runtime *rt)
         if (rt->sessions)
                 hear_dispatcher(rt);
         sl_registry_free(rt->registry);
+        sl_supervisor_free(rt->supervisor);
         sl_sessions_free(rt->sessions);
         sl_reaper_free(rt->reaper);
         sl_accounts_free(rt->accounts);
@@ -338,6 +361,8 @@ static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
                 turn_away(rt, -event->value);
         else if (event->token == TOKEN_LISTEN && (event->what & SL_WAIT_ACCEPTED))
                 sl_sessions_accept(rt->sessions, event->value);
+        else if (event->token == TOKEN_WORKERS)
+                sl_supervisor_hear(rt->supervisor);
         else if (event->token >= TOKEN_WATCH && event->token < TOKEN_WATCH + rt->n_watches)
                 rt->watches[event->token - TOKEN_WATCH].handle(rt->watches[event->token - TOKEN_WATCH].context);
         else if (sl_registry_owns(event->token))
@@ -358,10 +383,19 @@ static void look(struct sl_runtime *rt)
         sl_accounts_tell(rt->accounts);
 }
 
+/* As long as @limit_ns, but not beyond @due_ns of the clock. */
+static uint64_t shorter(uint64_t limit_ns, uint64_t due_ns)
+{
+        uint64_t now_ns = due_ns == UINT64_MAX ? 0 : sl_clock_ns();
+        uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+
+        return left_ns < limit_ns ? left_ns : limit_ns;
+}
+
 static void rest(struct sl_runtime *rt, uint64_t limit_ns)
 {
         struct sl_wait_event events[16];
-        uint64_t timeout = sl_sessions_continue(rt->sessions) ? 0 : limit_ns;
+        uint64_t timeout = sl_sessions_continue(rt->sessions) ? 0 : shorter(limit_ns, sl_registry_due_ns(rt->registry));
         int n = sl_wait_for(rt->wait, events, 16, timeout);
 
         for (int i = 0; i < n; i++)

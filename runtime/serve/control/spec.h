@@ -13,6 +13,9 @@
 
 #define SL_PREPARED_MAX 8
 
+enum sl_isolation { SL_ISOLATION_NONE, SL_ISOLATION_PROCESS };
+enum sl_on_crash { SL_ON_CRASH_FAIL, SL_ON_CRASH_RERUN };
+
 struct sl_model_spec {
         const char *name; /* as clients open it: "lenet", "lenet:2", "digits" */
         int64_t version;  /* 0 for an ensemble */
@@ -29,7 +32,9 @@ struct sl_model_spec {
         uint32_t workers;         /* 1 to SL_WORKERS_MAX */
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
         uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
-        uint32_t n_prepared;      /* combinations of sizes that are ready before anybody asks */
+        enum sl_isolation isolation; /* whether each worker has a process of its own */
+        enum sl_on_crash on_crash;   /* what becomes of what such a process has died with */
+        uint32_t n_prepared;         /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
         bool sized;          /* of sizes that a request asked for: nothing of it is open any more */

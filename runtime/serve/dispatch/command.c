@@ -97,6 +97,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
         sl_workers_add(&model->workers, worker);
+        sl_fault_clear(&model->down);
         worker->let->n_workers++;
         sl_workers_watch(d, worker);
         sl_shared_core_note(d);
@@ -146,6 +147,13 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_REMOVE_WORKER:
                 remove_worker(d, command->pointer, command->worker);
                 break;
+        case SL_COMMAND_MODEL_DOWN: {
+                struct sl_model *model = command->pointer;
+
+                sl_fault_clear(&model->down);
+                sl_fault_tell(&model->down, command->why);
+                break;
+        }
         case SL_COMMAND_SHAPE_FAILED:
                 sl_route_fail(d, command->index, command->sizes, command->status, command->keep, command->why);
                 break;

@@ -168,11 +168,29 @@ static uint32_t harvest_model(struct sl_dispatcher *d, struct sl_model *model)
         return n;
 }
 
-static bool end_given_up(void *context, const struct sl_task *task)
+/* What waits for a model without a worker. */
+struct deserted {
+        struct sl_dispatcher *dispatcher;
+        const struct sl_model *model;
+};
+
+static void end_if_down(const struct deserted *deserted, struct sl_request *request)
 {
-        struct sl_dispatcher *d = context;
+        const char *why = sl_fault_text(&deserted->model->down);
+
+        if (request->verdict || !why)
+                return;
+        sl_fault_tell(request->fault, why);
+        sl_give_up(deserted->dispatcher, request, -EIO);
+}
+
+static bool end_deserted(void *context, const struct sl_task *task)
+{
+        const struct deserted *deserted = context;
+        struct sl_dispatcher *d = deserted->dispatcher;
         struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, task->segment)->work);
 
+        end_if_down(deserted, request);
         if (!request->verdict)
                 return false;
         sl_accumulator_deliver(d->options.accumulator, task->segment, task->samples, request->verdict);
@@ -180,10 +198,12 @@ static bool end_given_up(void *context, const struct sl_task *task)
         return true;
 }
 
-/* Where there is no worker to find out that a request has been given up, its segments are answered here. */
+/* Where there is no worker to find out that a request has been given up, or will come soon, its segments are answered here. */
 static uint32_t harvest_queues(struct sl_dispatcher *d, struct sl_model *model)
 {
-        return model->workers.n ? 0 : sl_scheduler_drop(&model->scheduler, end_given_up, d);
+        struct deserted deserted = {.dispatcher = d, .model = model};
+
+        return model->workers.n ? 0 : sl_scheduler_drop(&model->scheduler, end_deserted, &deserted);
 }
 
 uint32_t sl_harvest(struct sl_dispatcher *d)

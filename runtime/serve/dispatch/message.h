@@ -20,6 +20,7 @@ enum sl_command_kind {
         SL_COMMAND_REMOVE_MODEL,   /* no ensemble uses it; answered by MODEL_GONE */
         SL_COMMAND_ADD_WORKER,     /* pointer: struct sl_model, worker: is ready; fewer than SL_WORKERS_MAX are not gone */
         SL_COMMAND_REMOVE_WORKER,  /* the same: it is given no more; answered by WORKER_GONE, unless it is gone or going already */
+        SL_COMMAND_MODEL_DOWN,     /* pointer: struct sl_model, why: until a worker joins, what waits for it fails */
         SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
@@ -35,7 +36,7 @@ struct sl_command {
         int32_t status;
         uint32_t keep; /* of SHAPE_FAILED: the next request for these sizes ends so too */
         int64_t sizes[SL_SYMBOLS_MAX];
-        char why[SL_FAULT_BYTES]; /* of SHAPE_FAILED */
+        char why[SL_FAULT_BYTES]; /* of SHAPE_FAILED, MODEL_DOWN */
 };
 
 enum sl_event_kind {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "fault.h"
 #include "inline_rule.h"
 #include "plan.h"
 #include "policy.h"
@@ -41,6 +42,7 @@ struct sl_model {
 
         /* dispatcher */
         struct sl_workers workers;
+        struct sl_fault down; /* without a worker: why what waits fails; none told: it waits for one */
         struct sl_scheduler scheduler;
         sl_policy_fn *policy;
         struct sl_service_time service_time;

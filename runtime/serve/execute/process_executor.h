@@ -60,4 +60,10 @@ int sl_process_executor_fd(const struct sl_executor *executor);
  */
 int sl_process_executor_hear(struct sl_executor *executor, struct sl_error *ret_warning, struct sl_error *error);
 
+/* Why it has ended; "" before. */
+const char *sl_process_executor_why(const struct sl_executor *executor);
+
+/* Has it answered anything? */
+bool sl_process_executor_was_useful(const struct sl_executor *executor);
+
 int sl_process_executor_pid(const struct sl_executor *executor);

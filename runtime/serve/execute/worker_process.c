@@ -247,6 +247,16 @@ int sl_process_executor_fd(const struct sl_executor *executor)
         return sl_process_of((struct sl_executor *)executor)->socket_fd;
 }
 
+const char *sl_process_executor_why(const struct sl_executor *executor)
+{
+        return sl_process_of(executor)->ended;
+}
+
+bool sl_process_executor_was_useful(const struct sl_executor *executor)
+{
+        return atomic_load_explicit(&sl_process_of(executor)->reply->answered, memory_order_relaxed) != 0;
+}
+
 int sl_process_executor_pid(const struct sl_executor *executor)
 {
         return sl_process_of((struct sl_executor *)executor)->pid;

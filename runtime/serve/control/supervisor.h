@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hears worker processes (execute/process_executor.h): that one is ready, that one has ended. One descriptor for all of them, which
+ * the control thread waits for. What follows from it is for whoever started them: sl_executor_started() has changed.
+ *
+ * Control thread only.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_executor;
+struct sl_supervisor;
+
+/* @say: one line of the log for a model: @event "worker-ended", "sandbox-incomplete", with the cause. */
+struct sl_supervisor_options {
+        void (*say)(void *context, int level, const char *event, const char *model, const char *cause);
+        void *context;
+};
+
+/* Return: 0; -ENOMEM, -EMFILE. */
+int sl_supervisor_new(const struct sl_supervisor_options *options, struct sl_supervisor **ret_supervisor);
+
+/* It watches nobody any more. NULL is fine. Returns NULL. */
+struct sl_supervisor *sl_supervisor_free(struct sl_supervisor *supervisor);
+
+/* Readable when there is something to hear. */
+int sl_supervisor_fd(const struct sl_supervisor *supervisor);
+
+/* From its start until it has ended or is freed. Return: 0; -ENOMEM, -ENOSPC. */
+int sl_supervisor_watch(struct sl_supervisor *supervisor, struct sl_executor *executor);
+void sl_supervisor_unwatch(struct sl_supervisor *supervisor, const struct sl_executor *executor);
+
+/* All that there is to hear, without waiting. */
+void sl_supervisor_hear(struct sl_supervisor *supervisor);
