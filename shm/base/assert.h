@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SL_ASSERT(condition): what a comment states and code relies on. Where it is broken, a debug or sanitized build, which all tests run
- * in once, says where and aborts; a release build does not look, and evaluates nothing.
+ * SL_ASSERT(condition): what a comment states and code relies on. Where it is broken, a debug or sanitized build, which all tests
+ * run in once, says where and aborts; a release build does not look, and evaluates nothing.
+ *
+ * SL_WALK(call): the same of what takes a loop to look at: a function of the struct's that asserts the equations beside it.
  */
 #pragma once
 
@@ -15,6 +17,8 @@
                         abort();                                                                                                   \
                 }                                                                                                                  \
         } while (0)
+#define SL_WALK(call) (call)
 #else
 #define SL_ASSERT(condition) ((void)sizeof(!(condition)))
+#define SL_WALK(call)        ((void)0)
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broadcast_round.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stddef.h>
 
@@ -20,6 +22,18 @@ void sl_broadcast_ring_remove(struct sl_broadcast_ring *ring, struct sl_broadcas
         if (ring->turn == queue)
                 ring->turn = queue->next;
         queue->next = NULL;
+}
+
+void sl_broadcast_ring_walk(const struct sl_broadcast_ring *ring)
+{
+        bool has_turn = ring->turn == NULL;
+
+        for (const struct sl_broadcast_queue *queue = ring->first; queue; queue = queue->next) {
+                has_turn |= queue == ring->turn;
+                if (!sl_fair_is_empty(queue->waiting))
+                        sl_fair_walk(queue->waiting);
+        }
+        SL_ASSERT(has_turn);
 }
 
 void sl_broadcast_round_begin(struct sl_broadcast_round *round, struct sl_broadcast_ring *ring)

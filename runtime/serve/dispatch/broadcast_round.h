@@ -40,6 +40,9 @@ void sl_broadcast_ring_add(struct sl_broadcast_ring *ring, struct sl_broadcast_q
 /* It is in the ring, and no round is under way. */
 void sl_broadcast_ring_remove(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue);
 
+/* For SL_WALK(), between rounds: the turn is a queue's of the ring or NULL, and all that wait are in order (sl_fair_walk()). */
+void sl_broadcast_ring_walk(const struct sl_broadcast_ring *ring);
+
 struct sl_broadcast_round {
         struct sl_broadcast_ring *ring;
         struct sl_broadcast_queue *started, *at; /* at: NULL when it is over */

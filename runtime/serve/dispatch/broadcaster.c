@@ -2,6 +2,7 @@
 #include "broadcaster.h"
 
 #include "accumulator.h"
+#include "base/assert.h"
 #include "channel.h"
 #include "ensemble.h"
 #include "model.h"
@@ -123,6 +124,7 @@ uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulato
         struct sl_broadcast_decision decision;
         uint32_t segments = 0;
 
+        SL_WALK(sl_broadcast_ring_walk(ring));
         look_at_windows(ring);
         sl_broadcast_round_begin(&round, ring);
         while (sl_broadcast_round_next(&round, &decision)) {

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fair.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+/*
+ * Of each flow:
+ *     (F1) it is in its class's ring                    <=>  it has an item
+ *     (F2) samples                                       =   sum of its items' samples, each of which is above 0
+ *     (F3) it has no item                                =>  deficit = 0
+ *     (F4) its items are its client's and its class's, each the previous of its next
+ * Of each class:
+ *     (F5) flows    =  length of the ring from turn on, in which each is the previous of its next
+ *     (F6) samples  =  sum of its flows' samples
+ *     (F7) granted  => turn is not NULL
+ */
 struct flow {
         struct sl_fair_item *first, *last;
         uint64_t deficit, samples;
@@ -19,9 +32,51 @@ struct priority_class {
 };
 
 struct sl_fair {
+        uint32_t clients_max;
         struct priority_class classes[SL_PRIORITIES];
         struct flow flows[]; /* [clients_max][SL_PRIORITIES] */
 };
+
+static void walk_flow(const struct flow *flow, uint32_t client, uint32_t priority)
+{
+        const struct sl_fair_item *previous = NULL;
+        uint64_t samples = 0;
+
+        SL_ASSERT(!flow->first == !flow->next);       /* F1 */
+        SL_ASSERT(flow->first || flow->deficit == 0); /* F3 */
+        SL_ASSERT(!flow->next || flow->next->previous == flow);
+        for (const struct sl_fair_item *item = flow->first; item; previous = item, item = item->next) {
+                SL_ASSERT(item->client == client && item->priority == priority); /* F4 */
+                SL_ASSERT(item->previous == previous);
+                SL_ASSERT(item->samples > 0);
+                samples += item->samples;
+        }
+        SL_ASSERT(flow->last == previous);
+        SL_ASSERT(flow->samples == samples); /* F2 */
+}
+
+static void walk_class(const struct sl_fair *fair, uint32_t priority)
+{
+        const struct priority_class *class = &fair->classes[priority];
+        const struct flow *flow = class->turn;
+        uint64_t samples = 0;
+
+        for (uint32_t i = 0; i < class->flows; i++, flow = flow->next) {
+                SL_ASSERT(flow && (i == 0 || flow != class->turn));
+                samples += flow->samples;
+        }
+        SL_ASSERT(flow == class->turn && !class->turn == !class->flows); /* F5 */
+        SL_ASSERT(class->samples == samples);                            /* F6 */
+        SL_ASSERT(!class->granted || class->turn);                       /* F7 */
+}
+
+void sl_fair_walk(const struct sl_fair *fair)
+{
+        for (uint32_t i = 0; i < fair->clients_max * SL_PRIORITIES; i++)
+                walk_flow(&fair->flows[i], i / SL_PRIORITIES, i % SL_PRIORITIES);
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                walk_class(fair, i);
+}
 
 int sl_fair_new(uint32_t clients_max, struct sl_fair **ret_fair)
 {
@@ -29,6 +84,7 @@ int sl_fair_new(uint32_t clients_max, struct sl_fair **ret_fair)
 
         if (!fair)
                 return -ENOMEM;
+        fair->clients_max = clients_max;
         *ret_fair = fair;
         return 0;
 }
@@ -144,6 +200,7 @@ void sl_fair_charge(struct sl_fair *fair, struct sl_fair_item *item, uint32_t co
 {
         struct flow *flow = flow_of(fair, item);
 
+        SL_ASSERT(cost <= flow->deficit && cost <= item->samples);
         flow->deficit -= cost;
         take_samples(fair, flow, item, cost);
 }

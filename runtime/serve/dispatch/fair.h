@@ -43,7 +43,7 @@ static inline uint32_t sl_fair_cost(const struct sl_fair_item *item, uint32_t qu
 /* The item whose next segment has its turn, NULL when none waits. Grants quanta as needed; looking twice grants nothing more. */
 struct sl_fair_item *sl_fair_peek(struct sl_fair *fair, uint32_t quantum);
 
-/* Charges the turn that peek granted; the item stays until it is removed. */
+/* Charges the turn that peek granted; the item stays until it is removed, which is due when nothing of it is left. */
 void sl_fair_charge(struct sl_fair *fair, struct sl_fair_item *item, uint32_t cost);
 
 /* Samples that go before those of a new item of this client and class, as far as can be seen now: at most. */
@@ -51,3 +51,6 @@ uint64_t sl_fair_ahead(const struct sl_fair *fair, uint32_t client, uint32_t pri
 
 /* Takes an item out, wherever it stands. */
 void sl_fair_remove(struct sl_fair *fair, struct sl_fair_item *item);
+
+/* For SL_WALK(): what holds between two calls, as fair.c lists it. Not between the last charge of an item and its removal. */
+void sl_fair_walk(const struct sl_fair *fair);

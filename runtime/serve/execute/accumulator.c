@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "assembly.h"
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,6 +15,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/*
+ *     (A1) free list  =  records used before that are not open, each once, then those never used, in order
+ *     (A2) a record is open, in its work's list and no other  <=>  its work is not NULL
+ *     (A3) staging of open records: inside of the region, and of no two the same byte
+ *     (A4) missing <= unanswered <= samples x members: a sender counts before the dispatcher hears of it
+ */
 struct sl_accumulator {
         struct sl_regions *regions;
         struct sl_mapping staging, verdicts;
@@ -21,10 +28,62 @@ struct sl_accumulator {
         uint32_t staging_region;
         bool has_region;
         struct sl_arena *arena;
-        uint32_t n_segments;
-        uint32_t free; /* list through next */
+        uint32_t n_segments, n_used; /* [0, n_used) were open some time */
+        uint32_t free;               /* list through next */
         struct sl_segment *segments;
 };
+
+static void walk_free(const struct sl_accumulator *a)
+{
+        uint32_t id = a->free, n_open = 0, n_free = 0;
+
+        for (uint32_t i = 0; i < a->n_used; i++)
+                n_open += a->segments[i].work != NULL;
+        for (; id < a->n_used; id = a->segments[id].next, n_free++)
+                SL_ASSERT(a->segments[id].work == NULL && n_free < a->n_used);
+        SL_ASSERT(n_open + n_free == a->n_used); /* A1 */
+        SL_ASSERT(id == (a->n_used < a->n_segments ? a->n_used : SL_NO_SEGMENT));
+}
+
+static void walk_work(const struct sl_accumulator *a, const struct sl_work *work)
+{
+        uint32_t previous = SL_NO_SEGMENT, n = 0;
+
+        for (uint32_t id = work->segments; id != SL_NO_SEGMENT; previous = id, id = a->segments[id].next, n++) {
+                SL_ASSERT(id < a->n_used && n < a->n_used);
+                SL_ASSERT(a->segments[id].work == work && a->segments[id].previous == previous); /* A2 */
+        }
+}
+
+static void walk_counts(const struct sl_segment *segment)
+{
+        SL_ASSERT(atomic_load_explicit(&segment->missing, memory_order_relaxed) <= segment->unanswered); /* A4 */
+        SL_ASSERT(segment->unanswered <= segment->samples * segment->work->assembly->n_members);
+}
+
+/* The staging of an open record, against all others. */
+static void walk_staging(const struct sl_accumulator *a, uint32_t id)
+{
+        const struct sl_segment *segment = &a->segments[id];
+        uint64_t start = segment->staging.offset, end = start + segment->staging_bytes;
+
+        SL_ASSERT(end <= a->staging.bytes);
+        for (uint32_t i = 0; i < a->n_used && segment->staging_bytes; i++) {
+                const struct sl_segment *other = &a->segments[i];
+
+                if (i == id || !other->work || !other->staging_bytes)
+                        continue;
+                SL_ASSERT(other->staging.offset >= end || other->staging.offset + other->staging_bytes <= start); /* A3 */
+        }
+}
+
+void sl_accumulator_walk(const struct sl_accumulator *a, uint32_t id)
+{
+        walk_free(a);
+        walk_work(a, a->segments[id].work);
+        walk_counts(&a->segments[id]);
+        walk_staging(a, id);
+}
 
 static int make_staging(struct sl_accumulator *a, uint64_t bytes)
 {
@@ -159,6 +218,8 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t
                 return -ENOMEM;
 
         a->free = segment->next;
+        if (id == a->n_used)
+                a->n_used++;
         segment->work = work;
         segment->start = start;
         segment->samples = samples;
@@ -170,6 +231,7 @@ int sl_accumulator_open(struct sl_accumulator *a, struct sl_work *work, uint32_t
         atomic_store_explicit(&segment->failures, 0, memory_order_relaxed);
         atomic_store_explicit(verdict_of(a, id), 0, memory_order_relaxed);
         link_segment(a, work, id);
+        SL_WALK(sl_accumulator_walk(a, id));
         return (int)id;
 }
 
@@ -177,6 +239,7 @@ void sl_accumulator_close(struct sl_accumulator *a, uint32_t id)
 {
         struct sl_segment *segment = &a->segments[id];
 
+        SL_WALK(sl_accumulator_walk(a, id));
         if (segment->staging_bytes)
                 sl_arena_give(a->arena, segment->staging.offset);
         unlink_segment(a, id);

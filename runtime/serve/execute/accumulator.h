@@ -64,6 +64,9 @@ struct sl_accumulator *sl_accumulator_free(struct sl_accumulator *accumulator);
  */
 int sl_accumulator_open(struct sl_accumulator *accumulator, struct sl_work *work, uint32_t start, uint32_t samples);
 
+/* For SL_WALK(), dispatcher: what holds of all records and of an open one, as accumulator.c lists it. */
+void sl_accumulator_walk(const struct sl_accumulator *accumulator, uint32_t segment);
+
 /* Dispatcher: all pieces of the segment are answered. */
 void sl_accumulator_close(struct sl_accumulator *accumulator, uint32_t segment);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mailbox.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,7 @@ int sl_mailbox_put(struct sl_mailbox *mailbox, const void *message)
 
         if (tail - mailbox->head_seen > mailbox->mask) {
                 mailbox->head_seen = atomic_load_explicit(&mailbox->head, memory_order_acquire); /* G2 */
+                SL_ASSERT(tail - mailbox->head_seen <= mailbox->mask + 1);                       /* M1 */
                 if (tail - mailbox->head_seen > mailbox->mask)
                         return -EAGAIN;
         }
@@ -69,6 +72,7 @@ bool sl_mailbox_take(struct sl_mailbox *mailbox, void *ret_message)
                 if (head == mailbox->tail_seen)
                         return false;
         }
+        SL_ASSERT(mailbox->tail_seen - head <= mailbox->mask + 1); /* M2 */
         memcpy(ret_message, slot_of(mailbox, head), mailbox->message_bytes);
         atomic_store_explicit(&mailbox->head, head + 1, memory_order_release); /* G1 */
         return true;

@@ -7,7 +7,9 @@
  *   (B2) consumer: load-acquire tail, then copy the slot.                              pairs with B1
  *   (G1) consumer: slot copied, then store-release head.
  *   (G2) producer: load-acquire head before reusing a slot.                            pairs with G1
- * Indices run freely; in use = tail - head <= mask + 1.
+ * Indices run freely, and what each side has seen of the other's is not ahead of it:
+ *   (M1) producer: tail - head_seen <= mask + 1, as head_seen <= head <= tail <= head + mask + 1.
+ *   (M2) consumer: tail_seen - head <= mask + 1.
  */
 #pragma once
 

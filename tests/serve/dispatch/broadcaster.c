@@ -307,9 +307,13 @@ static void log_withdraw(struct turns_log *log)
                 request->state = SL_REQUEST_FREE;
 }
 
-/* What its first member has got since the last look. */
+/* What its first member has got since the last look; the others have got the same. */
 static void log_broadcasts(struct turns_log *log, uint32_t i)
 {
+        struct sl_model *others = &log->ensembles[i]->models[1];
+
+        for (uint32_t class = 0; class < SL_PRIORITIES; class ++)
+                others->scheduler.queues[class].head = others->scheduler.queues[class].tail;
         for (uint32_t class = 0; class < SL_PRIORITIES; class ++) {
                 struct sl_task_queue *queue = &log->ensembles[i]->models[0].scheduler.queues[class];
 

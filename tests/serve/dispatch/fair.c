@@ -166,6 +166,7 @@ Test(fair, counts_what_is_more_urgent_as_ahead_and_nothing_that_is_less)
         cr_expect_eq(sl_fair_ahead(fair, 1, 1, QUANTUM), 50);
         cr_expect_eq(sl_fair_ahead(fair, 1, 0, QUANTUM), 50);
         cr_expect_eq(sl_fair_ahead(fair, 1, 3, QUANTUM), 50 + 70);
+        cr_assert_eq(sl_fair_peek(fair, QUANTUM), &urgent);
         sl_fair_charge(fair, &urgent, 20);
         cr_expect_eq(sl_fair_ahead(fair, 1, 1, QUANTUM), 30, "what is given out does not wait");
         sl_fair_remove(fair, &urgent);

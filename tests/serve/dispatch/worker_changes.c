@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@
 #define SAMPLES     40u
 #define STOP        SL_EXECUTOR_JOBS_MAX
 #define COPIERS_MAX 6u
+/* What has to have happened, however busy the machine is. */
+#define SERVED_MIN  100u
+#define GONE_MIN    10u
 
 static uint32_t roll(uint32_t *dice, uint32_t sides)
 {
@@ -298,6 +302,7 @@ struct client {
         bool flying[8];
         uint32_t samples[8];
         uint32_t by_status[256]; /* of -status */
+        atomic_bool was_served;  /* often enough */
         pthread_t thread;
 };
 
@@ -427,6 +432,7 @@ static void *client_main(void *argument)
                 submit_some(c);
                 while (reap(c))
                         ;
+                atomic_store(&c->was_served, c->by_status[0] > SERVED_MIN);
                 sched_yield();
         }
         return NULL;
@@ -557,7 +563,8 @@ Test(worker_changes, at_random_moments_lose_and_double_nothing, .timeout = 120)
                 client_init(&clients[i], s, i);
                 cr_assert_eq(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
         }
-        while (sl_clock_ns() < until_ns) {
+        while (sl_clock_ns() < until_ns || s->n_gone <= GONE_MIN || !atomic_load(&clients[0].was_served) ||
+                !atomic_load(&clients[1].was_served)) {
                 change_something(s);
                 hear(s);
                 usleep(roll(&s->dice, 1500));
@@ -573,8 +580,6 @@ Test(worker_changes, at_random_moments_lose_and_double_nothing, .timeout = 120)
                         hear(s);
                 }
                 cr_expect_eq(total(&clients[i]), clients[i].requests);
-                cr_expect_gt(clients[i].by_status[0], 100, "%u of %u", clients[i].by_status[0], clients[i].requests);
         }
-        cr_expect_gt(s->n_gone, 10);
         scene_free(s);
 }
