@@ -22,6 +22,8 @@ static int init_latencies(struct sl_tally *tally)
 
         if (r == 0)
                 r = sl_latencies_init(&tally->lateness);
+        if (r == 0)
+                r = sl_latencies_init(&tally->prompt);
         for (int i = 0; i < SL_LOAD_STAGES_N && r == 0; i++)
                 r = sl_latencies_init(&tally->stages[i]);
         for (uint32_t i = 0; i < tally->options.n_models && r == 0; i++)
@@ -46,6 +48,7 @@ void sl_tally_deinit(struct sl_tally *tally)
 {
         sl_latencies_deinit(&tally->total);
         sl_latencies_deinit(&tally->lateness);
+        sl_latencies_deinit(&tally->prompt);
         for (int i = 0; i < SL_LOAD_STAGES_N; i++)
                 sl_latencies_deinit(&tally->stages[i]);
         for (uint32_t i = 0; tally->models && i < tally->options.n_models; i++)
@@ -118,6 +121,7 @@ static void count_answer(struct sl_tally *tally, const struct sl_tally_entry *en
         tally->samples += entry->samples;
         tally->violations += tally->options.objective_ns && total_ns > tally->options.objective_ns;
         sl_latencies_add(&tally->total, total_ns);
+        sl_latencies_add(&tally->prompt, entry->answered_ns - (entry->blocked ? entry->due_ns : entry->sent_ns));
         sl_latencies_add(&tally->models[entry->model].total, total_ns);
         sl_histogram_record(&slice_of(tally, entry->due_ns)->latencies, total_ns);
         add_stages(tally, entry, total_ns);
@@ -165,6 +169,7 @@ void sl_tally_merge(struct sl_tally *into, const struct sl_tally *from)
         merge_counts(into, from);
         sl_latencies_merge(&into->total, &from->total);
         sl_latencies_merge(&into->lateness, &from->lateness);
+        sl_latencies_merge(&into->prompt, &from->prompt);
         for (int i = 0; i < SL_LOAD_STAGES_N; i++)
                 sl_latencies_merge(&into->stages[i], &from->stages[i]);
         for (uint32_t i = 0; i < into->options.n_models; i++) {

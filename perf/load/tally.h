@@ -72,6 +72,7 @@ struct sl_tally {
         uint64_t answered_in_time, samples_in_time;   /* answered within the measured time, whenever they were due */
         uint64_t last_ns;                             /* of the answers that count */
         struct sl_latencies total, lateness;          /* lateness: `sending` of those that were not blocked */
+        struct sl_latencies prompt;                   /* `total` as it were without that */
         struct sl_latencies stages[SL_LOAD_STAGES_N]; /* of what is in `total` */
         struct sl_tally_model *models;
         struct sl_tally_slice *slices;

@@ -2,11 +2,13 @@
 /*
  * Whether what a tally says is about the system or about the generator. Pure.
  *
- *     late          the generator was late by itself: its lateness at p99 is over a tenth of the latency at p99, or over a tenth of
- * it on average. The latencies are then no longer those of the system blocked       over 1 % of the requests had to wait for a
- * place in flight: the load was not open any more unsent        requests were due and given up saturated     under 95 % of what was
- * due was answered in the measured time: latencies then tell how long the run was failed        requests ended otherwise than
- * answered, refused (-EBUSY, -EDQUOT) or expired (-ETIME) few           under SL_VERDICT_LEAST answers
+ *     late        the generator was late by itself, and that shows: without its lateness the latencies would be shorter by over a
+ *                 tenth, at p99 or on average
+ *     blocked     over 1 % of the requests had to wait for a place in flight: the load was not open any more
+ *     unsent      requests were due and given up
+ *     saturated   under 95 % of what was due was answered in the measured time: latencies then tell how long the run was
+ *     failed      requests ended otherwise than answered, refused (-EBUSY, -EDQUOT) or expired (-ETIME)
+ *     few         under SL_VERDICT_LEAST answers
  *
  * All but the last two are for open loops: a closed loop waits for the system by itself, and says so by its name.
  */
