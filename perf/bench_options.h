@@ -72,7 +72,7 @@
         X(BATCH, "batch", "N", "samples of a request [1]")                                                                         \
         X(SHAPE, "shape", "INPUT=2x3x4", "of an input that is open beside the batch; may be given again")                          \
         X(THREADS, "threads", "N", "client threads, each with a connection and a queue pair [1]")                                  \
-        X(CPUS, "cpus", "A,B,...", "that the threads are bound to, in turn [none]")                                                \
+        X(CPUS, "cpus", "A,B,...", "that the threads are bound to, in turn; a runtime of its own gets the others [none]")          \
         X(SPIN, "spin", NULL, "threads never sleep: each wants a core that nobody else uses")                                      \
         X(SECONDS, "seconds", "S", "that a repeat is measured for [5]")                                                            \
         X(WARM_UP, "warmup", "S", "before each repeat [1]")                                                                        \

@@ -37,6 +37,21 @@ struct bench {
 
 /* ---- a runtime of its own ---- */
 
+/* All that this process may use, but those that the client threads have for themselves, unless nothing would be left. */
+static int server_cpus(const struct sl_load_options *load, cpu_set_t *ret_cpus)
+{
+        cpu_set_t others;
+
+        if (sched_getaffinity(0, sizeof(*ret_cpus), ret_cpus) < 0)
+                return -errno;
+        others = *ret_cpus;
+        for (uint32_t i = 0; i < load->n_cpus; i++)
+                CPU_CLR(load->cpus[i], &others);
+        if (CPU_COUNT(&others))
+                *ret_cpus = others;
+        return 0;
+}
+
 static int start_server(struct bench *bench)
 {
         struct sl_server_options options = {.dispatcher_cpu = -1, .worker_cpu = -1, .cached = true, .arena_bytes = ARENA_BYTES};
@@ -48,9 +63,9 @@ static int start_server(struct bench *bench)
                 return -EINVAL;
         }
         options.models = bench->folder;
-        if (sched_getaffinity(0, sizeof(options.cpus), &options.cpus) < 0)
-                return -errno;
-        int r = sl_server_start(&bench->server, &options);
+        int r = server_cpus(&bench->command.options, &options.cpus);
+        if (r == 0)
+                r = sl_server_start(&bench->server, &options);
         if (r == 0)
                 bench->command.options.client.runtime = bench->server.socket;
         bench->result.own_runtime = r == 0;
