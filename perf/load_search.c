@@ -9,8 +9,8 @@
 
 #define RESOLUTION       0.02 /* of the rate */
 #define BISECTIONS       10u
-#define CONFIRMATIONS    8u
-#define CONFIRM_FACTOR   0.95
+#define CONFIRMATIONS    12u
+#define CONFIRM_FACTOR   0.9
 #define CAPACITY_MARGIN  1.1
 #define CLOSED_IN_FLIGHT 64u
 
