@@ -508,6 +508,22 @@ static void allow(struct crew *crew, uint64_t ns)
         crew->budget = (struct sl_inline_budget){.limit_ns = 20000, .left_ns = ns};
 }
 
+Test(scheduler, what_waits_for_a_model_without_workers_keeps_the_dispatcher_from_nothing)
+{
+        struct crew absent, other;
+
+        crew_init(&absent, 0);
+        crew_init(&other, 1);
+        other.model->next = absent.model;
+        wait_with_priority(&absent, 0, 8, 0);
+        wait_inline(&other, 0, 3, 1000);
+        allow(&other, 50000);
+        run(&other);
+        cr_expect_eq(other.inliner.given, 1);
+        crew_deinit(&absent);
+        crew_deinit(&other);
+}
+
 Test(scheduler, what_is_short_enough_is_computed_by_the_dispatcher_itself_as_long_as_it_has_time)
 {
         struct crew crew;
