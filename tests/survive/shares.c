@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,52 @@ static void finish(struct world *world)
 {
         world_stop(world);
         world_free(world);
+}
+
+/* ---- descriptors of arena regions ---- */
+
+#define FDS_MAX        128
+#define REGION_CLIENTS 12u
+#define BLOCK_BYTES    (1ull << 20)
+#define BLOCKS_MAX     4096u
+
+static void allow_few_descriptors(void *context)
+{
+        const struct rlimit limit = {FDS_MAX, FDS_MAX};
+
+        (void)context;
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Return: true when the client was refused a region, and not for its own limit. */
+static bool grow_until_refused(struct starling_client *client)
+{
+        for (uint32_t i = 0; i < BLOCKS_MAX; i++)
+                if (!starling_alloc(client, BLOCK_BYTES))
+                        return errno == EDQUOT;
+        return false;
+}
+
+Test(shares, arena_regions_of_one_user_leave_descriptors_for_others, .timeout = 60)
+{
+        struct starling_client *clients[REGION_CLIENTS];
+        struct world world;
+        uint32_t refused = 0, n = 0;
+
+        world_init(&world);
+        world.before_exec = allow_few_descriptors;
+        world_configure(&world, "models: [lenet]\nlimits: {client: {arena_bytes: 64 MiB}, uid: {arena_bytes: 4 GiB}}\n");
+        world_start(&world);
+        for (; n < REGION_CLIENTS && !refused; n++) {
+                clients[n] = world_connect(&world, STARLING_ROLE_CLIENT);
+                refused = grow_until_refused(clients[n]) && strstr(world_log(&world), "keeps a descriptor");
+        }
+        cr_expect(strstr(world_log(&world), "each of which keeps a descriptor"), "%s", world_log(&world));
+        clients[n] = world_connect(&world, STARLING_ROLE_READER);
+        starling_close(clients[n]);
+        while (n-- > 0)
+                starling_close(clients[n]);
+        finish(&world);
 }
 
 /* ---- places of those who are attached ---- */

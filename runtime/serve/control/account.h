@@ -20,6 +20,7 @@ struct sl_account {
         struct sl_user user; /* as the dispatcher knows it */
         uint32_t connections, clients, readers;
         uint64_t arena_bytes;
+        uint32_t regions;        /* of arenas, each of which keeps a descriptor */
         uint64_t turn;           /* of the last connection; 0: never used */
         uint64_t line_due_ns;    /* sl_share_rate() */
         uint64_t left_out_since; /* ns; of lines_left_out */

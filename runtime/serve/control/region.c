@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static int check_arena_quota(const struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
@@ -41,6 +42,23 @@ static int check_share(const struct sl_sessions *s, const struct sl_session *ses
                 session->channel->uid, (unsigned long long)held, (unsigned long long)memory->limit_bytes, (unsigned long long)used);
 }
 
+/* Each region keeps a descriptor (execute/regions.h): arenas may have half of what the process may have, and a user leaves others
+ * some. */
+static int check_descriptors(const struct sl_sessions *s, const struct sl_session *session, struct sl_error *error)
+{
+        uint32_t held = session->account->regions, taken = s->options.regions->n_fds;
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 2 > UINT32_MAX ||
+                sl_share_grants((uint32_t)(limit.rlim_cur / 2), taken, held))
+                return 0;
+        return sl_error_set(error, EDQUOT,
+                "user %u has %u arena regions, each of which keeps a descriptor; of %llu for all, of which %u are in use, some are "
+                "kept "
+                "for others",
+                session->channel->uid, held, (unsigned long long)(limit.rlim_cur / 2), taken);
+}
+
 /* Below the quotas of client and user, and promised by the runtime. */
 static int take_memory(struct sl_sessions *s, const struct sl_session *session, uint64_t bytes, struct sl_error *error)
 {
@@ -49,6 +67,8 @@ static int take_memory(struct sl_sessions *s, const struct sl_session *session, 
         if (r < 0)
                 return r;
         r = check_share(s, session, bytes, error);
+        if (r == 0)
+                r = check_descriptors(s, session, error);
         if (r == 0)
                 r = sl_memory_take(s->options.memory, SL_MEMORY_ARENAS, bytes, error);
         return r < 0 ? sl_error_prefix(error, r, "an arena region of %llu bytes", (unsigned long long)bytes) : 0;
@@ -69,6 +89,7 @@ static int attach_region(
         }
         channel->regions[index].identity = status.st_ino;
         session->account->arena_bytes += mapping->bytes;
+        session->account->regions++;
         return index;
 }
 

@@ -97,6 +97,7 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         struct sl_channel *channel = session->channel;
 
         if (channel) {
+                session->account->regions -= atomic_load_explicit(&channel->n_regions, memory_order_relaxed);
                 if (!s->ending)
                         sl_departed_keep(s, session);
                 sl_memory_give(s->options.memory, SL_MEMORY_CHANNELS, sl_channel_bytes(&channel->shape));

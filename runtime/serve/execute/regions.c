@@ -54,6 +54,7 @@ int sl_regions_add(struct sl_regions *regions, void *base, uint64_t bytes, int f
                 sl_cleanup_fd(&kept);
                 return number;
         }
+        regions->n_fds += kept >= 0;
         regions->at[number] = (struct sl_mapped_region){.base = base, .bytes = bytes, .serial = ++regions->serials, .fd = kept};
         return number;
 }
@@ -62,6 +63,7 @@ void sl_regions_remove(struct sl_regions *regions, uint32_t number)
 {
         for (struct sl_regions_watch *watch = regions->watches; watch; watch = watch->next)
                 watch->removed(watch, number);
+        regions->n_fds -= regions->at[number].fd >= 0;
         sl_cleanup_fd(&regions->at[number].fd);
         regions->at[number] = (struct sl_mapped_region){.bytes = regions->free, .fd = -1};
         regions->free = number + 1;

@@ -40,6 +40,7 @@ struct sl_regions {
         uint32_t n_max, n;           /* as many numbers as have ever been in use */
         uint32_t free;               /* list through `bytes` of those that are not, counted from 1 */
         uint32_t serials;            /* given out */
+        uint32_t n_fds;              /* that are kept */
         struct sl_mapped_region *at; /* [n_max] */
         struct sl_regions_watch *watches;
 };

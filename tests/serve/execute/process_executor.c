@@ -165,6 +165,44 @@ Test(process, a_giver_that_sleeps_is_woken_by_an_answer, .timeout = 60)
         stand_free(s);
 }
 
+/* What it has answered before it is found out stands: nobody can tell it from the truth. */
+static void expect_killed_for(const char *lie, uint32_t believed)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process;
+        struct sl_prediction answer;
+        uint32_t lost = 0, n = 0;
+
+        setenv("STARLING_LIE", lie, 1);
+        process = stand_process(s, 8, LYING_WORKER);
+        cr_assert_eq(stand_wait(s, process), SL_EXECUTOR_READY, "%s: %s", lie, s->error.text);
+        stand_give_pieces(s, process, (uint32_t[]){0, 4, 6}, (uint32_t[]){4, 2, 1}, 3);
+        while (sl_executor_started(process) == SL_EXECUTOR_READY || sl_executor_jobs(process)) {
+                struct sl_error warning;
+                struct sl_job *job;
+
+                sl_process_executor_hear(process, &warning, &s->error);
+                if (!sl_executor_poll(process, &job, &answer))
+                        continue;
+                lost += answer.lost == SL_LOST_COMPUTING;
+                n++;
+                stand_finish(s, process, &answer);
+        }
+        cr_expect_str_eq(s->error.text, "its process was killed by signal 9 (Killed)");
+        cr_expect_eq(n, 3, "%s: %u answers", lie, n);
+        cr_expect_eq(lost, 3 - believed, "%s: %u lost", lie, lost);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, one_that_answers_what_cannot_be_is_killed, .timeout = 60)
+{
+        expect_killed_for("piece", 0);
+        expect_killed_for("status", 0);
+        expect_killed_for("twice", 1);
+        expect_killed_for("count", 0);
+}
+
 Test(process, one_that_cannot_start_says_why, .timeout = 60)
 {
         struct stand *s = stand_new();

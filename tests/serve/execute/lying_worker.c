@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A worker process whose answers cannot be believed: $STARLING_LIE says how. It computes nothing.
+ */
+#include "base/error.h"
+#include "worker_link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void lie(struct sl_worker_link *link, const struct sl_job *job, const char *how)
+{
+        struct sl_prediction answer = {.piece = 0};
+
+        if (!strcmp(how, "count")) {
+                atomic_store_explicit(&link->reply->answered, 100000, memory_order_seq_cst);
+                return;
+        }
+        if (!strcmp(how, "piece"))
+                answer.piece = job->n_pieces;
+        if (!strcmp(how, "status"))
+                answer.status = -EPERM;
+        sl_worker_link_answer(link, job, &answer);
+        if (!strcmp(how, "twice"))
+                sl_worker_link_answer(link, job, &answer);
+}
+
+int main(void)
+{
+        struct sl_job *job = calloc(1, sl_job_bytes(1, 1));
+        struct sl_worker_link link = {0};
+        struct sl_error error;
+        const char *how = getenv("STARLING_LIE");
+
+        if (!job || !how || sl_worker_link_begin(&link) < 0 || sl_worker_link_map(&link, &error) < 0)
+                return 1;
+        job->n_inputs = job->n_outputs = 1;
+        sl_worker_link_ready(&link, 0, 1, NULL);
+        while (!link.ended) {
+                if (!sl_worker_link_look(&link)) {
+                        sl_worker_link_sleep(&link);
+                        continue;
+                }
+                sl_worker_link_take(&link, job);
+                lie(&link, job, how);
+        }
+        return 0;
+}
