@@ -28,7 +28,7 @@ int sl_load_point_init(struct sl_load_point *point, const struct sl_load_options
         const struct sl_tally_options window = {
                 .until_ns = 1, .objective_ns = options->objective_ns, .n_models = options->client.n_models};
 
-        *point = (struct sl_load_point){.level = *level, .verdict = {.valid = true}};
+        *point = (struct sl_load_point){.level = *level};
         write_label(point, options);
         return sl_tally_init(&point->tally, &window);
 }
@@ -67,9 +67,6 @@ static int add_repeat(struct sl_load_point *point, const struct sl_load_repeat *
                 point->figures[i][point->n_repeats] = figures[i];
         point->measured_s[point->n_repeats++] = (double)repeat->measured_ns / 1e9;
         sl_tally_merge(&point->tally, &repeat->tally);
-        point->n_valid += repeat->verdict.valid;
-        if (!repeat->verdict.valid && point->verdict.valid)
-                point->verdict = repeat->verdict;
         return 0;
 }
 
@@ -86,6 +83,7 @@ int sl_load_point_run(struct sl_load_point *point, struct sl_load_session *sessi
                 r = add_repeat(point, &repeat);
                 sl_tally_deinit(&repeat.tally);
         }
+        sl_verdict_of(&point->tally, point->level.closed || point->level.requests, &point->verdict);
         return r;
 }
 

@@ -16,8 +16,7 @@ struct sl_load_point {
         double measured_s[SL_LOAD_REPEATS_MAX];
         struct sl_tally tally;           /* of all repeats */
         struct sl_tally_slice *timeline; /* SL_TALLY_SLICES for each repeat */
-        struct sl_verdict verdict;       /* the reasons of the first repeat that was not valid */
-        uint32_t n_valid;
+        struct sl_verdict verdict;       /* of all repeats together */
 };
 
 /* Return: 0, -ENOMEM. */

@@ -24,7 +24,7 @@ bool sl_load_result_is_valid(const struct sl_load_result *result)
         bool valid = result->n_points > 0;
 
         for (uint32_t i = 0; i < result->n_points; i++)
-                valid = valid && result->points[i].n_valid == result->points[i].n_repeats;
+                valid = valid && result->points[i].verdict.valid;
         return valid;
 }
 
@@ -216,11 +216,11 @@ static json_t *point_json(const struct sl_load_options *options, const struct sl
         const struct sl_load_level *level = &point->level;
         bool is_open = !level->closed && !level->requests && !options->trace;
 
-        return json_pack("{s:s, s:o, s:o, s:b, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "label", point->label, "rate",
+        return json_pack("{s:s, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "label", point->label, "rate",
                 is_open ? number(level->arrivals.rate) : json_null(), "in_flight",
-                level->closed ? count(level->in_flight) : json_null(), "valid", point->n_valid == point->n_repeats, "repeats",
-                (int)point->n_repeats, "repeats_valid", (int)point->n_valid, "reasons", reasons_json(&point->verdict), "requests",
-                requests_json(&point->tally), "figures", figures_json(point), "stages", stages_json(&point->tally), "models",
+                level->closed ? count(level->in_flight) : json_null(), "valid", point->verdict.valid, "repeats",
+                (int)point->n_repeats, "reasons", reasons_json(&point->verdict), "requests", requests_json(&point->tally),
+                "figures", figures_json(point), "stages", stages_json(&point->tally), "models",
                 by_model_json(options, &point->tally), "distribution", distribution_json(&point->tally.total), "timeline",
                 timeline_json(point));
 }
@@ -275,7 +275,7 @@ static void print_figure(const struct sl_load_point *point, enum sl_load_figure 
 static void print_point(const struct sl_load_options *options, const struct sl_load_point *point, FILE *stream)
 {
         fprintf(stream, "\n%s: %llu requests in %u repeat%s%s\n", point->label, (unsigned long long)point->tally.due,
-                point->n_repeats, point->n_repeats == 1 ? "" : "s", point->n_valid == point->n_repeats ? "" : ", NOT VALID");
+                point->n_repeats, point->n_repeats == 1 ? "" : "s", point->verdict.valid ? "" : ", NOT VALID");
         for (uint32_t i = 0; i < point->verdict.n_reasons; i++)
                 fprintf(stream, "  not valid: %s\n", point->verdict.reasons[i]);
         for (int i = 0; i < SL_LOAD_FIGURES_N; i++)

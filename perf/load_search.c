@@ -59,7 +59,7 @@ static int try_rate(const struct search *search, double rate, uint32_t repeats, 
         if (r < 0)
                 return r;
         double latency_ns = sl_load_point_percentile(point, options->percentile);
-        bool kept = point->n_valid == point->n_repeats && latency_ns <= (double)options->objective_ns;
+        bool kept = point->verdict.valid && latency_ns <= (double)options->objective_ns;
 
         if (found->n_steps < SL_LOAD_POINTS_MAX)
                 found->steps[found->n_steps++] = (struct sl_load_step){.rate = rate, .latency_ns = latency_ns, .kept = kept};

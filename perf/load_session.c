@@ -259,7 +259,6 @@ int sl_load_session_run(struct sl_load_session *session, const struct sl_load_le
         for (uint32_t i = 0; i < session->options.threads; i++)
                 sl_tally_deinit(&session->workers[i].tally);
         ret_repeat->measured_ns = level->requests ? ret_repeat->tally.last_ns - window.from_ns : window.until_ns - window.from_ns;
-        sl_verdict_of(&ret_repeat->tally, level->closed || level->requests, &ret_repeat->verdict);
         if (r < 0)
                 sl_tally_deinit(&ret_repeat->tally);
         return r;

@@ -41,8 +41,7 @@ struct sl_load_level {
 };
 
 struct sl_load_repeat {
-        struct sl_tally tally; /* sl_tally_deinit() */
-        struct sl_verdict verdict;
+        struct sl_tally tally;                    /* sl_tally_deinit() */
         uint64_t measured_ns;                     /* that figures per second are over */
         uint64_t client_cpu_ns, client_rss_bytes; /* of this process */
         struct sl_runtime_account before, after;

@@ -24,9 +24,10 @@ __attribute__((format(printf, 2, 3))) static void add_reason(struct sl_verdict *
         va_end(arguments);
 }
 
+/* What the last percent shows, where there are enough to say so, and what all show together. */
 static void judge_lateness(const struct sl_tally *tally, struct sl_verdict *to)
 {
-        double p99 = sl_latencies_at(&tally->total, 0.99), prompt_p99 = sl_latencies_at(&tally->prompt, 0.99);
+        double p99 = sl_verdict_percentile(&tally->total, 0.99), prompt_p99 = sl_verdict_percentile(&tally->prompt, 0.99);
         double mean = sl_latencies_mean(&tally->total), prompt_mean = sl_latencies_mean(&tally->prompt);
 
         if (p99 > (1 + LATE_SHARE) * prompt_p99)

@@ -10,6 +10,7 @@ its rate is --qps, or what --load (0.6) of Offline's rate is.
 """
 
 import argparse
+import ctypes
 import datetime
 import importlib.metadata
 import json
@@ -18,6 +19,7 @@ import platform
 import queue
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,11 @@ SCENARIOS = ["SingleStream", "MultiStream", "Offline", "Server"]
 LOAD_SECONDS = 300
 
 
+def _end_with_parent():
+    """LoadGen's loop hears no signal: whoever ends this script ends the runtime, too."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
 class Runtime:
     """`starling serve` as it starts by default, with one model, and a client of it."""
 
@@ -50,7 +57,8 @@ class Runtime:
         self.log = open(os.path.join(self.folder, "log"), "w")
         runtime = f"mlperf-{os.getpid()}"
         self.process = subprocess.Popen([command, "serve", "--name", runtime, os.path.join(self.folder, "models")],
-                                        env=dict(os.environ, STARLING_SOCKET_DIR=self.folder), stderr=self.log)
+                                        env=dict(os.environ, STARLING_SOCKET_DIR=self.folder), stderr=self.log,
+                                        preexec_fn=_end_with_parent)
         try:
             self.client = self._connect(os.path.join(self.folder, runtime + ".sock"))
         except BaseException:

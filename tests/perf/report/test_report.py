@@ -28,7 +28,7 @@ def point(label, rate, latency):
     figures = {name: figure(rate, "1/s") if name.endswith("second") else figure(latency * (i + 1)) for i, name in enumerate(NAMES)}
     figures["latency_p999_ns"] = figure(None)
     return {
-        "label": label, "rate": rate, "in_flight": None, "valid": True, "repeats": 1, "repeats_valid": 1, "reasons": [],
+        "label": label, "rate": rate, "in_flight": None, "valid": True, "repeats": 1, "reasons": [],
         "figures": figures, "stages": {stage: latencies(latency / 6) for stage in report.STAGES},
         "distribution": [[latency, 500], [2 * latency, 990], [9 * latency, 1000]],
         "timeline": [[i / 10, 10, 10, latency, 2 * latency, 9 * latency] for i in range(10)],
