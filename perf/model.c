@@ -142,7 +142,8 @@ static int run_request(const struct request *request, struct sl_load_repeat *ret
                 fprintf(stderr, "starling bench model: %s\n", error.text[0] ? error.text : starling_strerror(r));
         else if (ret_repeat->tally.failed)
                 fprintf(stderr, "starling bench model: %llu requests failed, the first with: %s\n",
-                        (unsigned long long)ret_repeat->tally.failed, starling_strerror(ret_repeat->tally.first_failure));
+                        (unsigned long long)ret_repeat->tally.failed,
+                        error.text[0] ? error.text : starling_strerror(ret_repeat->tally.first_failure));
         return r;
 }
 

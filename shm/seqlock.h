@@ -12,8 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #define SL_SEQLOCK_TRIES 1000
+
+/* A writer that was taken off its core inside of a change gets time to end it. */
+#define SL_SEQLOCK_SPINS    64
+#define SL_SEQLOCK_PAUSE_NS 200000
 
 static inline void sl_seqlock_begin(_Atomic uint32_t *seq)
 {
@@ -66,6 +71,8 @@ static inline int sl_seqlock_read(const _Atomic uint32_t *seq, void *restrict to
         for (int i = 0; i < SL_SEQLOCK_TRIES; i++) {
                 uint32_t before = atomic_load_explicit(seq, memory_order_acquire);
 
+                if (i % SL_SEQLOCK_SPINS == SL_SEQLOCK_SPINS - 1)
+                        nanosleep(&(struct timespec){.tv_nsec = SL_SEQLOCK_PAUSE_NS}, NULL);
                 if (before & 1)
                         continue;
                 sl_seqlock_load(to, from, bytes);
