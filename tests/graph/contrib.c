@@ -76,7 +76,7 @@ Test(contrib, a_fused_convolution_is_one_node)
         EXPECT_OPS(b, SL_OP_CONV);
 }
 
-Test(contrib, a_product_and_the_normalization_behind_it_are_two_nodes)
+Test(contrib, a_product_and_the_normalisation_behind_it_are_two_nodes)
 {
         struct builder *b = sequence();
 

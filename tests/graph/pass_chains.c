@@ -173,7 +173,7 @@ Test(passes, what_adds_something_computed_is_no_layer_norm)
         expect_ops_after(norm_builder(0, "x"), sl_pass_fuse_layer_norm, SL_OP_LAYER_NORM, 0);
 }
 
-Test(passes, a_normalization_behind_no_conv_takes_a_relu_but_no_tanh)
+Test(passes, a_normalisation_behind_no_conv_takes_a_relu_but_no_tanh)
 {
         for (int relu = 0; relu < 2; relu++) {
                 struct builder *b = builder_new_of_x(13, DIMS(-1, 2, 3));
@@ -289,7 +289,7 @@ static int to_normalized_concat(struct sl_graph *graph, struct sl_error *error)
                       : sl_pass_fuse_normalized_concat(graph, &(struct sl_pass_options){.backend = sl_backend_find("cpu")}, error);
 }
 
-Test(passes, a_normalization_reads_the_parts_of_a_concat_along_the_channels_that_nobody_else_wants)
+Test(passes, a_normalisation_reads_the_parts_of_a_concat_along_the_channels_that_nobody_else_wants)
 {
         for (int form = 0; form < 3; form++) {
                 struct builder *b = norm_of_concat(form == 1 ? 3 : 1, form == 2);

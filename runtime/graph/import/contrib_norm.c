@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Normalizations with the sum in front of them: SkipLayerNormalization, SkipSimplifiedLayerNormalization, and
+ * Normalisations with the sum in front of them: SkipLayerNormalization, SkipSimplifiedLayerNormalization, and
  * EmbedLayerNormalization, whose summands are rows of tables.
  */
 #include "import/contrib.h"

@@ -39,7 +39,7 @@ static bool is_constant_vector(const struct sl_graph *graph, uint32_t value, uin
                sl_shape_elements(&graph->values[value].tensor.shape) == channels;
 }
 
-/* The Conv or Gemm that the normalization can go into, or SL_VALUE_NONE. */
+/* The Conv or Gemm that the normalisation can go into, or SL_VALUE_NONE. */
 static uint32_t find_host(const struct sl_graph *graph, const struct sl_node *norm, uint32_t *ret_channels)
 {
         uint32_t data = norm->inputs[IN_DATA], host = sl_graph_producer(graph, data);

@@ -54,7 +54,7 @@ static bool activation_of(const struct sl_node *node, struct sl_epilogue *epilog
         }
 }
 
-/* A normalization that could not go into a Conv takes no more than a clip: it is a walk over memory, without time to spare. */
+/* A normalisation that could not go into a Conv takes no more than a clip: it is a walk over memory, without time to spare. */
 static bool can_take(const struct sl_graph *graph, uint32_t host, const struct sl_epilogue *activation)
 {
         const struct sl_node *node = host == SL_VALUE_NONE ? NULL : &graph->nodes[host];

@@ -123,7 +123,7 @@ int sl_pass_fuse_layer_norm(struct sl_graph *graph, struct sl_error *error)
                 if (graph->nodes[i].dead || graph->nodes[i].op != SL_OP_ADD)
                         continue;
                 if (fuse(graph, i) < 0)
-                        return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a normalization", graph->nodes[i].name);
+                        return sl_error_set(error, ENOMEM, "node \"%s\": no memory for a normalisation", graph->nodes[i].name);
         }
         return sl_pass_remove_dead(graph, error);
 }

@@ -53,7 +53,7 @@ static uint64_t token_of(const struct sl_served *served)
 }
 
 /* What needs no watch has been compiled. */
-static int watch(struct sl_registry *r, struct sl_served *served, struct sl_error *error)
+static int watch_load(struct sl_registry *r, struct sl_served *served, struct sl_error *error)
 {
         int result;
 
@@ -100,7 +100,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
         int result = sl_load_new(&served->own.spec, &options, &served->load, &error);
 
         if (result == 0)
-                result = watch(r, served, &error);
+                result = watch_load(r, served, &error);
         if (result < 0) {
                 sl_serving_fail(r, served, result, error.text);
                 return;
@@ -142,7 +142,7 @@ void sl_loads_advance(struct sl_registry *r, struct sl_served *served)
         case SL_LOAD_SEARCHING:
         case SL_LOAD_COMPILING:
         case SL_LOAD_OPENING:
-                result = watch(r, served, &error);
+                result = watch_load(r, served, &error);
                 if (result == 0)
                         return;
                 break;

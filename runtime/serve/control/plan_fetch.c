@@ -50,7 +50,7 @@ static void search_cache(struct sl_plan_fetch *fetch)
         (void)sl_plan_cache_find(cache, &found->key, found->base, &found->plan, &found->error); /* The text is enough. */
 }
 
-static void *run(void *context)
+static void *fetch_main(void *context)
 {
         struct sl_plan_fetch *fetch = context;
         struct sl_plan_found *found = &fetch->found;
@@ -72,7 +72,7 @@ static int start_thread(struct sl_plan_fetch *fetch)
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&fetch->thread, NULL, run, fetch);
+        r = pthread_create(&fetch->thread, NULL, fetch_main, fetch);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         fetch->runs = r == 0;
         return -r;

@@ -169,7 +169,7 @@ static bool grow(struct fd_queue *queue)
 }
 
 /* Without memory for one more it stays open until the process ends: to close it here would be to wait for it. */
-static void put(struct sl_reaper *reaper, int value)
+static void reaper_put(struct sl_reaper *reaper, int value)
 {
         pthread_mutex_lock(&reaper->lock);
         if (grow(&reaper->waiting))
@@ -180,13 +180,13 @@ static void put(struct sl_reaper *reaper, int value)
 
 void sl_reaper_close(struct sl_reaper *reaper, int fd)
 {
-        put(reaper, fd);
+        reaper_put(reaper, fd);
 }
 
 void sl_reaper_end(struct sl_reaper *reaper, int socket)
 {
         shutdown(socket, SHUT_RDWR);
-        put(reaper, ~socket);
+        reaper_put(reaper, ~socket);
 }
 
 struct sl_reaper *sl_reaper_free(struct sl_reaper *reaper)

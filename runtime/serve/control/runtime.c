@@ -375,7 +375,7 @@ static void happened(struct sl_runtime *rt, const struct sl_wait_event *event)
  * A turn of the loop is a look and a rest. Whoever waits for something asks for it between the two: what the look has heard nobody
  * rings for again. The bell says "asleep" all the time but while the loop is busy, so that whoever rings after the look is heard.
  */
-static void look(struct sl_runtime *rt)
+static void runtime_look(struct sl_runtime *rt)
 {
         sl_bell_sleep(&rt->bell);
         hear_dispatcher(rt);
@@ -408,7 +408,7 @@ int sl_runtime_load_all(struct sl_runtime *rt, uint32_t *ret_failed, struct sl_e
 
         if (r < 0)
                 return r;
-        for (look(rt); sl_registry_busy(rt->registry, ret_failed) && !rt->stops; look(rt))
+        for (runtime_look(rt); sl_registry_busy(rt->registry, ret_failed) && !rt->stops; runtime_look(rt))
                 rest(rt, SLEEP_LIMIT_NS);
         return 0;
 }
@@ -467,7 +467,7 @@ static void turn_until_drained(struct sl_runtime *rt, uint64_t limit_ns, uint32_
 {
         uint64_t end = sl_clock_ns() + limit_ns;
 
-        for (look(rt); !rt->drained && rt->stops <= stops; look(rt)) {
+        for (runtime_look(rt); !rt->drained && rt->stops <= stops; runtime_look(rt)) {
                 uint64_t now = sl_clock_ns();
 
                 if (now >= end)
@@ -501,7 +501,7 @@ int sl_runtime_listen(struct sl_runtime *rt, struct sl_error *error)
 
 int sl_runtime_run(struct sl_runtime *rt)
 {
-        for (look(rt); !rt->stops; look(rt))
+        for (runtime_look(rt); !rt->stops; runtime_look(rt))
                 rest(rt, SLEEP_LIMIT_NS);
         drain(rt);
         sl_stats_set_state(rt->stats, SL_RUNTIME_STOPPED);

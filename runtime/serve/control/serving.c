@@ -101,7 +101,7 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
 }
 
 /* Hands an ensemble to the dispatcher, in the place of what the name had. */
-static void serve(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
+static void serve_ensemble(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
 {
         struct sl_error error;
 
@@ -125,7 +125,7 @@ static void serve(struct sl_registry *r, struct sl_served *served, struct sl_ens
         sl_served_publish(r->options.catalogue, served);
 }
 
-static int build(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
+static int build_ensemble(struct sl_registry *r, const struct sl_own_spec *own, struct sl_model *const *members, uint32_t n,
         struct sl_ensemble **ret_ensemble, struct sl_error *error)
 {
         const struct sl_model_spec *spec = &own->spec;
@@ -185,13 +185,13 @@ void sl_serving_build(struct sl_registry *r, struct sl_served *served)
         if (result == -EAGAIN)
                 return;
         if (result == 0)
-                result = build(r, &served->own, members, served->own.spec.n_members, &ensemble, &error);
+                result = build_ensemble(r, &served->own, members, served->own.spec.n_members, &ensemble, &error);
         if (result < 0) {
                 sl_serving_fail(r, served, result, error.text);
                 return;
         }
         served->model = NULL; /* of a model that had this name before */
-        serve(r, served, ensemble);
+        serve_ensemble(r, served, ensemble);
         sl_names_report(r, 2, "ensemble-ready", served, NULL);
         sl_names_answer(r, served, 0, "ready");
 }
@@ -221,7 +221,7 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
 {
         bool replaced = served->model != NULL;
         struct sl_ensemble *ensemble;
-        int result = build(r, &served->own, &model, 1, &ensemble, error);
+        int result = build_ensemble(r, &served->own, &model, 1, &ensemble, error);
 
         if (result < 0)
                 return result;
@@ -232,7 +232,7 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
                 sl_names_command(r, SL_COMMAND_ADD_MODEL, model, 0);
         }
         served->model = model;
-        serve(r, served, ensemble);
+        serve_ensemble(r, served, ensemble);
         sl_names_report(r, 2, replaced ? "model-replaced" : "model-ready", served, NULL);
         if (served->is_shape)
                 sl_sizes_loaded(r, served, model);

@@ -295,7 +295,7 @@ static void leave_after(struct sl_sessions *s, struct sl_session *session, int r
 }
 
 /* Return: false when the session has ended. */
-static bool receive(struct sl_sessions *s, struct sl_session *session)
+static bool receive_message(struct sl_sessions *s, struct sl_session *session)
 {
         struct sl_message message;
         int fd = -1;
@@ -314,7 +314,7 @@ static void read_turn(struct sl_sessions *s, struct sl_session *session)
 {
         uint32_t n = 0;
 
-        while (n < MESSAGES_AT_ONCE && receive(s, session))
+        while (n < MESSAGES_AT_ONCE && receive_message(s, session))
                 n++;
         session->unread = n == MESSAGES_AT_ONCE;
 }

@@ -127,7 +127,7 @@ static void receive_lost(
         hear(d, job, prediction);
 }
 
-static void receive(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
+static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
         const struct sl_prediction *prediction)
 {
         uint32_t priority = job->priority;
@@ -149,7 +149,7 @@ static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, 
         uint32_t n = 0;
 
         for (; sl_executor_poll(worker, &job, &prediction); n++)
-                receive(d, model, worker, job, &prediction);
+                receive_answer(d, model, worker, job, &prediction);
         return n;
 }
 

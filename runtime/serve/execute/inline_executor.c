@@ -129,7 +129,7 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         self->answers[self->tail++] = *prediction;
 }
 
-static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
 {
         struct inline_executor *self = inline_of(executor);
 
@@ -139,20 +139,20 @@ static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *fr
         sl_job_runner_run(self->runner, executor->slots[slot].job, answer, self);
 }
 
-static bool waiting(struct sl_executor *executor)
+static bool inline_waiting(struct sl_executor *executor)
 {
         return inline_of(executor)->head != inline_of(executor)->tail;
 }
 
-static bool poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
+static bool inline_poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
 {
-        if (!waiting(executor))
+        if (!inline_waiting(executor))
                 return false;
         *ret_prediction = inline_of(executor)->answers[inline_of(executor)->head++];
         return true;
 }
 
-static void stop(struct sl_executor *executor)
+static void inline_stop(struct sl_executor *executor)
 {
         struct inline_executor *self = inline_of(executor);
 
@@ -161,8 +161,12 @@ static void stop(struct sl_executor *executor)
         free(self);
 }
 
-static const struct sl_executor_class class = {
-        .name = "inline", .is_immediate = true, .give = give, .poll = poll, .waiting = waiting, .stop = stop};
+static const struct sl_executor_class class = {.name = "inline",
+        .is_immediate = true,
+        .give = inline_give,
+        .poll = inline_poll,
+        .waiting = inline_waiting,
+        .stop = inline_stop};
 
 int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
         struct sl_worker_stats *stats, struct sl_executor **ret_executor)

@@ -139,7 +139,7 @@ static int run_open(const struct run *run, const struct sl_batch *batch, struct 
 }
 
 /* What ends a request ends a batch that is its own; of several that were gathered, none may end the others. */
-static void watch(const struct run *run, const uint32_t *pieces, uint32_t n)
+static void watch_stop(const struct run *run, const uint32_t *pieces, uint32_t n)
 {
         struct sl_stop stop = stop_of(run, pieces[0]);
 
@@ -173,7 +173,7 @@ static int predict(const struct run *run, uint32_t piece, uint32_t *ret_batches,
 }
 
 /* A verdict needs no words. */
-static bool explain(const struct run *run, uint32_t piece, int status, const struct sl_error *error)
+static bool explain_failure(const struct run *run, uint32_t piece, int status, const struct sl_error *error)
 {
         struct sl_fault *fault = &run->job->faults[piece];
 
@@ -200,7 +200,7 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
         uint32_t batches;
 
         sl_batcher_begin(run->runner->batcher, run->job, pieces, n);
-        watch(run, pieces, n);
+        watch_stop(run, pieces, n);
         uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
         int status = predict(run, pieces[0], &batches, &error);
         uint64_t ended_ns = sl_clock_ns();
@@ -210,7 +210,7 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
                         run_pieces(run, &pieces[i], 1, sl_clock_ns());
                 return;
         }
-        bool explained = explain(run, pieces[0], status, &error);
+        bool explained = explain_failure(run, pieces[0], status, &error);
         uint32_t samples = count_samples(run->job, pieces, n);
         for (uint32_t i = 0; i < n; i++)
                 run->answer(run->context, run->job,

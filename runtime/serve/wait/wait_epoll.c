@@ -49,7 +49,7 @@ static int control(struct wait_epoll *self, int operation, const struct sl_watch
         return epoll_ctl(self->fd, operation, watch->fd, &event) < 0 ? -errno : 0;
 }
 
-static int add(struct wait_epoll *self, enum sl_watch_kind kind, int fd, uint64_t token, uint32_t events)
+static int epoll_add(struct wait_epoll *self, enum sl_watch_kind kind, int fd, uint64_t token, uint32_t events)
 {
         struct sl_watch *watch;
         int result = sl_watches_add(&self->watches, kind, fd, token, &watch);
@@ -66,7 +66,7 @@ static int add(struct wait_epoll *self, enum sl_watch_kind kind, int fd, uint64_
 
 static int epoll_watch(struct sl_wait *wait, int fd, uint64_t token)
 {
-        return add(of(wait), SL_WATCH_POLL, fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
+        return epoll_add(of(wait), SL_WATCH_POLL, fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
 }
 
 static int epoll_accept(struct sl_wait *wait, int fd, uint64_t token)
@@ -75,7 +75,7 @@ static int epoll_accept(struct sl_wait *wait, int fd, uint64_t token)
 
         if (flags >= 0)
                 fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-        return add(of(wait), SL_WATCH_ACCEPT, fd, token, EPOLLIN);
+        return epoll_add(of(wait), SL_WATCH_ACCEPT, fd, token, EPOLLIN);
 }
 
 static int epoll_unwatch(struct sl_wait *wait, uint64_t token)
@@ -230,7 +230,7 @@ static int init(struct wait_epoll *self)
         int result = sl_postbox_new(&self->wait.postbox);
         if (result < 0)
                 return result;
-        return add(self, SL_WATCH_POSTBOX, sl_postbox_fd(self->wait.postbox), 0, EPOLLIN | EPOLLET);
+        return epoll_add(self, SL_WATCH_POSTBOX, sl_postbox_fd(self->wait.postbox), 0, EPOLLIN | EPOLLET);
 }
 
 int sl_wait_epoll_new(struct sl_wait **ret_wait, struct sl_error *error)
