@@ -59,18 +59,19 @@ static const char *verdict_of(const struct sl_estimate *ratio, const char *bette
         return (ratio->value < 1) == (strcmp(better, "less") == 0) ? "better" : "worse";
 }
 
-static json_t *compare_figure(const json_t *a, const json_t *b)
+static json_t *compare_figure(const json_t *a, const json_t *b, bool paired)
 {
         double of_a[SL_LOAD_REPEATS_MAX], of_b[SL_LOAD_REPEATS_MAX];
         uint32_t n_a = repeats_of(a, of_a), n_b = repeats_of(b, of_b);
-        struct sl_estimate ratio = sl_estimate_ratio(of_a, n_a, of_b, n_b);
+        struct sl_estimate ratio =
+                paired && n_a == n_b ? sl_estimate_paired_ratio(of_a, of_b, n_a) : sl_estimate_ratio(of_a, n_a, of_b, n_b);
 
         return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "unit", text_of(a, "unit"), "a", number(number_of(a, "value")), "b",
                 number(number_of(b, "value")), "ratio", number(ratio.value), "low", number(ratio.low), "high", number(ratio.high),
                 "verdict", verdict_of(&ratio, text_of(a, "better")));
 }
 
-static json_t *compare_point(const json_t *a, const json_t *b)
+static json_t *compare_point(const json_t *a, const json_t *b, bool paired)
 {
         json_t *figures = json_object(), *of_a = json_object_get(a, "figures"), *figure;
         const char *key;
@@ -80,7 +81,7 @@ static json_t *compare_point(const json_t *a, const json_t *b)
                 const json_t *other = json_object_get(json_object_get(b, "figures"), key);
 
                 if (other && json_is_number(json_object_get(figure, "value")) && json_is_number(json_object_get(other, "value")))
-                        json_object_set_new(figures, key, compare_figure(figure, other));
+                        json_object_set_new(figures, key, compare_figure(figure, other, paired));
         }
         return json_pack("{s:s, s:o}", "label", text_of(a, "label"), "figures", figures);
 }
@@ -111,20 +112,33 @@ static json_t *labels_only_in(const json_t *result, const json_t *other)
         return labels;
 }
 
+/* Repeat k of both asked for the same at the same times. */
+static bool are_paired(const json_t *a, const json_t *b)
+{
+        const json_t *load_a = json_object_get(a, "load"), *load_b = json_object_get(b, "load");
+        const char *const same[] = {"seed", "models", "duration_s", "warm_up_s"};
+
+        for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+                if (!json_equal(json_object_get(load_a, same[i]), json_object_get(load_b, same[i])))
+                        return false;
+        return true;
+}
+
 /* Searches end at rates of their own: what they found is compared as it is. */
 static json_t *compare_points(const json_t *a, const json_t *b)
 {
         const json_t *of_a = json_object_get(a, "points"), *of_b = json_object_get(b, "points");
-        bool searched = json_is_object(json_object_get(a, "search")) && json_is_object(json_object_get(b, "search"));
+        bool paired = are_paired(a, b),
+             searched = json_is_object(json_object_get(a, "search")) && json_is_object(json_object_get(b, "search"));
         json_t *points = json_array();
 
         for (size_t i = 0; i < json_array_size(of_a); i++) {
                 const json_t *point = json_array_get(of_a, i), *other = point_named(b, text_of(point, "label"));
 
-                if (!other && searched)
-                        other = json_array_get(of_b, i);
                 if (other)
-                        json_array_append_new(points, compare_point(point, other));
+                        json_array_append_new(points, compare_point(point, other, paired));
+                else if (searched)
+                        json_array_append_new(points, compare_point(point, json_array_get(of_b, i), false));
         }
         return points;
 }

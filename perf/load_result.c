@@ -304,7 +304,8 @@ static void print_search(const struct sl_load_result *result, FILE *stream)
                 sl_report_format(text, sizeof(text), SL_UNIT_PER_SECOND, search->found_per_second);
                 fprintf(stream, " %s\n", text);
         } else {
-                fprintf(stream, " none keeps it\n");
+                fprintf(stream, " none keeps it of those that have enough requests in %.3g s\n",
+                        (double)result->options->duration_ns / 1e9);
         }
         for (uint32_t i = 0; i < search->n_steps; i++) {
                 sl_report_format(text, sizeof(text), SL_UNIT_NS, search->steps[i].latency_ns);

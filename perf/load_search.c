@@ -11,6 +11,7 @@
 #define BISECTIONS       10u
 #define CONFIRMATIONS    12u
 #define CONFIRM_FACTOR   0.9
+#define ENOUGH_MARGIN    1.3
 #define CAPACITY_MARGIN  1.1
 #define CLOSED_IN_FLIGHT 64u
 
@@ -58,12 +59,18 @@ static int try_rate(const struct search *search, double rate, uint32_t repeats, 
                 r = sl_load_point_run(point, search->session, repeats, search->error);
         if (r < 0)
                 return r;
-        double latency_ns = sl_load_point_percentile(point, options->percentile);
-        bool kept = point->verdict.valid && latency_ns <= (double)options->objective_ns;
+        double latency_ns = sl_latencies_at(&point->tally.total, options->percentile);
+        bool kept = point->verdict.valid && (double)point->tally.violations <= (1 - options->percentile) * (double)point->tally.due;
 
         if (found->n_steps < SL_LOAD_POINTS_MAX)
                 found->steps[found->n_steps++] = (struct sl_load_step){.rate = rate, .latency_ns = latency_ns, .kept = kept};
         return kept;
+}
+
+/* Too few requests are no verdict. */
+static bool has_enough(const struct search *search, double rate)
+{
+        return rate * (double)options_of(search)->duration_ns / 1e9 >= SL_VERDICT_LEAST * ENOUGH_MARGIN;
 }
 
 static int bisect(const struct search *search, double *ret_rate)
@@ -71,7 +78,8 @@ static int bisect(const struct search *search, double *ret_rate)
         double low = 0, high = search->result->search.capacity_per_second * CAPACITY_MARGIN;
         int r = 0;
 
-        for (uint32_t i = 0; i < BISECTIONS && r >= 0 && high - low > RESOLUTION * high; i++) {
+        for (uint32_t i = 0; i < BISECTIONS && r >= 0 && high - low > RESOLUTION * high && has_enough(search, (low + high) / 2);
+                i++) {
                 struct sl_load_point point;
                 double middle = (low + high) / 2;
 

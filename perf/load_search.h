@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The highest rate at which a percentile of the latencies keeps the objective, by bisection: a rate is kept when its run is valid
- * and the percentile is not above. Below lies 0, above what a closed loop brings; the rate that is found is confirmed by all
- * repeats, or a lower one is. One thread.
+ * and no larger share of its requests violates the objective. Below lies 0, above what a closed loop brings; the rate that is found
+ * is confirmed by all repeats, or a lower one is. One thread.
  */
 #pragma once
 

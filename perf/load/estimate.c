@@ -117,6 +117,23 @@ struct sl_estimate sl_estimate_ratio(const double *a, uint32_t n_a, const double
         return (struct sl_estimate){exp(ratio), exp(ratio - half), exp(ratio + half)};
 }
 
+struct sl_estimate sl_estimate_paired_ratio(const double *a, const double *b, uint32_t n)
+{
+        double mean = 0, squares = 0, half = NAN;
+
+        if (!all_above_zero(a, n) || !all_above_zero(b, n))
+                return (struct sl_estimate){NAN, NAN, NAN};
+        for (uint32_t i = 0; i < n; i++) {
+                double x = log(b[i] / a[i]), delta = x - mean;
+
+                mean += delta / (i + 1.0);
+                squares += delta * (x - mean);
+        }
+        if (n > 1)
+                half = sl_estimate_student(n - 1.0) * sqrt(squares / (n - 1.0) / n);
+        return (struct sl_estimate){exp(mean), exp(mean - half), exp(mean + half)};
+}
+
 static double binomial_term(double x, double trials, double share)
 {
         return exp(lgamma(trials + 1) - lgamma(x + 1) - lgamma(trials - x + 1) + x * log(share) + (trials - x) * log1p(-share));

@@ -27,5 +27,8 @@ struct sl_estimate sl_estimate_mean(const double *values, uint32_t n);
  */
 struct sl_estimate sl_estimate_ratio(const double *a, uint32_t n_a, const double *b, uint32_t n_b);
 
+/* The same of two that were asked for the same, repeat by repeat: what varies between repeats alike in both does not widen it. */
+struct sl_estimate sl_estimate_paired_ratio(const double *a, const double *b, uint32_t n);
+
 /* P(X <= @k) for X binomial of @n trials with @share each. */
 double sl_estimate_binomial(uint64_t k, uint64_t n, double share);

@@ -7,7 +7,7 @@ import math
 # Okabe and Ito's colours, which most people can tell apart.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#b8a800"]
 WIDTH, HEIGHT = 720, 340
-LEFT, RIGHT, TOP, BOTTOM = 74, 16, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 74, 30, 14, 46
 
 
 def colour(i):

@@ -72,6 +72,25 @@ static void expect_warning(json_t *a, json_t *b, const char *what)
         json_decref(comparison);
 }
 
+/* The same seed asks both for the same: what repeats have in common is no noise of the difference. */
+Test(compare, repeats_of_the_same_load_are_compared_in_pairs)
+{
+        json_t *a = result_of("x", "100, 200, 50, 150, 80", "less", "c", "true");
+        json_t *b = result_of("x", "90, 181, 45, 134, 72.5", "less", "c", "true");
+        const char *keys[] = {"seed", "models", "duration_s", "warm_up_s"};
+
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+                json_object_set_new(json_object_get(a, "load"), keys[i], json_integer(1));
+                json_object_set_new(json_object_get(b, "load"), keys[i], json_integer(1));
+        }
+        json_t *comparison = compare(a, b);
+        const json_t *point = json_array_get(json_object_get(comparison, "points"), 0);
+        const json_t *figure = json_object_get(json_object_get(point, "figures"), "it");
+
+        cr_expect_str_eq(json_string_value(json_object_get(figure, "verdict")), "better");
+        json_decref(comparison);
+}
+
 Test(compare, what_speaks_against_comparing_is_said)
 {
         expect_warning(result_of("x", "1, 2", "less", "one", "true"), result_of("x", "1, 2", "less", "other", "true"),

@@ -65,6 +65,31 @@ Test(estimate, an_interval_of_a_ratio_holds_it_in_95_of_100_experiments)
         cr_expect_float_eq(held / (double)EXPERIMENTS, 0.95, 0.008);
 }
 
+/* Both sides vary together by a tenth, and one by a hundredth more: a pair knows the ratio ten times better than the two alone. */
+Test(estimate, pairs_do_not_see_what_varies_alike)
+{
+        struct sl_random random;
+        uint32_t held = 0;
+        double paired_width = 0, width = 0;
+
+        sl_random_seed(&random, 3, 0);
+        for (uint32_t i = 0; i < EXPERIMENTS; i++) {
+                double a[5], b[5];
+
+                for (int k = 0; k < 5; k++) {
+                        a[k] = 100 * exp(0.1 * normal(&random));
+                        b[k] = 0.8 * a[k] * exp(0.01 * normal(&random));
+                }
+                struct sl_estimate paired = sl_estimate_paired_ratio(a, b, 5), alone = sl_estimate_ratio(a, 5, b, 5);
+
+                held += paired.low <= 0.8 && 0.8 <= paired.high;
+                paired_width += paired.high - paired.low;
+                width += alone.high - alone.low;
+        }
+        cr_expect_float_eq(held / (double)EXPERIMENTS, 0.95, 0.005);
+        cr_expect_lt(paired_width, width / 5);
+}
+
 Test(estimate, a_ratio_and_its_inverse_say_the_same)
 {
         const double a[] = {10, 11, 10.5}, b[] = {20, 19, 23, 21};
