@@ -5,6 +5,7 @@
 #pragma once
 
 #include "node.h"
+#include "target.h"
 
 #include <stdint.h>
 
@@ -37,5 +38,6 @@ struct sl_kernel_source {
          */
         const void *const *constants;
 
-        const struct sl_blob *blob; /* what provide() gave for this node; NULL: nothing */
+        const struct sl_blob *blob;     /* what provide() gave for this node; NULL: nothing */
+        const struct sl_target *target; /* what was planned for, also where it runs; NULL: what is typical */
 };

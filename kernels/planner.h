@@ -71,6 +71,5 @@ struct sl_planner {
          * The last word on a node, when its algorithm and all forms are known; may block and allocate. Return: 0; -ENOTSUP the
          * runner would not compile it so; -ENOMEM.
          */
-        int (*provide)(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
-                struct sl_error *error);
+        int (*provide)(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error);
 };

@@ -15,6 +15,7 @@
 
 BENCH_OPTIONS(floor, FLOOR_OPTIONS);
 BENCH_OPTIONS(rings, FLOOR_OPTIONS);
+BENCH_OPTIONS(core, FLOOR_OPTIONS);
 BENCH_OPTIONS(noop, NOOP_OPTIONS);
 BENCH_OPTIONS(small, SMALL_OPTIONS);
 BENCH_OPTIONS(model, MODEL_OPTIONS);
@@ -27,6 +28,10 @@ static const char floor_text[] =
         "Two processes write one cache line in turn: what no message between the two CPUs can be faster than.";
 
 static const char rings_text[] = "Four kinds of ring between two processes, round trips and throughput of each.";
+
+static const char core_text[] =
+        "The figures of a core by which algorithms are guessed, measured now on A, beside what the processor "
+        "can do at most. `starling version --host` prints those that the runtime works with.";
 
 static const char noop_text[] = "Starts a runtime of its own and measures requests that no model sees: the path itself, beside a "
                                 "bare ring of the same run.";
@@ -78,6 +83,7 @@ static const struct benchmark {
         }
         BENCHMARK(floor, "[OPTIONS]", "one cache line, from core to core and back"),
         BENCHMARK(rings, "[OPTIONS]", "four kinds of ring between two processes"),
+        BENCHMARK(core, "[OPTIONS]", "what a core reaches, beside what it could"),
         BENCHMARK(noop, "[OPTIONS]", "the path of a request that asks for nothing"),
         BENCHMARK(small, "[OPTIONS]", "requests whose networks take microseconds"),
         BENCHMARK(model, "[OPTIONS] MODEL", "load on one model of a runtime that runs already"),

@@ -35,7 +35,7 @@ static const struct {
 static bool fits(
         const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_core_figures *core, double *ret_seconds)
 {
-        struct sl_cpu_sizes sizes = {.state_bytes = loop->state_bytes};
+        struct sl_cpu_sizes sizes = {.state_bytes = loop->state_bytes, .core = core};
         void *state = calloc(1, loop->state_bytes);
         bool fit = state && loop->plan(node, state, &sizes);
 

@@ -205,9 +205,11 @@ static bool describe_call(const struct sl_node_desc *node, struct sl_cpu_call *c
 enum way { WAY_NONE, WAY_CALL, WAY_LOOP };
 
 /* The loop of an operator that has no algorithms. */
-static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, struct sl_kernel **ret_kernel)
+/* @target: for which it is planned, or NULL. */
+static int plan_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_target *target,
+        struct sl_kernel **ret_kernel)
 {
-        struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0};
+        struct sl_cpu_sizes sizes = {.state_bytes = loop ? loop->state_bytes : 0, .core = target ? &target->core : NULL};
         struct sl_kernel *kernel, *smaller;
 
         if (!loop || (!loop->fuses_epilogue && (node->epilogue.activation || node->epilogue.has_residual)))
@@ -230,7 +232,7 @@ static bool takes(const struct sl_cpu_loop *loop, const struct sl_node_desc *nod
 {
         struct sl_kernel *kernel;
 
-        if (plan_loop(loop, node, &kernel))
+        if (plan_loop(loop, node, NULL, &kernel))
                 return false;
         free(kernel);
         return true;
@@ -433,7 +435,7 @@ static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_des
         reorder.outputs[0] = call->turned;
         kernel->turned_offset = sl_align_up(kernel->scratch_bytes, SL_LINE_BYTES);
         kernel->scratch_bytes = kernel->turned_offset + sl_tensor_bytes(&call->turned);
-        return plan_loop(only_loop(&reorder), &reorder, &kernel->turn);
+        return plan_loop(only_loop(&reorder), &reorder, NULL, &kernel->turn);
 }
 
 static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *node, const struct sl_packed *packed,
@@ -509,16 +511,16 @@ static bool forms_fit(const struct sl_cpu_loop *loop, const struct sl_node_desc 
         return true;
 }
 
-static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_packed *packed,
-        const void *const *constants, struct sl_kernel **ret_kernel)
+static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_desc *node, const struct sl_kernel_source *source,
+        struct sl_kernel **ret_kernel)
 {
         struct sl_kernel *kernel = NULL;
-        int result = forms_fit(loop, node, packed) ? plan_loop(loop, node, &kernel) : -ENOTSUP;
+        int result = forms_fit(loop, node, source->packed) ? plan_loop(loop, node, source->target, &kernel) : -ENOTSUP;
 
         if (!result && loop->weights)
-                loop->weights(kernel->state, packed);
+                loop->weights(kernel->state, source->packed);
         if (!result && loop->check)
-                result = constants ? loop->check(kernel->state, constants) : -ENOTSUP;
+                result = source->constants ? loop->check(kernel->state, source->constants) : -ENOTSUP;
         if (result)
                 cpu_kernel_free(kernel);
         else
@@ -526,22 +528,23 @@ static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_des
         return result;
 }
 
-static int compile_node(const struct sl_node_desc *node, const struct sl_packed *packed, const void *const *constants,
-        struct sl_kernel **ret_kernel, struct sl_error *error)
+/* @node: that of the source, as kernels see it. */
+static int compile_node(const struct sl_node_desc *node, const struct sl_kernel_source *source, struct sl_kernel **ret_kernel,
+        struct sl_error *error)
 {
         const struct sl_cpu_loop *own;
         struct sl_cpu_call call;
         int result = -ENOTSUP;
 
-        switch (find_way_of_form(node, packed, &call, &own)) {
+        switch (find_way_of_form(node, source->packed, &call, &own)) {
         case WAY_CALL:
-                result = compile_call(&call, node, packed, constants, ret_kernel, error);
+                result = compile_call(&call, node, source->packed, source->constants, ret_kernel, error);
                 /* Plain weights may lead to another of oneDNN's kernels than its own form does. */
                 if (result == -ENOTSUP && sl_describe_sum(node, &call))
-                        result = compile_call(&call, node, packed, constants, ret_kernel, error);
+                        result = compile_call(&call, node, source->packed, source->constants, ret_kernel, error);
                 return result ? sl_error_prefix(error, result, "%s", sl_op_name(node->op)) : 0;
         case WAY_LOOP:
-                result = compile_loop(own ? own : only_loop(node), node, packed, constants, ret_kernel);
+                result = compile_loop(own ? own : only_loop(node), node, source, ret_kernel);
                 break;
         case WAY_NONE:
                 break;
@@ -591,7 +594,7 @@ static int cpu_compile(
         struct sl_node_desc room;
 
         (void)session;
-        return compile_node(sl_image_node(source->node, &room), source->packed, source->constants, ret_kernel, error);
+        return compile_node(sl_image_node(source->node, &room), source, ret_kernel, error);
 }
 
 static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
@@ -626,13 +629,11 @@ static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding
 }
 
 /* What a kernel takes shows when it is made. */
-static int cpu_provide(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
-        struct sl_error *error)
+static int cpu_provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
         struct sl_kernel *kernel;
         int r = cpu_compile(NULL, source, &kernel, error);
 
-        (void)target;
         if (r < 0)
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};

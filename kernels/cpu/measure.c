@@ -4,11 +4,11 @@
 #include "base/cleanup.h"
 #include "cpu/base/isa.h"
 #include "cpu/base/operator.h"
+#include "cpu/calibrate.h"
 #include "cpu/gemm/gemm.h"
 #include "target.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -112,14 +112,6 @@ static void run_near_walk(const struct bench *bench)
                 run_walk(bench);
 }
 
-/* Two digits: what a second measurement would say too. */
-static double rounded(double value)
-{
-        double unit = pow(10, floor(log10(value)) - 1);
-
-        return round(value / unit) * unit;
-}
-
 static void measure_all(struct bench *bench, struct sl_core_figures *figures)
 {
         const double bytes = sizeof(float) * (double)FLOATS;
@@ -138,7 +130,7 @@ static void measure_all(struct bench *bench, struct sl_core_figures *figures)
 int sl_cpu_measure(struct sl_target *ret_target)
 {
         SL_CLEANUP(sl_cleanup_free) float *matrix = NULL, *rows = NULL, *result = NULL;
-        struct sl_core_figures figures;
+        struct sl_core_figures figures = sl_target_typical.core;
         struct bench bench;
 
         if (!sl_cpu_has_avx2())
@@ -152,10 +144,11 @@ int sl_cpu_measure(struct sl_target *ret_target)
         memset(matrix, 0, FLOATS * sizeof(float));
         bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
         measure_all(&bench, &figures);
-        ret_target->core = (struct sl_core_figures){.flops = rounded(figures.flops),
-                .weights = rounded(figures.weights),
-                .stream = rounded(figures.stream),
-                .far = rounded(figures.far),
-                .near = rounded(figures.near)};
+        figures.flops = sl_cpu_two_digits(figures.flops);
+        figures.weights = sl_cpu_two_digits(figures.weights);
+        figures.stream = sl_cpu_two_digits(figures.stream);
+        figures.far = sl_cpu_two_digits(figures.far);
+        figures.near = sl_cpu_two_digits(figures.near);
+        ret_target->core = figures;
         return 0;
 }

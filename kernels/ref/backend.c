@@ -194,13 +194,11 @@ static uint32_t algorithms(const struct sl_target *target, const struct sl_node_
         return 0;
 }
 
-static int provide(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
-        struct sl_error *error)
+static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
         struct sl_kernel *kernel;
         int r = compile(NULL, source, &kernel, error);
 
-        (void)target;
         if (r < 0)
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = scratch_bytes(kernel)};

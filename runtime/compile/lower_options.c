@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, SHAPES, N_KINDS };
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, SHAPES, CORE, N_KINDS };
 
 struct row {
         const char *name;
@@ -36,6 +36,7 @@ static const char *const passes[] = {
 };
 
 static_assert(SL_DIM_SIZES_TEXT_MAX <= SL_LOWER_OPTION_TEXT_BYTES, "all sizes of open dimensions fit into the text of an option");
+static_assert(SL_CORE_FIGURES_TEXT_BYTES <= SL_LOWER_OPTION_TEXT_BYTES, "all figures fit into the text of an option");
 static_assert(SL_PASS_COUNT <= 32, "the passes fit into the bits of one number");
 
 struct names {
@@ -92,6 +93,14 @@ static int parse_shapes(const char *text, struct sl_dim_sizes *ret_sizes, char *
         return -EINVAL;
 }
 
+static int parse_core(const char *text, struct sl_core_figures *ret_figures, char *ret_wish)
+{
+        if (sl_core_figures_parse(text, ret_figures))
+                return 0;
+        snprintf(ret_wish, SL_WISH_BYTES, "not a list of figures above 0, such as flops=1.2e11,far=3e10");
+        return -EINVAL;
+}
+
 static int parse_small(const struct row *row, const char *text, uint32_t *ret_number, char *ret_wish)
 {
         uint64_t number;
@@ -119,6 +128,8 @@ int sl_lower_options_set(struct sl_lower_options *options, enum sl_lower_option 
                 return parse_passes(text, field, ret_wish);
         case SHAPES:
                 return parse_shapes(text, field, ret_wish);
+        case CORE:
+                return parse_core(text, field, ret_wish);
         default:
                 return parse_small(row, text, field, ret_wish);
         }
@@ -182,6 +193,9 @@ void sl_lower_options_text(
         case SHAPES:
                 sl_dim_sizes_print(field, ret_text);
                 break;
+        case CORE:
+                sl_core_figures_print(field, ret_text);
+                break;
         case NUMBER:
                 snprintf(ret_text, SL_LOWER_OPTION_TEXT_BYTES, "%u", *(const uint32_t *)field);
                 break;
@@ -196,18 +210,15 @@ const char *sl_lower_options_backend(const struct sl_lower_options *options)
         return backends[options->backend];
 }
 
-static double figure_of(double given, double typical)
+bool sl_lower_options_have_core(const struct sl_lower_options *options)
 {
-        return given > 0 ? given : typical;
+        char text[SL_CORE_FIGURES_TEXT_BYTES];
+
+        sl_core_figures_print(&options->core, text);
+        return text[0];
 }
 
 struct sl_target sl_lower_options_target(const struct sl_lower_options *options)
 {
-        const struct sl_core_figures *typical = &sl_target_typical.core;
-
-        return (struct sl_target){.core = {.flops = figure_of(options->core_flops, typical->flops),
-                                          .weights = figure_of(options->core_weights, typical->weights),
-                                          .stream = figure_of(options->core_stream, typical->stream),
-                                          .far = figure_of(options->core_far, typical->far),
-                                          .near = figure_of(options->core_near, typical->near)}};
+        return (struct sl_target){.core = sl_core_figures_complete(&options->core)};
 }

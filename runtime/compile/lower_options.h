@@ -18,7 +18,7 @@ struct sl_error;
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
  * BACKEND, TUNE and PRECISION uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
- * commas between them elsewhere), SHAPES struct sl_dim_sizes.
+ * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h).
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
         X(backend, BACKEND, "cpu", 0, 0)                       /* what cpu lacks, ref runs */                                      \
@@ -39,12 +39,8 @@ struct sl_error;
         X(dynamic_bytes_max, BYTES, "256 MiB", 1, 1ull << 44)  /* of what one run makes of data-dependent shapes */                \
         X(work_max, REAL, "1e13", 1, 1e18)                     /* elementary steps of one run: see below */                        \
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
-        X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what follows, where nothing of it is given */               \
-        X(core_flops, REAL, "0", 0, 1e18)    /* of a core, a second; 0: what was measured, or is typical */                        \
-        X(core_weights, REAL, "0", 0, 1e18)  /* bytes a second that it reads, under a product of few rows */                       \
-        X(core_stream, REAL, "0", 0, 1e18)   /* the same under a product of one row */                                             \
-        X(core_far, REAL, "0", 0, 1e18)      /* bytes a second beyond its L2 cache */                                              \
-        X(core_near, REAL, "0", 0, 1e18)     /* bytes a second in its L2 cache */                                                  \
+        X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
+        X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */
 
 /*
@@ -67,6 +63,7 @@ enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 #define SL_LOWER_OPTION_TYPE_PRECISION uint32_t
 #define SL_LOWER_OPTION_TYPE_PASSES    uint32_t
 #define SL_LOWER_OPTION_TYPE_SHAPES    struct sl_dim_sizes
+#define SL_LOWER_OPTION_TYPE_CORE      struct sl_core_figures
 
 struct sl_lower_options {
 #define X(name, kind, text, least, most) SL_LOWER_OPTION_TYPE_##kind name;
@@ -102,6 +99,9 @@ void sl_lower_options_text(
 
 /* "cpu", "ref". */
 const char *sl_lower_options_backend(const struct sl_lower_options *options);
+
+/* Does option `core` say anything? */
+bool sl_lower_options_have_core(const struct sl_lower_options *options);
 
 /* What is planned for: what the options say of the core, and what is typical where they say nothing. */
 struct sl_target sl_lower_options_target(const struct sl_lower_options *options);

@@ -69,13 +69,10 @@
         X("dynamic_bytes_max", "Of what one run makes of shapes that depend on data.")                                             \
         X("work_max", "Elementary steps of one run; a core does 1e13 in about two minutes.")                                       \
         X("dynamic_steps_max", "Nodes and rounds of loops that one run may take.")                                                 \
-        X("core_measured", "Whether the figures of a core that follow are measured once for each cache and program.")              \
-        X("core_flops",                                                                                                            \
-                "Floating-point operations a second; with 0 what was measured, or is typical. Algorithms are guessed by it.")      \
-        X("core_weights", "Bytes a second that come from memory under a product of few rows; 0 as before.")                        \
-        X("core_stream", "The same under a product of one row.")                                                                   \
-        X("core_far", "Bytes a second that are read and written beyond the L2 cache; 0 as before.")                                \
-        X("core_near", "The same within the L2 cache.")                                                                            \
+        X("core_measured", "Whether what a core reaches is measured once for each cache and program, where core says nothing.")    \
+        X("core",                                                                                                                  \
+                "What a core reaches, as `starling version --host` prints it; algorithms are guessed by it. What is left out is "  \
+                "typical.")                                                                                                        \
         X("shapes", "Sizes of open dimensions of the inputs, NAME=SIZE; without it each request brings its own.")                  \
         X("batch_bytes_max", "Of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this.") \
         X("instances", "Workers of the model, over which its requests are spread. A reload changes their number while it serves.") \

@@ -20,7 +20,6 @@ struct sl_graph;
 struct sl_target;
 
 /* phase, id, name, function, what it does: also the order in which they run */
-/* clang-format off: the list is a table */
 #define SL_PASSES(X)                                                                                                               \
         X(PORTABLE, REMOVE_EXPAND, "remove-expand", remove_expand) /* repetitions that broadcasting makes anyway */                \
         X(PORTABLE, FLOAT_INTEGERS, "float-integers",                                                                              \
@@ -51,7 +50,6 @@ struct sl_target;
         X(BACKEND, FUSE_NORMALIZED_CONCAT, "fuse-normalized-concat", fuse_normalized_concat) /* BatchNormalization of a Concat */  \
         X(BACKEND, FOLD_WEIGHTS, "fold-weights", fold_weights) /* dequantized constants that stayed floats */                      \
         X(BACKEND, JOIN_MBCONV, "join-mbconv", join_mbconv)    /* pointwise, depthwise, pointwise Conv */
-/* clang-format on */
 
 enum sl_pass {
 #define X(phase, id, name, function) SL_PASS_##id,

@@ -99,10 +99,9 @@ static void fill_blob(const struct sl_node_desc *node, uint8_t *bytes, uint64_t 
                 bytes[i] = (uint8_t)(node->op * 31 + i % 251);
 }
 
-static int provide(const struct sl_target *target, const struct sl_kernel_source *source, struct sl_provision *ret_provision,
-        struct sl_error *error)
+static int provide(const struct sl_kernel_source *source, struct sl_provision *ret_provision, struct sl_error *error)
 {
-        int r = sl_backend_ref.planner->provide(target, source, ret_provision, error);
+        int r = sl_backend_ref.planner->provide(source, ret_provision, error);
 
         if (r < 0 || !late.blob_bytes)
                 return r;

@@ -282,25 +282,41 @@ Test(late, blobs_lie_beyond_four_gibibytes_where_they_must)
         munmap(zeros, large);
 }
 
-/* Opens a copy of a plan file after @forge had it, under a checksum that is right. */
-static int open_forged(int fd, void (*forge)(struct sl_plan_header *header, uint8_t *bytes), struct sl_error *error)
+static uint8_t *read_plan(int fd, size_t *ret_bytes)
 {
-        int copy = memfd_create("forged", MFD_CLOEXEC), r;
-        struct sl_plan_header *header;
-        struct sl_plan *plan = NULL;
         struct stat status;
         uint8_t *bytes;
 
         cr_assert_eq(fstat(fd, &status), 0);
-        bytes = malloc((size_t)status.st_size);
-        cr_assert_eq(pread(fd, bytes, (size_t)status.st_size, 0), status.st_size);
-        header = (void *)bytes;
-        forge(header, bytes);
-        header->checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, (size_t)status.st_size - SL_PLAN_CHECKED_FROM);
-        cr_assert_eq(write(copy, bytes, (size_t)status.st_size), status.st_size);
-        r = sl_plan_open(copy, &plan, error);
+        *ret_bytes = (size_t)status.st_size;
+        bytes = malloc(*ret_bytes);
+        cr_assert_eq(pread(fd, bytes, *ret_bytes, 0), status.st_size);
+        return bytes;
+}
+
+/* Under a checksum that is right. */
+static int open_bytes(uint8_t *bytes, size_t n_bytes, struct sl_plan **ret_plan, struct sl_error *error)
+{
+        int fd = memfd_create("forged", MFD_CLOEXEC), r;
+
+        ((struct sl_plan_header *)bytes)->checksum = XXH3_64bits(bytes + SL_PLAN_CHECKED_FROM, n_bytes - SL_PLAN_CHECKED_FROM);
+        cr_assert_eq(write(fd, bytes, n_bytes), (ssize_t)n_bytes);
+        r = sl_plan_open(fd, ret_plan, error);
+        close(fd);
+        return r;
+}
+
+/* Opens a copy of a plan file after @forge had it. */
+static int open_forged(int fd, void (*forge)(struct sl_plan_header *header, uint8_t *bytes), struct sl_error *error)
+{
+        struct sl_plan *plan = NULL;
+        size_t n_bytes;
+        uint8_t *bytes = read_plan(fd, &n_bytes);
+        int r;
+
+        forge((void *)bytes, bytes);
+        r = open_bytes(bytes, n_bytes, &plan, error);
         sl_plan_free(plan);
-        close(copy);
         free(bytes);
         return r;
 }
@@ -308,7 +324,7 @@ static int open_forged(int fd, void (*forge)(struct sl_plan_header *header, uint
 #define FORGE(name, section, type, change)                                                                                         \
         static void name(struct sl_plan_header *header, uint8_t *bytes)                                                            \
         {                                                                                                                          \
-                type *row = (void *)(bytes + header->sections[SL_PLAN_SECTION_##section].offset);                                \
+                type *row = (void *)(bytes + header->sections[SL_PLAN_SECTION_##section].offset);                                  \
                                                                                                                                    \
                 change;                                                                                                            \
         }
@@ -355,5 +371,52 @@ Test(late, a_plan_for_another_library_or_backend_says_which)
         cr_expect(strstr(error.text, "later 2") && strstr(error.text, "later 1"), "%s", error.text);
         cr_expect_eq(open_forged(fd, other_backend, &error), -EPROTONOSUPPORT);
         cr_expect(strstr(error.text, "abacus"), "%s", error.text);
+        close(fd);
+}
+
+/* What is opened all the same is run. */
+static bool use_damaged(uint8_t *bytes, size_t n_bytes)
+{
+        struct sl_instance *instance;
+        struct sl_plan *plan;
+        bool made;
+
+        if (open_bytes(bytes, n_bytes, &plan, NULL) < 0)
+                return false;
+        made = sl_instance_new(plan, BATCH, &instance, NULL) == 0;
+        if (made) {
+                cr_expect_eq(sl_instance_run(instance, BATCH, inputs, outputs), 0);
+                sl_instance_free(instance);
+        }
+        sl_plan_free(plan);
+        return made;
+}
+
+Test(late, no_damage_to_backends_and_blobs_harms_anybody)
+{
+        static const enum sl_plan_section_id sections[] = {
+                SL_PLAN_SECTION_BACKENDS, SL_PLAN_SECTION_BLOBS, SL_PLAN_SECTION_BLOB_DATA};
+        uint32_t n = 0, n_used = 0;
+        size_t n_bytes;
+        uint8_t *bytes;
+        int fd;
+
+        late_say(&late.blob_bytes, 70);
+        fd = network_plan_fd(&net, "cpu", BATCH);
+        bytes = read_plan(fd, &n_bytes);
+        for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+                const struct sl_plan_section section = ((struct sl_plan_header *)bytes)->sections[sections[i]];
+
+                for (uint64_t at = 0; at < section.count * sl_plan_section_bytes(sections[i]); at++)
+                        for (int bit = 0; bit < 8; bit += 3) {
+                                bytes[section.offset + at] ^= (uint8_t)(1 << bit);
+                                n++;
+                                n_used += use_damaged(bytes, n_bytes);
+                                bytes[section.offset + at] ^= (uint8_t)(1 << bit);
+                        }
+        }
+        cr_expect_gt(n, 1000);
+        cr_expect_lt(n_used, n);
+        free(bytes);
         close(fd);
 }

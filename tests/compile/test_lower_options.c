@@ -60,7 +60,7 @@ Test(lower_options, a_value_travels_as_text_unchanged)
 Test(lower_options, what_is_no_value_is_refused_with_key_and_value)
 {
         static const char *const wrong[] = {"tune=fast", "winograd=1", "max_relative_error=2", "batch_max=0", "batch_max=1025",
-                "without_passes=fuse-bias,magic", "model_bytes_max=many", "backend="};
+                "without_passes=fuse-bias,magic", "model_bytes_max=many", "backend=", "core=flops=0", "core=speed=1"};
         struct sl_lower_options before = options;
 
         for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

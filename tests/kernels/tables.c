@@ -187,3 +187,50 @@ Test(backends, are_found_by_name)
         cr_assert_eq(sl_backend_find("ref"), &sl_backend_ref);
         cr_assert_null(sl_backend_find("abacus"));
 }
+
+Test(backends, each_says_what_its_plans_depend_on_in_one_line)
+{
+        const struct sl_backend *backend;
+        char key[SL_BACKEND_KEY_BYTES], again[SL_BACKEND_KEY_BYTES];
+
+        for (uint32_t i = 0; (backend = sl_backend_at(i)); i++) {
+                cr_expect_lt(strlen(backend->name), SL_BACKEND_NAME_BYTES);
+                if (!backend->key)
+                        continue;
+                cr_assert_eq(backend->key(NULL, key), 0);
+                cr_assert_eq(backend->key(&sl_target_typical, again), 0);
+                cr_expect_str_eq(key, again, "the compiler and who serves must agree");
+                cr_expect_gt(strlen(key), 0);
+                cr_expect_null(strchr(key, '\n'));
+        }
+}
+
+Test(figures, of_a_core_come_back_from_their_text)
+{
+        struct sl_core_figures core = sl_target_typical.core, back;
+        char text[SL_CORE_FIGURES_TEXT_BYTES];
+
+        core.flops = 1.23e11;
+        sl_core_figures_print(&core, text);
+        cr_assert(sl_core_figures_parse(text, &back), "%s", text);
+        cr_expect_arr_eq(&core, &back, sizeof(core));
+        cr_assert(sl_core_figures_parse("far=3e10", &back));
+        sl_core_figures_print(&back, text);
+        cr_expect_str_eq(text, "far=3e+10");
+        back = sl_core_figures_complete(&back);
+        cr_expect(sl_core_figures_are_sound(&back));
+        cr_expect_eq(back.far, 3e10);
+        cr_expect_eq(back.flops, sl_target_typical.core.flops);
+        cr_assert(sl_core_figures_parse("", &back));
+        cr_expect_not(sl_core_figures_are_sound(&back));
+}
+
+Test(figures, that_are_none_are_refused)
+{
+        static const char *const texts[] = {"flops", "flops=", "flops=0", "flops=-1", "flops=nan", "flops=1e19", "flops=1,",
+                "speed=1", "flops=1;far=2", "flops=1 far=2", ",flops=1"};
+        struct sl_core_figures core;
+
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                cr_expect_not(sl_core_figures_parse(texts[i], &core), "%s", texts[i]);
+}

@@ -35,7 +35,7 @@ enum status {
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
-        X("version", command_version, "", "print the version")                                                                     \
+        X("version", command_version, "[--host]", "print the version, and what it runs on")                                        \
         X("help", command_help, "[COMMAND]", "describe a command")
 
 /* argv[0] is the command's name. Return: enum status. */

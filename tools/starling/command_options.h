@@ -67,6 +67,11 @@
         X(BASE, "base", 'b', "PLAN", "of the same model, whose weights are shared")                                                \
         X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
 
+#define VERSION_OPTIONS(X)                                                                                                         \
+        X(HOST, "host", 0, NULL, "what it runs on, too")                                                                           \
+        X(CONFIG, "config", 0, "FILE", "in whose cache.directory the figures are [$XDG_CACHE_HOME/starling, ~/.cache/starling]")   \
+        X(JSON, "json", 0, NULL, "one object instead of text")
+
 #define NO_OPTIONS(X)
 
 /* OPTION_CONFIG and so on, beyond every letter. An option with a letter is known by that. */

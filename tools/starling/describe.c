@@ -28,7 +28,7 @@ OPTIONS(profile, PROFILE_OPTIONS)
 OPTIONS(compile, COMPILE_OPTIONS)
 OPTIONS(compiler, NO_OPTIONS)
 OPTIONS(worker, NO_OPTIONS)
-OPTIONS(version, NO_OPTIONS)
+OPTIONS(version, VERSION_OPTIONS)
 OPTIONS(help, NO_OPTIONS)
 
 static const char command_serve_text[] =
@@ -111,7 +111,11 @@ static const char command_worker_text[] =
         "Not for people: the runtime starts it for each worker of a model with `isolation: process`, without files, network or "
         "privileges.";
 
-static const char command_version_text[] = "Prints one line, as `starling --version` does.";
+static const char command_version_text[] =
+        "Prints one line, as `starling --version` does. With --host also what it runs on: the processor and its caches, what plans "
+        "of "
+        "each backend depend on, and what a core reaches. That is measured once for each cache of plans, program and kind of "
+        "processor, the first time that a model is loaded or this is asked; plans are made for it and depend on it.";
 
 static const char command_help_text[] = "Without a command it lists them all. `starling COMMAND --help` is the same.";
 

@@ -96,13 +96,6 @@ int command_help(int argc, char **argv)
         return STATUS_OK;
 }
 
-int command_version(int argc, char **argv)
-{
-        (void)argc, (void)argv;
-        printf("starling %s\n", STARLING_TOOL_VERSION);
-        return STATUS_OK;
-}
-
 /* --help or -h among the arguments, wherever it stands before "--". */
 static bool asks_help(int argc, char **argv)
 {

@@ -18,9 +18,9 @@ double sl_cost_activation(const struct sl_core_figures *core, uint32_t activatio
                 return 0;
         case SL_ACT_LEAKY_RELU:
         case SL_ACT_HARD_SWISH:
-                return elements * (onednn ? 38 : 15) / core->flops;
+                return elements * (onednn ? core->onednn_light : core->light) / core->flops;
         default:
-                return elements * (onednn ? 72 : 38) / core->flops;
+                return elements * (onednn ? core->onednn_heavy : core->heavy) / core->flops;
         }
 }
 

@@ -11,8 +11,6 @@
 
 #include <stdbool.h>
 
-#define SL_COST_STORE 19 /* operations for each element of a product in the own loops: its sums leave the registers */
-
 static inline double sl_cost_longer(double a, double b)
 {
         return a > b ? a : b;

@@ -18,6 +18,8 @@
  */
 struct sl_cpu_sizes {
         size_t state_bytes, scratch_bytes;
+        const struct sl_core_figures
+                *core; /* of what is planned for, or NULL: what is taken follows from it, never what is declined */
 };
 
 struct sl_cpu_loop {

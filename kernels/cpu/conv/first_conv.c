@@ -10,7 +10,10 @@
 #define LINE_FLOATS (SL_LINE_BYTES / sizeof(float))
 
 /* Scanlines of a block: they stay in the L1 cache beside a panel of filters. */
-#define BLOCK_BYTES (28 << 10)
+static int64_t block_bytes(void)
+{
+        return sl_cpu_l1_bytes() / 8 * 7;
+}
 
 /* What the L2 cache of no processor holds. */
 #define CHANNELS_MAX        (1 << 12)
@@ -47,7 +50,7 @@ static bool choose_block(struct sl_first_conv *p)
                 return false;
         scanline_bytes = p->shape.channels * p->scanline_floats * (int64_t)sizeof(float);
         for (p->block_rows = 1; p->block_rows < p->shape.out_height; p->block_rows++)
-                if (count_scanlines(p, p->block_rows + 1) * scanline_bytes > BLOCK_BYTES)
+                if (count_scanlines(p, p->block_rows + 1) * scanline_bytes > block_bytes())
                         break;
         p->scanlines = count_scanlines(p, p->block_rows);
         return p->scanlines <= SCANLINES_MAX && p->scanlines * scanline_bytes <= sl_cpu_l2_bytes() / 4;
@@ -100,8 +103,8 @@ static double first_conv_seconds(const struct sl_core_figures *core, const void 
 
         return sl_cost_activation(
                        core, p->shape.epilogue.activation, rows * (double)(p->shape.out_width * p->shape.filters), false) +
-               SL_COST_STORE * rows * (double)(p->shape.out_width * p->shape.filters) / core->flops +
-               2 * weights * rows * (double)p->shape.out_width / core->flops / 0.95 + scanlines / core->near;
+               core->store * rows * (double)(p->shape.out_width * p->shape.filters) / core->flops +
+               2 * weights * rows * (double)p->shape.out_width / core->flops / core->first + scanlines / core->near;
 }
 
 static int first_conv_run(const void *state, const struct sl_binding *binding)

@@ -10,7 +10,6 @@
 #define GROUP_MAX   8 /* from 16 on oneDNN fills its vectors */
 #define FILTERS_MAX 8
 #define CHUNK_MAX   256
-#define NEAR_BYTES  (28 << 10)
 
 static bool takes_window(const struct sl_conv_shape *c)
 {
@@ -37,7 +36,7 @@ static bool takes_groups(const struct sl_conv_shape *c)
 static int64_t choose_chunk(const struct sl_grouped *d)
 {
         int64_t rows = (sl_grouped_rows(d) - 1) * d->stride + d->side;
-        int64_t chunk = NEAR_BYTES / (rows * d->shape.width * (int64_t)sizeof(float)) / LANES * LANES;
+        int64_t chunk = sl_cpu_l1_bytes() / 8 * 7 / (rows * d->shape.width * (int64_t)sizeof(float)) / LANES * LANES;
 
         return chunk < 4 * LANES || chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
 }
@@ -106,7 +105,8 @@ static double grouped_seconds(const struct sl_core_figures *core, const void *st
         double traffic = sl_cost_traffic(core, 4 * (outputs + inputs));
 
         return sl_cost_activation(core, d->shape.epilogue.activation, outputs, false) +
-               (d->shape.channels == 1 ? products / 0.5 + traffic / 0.75 : sl_cost_longer(products / 0.64, traffic));
+               (d->shape.channels == 1 ? products / core->depthwise + traffic / 0.75
+                                       : sl_cost_longer(products / core->grouped, traffic));
 }
 
 static int grouped_run(const void *state, const struct sl_binding *binding)

@@ -235,15 +235,15 @@ static double im2col_gemm_seconds(const struct sl_core_figures *core, const void
                rows = (double)p->rows;
         double elements = rows * (double)(p->shape.filters * p->shape.groups), copied = 2 * 4 * copied_floats(p);
         double products = 2 * weights * rows * clipped_share(p) / core->flops /
-                          (p->source == SL_IM2COL_COPIED         ? 0.86
-                                  : p->source == SL_IM2COL_INPUT ? 1
-                                                                 : 0.95);
+                          (p->source == SL_IM2COL_COPIED         ? core->copied
+                                  : p->source == SL_IM2COL_INPUT ? core->product
+                                                                 : core->frame);
         double first =
                 4 * (double)sl_gemm_packed_floats(p->depth, p->shape.filters < SL_GEMM_PANEL ? p->shape.filters : SL_GEMM_PANEL) /
                 core->weights;
 
         return sl_cost_activation(core, p->shape.epilogue.activation, elements, false) +
-               (p->shape.residual ? sl_cost_residual(core, elements) : 0) + elements * SL_COST_STORE / core->flops +
+               (p->shape.residual ? sl_cost_residual(core, elements) : 0) + elements * core->store / core->flops +
                copied / core->near + sl_cost_longer(products + first, 4 * weights / core->weights);
 }
 

@@ -68,9 +68,8 @@ static double block_bytes(const struct sl_winograd *w, int64_t tiles)
  * How many tiles a block has. Every block reads all of the weights; within it, every step reads all of its tiles, which is free as
  * long as they stay in the L2 cache. Few blocks where the weights come from memory, small ones where they do not.
  */
-static int64_t choose_block(const struct sl_winograd *w)
+static int64_t choose_block(const struct sl_winograd *w, const struct sl_core_figures *core)
 {
-        const struct sl_core_figures *core = &sl_target_typical.core; /* a plan is what it is wherever it runs */
         double cache = (double)sl_cpu_l2_bytes(), least = INFINITY;
         double weights = (double)(w->weights * w->shape.channels * w->shape.filters) * sizeof(float);
         double steps = (double)((w->shape.filters + w->step_filters - 1) / w->step_filters);
@@ -110,7 +109,7 @@ static bool winograd_plan(const struct sl_node_desc *node, int64_t outputs, void
         w->tiles = c->batch * w->tiles_down * w->tiles_across;
         w->channel_floats = (int64_t)sl_align_up((uint64_t)w->shape.channels, 16);
         w->step_filters = w->tiles <= 2 ? 4 * SL_GEMM_PANEL : w->tiles <= 6 ? 2 * SL_GEMM_PANEL : SL_GEMM_PANEL;
-        w->block_tiles = choose_block(w);
+        w->block_tiles = choose_block(w, sizes->core ? sizes->core : &sl_target_typical.core);
         w->position_floats = plane_floats(w->block_tiles * w->channel_floats);
         w->sum_floats = plane_floats(w->block_tiles * w->step_filters);
         w->sums_offset = w->positions * w->position_floats;
@@ -288,9 +287,9 @@ static double winograd_seconds(const struct sl_core_figures *core, const void *s
         double elements = (double)w->shape.channels * (double)w->shape.filters;
         double values = positions * tiles * (double)(w->shape.channels + w->shape.filters);
         double products = 2 * positions * elements * tiles / core->flops /
-                          (w->positions == 36           ? 0.7
-                                  : w->down.stride == 2 ? 0.95
-                                                        : 0.8);
+                          (w->positions == 36           ? core->winograd_4
+                                  : w->down.stride == 2 ? core->winograd_strided
+                                                        : core->winograd_2);
         double waiting = 4 * (double)w->weights * elements * blocks / core->weights, longer = sl_cost_longer(products, waiting);
 
         return sl_cost_activation(core, w->shape.epilogue.activation,

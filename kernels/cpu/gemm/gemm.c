@@ -25,5 +25,5 @@ void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_
 
 bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns)
 {
-        return rows <= SL_GEMM_PASSING_ROWS && depth * columns > SL_GEMM_RESIDENT_FLOATS;
+        return rows <= SL_GEMM_PASSING_ROWS && depth * columns > sl_gemm_resident_floats();
 }

@@ -26,8 +26,11 @@ struct sl_cpu_epilogue;
 /* So many rows hide nothing of what b takes to come. */
 #define SL_GEMM_PASSING_ROWS 6
 
-/* Floats of one operand that may stay in the L2 cache: 512 KiB. */
-#define SL_GEMM_RESIDENT_FLOATS (128 << 10)
+/* Floats of one operand that may stay in the L2 cache: half of it. */
+static inline int64_t sl_gemm_resident_floats(void)
+{
+        return sl_cpu_l2_bytes() / 2 / (int64_t)sizeof(float);
+}
 
 struct sl_gemm {
         const float *a; /* rows x depth */

@@ -33,12 +33,19 @@
 #define LINE_BYTES  64
 #define LINE_FLOATS 16
 
-/* Of a few rows and what they become, to stay in the L1 cache with a part of a panel: 64 KiB. */
-#define NEAR_FLOATS (16 << 10)
+/* Of a few rows and what they become, to stay near with a part of a panel: what the L1 cache has, twice. */
+static int64_t near_floats(void)
+{
+        return 2 * sl_cpu_l1_bytes() / (int64_t)sizeof(float);
+}
 
-/* The part of the rows that stays in the L2 cache while all panels pass: 1.1 MiB. */
-#define FAR_DEPTH 1152
-#define FAR_ROWS  252
+/* The part of the rows that passes by all panels, and how deep: a panel takes a seventh of the L2 cache then, the rows about all of
+ * it. */
+#define FAR_ROWS 252
+static int64_t far_depth(void)
+{
+        return sl_cpu_l2_bytes() / 64 * 9 / (SL_GEMM_PANEL * (int64_t)sizeof(float));
+}
 
 /* How far ahead, where b passes once: what memory answers in, at the speed at which it delivers. */
 #define PASSING_BYTES 2048
@@ -495,7 +502,7 @@ static bool overlaps(const struct sl_gemm *g)
  */
 static struct cut choose_cut(const struct sl_gemm *g, const struct rows *rows)
 {
-        bool near = g->depth * g->columns <= SL_GEMM_RESIDENT_FLOATS;
+        bool near = g->depth * g->columns <= sl_gemm_resident_floats();
         struct cut cut = {
                 .blocks = FAR_ROWS / (rows->least + (rows->longer > 0)), .depth = g->depth, .fetches = g->streams || !near};
 
@@ -505,12 +512,12 @@ static struct cut choose_cut(const struct sl_gemm *g, const struct rows *rows)
         } else if (g->rows <= ROWS_MAX) {
                 cut.fetches = g->streams;
         } else if (near && !g->streams) {
-                cut.blocks = NEAR_FLOATS / ((g->depth + g->columns) * ROWS_MAX);
-        } else if (g->depth > FAR_DEPTH && overlaps(g)) {
-                cut.blocks = SL_GEMM_RESIDENT_FLOATS / (g->depth * ROWS_MAX);
+                cut.blocks = near_floats() / ((g->depth + g->columns) * ROWS_MAX);
+        } else if (g->depth > far_depth() && overlaps(g)) {
+                cut.blocks = sl_gemm_resident_floats() / (g->depth * ROWS_MAX);
                 cut.fetches = g->streams;
         } else {
-                cut.depth = FAR_DEPTH;
+                cut.depth = far_depth();
         }
         cut.blocks = cut.blocks > 1 ? cut.blocks : 1;
         return cut;

@@ -126,8 +126,8 @@ static double product_seconds(const struct sl_core_figures *core, const void *st
         const struct product *p = state;
         double products = (double)p->rows * (double)p->depth * (double)p->columns;
 
-        return (double)p->rows * (double)p->columns * SL_COST_STORE / core->flops +
-               sl_cost_longer(2 * products / core->flops,
+        return (double)p->rows * (double)p->columns * core->store / core->flops +
+               sl_cost_longer(2 * products / core->flops / core->product,
                        4 * (double)p->depth * (double)p->columns /
                                (sl_gemm_passes(p->rows, p->depth, p->columns) ? core->stream : core->weights));
 }

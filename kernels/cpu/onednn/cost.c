@@ -4,7 +4,8 @@
 #include "cpu/base/cost.h"
 #include "op.h"
 
-#define LAUNCH 1e-6 /* seconds of a call */
+/* Of an image: they fill no vector. */
+#define FEW_CHANNELS 4
 
 /* What of whole vectors so many filters fill. */
 static double filled(int64_t filters)
@@ -13,18 +14,22 @@ static double filled(int64_t filters)
 }
 
 /* What oneDNN reaches of a core, by channels of a group: grouped kernels waste most lanes. */
-static double onednn_share(const struct sl_node_desc *node)
+static double onednn_share(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         const struct sl_shape *weights = &node->inputs[1].shape;
         int64_t groups = sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), least = weights->dims[1];
 
         if (node->op != SL_OP_CONV)
-                return 0.94;
+                return core->onednn_product;
+        if (groups == 1 && least <= FEW_CHANNELS)
+                return core->onednn_first * filled(weights->dims[0]);
         if (groups == 1)
-                return 0.94 * filled(weights->dims[0]);
+                return core->onednn_product * filled(weights->dims[0]);
         if (weights->dims[0] / groups < least)
                 least = weights->dims[0] / groups;
-        return least == 1 ? 0.35 : least < 8 ? 0.2 : least < 16 ? 0.46 : 0.8;
+        if (least == 1)
+                return core->onednn_depthwise;
+        return least < 8 ? core->onednn_groups_4 : least < 16 ? core->onednn_groups_8 : core->onednn_groups_16;
 }
 
 static bool is_one_row(const struct sl_node_desc *node)
@@ -55,14 +60,15 @@ static double onednn_residual(const struct sl_core_figures *core, const struct s
 
         if (node->op != SL_OP_CONV || !node->epilogue.has_residual)
                 return 0;
-        return node->outputs[0].shape.dims[1] % 16 ? elements * 285 / core->flops : 2 * sl_cost_residual(core, elements);
+        return node->outputs[0].shape.dims[1] % 16 ? elements * core->onednn_ragged / core->flops
+                                                   : 2 * sl_cost_residual(core, elements);
 }
 
 static double onednn_store(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         bool grouped = node->op == SL_OP_CONV && sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) > 1;
 
-        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * SL_COST_STORE * 0.8 / core->flops;
+        return grouped ? 0 : (double)sl_shape_elements(&node->outputs[0].shape) * core->store * 0.8 / core->flops;
 }
 
 /* It has no code from one layout to the other: the input is turned in scratch before. */
@@ -78,9 +84,9 @@ double sl_cost_onednn(const struct sl_core_figures *core, const struct sl_node_d
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
 
         if (node->n_inputs < 2)
-                return LAUNCH + (double)sl_tensor_bytes(&node->inputs[0]) / core->near;
-        return LAUNCH +
+                return core->onednn_call + (double)sl_tensor_bytes(&node->inputs[0]) / core->near;
+        return core->onednn_call +
                sl_cost_activation(core, node->epilogue.activation, (double)sl_shape_elements(&node->outputs[0].shape), true) +
                onednn_residual(core, node) + onednn_store(core, node) + onednn_turn(core, node) + onednn_traffic(core, node) +
-               onednn_weights(core, node) + flops / core->flops / onednn_share(node);
+               onednn_weights(core, node) + flops / core->flops / onednn_share(core, node);
 }

@@ -332,9 +332,10 @@ static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
 
 static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_error *error)
 {
-        const struct sl_kernel_source source = {.node = packing->desc, .packed = packing->packed, .constants = packing->constants};
+        const struct sl_kernel_source source = {
+                .node = packing->desc, .packed = packing->packed, .constants = packing->constants, .target = &packing->target};
         struct sl_provision provision;
-        int r = step->backend->planner->provide(&packing->target, &source, &provision, error);
+        int r = step->backend->planner->provide(&source, &provision, error);
 
         if (r < 0)
                 return r;

@@ -308,12 +308,13 @@ static void plan_sections(struct writer *writer, const uint64_t counts[SL_PLAN_S
         writer->header.file_bytes = at;
 }
 
-static void fill_header(struct writer *writer, const struct sl_base_plan *base)
+static void fill_header(struct writer *writer, const struct sl_lower_options *options, const struct sl_base_plan *base)
 {
         memcpy(writer->header.magic, SL_PLAN_MAGIC, sizeof(writer->header.magic));
         writer->header.version = SL_PLAN_VERSION;
         writer->header.header_bytes = sizeof(writer->header);
         writer->header.key = sl_plan_key_here();
+        writer->header.target = sl_lower_options_target(options);
         if (base)
                 writer->header.base = sl_base_plan_identity(base);
 }
@@ -418,7 +419,7 @@ static int write_file(struct sl_lowered *lowered, const struct tables *tables, i
         int r = 0;
 
         count_weights(lowered, &tables->constants);
-        fill_header(&writer, lowered->base);
+        fill_header(&writer, &lowered->options, lowered->base);
         plan_sections(&writer, counts);
         if (writer.header.file_bytes > lowered->options.plan_bytes_max)
                 r = sl_error_set(error, E2BIG, "a plan file of %llu bytes, plan_bytes_max is %llu",

@@ -91,8 +91,10 @@ static int compile_call(struct builder *builder, struct sl_executable_step *step
 {
         const struct sl_plan_backend *row = &builder->plan->backends[step->source->backend];
         const struct sl_runner *runner = step->session->backend->runner;
-        struct sl_kernel_source source = {
-                .node = &builder->call->node, .packed = builder->call->packed, .constants = builder->call->constants};
+        struct sl_kernel_source source = {.node = &builder->call->node,
+                .packed = builder->call->packed,
+                .constants = builder->call->constants,
+                .target = &builder->plan->header->target};
         struct sl_blob blob;
         int r;
 

@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 9u
+#define SL_PLAN_VERSION 10u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -151,6 +151,7 @@ struct sl_plan_header {
         uint64_t file_bytes;
         struct sl_plan_identity base; /* of a derived plan; zeros of one that stands alone */
         struct sl_plan_key key;
+        struct sl_target target; /* for which it was planned */
         struct sl_plan_section sections[SL_PLAN_SECTION_COUNT];
 };
 

@@ -62,6 +62,8 @@ static int check_header(const struct sl_plan *plan, struct sl_error *error)
                 return damaged(error, "size of the header", header->header_bytes, sizeof(*header));
         if (header->file_bytes != plan->n_bytes)
                 return damaged(error, "size in the header", header->file_bytes, plan->n_bytes);
+        if (!sl_core_figures_are_sound(&header->target.core))
+                return sl_error_set(error, EBADMSG, "plan file: a figure of what it was planned for is no positive number");
         r = check_checksum(plan, error);
         return r < 0 ? r : check_key(&header->key, error);
 }

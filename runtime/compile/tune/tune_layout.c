@@ -22,8 +22,8 @@
 /* What the other chain must gain. */
 #define MARGIN 0.02
 
-/* Microseconds for a byte of a reorder that was not timed. */
-#define REORDER_BYTE_US 2e-4
+/* A reorder that was not timed moves each element by itself: it takes as long as so many times its bytes in a stream. */
+#define REORDER_TIMES 6
 
 enum { GREEDY, OTHER, N_PLACEMENTS };
 
@@ -167,6 +167,11 @@ static bool has_price(const struct sl_value *value)
                !sl_placement_bytes_agree(&value->tensor);
 }
 
+static double guess_reorder_us(const struct staging *stagings, const struct sl_value *value)
+{
+        return 2 * REORDER_TIMES * 1e6 * (double)sl_tensor_bytes(&value->tensor) / stagings[GREEDY].placement->target.core.far;
+}
+
 static int price_reorders(struct layout_tuner *tuner, const struct sl_graph *source, const struct staging *stagings, double share)
 {
         SL_CLEANUP(sl_cleanup_free) double *us = calloc(source->n_values + 1u, sizeof(*us));
@@ -179,8 +184,7 @@ static int price_reorders(struct layout_tuner *tuner, const struct sl_graph *sou
                 const struct sl_value *value = &source->values[i];
 
                 if (has_price(value))
-                        tuner->prices.reorders[i] +=
-                                (us[i] > 0 ? us[i] : 2 * REORDER_BYTE_US * (double)sl_tensor_bytes(&value->tensor)) / share;
+                        tuner->prices.reorders[i] += (us[i] > 0 ? us[i] : guess_reorder_us(stagings, value)) / share;
         }
         return 0;
 }

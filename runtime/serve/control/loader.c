@@ -275,17 +275,11 @@ static int start_fetch(struct sl_load *load, enum sl_load_state state, struct sl
 static void fill_core(const struct sl_load_options *options, struct sl_lower_options *lowering)
 {
         struct sl_target target;
-        bool given = lowering->core_flops > 0 || lowering->core_weights > 0 || lowering->core_stream > 0 ||
-                     lowering->core_far > 0 || lowering->core_near > 0;
 
-        if (!lowering->core_measured || given || !options->runtime->cache ||
+        if (!lowering->core_measured || sl_lower_options_have_core(lowering) || !options->runtime->cache ||
                 sl_plan_cache_target(options->runtime->cache, sl_lower_options_backend(lowering), &target) < 0)
                 return;
-        lowering->core_flops = target.core.flops;
-        lowering->core_weights = target.core.weights;
-        lowering->core_stream = target.core.stream;
-        lowering->core_far = target.core.far;
-        lowering->core_near = target.core.near;
+        lowering->core = target.core;
 }
 
 static struct sl_load *load_new(const struct sl_model_spec *spec, const struct sl_load_options *options)

@@ -338,7 +338,7 @@ Test(cpu_convolutions, figures_that_are_all_so_many_times_as_large_change_no_ord
                 cr_expect_eq(place_of(algorithm, line, &twice), place_of(algorithm, line, &sl_target_typical.core));
 }
 
-Test(cpu_convolutions, what_a_core_reaches_has_two_digits_each)
+Test(cpu_convolutions, what_a_core_reaches_has_three_digits_at_most)
 {
         struct sl_target target;
         int r = sl_backend_cpu.planner->measure(&target);
@@ -346,16 +346,39 @@ Test(cpu_convolutions, what_a_core_reaches_has_two_digits_each)
         if (r == -ENOTSUP)
                 cr_skip_test("this processor has no AVX2");
         cr_assert_eq(r, 0);
-        const struct sl_core_figures *core = &target.core;
-        const double figures[] = {core->flops, core->weights, core->stream, core->far, core->near};
-
-        for (size_t i = 0; i < COUNT(figures); i++) {
+        for (uint32_t i = 0; i < SL_CORE_FIGURE_COUNT; i++) {
+                double figure = *sl_core_figure(&target.core, i);
+                const char *name = sl_core_figure_info(i).name;
                 char text[32];
 
-                cr_expect(figures[i] > 1e6 && figures[i] < 1e15, "figure %zu: %g", i, figures[i]);
-                snprintf(text, sizeof(text), "%.1e", figures[i]);
-                cr_expect_float_eq(figures[i] / strtod(text, NULL), 1, 1e-12, "figure %zu: %.17g", i, figures[i]);
+                cr_expect(figure > 0 && figure < 1e15, "%s: %g", name, figure);
+                snprintf(text, sizeof(text), "%.2e", figure);
+                cr_expect_float_eq(figure / strtod(text, NULL), 1, 1e-12, "%s: %.17g", name, figure);
         }
+}
+
+/* Half a core needs twice as many operations for what it does beside products, and its calls last twice as long. */
+Test(cpu_convolutions, an_estimate_follows_from_the_figures_alone)
+{
+        static const char line[] = "Conv 1x64x28x28 64x64x3x3 64 pads=1,1,1,1";
+        struct sl_target half = sl_target_typical;
+        double seconds[SL_ALGORITHM_COUNT], slow[SL_ALGORITHM_COUNT];
+        uint32_t algorithms[SL_ALGORITHM_COUNT], n;
+        struct sl_node_desc node;
+
+        parse_for(line, SL_ALGORITHM_AUTO, &node);
+        n = sl_backend_cpu.planner->algorithms(NULL, &node, algorithms, seconds);
+        if (!n)
+                cr_skip_test("this processor has one algorithm");
+        half.core.flops /= 2;
+        half.core.weights /= 2;
+        half.core.stream /= 2;
+        half.core.far /= 2;
+        half.core.near /= 2;
+        half.core.onednn_call *= 2;
+        cr_assert_eq(sl_backend_cpu.planner->algorithms(&half, &node, algorithms, slow), n);
+        for (uint32_t i = 0; i < n; i++)
+                cr_expect_float_eq(slow[i] / seconds[i], 2, 1e-9, "algorithm %u", algorithms[i]);
 }
 
 static int compile_packed(const struct sl_node_desc *node, const struct sl_packed *weights, struct sl_kernel **ret_kernel)
