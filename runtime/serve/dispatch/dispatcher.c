@@ -199,9 +199,16 @@ static uint32_t pass(struct sl_dispatcher *d)
         return found;
 }
 
+/*
+ * A worker that has answered a part of a segment, and for which nothing waits, need not wake the dispatcher: that would take the
+ * core from those who compute the rest.
+ */
 static void bell_sleep(struct sl_dispatcher *d)
 {
-        sl_bell_sleep(&d->bell);
+        if (d->unsettled || work_waits(d))
+                sl_bell_sleep(&d->bell);
+        else
+                sl_bell_sleep_for_ends(&d->bell);
         sl_workers_listen(d, true);
 }
 

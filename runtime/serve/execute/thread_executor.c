@@ -41,6 +41,7 @@ struct thread_executor {
         struct sl_inline_trial trial;
         struct sl_warm_up warm_up;
         _Atomic int32_t called; /* J1 of warm_up.h */
+        bool ends;              /* the job at hand: it has completed a segment, or failed */
         pthread_t thread;
         bool running;
 };
@@ -83,14 +84,16 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         struct thread_executor *t = context;
 
         sl_sender_deliver(t->options.accumulator, job, t->options.stats, prediction);
+        t->ends |= prediction->combined_ns || prediction->status < 0;
         if (sl_mailbox_put(t->outbox, prediction) < 0)
                 SL_ASSERT(!"the outbox has room for an answer to each piece");
 }
 
 static void run_job(struct thread_executor *t, uint32_t slot)
 {
+        t->ends = false;
         sl_job_runner_run(t->runner, t->jobs[slot], answer, t);
-        sl_bell_ring(t->options.dispatcher, t->wait);
+        sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
 }
 
 /* All that takes time: kernels, memory, and the first run. */

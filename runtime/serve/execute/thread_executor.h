@@ -29,7 +29,7 @@ struct sl_thread_executor_options {
         enum sl_wait_kind wait;
         const char *name;           /* of the thread */
         struct sl_bell *starter;    /* rung once, when sl_executor_started() has changed */
-        struct sl_bell *dispatcher; /* rung after each job */
+        struct sl_bell *dispatcher; /* rung after each job: sl_bell_ring_for() */
         struct sl_worker_stats *stats;
 };
 

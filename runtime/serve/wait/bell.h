@@ -5,6 +5,8 @@
  *
  *     sleeper:  sl_bell_sleep(); look once more at every mailbox; if empty sl_wait_for(); sl_bell_awake()
  *     waker:    sl_mailbox_put(); sl_bell_ring()
+ *
+ * A sleeper that has nothing to give to whoever brings it something may sleep for ends alone: what ends nothing can wait for it.
  */
 #pragma once
 
@@ -13,29 +15,44 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+enum { SL_BELL_AWAKE, SL_BELL_FOR_ALL, SL_BELL_FOR_ENDS };
+
 struct sl_bell {
-        alignas(128) _Atomic uint32_t sleeping;
-        struct sl_wait *wait; /* the sleeper's */
-        uint64_t token;       /* of the POSTED event */
+        alignas(128) _Atomic uint32_t sleeping; /* SL_BELL_* */
+        struct sl_wait *wait;                   /* the sleeper's */
+        uint64_t token;                         /* of the POSTED event */
 };
 
 /* W1. Owner. */
 static inline void sl_bell_sleep(struct sl_bell *bell)
 {
-        atomic_store_explicit(&bell->sleeping, 1, memory_order_seq_cst);
+        atomic_store_explicit(&bell->sleeping, SL_BELL_FOR_ALL, memory_order_seq_cst);
+}
+
+/* The same, for what sl_bell_ring_for() says is an end, and for all that rings without saying. */
+static inline void sl_bell_sleep_for_ends(struct sl_bell *bell)
+{
+        atomic_store_explicit(&bell->sleeping, SL_BELL_FOR_ENDS, memory_order_seq_cst);
 }
 
 /* Owner, after the wait or when the last look found work. */
 static inline void sl_bell_awake(struct sl_bell *bell)
 {
-        atomic_store_explicit(&bell->sleeping, 0, memory_order_relaxed);
+        atomic_store_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_relaxed);
 }
 
 /* K2: a system call only if the owner sleeps; the exchange lets one of several wakers make it. Any thread; @from is its own wait or
  * NULL. */
 static inline void sl_bell_ring(struct sl_bell *bell, struct sl_wait *from)
 {
-        if (atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) &&
-                atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst))
+        if (atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) != SL_BELL_AWAKE &&
+                atomic_exchange_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_seq_cst) != SL_BELL_AWAKE)
                 sl_wait_post(from, bell->wait, bell->token);
+}
+
+/* K2 of one who knows whether what it has put ends something. */
+static inline void sl_bell_ring_for(struct sl_bell *bell, struct sl_wait *from, bool ends)
+{
+        if (ends || atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) == SL_BELL_FOR_ALL)
+                sl_bell_ring(bell, from);
 }
