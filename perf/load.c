@@ -167,7 +167,7 @@ static int run_bench(struct bench *bench)
 static int write_json(const char *path, const struct json_t *root)
 {
         FILE *file = fopen(path, "we");
-        int r = file ? json_dumpf(root, file, JSON_INDENT(1)) : -1;
+        int r = file ? json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
 
         if (file && fputc('\n', file) == EOF)
                 r = -1;
@@ -186,7 +186,7 @@ static int hand_over(struct bench *bench)
         if (r == 0 && bench->command.output)
                 r = write_json(bench->command.output, root);
         if (r == 0 && bench->command.json)
-                r = json_dumpf(root, stdout, JSON_INDENT(1)) < 0 || putchar('\n') == EOF ? -EIO : 0;
+                r = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) < 0 || putchar('\n') == EOF ? -EIO : 0;
         else if (r == 0)
                 sl_load_result_print(&bench->result, stdout);
         json_decref(root);
