@@ -2,25 +2,22 @@
 #include "load_client.h"
 
 #include "base/clock.h"
-#include "base/relax.h"
 #include "bench.h"
+#include "load_wait.h"
 #include "starling.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REAP             64u
-#define FREE_SIZE        4096u        /* bytes of an output whose shape only the model knows, at first */
-#define PREPARED_BYTES   (64u << 20)  /* of sets that are made beforehand */
-#define RINGS_BYTES      (256u << 10) /* of a client, as starling_connect() says */
-#define ENTRY_BYTES      64u
-#define SLEEP_NS         (50 * SL_NS_PER_MS) /* at most, between two looks for an interruption */
-#define INTERRUPTION_NS  (5 * SL_NS_PER_MS)
-#define CROWDED_SLEEP_NS (SL_NS_PER_MS + SL_NS_PER_MS / 2) /* starling_wait() may take shorter ones for a millisecond */
-#define TENSORS          128u
+#define REAP            64u
+#define FREE_SIZE       4096u        /* bytes of an output whose shape only the model knows, at first */
+#define PREPARED_BYTES  (64u << 20)  /* of sets that are made beforehand */
+#define RINGS_BYTES     (256u << 10) /* of a client, as starling_connect() says */
+#define ENTRY_BYTES     64u
+#define INTERRUPTION_NS (5 * SL_NS_PER_MS)
+#define TENSORS         128u
 
 /* The tensors of one request. */
 struct set {
@@ -510,71 +507,13 @@ static int take_completions(
         return answered;
 }
 
-/* ---- waiting ---- */
-
-static int spin_until(struct sl_load_client *client, struct starling_completion *completions, uint32_t max, uint64_t until_ns)
-{
-        int n;
-
-        while ((n = starling_poll(client->queue, completions, max)) == 0 && sl_clock_ns() < until_ns)
-                sl_relax();
-        return n;
-}
-
-static void sleep_until(uint64_t ns)
-{
-        const struct timespec time = {.tv_sec = (time_t)(ns / SL_NS_PER_SECOND), .tv_nsec = (long)(ns % SL_NS_PER_SECOND)};
-
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
-}
-
-/* As an event loop does, with a time-out that is kept. */
-static int watch(struct sl_load_client *client, struct starling_completion *completions, uint32_t max, uint64_t left_ns)
-{
-        struct pollfd descriptor = {.fd = starling_queue_fd(client->queue), .events = POLLIN};
-        const struct timespec time = {.tv_nsec = (long)left_ns};
-
-        if (descriptor.fd < 0)
-                return descriptor.fd;
-        if (starling_queue_arm(client->queue) == 0)
-                ppoll(&descriptor, 1, &time, NULL);
-        return starling_poll(client->queue, completions, max);
-}
-
-static int sleep_for(struct sl_load_client *client, struct starling_completion *completions, uint32_t max, uint64_t left_ns)
-{
-        int n;
-
-        if (starling_queue_in_flight(client->queue) == 0) {
-                sleep_until(sl_clock_ns() + left_ns);
-                return 0;
-        }
-        if (left_ns < CROWDED_SLEEP_NS)
-                return watch(client, completions, max, left_ns);
-        n = starling_wait(client->queue, completions, max, left_ns);
-        return n == -ETIMEDOUT || n == -ENODATA || n == -EINTR ? 0 : n;
-}
-
-static int await(struct sl_load_client *client, struct starling_completion *completions, uint32_t max, uint64_t until_ns)
-{
-        int n = starling_poll(client->queue, completions, max);
-        uint64_t now_ns = n ? until_ns : sl_clock_ns();
-
-        if (now_ns >= until_ns)
-                return n;
-        uint64_t left_ns = until_ns - now_ns < SLEEP_NS ? until_ns - now_ns : SLEEP_NS;
-
-        if (client->options.spin)
-                return spin_until(client, completions, max, now_ns + left_ns);
-        return left_ns <= SL_LOAD_CLIENT_SPIN_NS ? spin_until(client, completions, max, until_ns)
-                                                 : sleep_for(client, completions, max, left_ns - SL_LOAD_CLIENT_SPIN_NS);
-}
+/* ---- the rest of the target ---- */
 
 static int target_reap(void *of, struct sl_load_answer *ret_answers, uint32_t max, uint64_t until_ns)
 {
         struct sl_load_client *client = of;
         struct starling_completion completions[REAP];
-        int n = await(client, completions, max < REAP ? max : REAP, until_ns);
+        int n = sl_load_wait(client->queue, client->options.spin, completions, max < REAP ? max : REAP, until_ns);
 
         return n > 0 ? take_completions(client, completions, n, ret_answers) : n;
 }

@@ -3,8 +3,7 @@
  * The target of a load that is a runtime: one connection, one queue pair, and sets of tensors for each model, filled once and sent
  * again and again. Sets are made when they are first needed, and before anything is measured as many as are usual.
  *
- * Threads: made on one, used on another, never on two at once. The generator's thread sleeps between two requests that are far
- * apart, and spins for the last SL_LOAD_CLIENT_SPIN_NS before one is due, as sleeps end late.
+ * Threads: made on one, used on another, never on two at once.
  */
 #pragma once
 
@@ -20,9 +19,8 @@ struct sl_load_shape {
         uint32_t rank, dims[8];
 };
 
-#define SL_LOAD_SHAPES_MAX     16u
-#define SL_LOAD_MODELS_MAX     64u
-#define SL_LOAD_CLIENT_SPIN_NS 60000u
+#define SL_LOAD_SHAPES_MAX 16u
+#define SL_LOAD_MODELS_MAX 64u
 
 struct sl_load_client_options {
         const char *runtime;
