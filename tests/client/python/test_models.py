@@ -2,6 +2,9 @@
 """What a user's models take and give, through `starling serve` and the Python client. Skipped where `starling` is not built."""
 
 import os
+import signal
+import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -163,6 +166,11 @@ def repeated():
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
 class Models(unittest.TestCase):
     @classmethod
+    def arguments(cls):
+        """Of the runtime."""
+        return ()
+
+    @classmethod
     def setUpClass(cls):
         models = {str(number): turning(number) for number in arena.DTYPES}
         models.update(
@@ -179,7 +187,7 @@ class Models(unittest.TestCase):
             recurrent=recurrent(),
             repeated=repeated(),
         )
-        cls.runtime = RealRuntime(models)
+        cls.runtime = RealRuntime(models, *cls.arguments())
         cls.addClassCleanup(cls.runtime.stop)
         cls.client = cls.runtime.connect()
         cls.addClassCleanup(cls.client.close)
@@ -285,6 +293,45 @@ class Models(unittest.TestCase):
         for future in [self.client.submit("wide", x[:rows]) for rows in (5, 1, 2)]:
             self.assertEqual(future.result(60).shape[1], 100000)
         self.assertEqual(self.client.infer("wide", x).shape, (5, 100000))
+
+
+@unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
+class IsolatedModels(Models):
+    """The same, each computed in a process of its own."""
+
+    @classmethod
+    def arguments(cls):
+        cls.config = tempfile.NamedTemporaryFile("w", suffix=".yaml")
+        cls.config.write("model_defaults: {isolation: process}\n")
+        cls.config.flush()
+        return ("--config", cls.config.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.config.close()
+
+    def workers(self):
+        """The processes of the models' workers."""
+        with open(f"/proc/{self.runtime.process.pid}/task/{self.runtime.process.pid}/children") as file:
+            return [int(pid) for pid in file.read().split()]
+
+    def test_they_are_computed_there(self):
+        x = np.ones((1, 2, 3), np.float32)
+        before = self.runtime.batches("fixed", "process")
+        self.client.infer("fixed", x)
+        self.assertEqual(self.runtime.batches("fixed", "process"), before + 1)
+
+    def test_what_a_process_has_not_begun_when_it_is_killed_is_computed_by_the_next(self):
+        x = np.ones((1, 2, 3), np.float32)
+        workers = self.workers()
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        future = self.client.submit("fixed", x)
+        time.sleep(0.05)
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        np.testing.assert_array_equal(future.result(30), -x)
 
 
 if __name__ == "__main__":
