@@ -17,8 +17,10 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CANCELS 40u
+#define BUSY    "mlp" /* the smallest, as a sanitizer makes all of it much */
 #else
 #define CANCELS 200u
+#define BUSY    "digits"
 #endif
 #define SLOW_SAMPLES 640u /* more than are out at a time: two segments of 128 for an only worker, and as many that wait */
 #define REQUESTS_MAX 64u
@@ -158,7 +160,7 @@ Test(lifecycle, a_client_has_no_more_in_flight_than_its_quota, .timeout = 60)
         service_init(&service);
         service.options.client_quota.in_flight = 5;
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         gate_shut();
         submit_slow(&guest, 16, ids);
         cancel_all(&guest, ids, 16);
@@ -178,8 +180,8 @@ Test(lifecycle, clients_of_one_user_share_its_quota, .timeout = 60)
         service_init(&service);
         service.options.uid_quota.in_flight = 6;
         service_start(&service);
-        enter(&first, &service, "digits");
-        enter(&second, &service, "digits");
+        enter(&first, &service, BUSY);
+        enter(&second, &service, BUSY);
         gate_shut();
         submit_slow(&first, 4, ids);
         wait_taken(&first);
@@ -281,7 +283,7 @@ Test(lifecycle, what_is_late_completes_as_late_wherever_it_is, .timeout = 60)
 
         service_init(&service);
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         for (uint32_t i = 0; i < 4; i++)
                 guest.requests[i] = slow(&guest, i);
         guest.requests[0].deadline_ns = 1;                                /* at admission */
@@ -352,7 +354,7 @@ Test(priority, the_more_urgent_request_overtakes_those_that_wait, .timeout = 60)
 
         service_init(&service);
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         for (uint32_t i = 0; i < 6; i++) {
                 guest.requests[i] = slow(&guest, i);
                 guest.requests[i].priority = i == 5 ? 0 : 3;
@@ -386,8 +388,8 @@ Test(turns, a_client_with_much_to_do_leaves_the_other_its_turns, .timeout = 60)
 
         service_init(&service);
         service_start(&service);
-        enter(&busy, &service, "digits");
-        enter(&modest, &service, "digits");
+        enter(&busy, &service, BUSY);
+        enter(&modest, &service, BUSY);
         gate_shut();
         submit_slow(&busy, 8, NULL);
         wait_taken(&busy);
@@ -484,7 +486,7 @@ Test(reload, an_end_in_the_middle_of_a_reload_leaves_nothing, .timeout = 60)
 
         service_init(&service);
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         submit_slow(&guest, 2, NULL);
         service_touch(&service);
         service_reload(&service);
@@ -592,7 +594,7 @@ Test(grace, what_is_in_flight_at_the_end_is_finished_within_the_grace_time, .tim
         service_init(&service);
         service.options.grace_ns = 20 * FOREVER_NS;
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         gate_shut();
         submit_slow(&guest, 8, NULL);
         wait_taken(&guest);
@@ -617,7 +619,7 @@ Test(grace, what_the_grace_time_does_not_suffice_for_is_cancelled, .timeout = 60
         service_init(&service);
         service.options.grace_ns = 1;
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         gate_shut();
         submit_slow(&guest, 32, NULL);
         wait_taken(&guest);
@@ -644,7 +646,7 @@ Test(closing, nothing_new_is_admitted_while_the_rest_is_finished, .timeout = 60)
         service_init(&service);
         service.options.grace_ns = 20 * FOREVER_NS;
         service_start(&service);
-        enter(&guest, &service, "digits");
+        enter(&guest, &service, BUSY);
         gate_shut();
         submit_slow(&guest, 8, NULL);
         wait_taken(&guest);

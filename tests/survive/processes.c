@@ -364,6 +364,39 @@ Test(processes, workers_go_with_the_runtime_however_it_ends)
         cr_expect_not(lives(pid), "worker process %d is left", pid);
 }
 
+Test(processes, a_signal_to_all_processes_lets_what_runs_end)
+{
+        struct guest guest;
+        pid_t pid;
+
+        add_isolated("own", "isolation: process\n");
+        world_start(&world);
+        guest_enter(&guest, "own");
+        pid = one_worker();
+        kill(pid, SIGTERM);
+        kill(pid, SIGINT);
+        guest_submit(&guest);
+        guest_reap_all(&guest);
+        cr_expect_eq(guest.lost, 0);
+        cr_expect_eq(one_worker(), pid);
+        starling_close(guest.client);
+        world_stop(&world);
+}
+
+Test(processes, a_worker_that_hangs_does_not_hold_up_the_end)
+{
+        struct guest guest;
+
+        add_isolated("own", "isolation: process\n");
+        world_configure(&world, "grace_seconds: 1\n");
+        world_start(&world);
+        guest_enter(&guest, "own");
+        kill(one_worker(), SIGSTOP);
+        guest_submit(&guest);
+        world_stop(&world);
+        starling_close(guest.client);
+}
+
 /* Kills each worker as soon as it is seen, until the model is said to be down. */
 static void kill_until_down(struct guest *guest, char *ret_text, size_t bytes)
 {
@@ -424,7 +457,8 @@ Test(processes, a_client_that_comes_and_goes_leaves_nothing_in_a_worker)
         for (uint32_t round = 0; round < 20; round++) {
                 guest_enter(&guest, "own");
                 guest_submit(&guest);
-                guest_reap_all(&guest);
+                if (round % 2)
+                        guest_reap_all(&guest); /* else it leaves with requests in flight */
                 starling_close(guest.client);
         }
         world_expect_footprint(&world, &before);

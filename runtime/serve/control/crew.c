@@ -27,6 +27,9 @@
 #define RELIEF_STEP_NS     (100 * SL_NS_PER_MS)
 #define RELIEF_STEP_MAX_NS SL_NS_PER_SECOND
 
+/* A process that leaves for so long hangs. */
+#define LEAVING_MAX_NS (60 * SL_NS_PER_SECOND)
+
 /* The largest output whose size depends on the data that a process may make. */
 #define OPEN_BYTES_MAX (64ull << 20)
 
@@ -221,8 +224,11 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_cre
         struct sl_let *leaving[SL_WORKERS_MAX];
         uint32_t n = 0;
 
-        for (; replaced && n < replaced->n; n++)
-                leaving[n] = replaced->workers[n].let;
+        for (uint32_t i = 0; replaced && i < replaced->n; i++)
+                leaving[n++] = replaced->workers[i].let;
+        for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
+                if (crew->workers[i].state == SL_CREW_LEAVING)
+                        leaving[n++] = crew->workers[i].let;
         return sl_lets_assign(crew->options.lets, leaving, n);
 }
 
@@ -309,6 +315,7 @@ static void dismiss(struct sl_crew *crew, uint32_t n)
                         continue;
                 }
                 worker->state = SL_CREW_LEAVING;
+                worker->leaving_ns = sl_clock_ns();
                 command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
         }
 }
@@ -377,6 +384,7 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
                 worker_free(crew, i);
         } else {
                 worker->state = SL_CREW_LEAVING;
+                worker->leaving_ns = sl_clock_ns();
                 command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
         }
         if (useful)
@@ -397,25 +405,47 @@ static void enlist_worker(struct sl_crew *crew, uint32_t i)
         command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
 }
 
+/* Of a thread: fewer are wanted then, as who asked for it has been told already. */
+static void replace_ended(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
+{
+        if (crew->options.own_process) {
+                relieve_worker(crew, i, now_ns);
+        } else {
+                worker_free(crew, i);
+                crew->wanted--;
+        }
+}
+
+static void look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
+{
+        struct sl_crew_worker *worker = &crew->workers[i];
+        int32_t state = sl_executor_started(worker->executor);
+
+        if (worker->state == SL_CREW_LEAVING) {
+                if (crew->options.own_process && now_ns - worker->leaving_ns > LEAVING_MAX_NS)
+                        sl_process_executor_kill(worker->executor);
+        } else if (state < 0 && !undoes_change(crew, worker)) {
+                replace_ended(crew, i, now_ns);
+        } else if (state == SL_EXECUTOR_READY && worker->state == SL_CREW_STARTING) {
+                enlist_worker(crew, i);
+        }
+}
+
 uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
 {
         struct sl_error error;
 
-        for (uint32_t i = crew->n; i-- > 0;) {
-                int32_t state = sl_executor_started(crew->workers[i].executor);
-
-                if (state < 0 && crew->workers[i].state != SL_CREW_LEAVING && !undoes_change(crew, &crew->workers[i]))
-                        relieve_worker(crew, i, now_ns);
-                else if (state == SL_EXECUTOR_READY && crew->workers[i].state == SL_CREW_STARTING)
-                        enlist_worker(crew, i);
-        }
-        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
-        if (staying >= crew->wanted)
+        for (uint32_t i = crew->n; i-- > 0;)
+                look_at_worker(crew, i, now_ns);
+        uint32_t leaving = count_in(crew, SL_CREW_LEAVING), staying = crew->n - leaving;
+        if (!crew->options.own_process || staying >= crew->wanted)
                 return UINT64_MAX;
         if (now_ns < crew->due_ns)
                 return crew->due_ns;
         if (hire(crew, crew->wanted - staying, &error) == 0)
                 return UINT64_MAX;
+        if (leaving) /* they have memory that comes back */
+                return now_ns + RELIEF_STEP_NS;
         strike(crew, now_ns, error.text);
         return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
 }
@@ -449,6 +479,17 @@ int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
         if (!changing)
                 crew->before = crew->wanted;
         return changing;
+}
+
+void sl_crew_settle(struct sl_crew *crew)
+{
+        crew->wanted = crew->before = crew->n - count_in(crew, SL_CREW_LEAVING);
+}
+
+void sl_crew_kill(struct sl_crew *crew)
+{
+        for (uint32_t i = 0; i < crew->n && crew->options.own_process; i++)
+                sl_process_executor_kill(crew->workers[i].executor);
 }
 
 void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor)

@@ -65,6 +65,7 @@ struct sl_crew {
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
+                uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
         } workers[SL_WORKERS_MAX];
@@ -99,15 +100,21 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
 
 /*
- * Processes that have ended leave, and others start in their place: at once where the last one has answered anything, else later
- * and later, while the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Of a model that serves. Return:
- * when to ask again, CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
+ * Those that are ready join. Processes that have ended leave, those that do not come to leave are killed, and others start in their
+ * place: at once where the last one has answered anything, else later and later, while the dispatcher says to those who wait for
+ * the model what it is (MODEL_DOWN). Of a model that serves. Return: when to ask again, CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
  */
 uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns);
 
 /* Those that are ready join. Return: how many start or leave still; -errno with text: one cannot start, and as
  * many are wanted as before. */
 int sl_crew_advance(struct sl_crew *crew, struct sl_error *error);
+
+/* The change that is under way goes no further: who starts still joins, or does not. */
+void sl_crew_settle(struct sl_crew *crew);
+
+/* Its processes, wherever they are; threads are left alone. */
+void sl_crew_kill(struct sl_crew *crew);
 
 /* WORKER_GONE. */
 void sl_crew_gone(struct sl_crew *crew, struct sl_executor *executor);

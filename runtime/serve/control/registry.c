@@ -131,11 +131,18 @@ static void relieve_workers(struct sl_registry *r)
 
         r->due_ns = UINT64_MAX;
         for (struct sl_model *model = r->loaded; model; model = model->next_loaded) {
-                bool serves = model->crew && model->refs && model->crew->options.own_process;
+                bool serves = model->crew && model->refs;
                 uint64_t due_ns = serves ? sl_crew_relieve(model->crew, now_ns) : UINT64_MAX;
 
                 r->due_ns = due_ns < r->due_ns ? due_ns : r->due_ns;
         }
+}
+
+void sl_registry_kill_workers(struct sl_registry *r)
+{
+        for (struct sl_model *model = r->loaded; model; model = model->next_loaded)
+                if (model->crew)
+                        sl_crew_kill(model->crew);
 }
 
 uint64_t sl_registry_due_ns(const struct sl_registry *r)
@@ -193,6 +200,7 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
                 sl_serving_unload(r, event->pointer);
                 break;
         case SL_EVENT_WORKER_GONE:
+                relieve_workers(r); /* which may not have heard yet that it has ended */
                 sl_crew_gone(((struct sl_model *)event->pointer)->crew, event->worker);
                 sl_registry_advance(r);
                 break;

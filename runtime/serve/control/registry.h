@@ -71,6 +71,9 @@ int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t 
 /* A watched compilation has ended, or the control bell rang: goes on with everything as far as it can. */
 void sl_registry_advance(struct sl_registry *registry);
 
+/* At the end: worker processes that do not come to an end are killed, and what they had is lost. */
+void sl_registry_kill_workers(struct sl_registry *registry);
+
 /* When to advance it again at the latest, CLOCK_MONOTONIC; UINT64_MAX: nothing is due. */
 uint64_t sl_registry_due_ns(const struct sl_registry *registry);
 void sl_registry_compiled(struct sl_registry *registry, uint64_t token);

@@ -40,6 +40,8 @@
 /* Users that have left are remembered for a while: that many for each connection. */
 #define ACCOUNTS_PER_CONNECTION 2u
 #define SLEEP_LIMIT_NS          (1000 * SL_NS_PER_MS)
+/* A worker process that goes on for so long with what was cancelled hangs. */
+#define HUNG_NS                 (2 * SL_NS_PER_SECOND)
 
 struct watch {
         int fd;
@@ -486,7 +488,11 @@ static void drain(struct sl_runtime *rt)
                 return;
         say(rt, 1, "grace-over", "action=cancel");
         sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_CANCEL_ALL});
-        /* Ends when the batches that compute just now are done. */
+        /* Ends when the batches that compute just now are done; a process can be ended before. */
+        turn_until_drained(rt, HUNG_NS, UINT32_MAX);
+        if (rt->drained)
+                return;
+        sl_registry_kill_workers(rt->registry);
         turn_until_drained(rt, UINT64_MAX / 2, UINT32_MAX);
 }
 

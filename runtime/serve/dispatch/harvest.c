@@ -11,6 +11,9 @@
 
 #include <errno.h>
 
+/* Processes that may die with a piece. */
+#define LOSSES_MAX 3u
+
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
         return !a || (b && b < a) ? b : a;
@@ -91,8 +94,8 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
 }
 
 /*
- * Its process is gone. What it had not begun hurts nobody and goes to another; what it had is run again once, where the
- * configuration says so.
+ * Its process is gone. What it had not begun, as it says, goes to another; what it had is run again once, where the configuration
+ * says so. What has been lost several times fails, whatever was said.
  */
 static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *lost)
 {
@@ -100,7 +103,7 @@ static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const st
         const struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, piece->segment)->work);
         bool computing = lost->lost == SL_LOST_COMPUTING;
 
-        if (request->verdict || (computing && (!model->reruns || piece->reruns)))
+        if (request->verdict || piece->losses + 1 >= LOSSES_MAX || (computing && (!model->reruns || piece->reruns)))
                 return false;
         return sl_scheduler_return(&model->scheduler,
                 &(struct sl_task){
@@ -109,6 +112,7 @@ static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const st
                         .first = piece->first,
                         .samples = piece->samples,
                         .client = request->queue->channel->slot,
+                        .losses = (uint8_t)(piece->losses + 1),
                         .reruns = piece->reruns || computing,
                         .arrival_ns = request->taken_ns,
                         .deadline_ns = piece->deadline_ns,

@@ -25,7 +25,7 @@ int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
         uint32_t slots = 1;
 
-        while (slots < segments)
+        while (slots < 2 * segments) /* pieces that come back are tasks of their own */
                 slots <<= 1;
         *scheduler = (struct sl_scheduler){0};
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
@@ -141,6 +141,7 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
         note_capacities(job, segment, task->member);
         sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, samples);
         job->pieces[job->n_pieces - 1].reruns = task->reruns;
+        job->pieces[job->n_pieces - 1].losses = task->losses;
         note_assigned(segment, round->schedule->now_ns);
         task->first += samples;
         task->samples -= samples;

@@ -13,13 +13,14 @@ struct sl_task {
         uint32_t first, samples;
         uint32_t client;      /* whose: its slot */
         bool is_inline;       /* for the dispatcher itself, as long as it has time */
+        uint8_t losses;       /* processes that have died while they had it */
         bool reruns;          /* a process has died with it: it is a job by itself, and fails with the next one */
         uint64_t arrival_ns;  /* of the request */
         uint64_t deadline_ns; /* 0: none */
 };
 
 struct sl_task_queue {
-        struct sl_task *tasks; /* as many as there are segments, so that it is never full */
+        struct sl_task *tasks; /* more than there are segments, each of which is pushed once */
         uint32_t mask;
         uint32_t head, tail;
 };

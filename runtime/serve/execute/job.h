@@ -29,8 +29,8 @@ struct sl_piece {
         uint32_t first;       /* of the segment's samples */
         uint32_t samples;     /* 1 or more */
         uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-        uint32_t reruns;      /* processes that have died with it before */
-        uint32_t reserved;
+        uint32_t reruns;      /* processes that have died while they computed it */
+        uint32_t losses;      /* and all that have had it */
 };
 
 /*

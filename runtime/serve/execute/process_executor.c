@@ -4,6 +4,7 @@
 #include "accumulator.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "job_runner.h"
 #include "process_packet.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 /* A worker that takes no packet for so long is as good as dead. */
-#define PACKET_MS 100
+#define PACKET_MS 20
 
 static int send_region(struct sl_process *p, uint32_t region)
 {
@@ -29,8 +30,11 @@ static int send_region(struct sl_process *p, uint32_t region)
         struct pollfd room = {.fd = p->socket_fd, .events = POLLOUT};
         int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
 
-        if (r == -EAGAIN && poll(&room, 1, PACKET_MS) == 1)
+        if (r == -EAGAIN) { /* one that sleeps takes them when it is woken */
+                (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
+                (void)poll(&room, 1, PACKET_MS);
                 r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
+        }
         if (r < 0)
                 return r;
         p->mapped[region] = mapped->serial;
@@ -101,6 +105,8 @@ static void process_give(struct sl_executor *executor, uint32_t slot, struct sl_
                 sl_process_kill(p); /* the job is answered when it is reaped */
         order_job(p, slot, job);
         p->first[slot] = p->given++;
+        p->given_ns[slot] = sl_clock_ns();
+        p->accounted[slot] = false;
         sl_warm_up_call(&p->order->called);
         atomic_store_explicit(&p->order->given, p->given, memory_order_seq_cst); /* X1 */
         if (atomic_load_explicit(&p->reply->sleeping, memory_order_seq_cst))
@@ -109,10 +115,16 @@ static void process_give(struct sl_executor *executor, uint32_t slot, struct sl_
 
 /* ---- answers: dispatcher ---- */
 
-static bool is_status(int32_t status)
+/* What a runner says, or the word that ended the work on the piece's segment. */
+static bool is_status(const struct sl_process *p, const struct sl_prediction *answer)
 {
-        return status == 0 || status == -ETIME || status == -ECANCELED || status == -EIO || status == -ERANGE || status == -E2BIG ||
-               status == -EMSGSIZE || status == -ENOMEM;
+        const struct sl_job *job = p->common.slots[p->common.oldest].job;
+        int32_t verdict = atomic_load_explicit(
+                sl_accumulator_verdict(p->options.accumulator, job->pieces[answer->piece].segment), memory_order_relaxed);
+        int32_t status = answer->status;
+
+        return status == verdict || status == 0 || status == -ETIME || status == -ECANCELED || status == -EIO ||
+               status == -ERANGE || status == -E2BIG || status == -EMSGSIZE || status == -ENOMEM;
 }
 
 static bool is_unanswered(const struct sl_executor *executor, uint32_t piece)
@@ -122,34 +134,65 @@ static bool is_unanswered(const struct sl_executor *executor, uint32_t piece)
         return executor->n_given && piece < given->job->n_pieces && !(given->answered[piece / 64] >> piece % 64 & 1);
 }
 
-/* The next answer, as the worker's memory has it now. False: there is none, or none that can be believed. */
+/* The next answer, as the worker's memory has it now. False: there is none, or none that can be believed; then none is any more. */
 static bool copy_answer(struct sl_process *p, struct sl_prediction *ret_answer)
 {
         uint32_t answered = atomic_load_explicit(&p->reply->answered, memory_order_acquire); /* Y2 */
 
-        if (answered == p->taken)
+        if (answered == p->taken || p->distrusted)
                 return false;
         *ret_answer = p->reply->answers[p->taken % SL_PROCESS_ANSWERS];
-        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_unanswered(&p->common, ret_answer->piece) &&
-                is_status(ret_answer->status)) {
+        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_unanswered(&p->common, ret_answer->piece) && is_status(p, ret_answer)) {
                 p->taken++;
                 return true;
         }
+        p->distrusted = true;
         sl_process_kill(p);
         return false;
 }
 
-/* The worker's figures count for statistics and service times: they cannot be more than what it was given. */
-static void bound_answer(const struct sl_job *job, struct sl_prediction *answer)
+static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
 {
+        return value < least ? least : value < most ? value : most;
+}
+
+/* The worker's figures count for completions, statistics and service times: they cannot be more than what has passed here. */
+static void bound_answer(struct sl_process *p, const struct sl_job *job, struct sl_prediction *answer)
+{
+        uint64_t given_ns = p->given_ns[p->common.oldest], now_ns = sl_clock_ns();
         uint32_t samples = 0;
 
         for (uint32_t i = 0; i < job->n_pieces; i++)
                 samples += job->pieces[i].samples;
-        if (answer->job_samples > samples)
-                answer->job_samples = samples;
+        if (answer->job_samples > samples || p->accounted[p->common.oldest])
+                answer->job_samples = answer->job_samples > samples ? samples : 0;
+        p->accounted[p->common.oldest] |= answer->job_samples > 0;
+        if (answer->started_ns)
+                answer->started_ns = within(answer->started_ns, given_ns, now_ns);
+        answer->staged_ns = within(answer->staged_ns, given_ns, now_ns);
+        answer->combined_ns = 0;
+        answer->busy_ns = within(answer->busy_ns, 0, now_ns - given_ns);
+        answer->computing_ns = within(answer->computing_ns, 0, answer->busy_ns);
+        answer->batches = (uint32_t)within(answer->batches, 0, samples);
         answer->samples = answer->started_ns ? job->pieces[answer->piece].samples : 0;
         answer->lost = 0;
+}
+
+/* Is it a tensor of the output, and of these bytes? */
+static bool is_shape(const struct sl_port *port, const struct sl_made_output *made)
+{
+        struct sl_tensor tensor = {.dtype = port->dtype, .shape.rank = made->rank};
+
+        if (made->rank > SL_WIRE_RANK_MAX || (made->rank != port->shape.rank && !sl_port_has_open_rank(port)))
+                return false;
+        for (uint32_t i = 0; i < made->rank; i++) {
+                int64_t wanted = i < port->shape.rank ? port->shape.dims[i] : SL_DIM_UNKNOWN;
+
+                if (wanted != SL_DIM_UNKNOWN && made->rank == port->shape.rank && wanted != (int64_t)made->dims[i])
+                        return false;
+                tensor.shape.dims[i] = (int64_t)made->dims[i];
+        }
+        return sl_tensor_bytes(&tensor) == made->bytes;
 }
 
 /* What is larger than the room of the staging may still fit the client's buffer, which is told so. Return: the status then. */
@@ -160,12 +203,11 @@ static int take_made(const struct sl_process *p, struct sl_job *job, uint32_t ou
         bool fits_client, fits_room = made.bytes <= room_bytes;
 
         made.capacity_bytes = job->made[output].capacity_bytes;
-        made.rank = made.rank > SL_WIRE_RANK_MAX ? SL_WIRE_RANK_MAX : made.rank;
         fits_client = made.bytes <= made.capacity_bytes;
+        if (!is_shape(&p->staging.outputs[output].port, &made) || (status == 0 && !(fits_client && fits_room)))
+                return -EIO;
         job->made[output] = made;
-        if (status == 0)
-                return fits_client && fits_room ? 0 : -EIO;
-        if (fits_room || !fits_client)
+        if (status == 0 || fits_room || !fits_client)
                 return status;
         snprintf(fault->text, sizeof(fault->text), "output %u has %llu bytes, a worker process gives at most %llu", output,
                 (unsigned long long)made.bytes, (unsigned long long)room_bytes);
@@ -247,8 +289,9 @@ static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret
         if (copy_answer(p, ret_prediction)) {
                 struct sl_job *job = executor->slots[executor->oldest].job;
 
-                bound_answer(job, ret_prediction);
+                bound_answer(p, job, ret_prediction);
                 take_prediction(p, job, ret_prediction);
+                atomic_store_explicit(&p->useful, true, memory_order_relaxed);
                 sl_sender_deliver(p->options.accumulator, job, p->options.stats, ret_prediction);
                 return true;
         }
@@ -259,8 +302,8 @@ static bool process_waiting(struct sl_executor *executor)
 {
         struct sl_process *p = sl_process_of(executor);
 
-        return atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken ||
-               (executor->n_given && sl_executor_started(executor) < 0);
+        return executor->n_given &&
+               (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken || sl_executor_started(executor) < 0);
 }
 
 static void process_listen(struct sl_executor *executor, bool listening)

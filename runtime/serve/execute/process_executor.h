@@ -66,4 +66,7 @@ const char *sl_process_executor_why(const struct sl_executor *executor);
 /* Has it answered anything? */
 bool sl_process_executor_was_useful(const struct sl_executor *executor);
 
+/* It is heard to have ended soon afterwards. For one that hangs. */
+void sl_process_executor_kill(struct sl_executor *executor);
+
 int sl_process_executor_pid(const struct sl_executor *executor);

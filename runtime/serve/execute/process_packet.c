@@ -38,9 +38,13 @@ int sl_process_packet_receive(int socket_fd, void *ret_packet, size_t bytes, int
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         union control control = {0};
         struct iovec part = {.iov_base = ret_packet, .iov_len = bytes};
-        struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
         ssize_t n;
+
+        if (ret_fd) { /* without room for them the kernel hands over none */
+                message.msg_control = control.bytes;
+                message.msg_controllen = CMSG_LEN(sizeof(int));
+        }
 
         do
                 n = recvmsg(socket_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

@@ -12,7 +12,7 @@
 int sl_process_packet_send(int socket_fd, const void *packet, size_t bytes, int fd);
 
 /*
- * Without waiting, into @bytes bytes. @ret_fd: the descriptor that came along, the caller's now, or -1; NULL: what comes is closed.
+ * Without waiting, into @bytes bytes. @ret_fd: the descriptor that came along, the caller's now, or -1; NULL: none is taken.
  * Return: bytes of the packet; 0: the other side is gone; -EAGAIN; -errno.
  */
 int sl_process_packet_receive(int socket_fd, void *ret_packet, size_t bytes, int *ret_fd);

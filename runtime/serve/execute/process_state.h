@@ -30,6 +30,10 @@ struct sl_process {
         uint32_t *mapped; /* [regions]: serial that the worker has; 0: none */
         uint32_t maps;    /* sent */
         uint32_t given, taken;
+        bool distrusted;                      /* it has answered what cannot be: nothing of it is believed any more */
+        _Atomic bool useful;                  /* it has answered something; read by control */
+        bool accounted[SL_EXECUTOR_JOBS_MAX]; /* an answer has accounted for the slot's job */
+        uint64_t given_ns[SL_EXECUTOR_JOBS_MAX];
         uint32_t first[SL_EXECUTOR_JOBS_MAX]; /* the number of each slot's job: of `given` */
 };
 

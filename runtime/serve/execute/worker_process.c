@@ -153,12 +153,18 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
         return r < 0 ? sl_error_set(error, -r, "its process cannot be told what to do: %s", strerror(-r)) : 0;
 }
 
-/* The worker need not hear of it at once: it looks when it wakes, at most a second later. */
+/*
+ * Nothing that names the region is in flight, so that the dispatcher no longer changes what it has noted of it. The worker need not
+ * hear of it at once: it looks when it wakes, at most a second later. A packet that finds no room leaves it mapped until its number
+ * is used again.
+ */
 static void process_forget(struct sl_regions_watch *watch, uint32_t region)
 {
         struct sl_process *p = (struct sl_process *)((char *)watch - offsetof(struct sl_process, watch));
         struct sl_process_packet packet = {.kind = SL_PROCESS_FORGET, .region = region};
 
+        if (p->mapped[region] != p->options.regions->at[region].serial)
+                return;
         (void)sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), -1);
         (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
@@ -186,6 +192,8 @@ void sl_process_kill(struct sl_process *p)
 {
         if (p->pid_fd >= 0)
                 (void)syscall(SYS_pidfd_send_signal, p->pid_fd, SIGKILL, NULL, 0);
+        else if (p->pid) /* it could not be watched, and nobody else knows it */
+                (void)kill(p->pid, SIGKILL);
 }
 
 static void process_reap(struct sl_process *p, siginfo_t *ret_status)
@@ -254,7 +262,12 @@ const char *sl_process_executor_why(const struct sl_executor *executor)
 
 bool sl_process_executor_was_useful(const struct sl_executor *executor)
 {
-        return atomic_load_explicit(&sl_process_of(executor)->reply->answered, memory_order_relaxed) != 0;
+        return atomic_load_explicit(&sl_process_of(executor)->useful, memory_order_relaxed);
+}
+
+void sl_process_executor_kill(struct sl_executor *executor)
+{
+        sl_process_kill(sl_process_of(executor));
 }
 
 int sl_process_executor_pid(const struct sl_executor *executor)

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -203,6 +204,15 @@ bool sl_worker_is_meant(int argc, char **argv)
         return argc > 1 && strcmp(argv[1], SL_PROCESS_COMMAND) == 0;
 }
 
+/* Those that a terminal or a service manager sends to all processes are for the runtime, which ends this one when it is done. */
+static void ignore_signals(void)
+{
+        signal(SIGHUP, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        signal(SIGQUIT, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+}
+
 int sl_worker_main(int argc, char **argv)
 {
         struct worker *w = calloc(1, sizeof(*w));
@@ -211,6 +221,7 @@ int sl_worker_main(int argc, char **argv)
 
         (void)argc;
         (void)argv;
+        ignore_signals();
         if (!w || sl_worker_link_begin(&w->link) < 0)
                 return 1;
         r = worker_prepare(w, &error);

@@ -31,7 +31,7 @@ struct finding {
         int ways;  /* that lead out */
         int calls; /* that are let through, and the last of them */
         int call;
-        char text[256];
+        char text[512];
 };
 
 static bool is_allowed(int call)
