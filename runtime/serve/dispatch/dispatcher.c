@@ -200,12 +200,12 @@ static uint32_t pass(struct sl_dispatcher *d)
 }
 
 /*
- * A worker that has answered a part of a segment, and for which nothing waits, need not wake the dispatcher: that would take the
- * core from those who compute the rest.
+ * Of the only request in flight, a worker that has answered a part of a segment need not wake the dispatcher when nothing waits:
+ * that would take the core from those who compute the rest. Of several requests each answer is heard, as others depend on it.
  */
 static void bell_sleep(struct sl_dispatcher *d)
 {
-        if (d->unsettled || work_waits(d))
+        if (d->unsettled || d->in_flight > 1 || work_waits(d))
                 sl_bell_sleep(&d->bell);
         else
                 sl_bell_sleep_for_ends(&d->bell);
