@@ -419,6 +419,19 @@ static void kill_until_down(struct guest *guest, char *ret_text, size_t bytes)
         }
 }
 
+/* As one whose model is down for a moment does. */
+static void try_until_done(struct guest *guest)
+{
+        for (uint64_t end_ns = sl_clock_ns() + BACK_NS; guest->done == 0;) {
+                struct starling_request request = digits_fill(&guest->jobs[0], guest->model, &guest->seed);
+                int r = starling_infer(guest->queue, &request, NULL);
+
+                cr_assert(r == 0 || r == -EIO, "%s", starling_strerror(r));
+                guest->done += r == 0;
+                cr_assert_lt(sl_clock_ns(), end_ns, "it does not come back:\n%s", world_log(&world));
+        }
+}
+
 Test(processes, a_model_whose_workers_die_at_once_says_so_and_comes_back)
 {
         struct guest guest;
@@ -429,14 +442,31 @@ Test(processes, a_model_whose_workers_die_at_once_says_so_and_comes_back)
         guest_enter(&guest, "own");
         kill_until_down(&guest, text, sizeof(text));
         cr_expect(strstr(text, "killed by signal 9"), "%s", text);
-        for (uint64_t end_ns = sl_clock_ns() + BACK_NS; guest.done == 0;) {
-                struct starling_request request = digits_fill(&guest.jobs[0], guest.model, &guest.seed);
-                int r = starling_infer(guest.queue, &request, NULL);
+        try_until_done(&guest);
+        starling_close(guest.client);
+        world_stop(&world);
+}
 
-                cr_assert(r == 0 || r == -EIO, "%s", starling_strerror(r));
-                guest.done += r == 0;
-                cr_assert_lt(sl_clock_ns(), end_ns, "it does not come back:\n%s", world_log(&world));
-        }
+/* While none is there, more than memory allows are asked for: what was there before still comes back. */
+Test(processes, more_workers_that_are_refused_while_the_only_one_is_down_change_nothing)
+{
+        static const char config[] = "isolation: process\nbatch_max: 1024\nsegment_samples: 1024\n";
+        struct starling_error error = {""};
+        struct starling_client *admin;
+        struct guest guest;
+        char text[256];
+
+        add_isolated("own", config);
+        world_configure(&world, "models: [own]\nlimits: {memory_max: 384 MiB}\n");
+        world_start(&world);
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+        guest_enter(&guest, "own");
+        kill_until_down(&guest, text, sizeof(text));
+        snprintf(text, sizeof(text), "%sinstances: 64\n", config);
+        world_add_model_config(&world, "own", text);
+        cr_expect_eq(starling_admin_reload(admin, "own", &error), -ENOMEM, "%s", error.text);
+        try_until_done(&guest);
+        starling_close(admin);
         starling_close(guest.client);
         world_stop(&world);
 }

@@ -393,10 +393,10 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
                 strike(crew, now_ns, why);
 }
 
-/* It cannot start while the number of workers is being changed: then that is undone (sl_crew_advance). */
+/* It cannot start while more workers are being added: then that is undone (sl_crew_advance). */
 static bool undoes_change(const struct sl_crew *crew, const struct sl_crew_worker *worker)
 {
-        return worker->state == SL_CREW_STARTING && crew->wanted != crew->before;
+        return worker->state == SL_CREW_STARTING && crew->wanted > crew->before;
 }
 
 static void enlist_worker(struct sl_crew *crew, uint32_t i)
@@ -405,27 +405,16 @@ static void enlist_worker(struct sl_crew *crew, uint32_t i)
         command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
 }
 
-/* Of a thread: fewer are wanted then, as who asked for it has been told already. */
-static void replace_ended(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
-{
-        if (crew->options.own_process) {
-                relieve_worker(crew, i, now_ns);
-        } else {
-                worker_free(crew, i);
-                crew->wanted--;
-        }
-}
-
 static void look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
 {
         struct sl_crew_worker *worker = &crew->workers[i];
         int32_t state = sl_executor_started(worker->executor);
 
         if (worker->state == SL_CREW_LEAVING) {
-                if (crew->options.own_process && now_ns - worker->leaving_ns > LEAVING_MAX_NS)
+                if (now_ns - worker->leaving_ns > LEAVING_MAX_NS)
                         sl_process_executor_kill(worker->executor);
         } else if (state < 0 && !undoes_change(crew, worker)) {
-                replace_ended(crew, i, now_ns);
+                relieve_worker(crew, i, now_ns);
         } else if (state == SL_EXECUTOR_READY && worker->state == SL_CREW_STARTING) {
                 enlist_worker(crew, i);
         }
@@ -435,10 +424,12 @@ uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
 {
         struct sl_error error;
 
+        if (!crew->options.own_process)
+                return UINT64_MAX;
         for (uint32_t i = crew->n; i-- > 0;)
                 look_at_worker(crew, i, now_ns);
         uint32_t leaving = count_in(crew, SL_CREW_LEAVING), staying = crew->n - leaving;
-        if (!crew->options.own_process || staying >= crew->wanted)
+        if (staying >= crew->wanted)
                 return UINT64_MAX;
         if (now_ns < crew->due_ns)
                 return crew->due_ns;
@@ -448,6 +439,17 @@ uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
                 return now_ns + RELIEF_STEP_NS;
         strike(crew, now_ns, error.text);
         return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
+}
+
+void sl_crew_undo(struct sl_crew *crew)
+{
+        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
+
+        if (crew->wanted < crew->before) /* they leave already */
+                crew->before = crew->wanted;
+        crew->wanted = crew->before;
+        if (staying > crew->before)
+                dismiss(crew, staying - crew->before);
 }
 
 static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *error)
@@ -463,7 +465,7 @@ static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *err
         }
         int r = explain(crew, i, state, error);
         worker_free(crew, i);
-        sl_crew_resize(crew, crew->before, NULL);
+        sl_crew_undo(crew);
         return r;
 }
 
@@ -479,11 +481,6 @@ int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
         if (!changing)
                 crew->before = crew->wanted;
         return changing;
-}
-
-void sl_crew_settle(struct sl_crew *crew)
-{
-        crew->wanted = crew->before = crew->n - count_in(crew, SL_CREW_LEAVING);
 }
 
 void sl_crew_kill(struct sl_crew *crew)

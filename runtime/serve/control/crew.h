@@ -100,9 +100,10 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
 
 /*
- * Those that are ready join. Processes that have ended leave, those that do not come to leave are killed, and others start in their
- * place: at once where the last one has answered anything, else later and later, while the dispatcher says to those who wait for
- * the model what it is (MODEL_DOWN). Of a model that serves. Return: when to ask again, CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
+ * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that do not come to
+ * leave are killed, and others start in their place: at once where the last one has answered anything, else later and later, while
+ * the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Return: when to ask again, CLOCK_MONOTONIC;
+ * UINT64_MAX: nobody is due.
  */
 uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns);
 
@@ -110,8 +111,8 @@ uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns);
  * many are wanted as before. */
 int sl_crew_advance(struct sl_crew *crew, struct sl_error *error);
 
-/* The change that is under way goes no further: who starts still joins, or does not. */
-void sl_crew_settle(struct sl_crew *crew);
+/* More workers that are on their way, or have just come, leave again: as many are wanted as before. Fewer stay fewer. */
+void sl_crew_undo(struct sl_crew *crew);
 
 /* Its processes, wherever they are; threads are left alone. */
 void sl_crew_kill(struct sl_crew *crew);

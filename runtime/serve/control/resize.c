@@ -31,7 +31,7 @@ static void resize_done(struct sl_registry *r, struct sl_served *served)
 static void resize_failed(struct sl_registry *r, struct sl_served *served, int status, const char *text)
 {
         served->resize = false;
-        sl_crew_settle(served->model->crew);
+        sl_crew_undo(served->model->crew);
         served->own.spec.workers = served->model->crew->wanted;
         sl_names_report(r, 0, "workers-not-changed", served, text);
         sl_names_answer(r, served, status, text);
