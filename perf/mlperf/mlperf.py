@@ -10,7 +10,6 @@ its rate is --qps, or what --load (0.6) of Offline's rate is.
 """
 
 import argparse
-import ctypes
 import datetime
 import importlib.metadata
 import json
@@ -19,8 +18,6 @@ import platform
 import queue
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -30,6 +27,7 @@ import mlperf_loadgen as loadgen
 import numpy as np
 
 import starling
+from runtime import Runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RULE_SECONDS, RULE_SAMPLES = 600, 24576
@@ -38,48 +36,6 @@ LIBRARY_SAMPLES = 64  # of the query sample library: all of them lie in the aren
 OPEN_SIZE = 128  # of a dimension that is open beside the batch: the tokens of a sequence
 TOKENS = 1000  # every vocabulary of the zoo is at least as large
 SCENARIOS = ["SingleStream", "MultiStream", "Offline", "Server"]
-LOAD_SECONDS = 300
-
-
-def _end_with_parent():
-    """LoadGen's loop hears no signal: whoever ends this script ends the runtime, too."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-
-class Runtime:
-    """`starling serve` as it starts by default, with one model, and a client of it."""
-
-    def __init__(self, command, path, name):
-        self.folder = tempfile.mkdtemp(prefix="starling-mlperf-")
-        version = os.path.join(self.folder, "models", name, "1")
-        os.makedirs(version)
-        os.symlink(os.path.abspath(path), os.path.join(version, "model.onnx"))
-        self.log = open(os.path.join(self.folder, "log"), "w")
-        runtime = f"mlperf-{os.getpid()}"
-        self.process = subprocess.Popen([command, "serve", "--name", runtime, os.path.join(self.folder, "models")],
-                                        env=dict(os.environ, STARLING_SOCKET_DIR=self.folder), stderr=self.log,
-                                        preexec_fn=_end_with_parent)
-        try:
-            self.client = self._connect(os.path.join(self.folder, runtime + ".sock"))
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, socket):
-        until = time.monotonic() + LOAD_SECONDS
-        while True:
-            try:
-                return starling.Client(socket, timeout=1, queue_depth=64, arena_bytes=256 << 20)
-            except starling.NotFound:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.folder)
 
 
 def shape_of(port, samples):
@@ -255,16 +211,17 @@ def warm_up(client, model):
 
 
 def run_model(options, name):
-    runtime = Runtime(options.command, os.path.join(options.zoo, name + ".onnx"), name)
+    runtime = Runtime(options.command, {name: os.path.join(options.zoo, name + ".onnx")})
+    client = runtime.connect(queue_depth=64, arena_bytes=256 << 20)
     rows = []
     try:
-        model = runtime.client.model(name)
-        expected = warm_up(runtime.client, model)
+        model = client.model(name)
+        expected = warm_up(client, model)
         expected["bound_ns"] = options.bound_ms * 1e6 if options.bound_ms else 10 * expected["mean_ns"]
         expected["qps"] = options.qps or options.load * expected["per_second"]
         for scenario in options.scenarios.split(","):
             begun = time.monotonic()
-            summary = run_scenario(runtime.client, model, scenario, options.seconds, expected)
+            summary = run_scenario(client, model, scenario, options.seconds, expected)
             what, value = metric_of(scenario, summary)
             if scenario == "SingleStream" and not options.bound_ms:
                 expected["bound_ns"] = 10 * value
@@ -278,7 +235,7 @@ def run_model(options, name):
             }  # fmt: skip
             print(f"{name:16}{scenario:14}{row['verdict']:9}{what}: {value:.6g}" + (", shortened" if row["shortened"] else ""), flush=True)
             rows.append(row)
-        runtime.client.close()
+        client.close()
     finally:
         runtime.close()
     return rows

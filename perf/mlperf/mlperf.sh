@@ -6,4 +6,4 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../../tools/venv.sh" mlperf "$here/requirements.txt")
-exec env PYTHONPATH="$here/../../client/python" "$python" -B "$here/mlperf.py" "$@"
+exec env PYTHONPATH="$here/../../client/python:$here/../serving" "$python" -B "$here/mlperf.py" "$@"

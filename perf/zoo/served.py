@@ -9,67 +9,18 @@ when a network is refused, or differs in shape, in type, or by more than 1e-4.
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "client", "python"))
 
 import numpy as np
 import onnx
 import onnxruntime
 
 import checking
-import starling
 import starling.errors
+from runtime import Runtime
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 ERROR_LIMIT = 1e-4
-LOAD_SECONDS = 600
-
-
-class Runtime:
-    """`starling serve` with one model, and a client of it."""
-
-    def __init__(self, command, path, name):
-        self.folder = tempfile.mkdtemp(prefix="starling-zoo-")
-        version = os.path.join(self.folder, "models", name, "1")
-        os.makedirs(version)
-        os.symlink(os.path.abspath(path), os.path.join(version, "model.onnx"))
-        self.log = open(os.path.join(self.folder, "log"), "w+")
-        self.process = subprocess.Popen(
-            [command, "serve", "--name", f"zoo-{os.getpid()}", os.path.join(self.folder, "models")],
-            env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
-            stderr=self.log,
-        )
-        try:
-            self.client = self._connect(os.path.join(self.folder, f"zoo-{os.getpid()}.sock"))
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, socket):
-        until = time.monotonic() + LOAD_SECONDS
-        while True:
-            try:
-                return starling.Client(socket, timeout=1, tensors_per_request=64, queue_depth=8)
-            except starling.NotFound:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"no runtime: {self.said()}") from None
-
-    def said(self):
-        """The warnings and errors of its log."""
-        self.log.seek(0)
-        lines = [line for line in self.log if " error event=" in line or " warning event=" in line]
-        return " ".join(lines).strip() or "the log says nothing"
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
-        shutil.rmtree(self.folder)
 
 
 def _difference(got, expected):
@@ -98,20 +49,21 @@ def compare(command, path, name, batches):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    runtime = Runtime(command, path, name)
+    runtime = Runtime(command, {name: path})
+    client = runtime.connect(tensors_per_request=64, queue_depth=8)
     try:
         worst = []
         for batch in batches:
             inputs = checking.inputs_of(model, batch)
             expected = session.run(None, inputs)
-            got = _answers(runtime.client, name, inputs)
+            got = _answers(client, name, inputs)
             worst.append(max(_difference(a, b) for a, b in zip(got, expected, strict=True)))
             del got
         return worst
     except starling.errors.StarlingError as error:
         raise RuntimeError(f"{error}; {runtime.said()}") from None
     finally:
-        runtime.client.close()
+        client.close()
         runtime.close()
 
 
