@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call_filter.h"
 
-#include "sandbox_additions.h"
-
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -41,8 +39,6 @@ int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules)
         r = seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
         if (r == 0)
                 r = allow(filter, rules, n_rules);
-        if (r == 0)
-                r = allow(filter, sl_sandbox_additions.rules, sl_sandbox_additions.n_rules);
         if (r == 0)
                 r = seccomp_load(filter);
         seccomp_release(filter);

@@ -39,7 +39,6 @@ struct sl_call_rule {
 #define SL_ARG_WITHOUT(n, bits) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), 0)
 
 /*
- * For the calling thread, which is alone, in addition to what its build needs (sandbox_additions.h).
- * Return: 0; -ENOSYS the kernel lacks filters, or denies them; -ENOMEM; -errno.
+ * For the calling thread, which is alone. Return: 0; -ENOSYS the kernel lacks filters, or denies them; -ENOMEM; -errno.
  */
 int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules);

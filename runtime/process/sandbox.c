@@ -2,7 +2,7 @@
 #include "sandbox.h"
 
 #include "base/error.h"
-#include "call_filter.h"
+#include "call_list.h"
 #include "landlock.h"
 #include "sandbox_additions.h"
 
@@ -135,7 +135,7 @@ int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_mi
         landlock = sl_landlock_enter(sl_sandbox_additions.readable_folder);
         if (landlock < 0 && landlock != -ENOSYS)
                 return sl_error_set(error, -landlock, "Landlock: %s", strerror(-landlock));
-        filter = sl_call_filter_load(limits->calls, limits->n_calls);
+        filter = sl_call_filter_load(limits->calls->rules, limits->calls->n);
         if (filter < 0 && filter != -ENOSYS)
                 return sl_error_set(error, -filter, "filter of system calls: %s", strerror(-filter));
         *ret_missing = name_missing(landlock < 0, filter < 0);

@@ -6,7 +6,7 @@
  *     privileges    no new ones; no capabilities; nobody traces it; it dies with its parent
  *     limits        address space, processor time, file size, descriptors, processes
  *     Landlock      no file is opened, no network, no signal to others         where the kernel has it
- *     call filter   only the system calls that the process makes (call_filter.h)   where the kernel has it
+ *     call filter   only the system calls that the process makes (call_list.h)   where the kernel has it
  *
  * The last one alone keeps the process from files and from other processes; Landlock alone keeps it from opening files and from
  * signals to others, not from what needs no file: scheduling other processes of its user, or looking at the status of files.
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sl_call_rule;
+struct sl_call_list;
 struct sl_error;
 
 /* Whether this build has a sanitizer whose shadow memory and leak check some limits would break. */
@@ -36,8 +36,7 @@ struct sl_sandbox_limits {
         uint64_t seconds;       /* of processor time; SL_SANDBOX_NO_LIMIT */
         int parent;             /* process id of who started this one: dies with it; 0: no matter */
         bool background;        /* it gives way to others */
-        const struct sl_call_rule *calls;
-        size_t n_calls;
+        const struct sl_call_list *calls;
 };
 
 /*

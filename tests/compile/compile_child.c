@@ -3,6 +3,7 @@
  * What `starling` is to the runtime, for the tests: the compiler's process and a worker's. Some names of models make it misbehave
  * instead; those of the sandbox are in escape.c.
  */
+#include "call_list.h"
 #include "compile.h"
 #include "escape.h"
 #include "sandbox.h"
@@ -25,13 +26,16 @@ static const char *model_of(int argc, char **argv)
 
 static int spin(void)
 {
+        struct sl_call_list calls;
         struct sl_sandbox_limits limits = {.address_bytes = 1ull << 30,
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
                 .file_bytes = 1ull << 30,
                 .seconds = 1,
-                .parent = getppid()};
+                .parent = getppid(),
+                .calls = &calls};
         const char *missing;
 
+        sl_call_list_init(&calls);
         if (sl_sandbox_enter(&limits, &missing, NULL) < 0)
                 return 19;
         for (volatile uint64_t turns = 0;; turns = turns + 1)

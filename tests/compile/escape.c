@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "escape.h"
 
+#include "call_list.h"
 #include "child_args.h"
 #include "child_calls.h"
 #include "escape_ways.h"
@@ -21,8 +22,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#define CALLS_TRIED 512
 
 /* ---- the numbers of all calls ---- */
 
@@ -48,23 +47,6 @@ static bool is_allowed(int call)
         return false;
 }
 
-/* uretprobe and uprobe, which no filter sees: the kernel kills who calls them from elsewhere than its own trampolines. */
-static bool is_the_kernels_own(int call)
-{
-#ifdef __x86_64__
-        return call == 335 || call == 336;
-#else
-        (void)call;
-        return false;
-#endif
-}
-
-static bool is_let_through(int call)
-{
-        errno = 0;
-        return syscall(call, -1, -1, -1, -1, -1, -1) != -1 || (errno != ENOSYS && errno != EPERM);
-}
-
 /* ---- what is tried ---- */
 
 static int report(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -84,16 +66,16 @@ static int report(const char *format, ...)
 /* Return: 0, and *ret_only as sl_sandbox_enter() says; else what report() returns. */
 static int enter_some(const char **ret_only)
 {
-        struct sl_call_rule calls[SL_CHILD_CALLS_MAX];
+        struct sl_call_list calls;
         struct sl_sandbox_limits limits = {.address_bytes = 1ull << 30,
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
                 .file_bytes = (1ull << 30) / 3,
                 .seconds = 10,
                 .parent = getppid(),
-                .calls = calls,
-                .n_calls = sl_child_calls(SL_CHILD_PLAN_FD, SL_CHILD_REPORT_FD, calls)};
+                .calls = &calls};
         struct sl_error error = {""};
 
+        sl_child_calls(SL_CHILD_PLAN_FD, SL_CHILD_REPORT_FD, &calls);
         return sl_sandbox_enter(&limits, ret_only, &error) < 0 ? report("%s", error.text) : 0;
 }
 
@@ -106,22 +88,13 @@ static int enter(void)
         return r == 0 && only && strcmp(only, "the filter of system calls, but not Landlock") ? report("only %s", only) : r;
 }
 
-static bool is_refused(int code)
-{
-        return code == ENOSYS || code == EPERM || code == EACCES;
-}
-
 static int try_ways(const struct escape_victim *victim)
 {
         int r = enter();
+        const struct escape_way *way = r == 0 ? escape_try_ways(victim, 0) : NULL;
 
-        for (size_t i = 0; i < escape_n_ways && r == 0; i++) {
-                if (SL_SANITIZED && (escape_ways[i].flags & ESCAPE_SANITIZERS_DO_IT))
-                        continue;
-                errno = 0;
-                if (escape_ways[i].leads_out(victim) || !is_refused(errno))
-                        r = report("%s, error %d", escape_ways[i].name, errno);
-        }
+        if (way)
+                r = report("%s, error %d", way->name, errno);
         return r ? r : ESCAPE_HELD;
 }
 
@@ -157,6 +130,7 @@ static int look_at_privileges(void)
 
 static int try_ways_without_a_filter(const struct escape_victim *victim)
 {
+        const struct escape_way *way;
         const char *only = NULL;
         int r;
 
@@ -166,11 +140,9 @@ static int try_ways_without_a_filter(const struct escape_victim *victim)
                 r = report("only %s", only ? only : "all of it");
         if (r == 0)
                 r = look_at_privileges();
-        for (size_t i = 0; i < escape_n_ways && r == 0; i++) {
-                errno = 0;
-                if ((escape_ways[i].flags & ESCAPE_LANDLOCK_SEES_IT) && (escape_ways[i].leads_out(victim) || !is_refused(errno)))
-                        r = report("%s, error %d", escape_ways[i].name, errno);
-        }
+        way = r == 0 ? escape_try_ways(victim, ESCAPE_LANDLOCK_SEES_IT) : NULL;
+        if (way)
+                r = report("%s, error %d", way->name, errno);
         return r ? r : ESCAPE_HELD;
 }
 
@@ -183,13 +155,12 @@ static int try_ways_where_they_work(const struct escape_victim *victim)
         return ESCAPE_HELD;
 }
 
-/* No argument is a good one, so that a call that is let through does no harm. */
 static int try_calls(void)
 {
         int r = enter();
 
-        for (int call = 0; call < CALLS_TRIED && r == 0; call++) {
-                if (!is_allowed(call) && !is_the_kernels_own(call) && is_let_through(call))
+        for (int call = 0; call < ESCAPE_CALLS && r == 0; call++) {
+                if (!is_allowed(call) && escape_is_let_through(call))
                         r = report("system call %d is let through, error %d", call, errno);
         }
         return r ? r : ESCAPE_HELD;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base_plan.h"
+#include "call_list.h"
 #include "child_args.h"
 #include "child_calls.h"
 #include "cpu/base/threads.h"
@@ -119,7 +120,7 @@ static void offer_to_the_kernel(void)
 static int enter_sandbox(const struct arguments *arguments, struct sl_error *error)
 {
         int plan_fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], report_fd = (int)arguments->numbers[SL_CHILD_ARG_REPORT_FD];
-        struct sl_call_rule calls[SL_CHILD_CALLS_MAX];
+        struct sl_call_list calls;
         struct sl_sandbox_limits limits = {
                 .address_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
@@ -127,13 +128,13 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
                 .background = true,
-                .calls = calls,
-                .n_calls = sl_child_calls(plan_fd, report_fd, calls),
+                .calls = &calls,
         };
         const char *only = NULL;
         char text[SL_ERROR_TEXT_BYTES];
         int r;
 
+        sl_child_calls(plan_fd, report_fd, &calls);
         /* A sanitizer has handlers of its own and no limit of memory; a report that goes elsewhere has a person who reads it. */
         if (!SL_SANITIZED && report_fd == SL_CHILD_REPORT_FD && sl_crash_report_prepare() < 0)
                 return sl_error_set(error, ENOMEM, "no stack for the handler of its death");

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include "call_filter.h"
+struct sl_call_list;
 
-#define SL_CHILD_CALLS_MAX 64
-
-/* Written to are @plan_fd, @report_fd and the numbers of child_args.h. Return: how many. */
-size_t sl_child_calls(int plan_fd, int report_fd, struct sl_call_rule ret_rules[SL_CHILD_CALLS_MAX]);
+/* Written to are @plan_fd, @report_fd and the numbers of child_args.h. */
+void sl_child_calls(int plan_fd, int report_fd, struct sl_call_list *ret_list);

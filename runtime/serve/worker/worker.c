@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "call_list.h"
 #include "cpu/base/threads.h"
 #include "job_runner.h"
 #include "sandbox.h"
@@ -44,17 +45,17 @@ static void offer_to_the_kernel(void)
 
 static int enter_sandbox(struct worker *w, struct sl_error *error)
 {
-        struct sl_call_rule calls[SL_WORKER_CALLS_MAX];
+        struct sl_call_list calls;
         const struct sl_sandbox_limits limits = {
                 .address_bytes = SL_SANDBOX_NO_LIMIT, /* of the regions, which others made */
                 .data_bytes = w->link.start.memory_bytes + w->link.start.memory_bytes / 4 + SLACK_BYTES,
                 .file_bytes = 0,
                 .seconds = SL_SANDBOX_NO_LIMIT,
                 .parent = w->link.start.parent,
-                .calls = calls,
-                .n_calls = sl_worker_calls(calls),
+                .calls = &calls,
         };
 
+        sl_worker_calls(&calls);
         return sl_sandbox_enter(&limits, &w->missing, error);
 }
 

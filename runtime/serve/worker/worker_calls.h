@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include "call_filter.h"
+struct sl_call_list;
 
-#define SL_WORKER_CALLS_MAX 48
-
-/* Return: how many. */
-size_t sl_worker_calls(struct sl_call_rule ret_rules[SL_WORKER_CALLS_MAX]);
+void sl_worker_calls(struct sl_call_list *ret_list);

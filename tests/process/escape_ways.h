@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ways out of the compiler's sandbox, each a function that is true when it led out.
+ * Ways out of the sandbox of a process, each a function that is true when it led out.
  */
 #pragma once
 
@@ -29,3 +29,15 @@ struct escape_way {
 
 extern const struct escape_way escape_ways[];
 extern const size_t escape_n_ways;
+
+/*
+ * Tries the ways that have all flags of @wanted, and under a sanitizer not those that it needs itself. Return: the first that leads
+ * out, or is not refused as a sandbox refuses, errno says how; NULL: none.
+ */
+const struct escape_way *escape_try_ways(const struct escape_victim *victim, int wanted);
+
+/* Numbers of system calls are below it. */
+#define ESCAPE_CALLS 512
+
+/* Does the filter let the call through? No argument is a good one, so that such a call does no harm. */
+bool escape_is_let_through(int call);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "escape_ways.h"
 
+#include "sandbox.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -353,3 +355,41 @@ const struct escape_way escape_ways[] = {
 };
 
 const size_t escape_n_ways = sizeof(escape_ways) / sizeof(escape_ways[0]);
+
+static bool is_refused(int code)
+{
+        return code == ENOSYS || code == EPERM || code == EACCES;
+}
+
+const struct escape_way *escape_try_ways(const struct escape_victim *victim, int wanted)
+{
+        for (size_t i = 0; i < escape_n_ways; i++) {
+                const struct escape_way *way = &escape_ways[i];
+
+                if ((way->flags & wanted) != wanted || (SL_SANITIZED && (way->flags & ESCAPE_SANITIZERS_DO_IT)))
+                        continue;
+                errno = 0;
+                if (way->leads_out(victim) || !is_refused(errno))
+                        return way;
+        }
+        return NULL;
+}
+
+/* uretprobe and uprobe, which no filter sees: the kernel kills who calls them from elsewhere than its own trampolines. */
+static bool is_the_kernels_own(int call)
+{
+#ifdef __x86_64__
+        return call == 335 || call == 336;
+#else
+        (void)call;
+        return false;
+#endif
+}
+
+bool escape_is_let_through(int call)
+{
+        if (is_the_kernels_own(call))
+                return false;
+        errno = 0;
+        return syscall(call, -1, -1, -1, -1, -1, -1) != -1 || (errno != ENOSYS && errno != EPERM);
+}
