@@ -7,113 +7,32 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "job_runner.h"
-#include "process_packet.h"
 #include "sender.h"
-#include "warm_up.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-/* A worker that takes no packet for so long is as good as dead. */
-#define PACKET_MS 20
-
-static int send_region(struct sl_process *p, uint32_t region)
-{
-        const struct sl_mapped_region *mapped = &p->options.regions->at[region];
-        struct sl_process_packet packet = {.kind = SL_PROCESS_MAP, .region = region, .bytes = mapped->bytes};
-        struct pollfd room = {.fd = p->socket_fd, .events = POLLOUT};
-        int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
-
-        if (r == -EAGAIN) { /* one that sleeps takes them when it is woken */
-                (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
-                (void)poll(&room, 1, PACKET_MS);
-                r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
-        }
-        if (r < 0)
-                return r;
-        p->mapped[region] = mapped->serial;
-        p->maps++;
-        return 0;
-}
-
-static int send_regions(struct sl_process *p, struct sl_job *job)
-{
-        for (uint32_t i = 0; i < job->n_pieces; i++) {
-                const struct sl_place *inputs = sl_job_inputs(job, i);
-
-                for (uint32_t k = 0; k < job->n_inputs; k++) {
-                        uint32_t region = inputs[k].region;
-                        int r = p->mapped[region] == p->options.regions->at[region].serial ? 0 : send_region(p, region);
-
-                        if (r < 0)
-                                return r;
-                }
-        }
-        return 0;
-}
-
-/* Where the worker puts output @output of the piece before which @samples of the job lie. */
-static struct sl_place staged_place(const struct sl_process *p, uint32_t slot, uint32_t output, uint32_t samples)
-{
-        uint64_t stride = sl_served_port_stride(&p->staging.outputs[output]);
-
-        SL_ASSERT(stride || samples == 0);
-        return (struct sl_place){
-                .region = p->options.regions->n_max,
-                .offset = slot * p->staging.job_bytes + p->staging.offsets[output] + stride * samples,
-                .stride = stride,
-        };
-}
-
-/* As the worker sees it: the same pieces, with places of its own for what it makes. */
-static void order_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
-{
-        struct sl_process_job *ordered = sl_process_order_job(p->order, job, slot);
-        struct sl_job *copy = &ordered->job;
-        uint32_t samples = 0;
-
-        ordered->maps = p->maps;
-        copy->n_pieces = job->n_pieces;
-        copy->n_inputs = job->n_inputs;
-        copy->n_outputs = job->n_outputs;
-        copy->priority = job->priority;
-        memcpy(copy->pieces, job->pieces, job->n_pieces * sizeof(job->pieces[0]));
-        for (uint32_t i = 0; i < job->n_pieces; i++) {
-                memcpy(sl_job_inputs(copy, i), sl_job_inputs(job, i), job->n_inputs * sizeof(struct sl_place));
-                for (uint32_t k = 0; k < job->n_outputs; k++)
-                        sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, samples);
-                samples += job->pieces[i].samples;
-        }
-        for (uint32_t k = 0; k < job->n_outputs; k++)
-                copy->made[k].capacity_bytes = job->made[k].capacity_bytes < p->staging.room_bytes[k] ? job->made[k].capacity_bytes
-                                                                                                      : p->staging.room_bytes[k];
-}
 
 static void process_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
 {
-        struct sl_process *p = sl_process_of(executor);
-        struct sl_job *job = executor->slots[slot].job;
-
         (void)from;
-        if (send_regions(p, job) < 0)
-                sl_process_kill(p); /* the job is answered when it is reaped */
-        order_job(p, slot, job);
-        p->first[slot] = p->given++;
-        p->given_ns[slot] = sl_clock_ns();
-        p->accounted[slot] = false;
-        sl_warm_up_call(&p->order->called);
-        atomic_store_explicit(&p->order->given, p->given, memory_order_seq_cst); /* X1 */
-        if (atomic_load_explicit(&p->reply->sleeping, memory_order_seq_cst))
-                (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
+        sl_process_order(sl_process_of(executor), slot);
 }
 
 /* ---- answers: dispatcher ---- */
+
+/* The number of the oldest job that is not answered, of all that were filled. */
+static uint32_t oldest_job(const struct sl_process *p)
+{
+        return p->filled - p->common.n_given;
+}
+
+/* Is it one of the first @n? Both count all jobs ever, and wrap. */
+static bool is_among(uint32_t job, uint32_t n)
+{
+        return (int32_t)(n - job) > 0;
+}
 
 /* What a runner says, or the word that ended the work on the piece's segment. */
 static bool is_status(const struct sl_process *p, const struct sl_prediction *answer)
@@ -134,6 +53,12 @@ static bool is_unanswered(const struct sl_executor *executor, uint32_t piece)
         return executor->n_given && piece < given->job->n_pieces && !(given->answered[piece / 64] >> piece % 64 & 1);
 }
 
+/* Of a job that it has, about a piece that has none. */
+static bool is_possible(const struct sl_process *p, const struct sl_prediction *answer)
+{
+        return is_unanswered(&p->common, answer->piece) && is_among(oldest_job(p), p->given) && is_status(p, answer);
+}
+
 /* The next answer, as the worker's memory has it now. False: there is none, or none that can be believed; then none is any more. */
 static bool copy_answer(struct sl_process *p, struct sl_prediction *ret_answer)
 {
@@ -142,7 +67,7 @@ static bool copy_answer(struct sl_process *p, struct sl_prediction *ret_answer)
         if (answered == p->taken || p->distrusted)
                 return false;
         *ret_answer = p->reply->answers[p->taken % SL_PROCESS_ANSWERS];
-        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_unanswered(&p->common, ret_answer->piece) && is_status(p, ret_answer)) {
+        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_possible(p, ret_answer)) {
                 p->taken++;
                 return true;
         }
@@ -160,20 +85,17 @@ static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
 static void bound_answer(struct sl_process *p, const struct sl_job *job, struct sl_prediction *answer)
 {
         uint64_t given_ns = p->given_ns[p->common.oldest], now_ns = sl_clock_ns();
-        uint32_t samples = 0;
+        uint32_t *unaccounted = &p->unaccounted[p->common.oldest];
 
-        for (uint32_t i = 0; i < job->n_pieces; i++)
-                samples += job->pieces[i].samples;
-        if (answer->job_samples > samples || p->accounted[p->common.oldest])
-                answer->job_samples = answer->job_samples > samples ? samples : 0;
-        p->accounted[p->common.oldest] |= answer->job_samples > 0;
+        answer->job_samples = (uint32_t)within(answer->job_samples, 0, *unaccounted);
+        *unaccounted -= answer->job_samples;
         if (answer->started_ns)
                 answer->started_ns = within(answer->started_ns, given_ns, now_ns);
         answer->staged_ns = within(answer->staged_ns, given_ns, now_ns);
         answer->combined_ns = 0;
         answer->busy_ns = within(answer->busy_ns, 0, now_ns - given_ns);
         answer->computing_ns = within(answer->computing_ns, 0, answer->busy_ns);
-        answer->batches = (uint32_t)within(answer->batches, 0, samples);
+        answer->batches = (uint32_t)within(answer->batches, 0, answer->job_samples);
         answer->samples = answer->started_ns ? job->pieces[answer->piece].samples : 0;
         answer->lost = 0;
 }
@@ -214,23 +136,15 @@ static int take_made(const struct sl_process *p, struct sl_job *job, uint32_t ou
         return -E2BIG;
 }
 
-static uint32_t samples_before(const struct sl_job *job, uint32_t piece)
-{
-        uint32_t samples = 0;
-
-        for (uint32_t i = 0; i < piece; i++)
-                samples += job->pieces[i].samples;
-        return samples;
-}
-
 static void take_output(const struct sl_process *p, struct sl_job *job, uint32_t slot, uint32_t piece, uint32_t output)
 {
         const struct sl_served_port *port = &p->staging.outputs[output];
-        struct sl_place from = staged_place(p, slot, output, samples_before(job, piece));
+        struct sl_job *ordered = &sl_process_order_job(p->order, job, slot)->job; /* which only this process writes to */
         uint64_t bytes =
                 sl_port_is_open(&port->port) ? job->made[output].bytes : sl_served_port_bytes(port, job->pieces[piece].samples);
 
-        memcpy(sl_regions_at(p->options.regions, &sl_job_outputs(job, piece)[output]), p->reply->staging + from.offset, bytes);
+        memcpy(sl_regions_at(p->options.regions, &sl_job_outputs(job, piece)[output]),
+                p->reply->staging + sl_job_outputs(ordered, piece)[output].offset, bytes);
 }
 
 /* What belongs to the answer, from the worker's memory to where it is to be. */
@@ -266,12 +180,12 @@ static bool answer_lost(struct sl_process *p, struct sl_prediction *ret_answer)
 {
         struct sl_executor *executor = &p->common;
 
-        if (executor->n_given == 0 || sl_executor_started(executor) >= 0)
+        if (executor->n_given == 0)
                 return false;
         struct sl_job *job = executor->slots[executor->oldest].job;
         uint32_t piece = first_unanswered(executor);
         uint32_t begun = atomic_load_explicit(&p->reply->begun, memory_order_relaxed);
-        bool began = (int32_t)(begun - p->first[executor->oldest]) > 0;
+        bool began = is_among(oldest_job(p), begun);
 
         sl_fault_clear(&job->faults[piece]);
         sl_fault_tell(&job->faults[piece], p->ended);
@@ -285,7 +199,7 @@ static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret
         struct sl_process *p = sl_process_of(executor);
 
         executor->ended = sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
-
+        sl_process_order_again(p);
         if (copy_answer(p, ret_prediction)) {
                 struct sl_job *job = executor->slots[executor->oldest].job;
 
@@ -302,8 +216,8 @@ static bool process_waiting(struct sl_executor *executor)
 {
         struct sl_process *p = sl_process_of(executor);
 
-        return executor->n_given &&
-               (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken || sl_executor_started(executor) < 0);
+        return executor->n_given && (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken ||
+                                            sl_process_order_waits(p) || sl_executor_started(executor) < 0);
 }
 
 static void process_listen(struct sl_executor *executor, bool listening)

@@ -68,5 +68,3 @@ bool sl_process_executor_was_useful(const struct sl_executor *executor);
 
 /* It is heard to have ended soon afterwards. For one that hangs. */
 void sl_process_executor_kill(struct sl_executor *executor);
-
-int sl_process_executor_pid(const struct sl_executor *executor);

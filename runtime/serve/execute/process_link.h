@@ -8,16 +8,22 @@
  *   (X2) worker:  load-acquire given, then read the job.                                    pairs with X1
  *   (Y1) worker:  predictions, faults and the answer written, then store-seq_cst answered.
  *   (Y2) runtime: load-acquire answered, then copy all of it.                               pairs with Y1
+ *   (Z1) worker:  packets taken from the socket, then store-seq_cst heard.
+ *   (Z2) runtime: load-acquire heard, then try to send what found no room.                  pairs with Z1
  *
  * A job's place is used again when all of its pieces have been answered, and the ring of answers has room for those of all jobs, so
  * that neither side ever waits for room. Who has nothing to do sleeps (shm/doorbell.h has the same protocol):
  *
- *   worker:   store-seq_cst sleeping = 1; load-seq_cst given; futex wait on given.          runtime, behind X1: load-seq_cst sleeping; futex wake.
- *   runtime:  store-seq_cst listening = 1; load-seq_cst answered; wait for the descriptor.  worker, behind Y1: load-seq_cst listening; write to it.
+ *   worker:   load rung; store-seq_cst sleeping = 1; packets; load-seq_cst given; futex wait on rung.
+ *   runtime, behind X1 and packets that found no room: load-seq_cst sleeping; add 1 to rung; futex wake.
+ *
+ *   runtime:  store-seq_cst listening = 1; load-seq_cst answered, heard; wait for the descriptor.
+ *   worker, behind Y1 and Z1: load-seq_cst listening; write to it.
  *
  * Beside them goes a socket of packets: the runtime says which regions to map, with a descriptor to read from, and which to forget;
  * the worker says once that it is ready, or why it cannot be. A job says how many regions have been sent before it, and is looked at
- * when as many have come. The end of the socket is the end of either process.
+ * when as many have come. A packet that finds no room waits, and the job with it, and nobody else. The end of the
+ * socket is the end of either process.
  */
 /* clang-format on */
 #pragma once
@@ -47,7 +53,8 @@ struct sl_process_job {
 };
 
 struct sl_process_order {
-        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t given; /* jobs, ever; the futex word */
+        alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t given; /* jobs, ever */
+        _Atomic uint32_t rung;                              /* the futex word */
         _Atomic int32_t called;                             /* J1 of warm_up.h */
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t listening;
         alignas(SL_LINE_PAIR_BYTES) unsigned char jobs[]; /* [SL_EXECUTOR_JOBS_MAX], each of sl_process_job_bytes() */
@@ -56,6 +63,7 @@ struct sl_process_order {
 struct sl_process_reply {
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t sleeping;
         _Atomic uint32_t begun;                                /* jobs, ever, that it has looked at */
+        _Atomic uint32_t heard;                                /* packets, ever */
         alignas(SL_LINE_PAIR_BYTES) _Atomic uint32_t answered; /* pieces, ever */
         alignas(SL_LINE_BYTES) struct sl_prediction answers[SL_PROCESS_ANSWERS];
         struct sl_fault faults[SL_EXECUTOR_JOBS_MAX][SL_JOB_PIECES_MAX];

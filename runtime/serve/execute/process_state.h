@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process executor's own state, shared by its two files: process_executor.c (jobs and answers, the dispatcher's) and
- * worker_process.c (the process itself, the control thread's).
+ * A process executor's own state, shared by its three files: process_order.c (jobs that go) and process_executor.c (answers that
+ * come), which are the dispatcher's, and worker_process.c (the process itself, the control thread's).
  */
 #pragma once
 
@@ -29,12 +29,14 @@ struct sl_process {
         void *memory;     /* of the jobs, which only this process writes to */
         uint32_t *mapped; /* [regions]: serial that the worker has; 0: none */
         uint32_t maps;    /* sent */
-        uint32_t given, taken;
-        bool distrusted;                      /* it has answered what cannot be: nothing of it is believed any more */
-        _Atomic bool useful;                  /* it has answered something; read by control */
-        bool accounted[SL_EXECUTOR_JOBS_MAX]; /* an answer has accounted for the slot's job */
+        uint32_t filled;  /* jobs, ever: n_given of them have not been answered; job i is that of slot i % SL_EXECUTOR_JOBS_MAX */
+        uint32_t given;   /* of them, those that the worker has been told of */
+        uint32_t heard;   /* packets, as the worker said before the last try to give the others */
+        uint32_t taken;   /* answers */
+        bool distrusted;  /* it has answered what cannot be: nothing of it is believed any more */
+        _Atomic bool useful; /* it has answered something; read by control */
         uint64_t given_ns[SL_EXECUTOR_JOBS_MAX];
-        uint32_t first[SL_EXECUTOR_JOBS_MAX]; /* the number of each slot's job: of `given` */
+        uint32_t unaccounted[SL_EXECUTOR_JOBS_MAX]; /* samples of the slot's job that no answer has accounted for */
 };
 
 static inline struct sl_process *sl_process_of(const struct sl_executor *executor)
@@ -42,8 +44,20 @@ static inline struct sl_process *sl_process_of(const struct sl_executor *executo
         return (struct sl_process *)((const char *)executor - offsetof(struct sl_process, common));
 }
 
+/* Dispatcher: gives the slot's job, which is filled; or holds it while the worker has no room to hear of regions. */
+void sl_process_order(struct sl_process *process, uint32_t slot);
+
+/* Is a job held, and can it be tried again? seq_cst. */
+bool sl_process_order_waits(const struct sl_process *process);
+
+/* Gives what was held, if it can. */
+void sl_process_order_again(struct sl_process *process);
+
 /* Shares memory with a new process and tells it what to do. Return: 0; -errno with a text. */
 int sl_process_start(struct sl_process *process, struct sl_error *error);
+
+/* Wakes the worker if it sleeps; call it behind what it is to find. Any thread, until it is stopped. */
+void sl_process_wake(struct sl_process *process);
 
 /* From any thread, until it is stopped: the control thread hears of its end and reaps it. */
 void sl_process_kill(struct sl_process *process);

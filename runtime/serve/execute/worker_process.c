@@ -9,7 +9,6 @@
 #include "process_packet.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -154,9 +153,8 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
 }
 
 /*
- * Nothing that names the region is in flight, so that the dispatcher no longer changes what it has noted of it. The worker need not
- * hear of it at once: it looks when it wakes, at most a second later. A packet that finds no room leaves it mapped until its number
- * is used again.
+ * Nothing that names the region is in flight, so that the dispatcher no longer changes what it has noted of it. A worker that
+ * computes hears of it when it is done. A packet that finds no room leaves the region mapped until its number is used again.
  */
 static void process_forget(struct sl_regions_watch *watch, uint32_t region)
 {
@@ -166,7 +164,7 @@ static void process_forget(struct sl_regions_watch *watch, uint32_t region)
         if (p->mapped[region] != p->options.regions->at[region].serial)
                 return;
         (void)sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), -1);
-        (void)syscall(SYS_futex, &p->order->given, FUTEX_WAKE, 1, NULL, NULL, 0);
+        sl_process_wake(p);
 }
 
 int sl_process_start(struct sl_process *p, struct sl_error *error)
@@ -268,11 +266,6 @@ bool sl_process_executor_was_useful(const struct sl_executor *executor)
 void sl_process_executor_kill(struct sl_executor *executor)
 {
         sl_process_kill(sl_process_of(executor));
-}
-
-int sl_process_executor_pid(const struct sl_executor *executor)
-{
-        return sl_process_of((struct sl_executor *)executor)->pid;
 }
 
 void sl_process_stop(struct sl_process *p)

@@ -114,6 +114,26 @@ static bool hear_packet(struct sl_worker_link *link)
         return true;
 }
 
+static void ring_runtime(struct sl_worker_link *link)
+{
+        if (atomic_load_explicit(&link->order->listening, memory_order_seq_cst))
+                (void)!write(SL_PROCESS_WAKE_FD, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+/* All that there are: what found no room can come. Return: false: there was none. */
+static bool hear_packets(struct sl_worker_link *link)
+{
+        uint32_t before = link->heard;
+
+        while (hear_packet(link))
+                link->heard++;
+        if (link->heard == before)
+                return false;
+        atomic_store_explicit(&link->reply->heard, link->heard, memory_order_seq_cst); /* Z1 */
+        ring_runtime(link);
+        return true;
+}
+
 /* ---- jobs ---- */
 
 bool sl_worker_link_look(struct sl_worker_link *link)
@@ -133,14 +153,12 @@ bool sl_worker_link_look(struct sl_worker_link *link)
 void sl_worker_link_sleep(struct sl_worker_link *link)
 {
         const struct timespec limit = {.tv_sec = SLEEP_LIMIT_S};
+        uint32_t rung = atomic_load_explicit(&link->order->rung, memory_order_acquire);
 
-        while (hear_packet(link))
-                ;
-        if (link->ended)
-                return;
         atomic_store_explicit(&link->reply->sleeping, 1, memory_order_seq_cst);
-        if (atomic_load_explicit(&link->order->given, memory_order_seq_cst) == link->taken)
-                (void)syscall(SYS_futex, &link->order->given, FUTEX_WAIT, link->taken, &limit, NULL, 0);
+        (void)hear_packets(link);
+        if (!link->ended && atomic_load_explicit(&link->order->given, memory_order_seq_cst) == link->taken)
+                (void)syscall(SYS_futex, &link->order->rung, FUTEX_WAIT, rung, &limit, NULL, 0);
         atomic_store_explicit(&link->reply->sleeping, 0, memory_order_relaxed);
 }
 
@@ -155,14 +173,20 @@ static void copy_job(const struct sl_job *from, struct sl_job *to)
         memcpy(to->places, from->places, (size_t)from->n_pieces * (from->n_inputs + from->n_outputs) * sizeof(from->places[0]));
 }
 
+/* Those of a later job may have come as well. */
+static bool lacks_maps(const struct sl_worker_link *link, const struct sl_process_job *ordered)
+{
+        return (int32_t)(ordered->maps - link->n_maps) > 0;
+}
+
 void sl_worker_link_take(struct sl_worker_link *link, struct sl_job *job)
 {
         const struct sl_process_job *ordered = sl_process_order_job(link->order, job, link->taken % SL_EXECUTOR_JOBS_MAX);
 
         link->taken++;
         atomic_store_explicit(&link->reply->begun, link->taken, memory_order_relaxed);
-        while (link->n_maps != ordered->maps && !link->ended)
-                if (!hear_packet(link) && !link->ended)
+        while (lacks_maps(link, ordered) && !link->ended)
+                if (!hear_packets(link))
                         wait_for_packet();
         copy_job(&ordered->job, job);
 }
@@ -187,8 +211,7 @@ void sl_worker_link_answer(struct sl_worker_link *link, const struct sl_job *job
         memcpy(reply->made[slot], job->made, job->n_outputs * sizeof(job->made[0]));
         reply->answers[link->answered % SL_PROCESS_ANSWERS] = *prediction;
         atomic_store_explicit(&reply->answered, ++link->answered, memory_order_seq_cst); /* Y1 */
-        if (atomic_load_explicit(&link->order->listening, memory_order_seq_cst))
-                (void)!write(SL_PROCESS_WAKE_FD, &(uint64_t){1}, sizeof(uint64_t));
+        ring_runtime(link);
 }
 
 void sl_worker_link_ready(struct sl_worker_link *link, int status, uint64_t first_ns, const char *text)

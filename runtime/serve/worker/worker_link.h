@@ -16,7 +16,7 @@ struct sl_worker_link {
         const struct sl_process_order *order;
         struct sl_process_reply *reply;
         struct sl_regions *regions; /* as they are mapped here; the last one is the staging of the reply */
-        uint32_t n_maps;            /* MAP packets that have come */
+        uint32_t n_maps, heard;     /* MAP packets that have come; all packets */
         uint32_t taken;             /* jobs */
         uint32_t answered;
         bool ended; /* the runtime is gone */

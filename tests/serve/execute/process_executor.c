@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static struct sl_executor *start_process(struct stand *s, uint32_t batch_max)
@@ -87,7 +89,7 @@ Test(process, maps_the_regions_that_its_jobs_name_read_only_and_forgets_them, .t
 {
         struct stand *s = stand_new();
         struct sl_executor *process = start_process(s, 8);
-        int pid = sl_process_executor_pid(process);
+        int pid = stand_child();
         struct sl_prediction answer;
 
         cr_expect_eq(count_mappings(pid, "starling-arena", ""), 0, "no job has named it");
@@ -114,7 +116,7 @@ Test(process, what_a_dead_process_has_not_answered_is_lost_and_says_why, .timeou
 {
         struct stand *s = stand_new();
         struct sl_executor *process = start_process(s, 8);
-        int pid = sl_process_executor_pid(process);
+        int pid = stand_child();
         struct sl_prediction answer;
         struct sl_job *job;
         uint32_t n = 0;
@@ -165,6 +167,94 @@ Test(process, a_giver_that_sleeps_is_woken_by_an_answer, .timeout = 60)
         stand_free(s);
 }
 
+/* The arena under @n further numbers, as if each were another client's. */
+static void add_regions(struct stand *s, uint32_t *ret_regions, uint32_t n)
+{
+        int fd = memfd_create("starling-further", MFD_CLOEXEC);
+
+        cr_assert_eq(ftruncate(fd, (off_t)s->arena.bytes), 0);
+        cr_assert_eq(pwrite(fd, s->arena.base, s->arena.bytes, 0), (ssize_t)s->arena.bytes);
+        for (uint32_t i = 0; i < n; i++) {
+                int region = sl_regions_add(s->regions, s->arena.base, s->arena.bytes, fd);
+
+                cr_assert_geq(region, 0);
+                ret_regions[i] = (uint32_t)region;
+        }
+        close(fd);
+}
+
+/* One sample of each. */
+static void give_regions(struct stand *s, struct sl_executor *process, const uint32_t *regions, uint32_t n)
+{
+        const uint32_t own = s->input.region;
+        struct sl_job *job = sl_executor_job(process);
+
+        cr_assert(job);
+        for (uint32_t i = 0; i < n; i++) {
+                int segment = sl_accumulator_open(s->accumulator, &s->work, i, 1);
+
+                cr_assert_geq(segment, 0);
+                s->input.region = regions[i];
+                sl_accumulator_add_piece(s->accumulator, job, (uint32_t)segment, 0, 0, 1);
+        }
+        s->input.region = own;
+        sl_executor_give(process, NULL);
+}
+
+/* A worker that computes hears of no regions, for as long as it takes. */
+static void expect_patience(struct stand *s, struct sl_executor *process, const uint32_t *regions, const float *wanted)
+{
+        struct sl_prediction answer;
+        struct sl_job *job;
+        uint32_t n = 0;
+
+        memset(s->outputs, 0, 16 * STAND_CLASSES * sizeof(float));
+        cr_assert_eq(kill(stand_child(), SIGSTOP), 0);
+        give_regions(s, process, regions, 8);
+        give_regions(s, process, regions + 8, 8);
+        for (uint32_t i = 0; i < 100; i++) {
+                cr_assert_not(sl_executor_poll(process, &job, &answer));
+                usleep(1000);
+        }
+        cr_assert_eq(kill(stand_child(), SIGCONT), 0);
+        for (; sl_executor_jobs(process); n++) {
+                sl_executor_listen(process, true);
+                if (!sl_executor_waiting(process))
+                        cr_assert(stand_readable(process->wake_fd, 10000), "nobody has rung after %u answers", n);
+                sl_executor_listen(process, false);
+                (void)!read(process->wake_fd, &(uint64_t){0}, sizeof(uint64_t));
+                while (sl_executor_poll(process, &job, &answer)) {
+                        cr_assert_eq(answer.status, 0);
+                        stand_finish(s, process, &answer);
+                }
+        }
+        for (uint32_t i = 0; i < 8 * STAND_CLASSES; i++)
+                cr_expect_float_eq(s->outputs[i], wanted[i], 1e-5f, "element %u", i);
+}
+
+Test(process, a_worker_that_hears_nothing_for_a_while_has_its_jobs_wait_and_nobody_else, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        float *wanted = malloc(8 * STAND_CLASSES * sizeof(float));
+        uint32_t regions[32];
+        struct sl_prediction answer;
+
+        /* The least that the kernel gives: a few packets. */
+        cr_assert_eq(setsockopt(sl_process_executor_fd(process), SOL_SOCKET, SO_SNDBUF, &(int){1}, sizeof(int)), 0);
+        add_regions(s, regions, 32);
+        stand_give(s, process, 0, 8);
+        cr_assert(stand_poll(s, process, &answer));
+        memcpy(wanted, s->outputs, 8 * STAND_CLASSES * sizeof(float));
+        expect_patience(s, process, regions, wanted);
+        expect_patience(s, process, regions + 16, wanted);
+        free(wanted);
+        sl_executor_free(process);
+        for (uint32_t i = 0; i < 32; i++)
+                sl_regions_remove(s->regions, regions[i]);
+        stand_free(s);
+}
+
 /* What it has answered before it is found out stands: nobody can tell it from the truth. */
 static void expect_killed_for(const char *lie, uint32_t believed)
 {
@@ -201,6 +291,29 @@ Test(process, one_that_answers_what_cannot_be_is_killed, .timeout = 60)
         expect_killed_for("status", 0);
         expect_killed_for("twice", 1);
         expect_killed_for("count", 0);
+}
+
+Test(process, no_more_samples_are_accounted_for_than_it_was_given, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process;
+        uint64_t samples = 0, batches = 0;
+        struct sl_prediction answer;
+
+        setenv("STARLING_LIE", "figures", 1);
+        process = stand_process(s, 8, LYING_WORKER);
+        cr_assert_eq(stand_wait(s, process), SL_EXECUTOR_READY, "%s", s->error.text);
+        stand_give_pieces(s, process, (uint32_t[]){0, 4, 6}, (uint32_t[]){4, 2, 1}, 3);
+        for (uint32_t i = 0; i < 3; i++) {
+                cr_assert(stand_poll(s, process, &answer));
+                samples += answer.job_samples;
+                batches += answer.batches;
+                cr_expect_leq(answer.computing_ns, answer.busy_ns);
+        }
+        cr_expect_eq(samples, 7);
+        cr_expect_leq(batches, 7);
+        sl_executor_free(process);
+        stand_free(s);
 }
 
 Test(process, one_that_cannot_start_says_why, .timeout = 60)

@@ -9,10 +9,10 @@
 
 #include <criterion/criterion.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define REGIONS  4u
 #define SEGMENTS 16u
 #define LIMIT_NS (10 * SL_NS_PER_SECOND)
 
@@ -59,7 +59,7 @@ struct stand *stand_new(void)
         cr_assert(s);
         memset(s, 0, sizeof(*s));
         compile_plan(s);
-        cr_assert_eq(sl_regions_new(REGIONS, &s->regions), 0);
+        cr_assert_eq(sl_regions_new(STAND_REGIONS, &s->regions), 0);
         cr_assert_eq(sl_accumulator_new(s->regions, SEGMENTS, 1 << 20, &s->accumulator), 0);
         cr_assert_eq(sl_wait_new(SL_WAIT_ANY, &s->wait, &s->error), 0);
         s->bell.wait = s->wait;
@@ -133,6 +133,22 @@ bool stand_readable(int fd, int limit_ms)
         struct pollfd one = {.fd = fd, .events = POLLIN};
 
         return poll(&one, 1, limit_ms) == 1;
+}
+
+int stand_child(void)
+{
+        char path[64];
+        int pid = 0;
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        file = fopen(path, "r");
+        cr_assert(file);
+        while (fscanf(file, "%d", &pid) == 1)
+                ;
+        fclose(file);
+        cr_assert(pid);
+        return pid;
 }
 
 int32_t stand_wait(struct stand *s, struct sl_executor *executor)

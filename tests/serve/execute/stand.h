@@ -14,6 +14,7 @@
 #include "segment.h"
 #include "stats.h"
 
+#define STAND_REGIONS 40u
 #define STAND_SAMPLES 256u
 #define STAND_CLASSES 10u
 #define STAND_PIXELS  64u
@@ -61,3 +62,6 @@ bool stand_poll(struct stand *stand, struct sl_executor *executor, struct sl_pre
 void stand_finish(struct stand *stand, struct sl_executor *executor, const struct sl_prediction *answer);
 
 bool stand_readable(int fd, int limit_ms);
+
+/* The youngest child of this thread: the process of the executor that was started last. */
+int stand_child(void);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Jobs on their way to a worker's process, behind the regions that they name. The dispatcher's, which waits for nobody:
+ *
+ *     filled --all regions that it names are sent--> given (X1)
+ *        +--the socket has no room: held, and those behind it, until the worker has heard packets (Z1)
+ *
+ * A worker hears them when it takes a job and before it sleeps, so that one that computes does so when it is done.
+ */
+#include "process_state.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "process_packet.h"
+#include "warm_up.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int send_region(struct sl_process *p, uint32_t region)
+{
+        const struct sl_mapped_region *mapped = &p->options.regions->at[region];
+        struct sl_process_packet packet = {.kind = SL_PROCESS_MAP, .region = region, .bytes = mapped->bytes};
+        int r = sl_process_packet_send(p->socket_fd, &packet, sizeof(packet), mapped->fd);
+
+        if (r < 0)
+                return r;
+        p->mapped[region] = mapped->serial;
+        p->maps++;
+        return 0;
+}
+
+static int send_regions(struct sl_process *p, struct sl_job *job)
+{
+        for (uint32_t i = 0; i < job->n_pieces; i++) {
+                const struct sl_place *inputs = sl_job_inputs(job, i);
+
+                for (uint32_t k = 0; k < job->n_inputs; k++) {
+                        uint32_t region = inputs[k].region;
+                        int r = p->mapped[region] == p->options.regions->at[region].serial ? 0 : send_region(p, region);
+
+                        if (r < 0)
+                                return r;
+                }
+        }
+        return 0;
+}
+
+/* Where the worker puts output @output of the piece before which @samples of the job lie. */
+static struct sl_place staged_place(const struct sl_process *p, uint32_t slot, uint32_t output, uint32_t samples)
+{
+        uint64_t stride = sl_served_port_stride(&p->staging.outputs[output]);
+
+        SL_ASSERT(stride || samples == 0);
+        return (struct sl_place){
+                .region = p->options.regions->n_max,
+                .offset = slot * p->staging.job_bytes + p->staging.offsets[output] + stride * samples,
+                .stride = stride,
+        };
+}
+
+/* As the worker sees it: the same pieces, with places of its own for what it makes. */
+static void copy_job(struct sl_process *p, uint32_t slot, struct sl_job *job)
+{
+        struct sl_job *copy = &sl_process_order_job(p->order, job, slot)->job;
+        uint32_t samples = 0;
+
+        copy->n_pieces = job->n_pieces;
+        copy->n_inputs = job->n_inputs;
+        copy->n_outputs = job->n_outputs;
+        copy->priority = job->priority;
+        memcpy(copy->pieces, job->pieces, job->n_pieces * sizeof(job->pieces[0]));
+        for (uint32_t i = 0; i < job->n_pieces; i++) {
+                memcpy(sl_job_inputs(copy, i), sl_job_inputs(job, i), job->n_inputs * sizeof(struct sl_place));
+                for (uint32_t k = 0; k < job->n_outputs; k++)
+                        sl_job_outputs(copy, i)[k] = staged_place(p, slot, k, samples);
+                samples += job->pieces[i].samples;
+        }
+        for (uint32_t k = 0; k < job->n_outputs; k++)
+                copy->made[k].capacity_bytes = job->made[k].capacity_bytes < p->staging.room_bytes[k] ? job->made[k].capacity_bytes
+                                                                                                      : p->staging.room_bytes[k];
+        p->unaccounted[slot] = samples;
+}
+
+void sl_process_wake(struct sl_process *p)
+{
+        if (!atomic_load_explicit(&p->reply->sleeping, memory_order_seq_cst))
+                return;
+        atomic_fetch_add_explicit(&p->order->rung, 1, memory_order_release);
+        (void)syscall(SYS_futex, &p->order->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Return: 0; -EAGAIN it is held; -errno. */
+static int give_next(struct sl_process *p)
+{
+        uint32_t slot = p->given % SL_EXECUTOR_JOBS_MAX;
+        struct sl_job *job = p->common.slots[slot].job;
+        int r = send_regions(p, job);
+
+        if (r < 0)
+                return r;
+        sl_process_order_job(p->order, job, slot)->maps = p->maps;
+        p->given_ns[slot] = sl_clock_ns();
+        atomic_store_explicit(&p->order->given, ++p->given, memory_order_seq_cst); /* X1 */
+        return 0;
+}
+
+static void give_filled(struct sl_process *p)
+{
+        int r = 0;
+
+        p->heard = atomic_load_explicit(&p->reply->heard, memory_order_acquire); /* Z2 */
+        while (r == 0 && p->given != p->filled)
+                r = give_next(p);
+        if (r < 0 && r != -EAGAIN)
+                sl_process_kill(p); /* what it has is answered when it is reaped */
+        sl_process_wake(p);
+}
+
+void sl_process_order(struct sl_process *p, uint32_t slot)
+{
+        SL_ASSERT(slot == p->filled % SL_EXECUTOR_JOBS_MAX);
+        copy_job(p, slot, p->common.slots[slot].job);
+        p->filled++;
+        sl_warm_up_call(&p->order->called);
+        give_filled(p);
+}
+
+bool sl_process_order_waits(const struct sl_process *p)
+{
+        return p->given != p->filled && atomic_load_explicit(&p->reply->heard, memory_order_seq_cst) != p->heard;
+}
+
+void sl_process_order_again(struct sl_process *p)
+{
+        if (sl_process_order_waits(p))
+                give_filled(p);
+}
