@@ -22,12 +22,10 @@ struct sl_stats_options {
         const char *name;      /* of the runtime; no slash, at most 63 bytes */
         const char *directory; /* NULL: SL_STATS_DIRECTORY */
         const char *wait_name;
-        const struct sl_stats_guard *guard; /* who may read it; NULL: everybody */
-        uint64_t bytes;                     /* of the file; 0: SL_STATS_BYTES_DEFAULT. Memory is taken as slots are used */
-        uint32_t n_dispatchers;
-        uint32_t n_models;  /* 0: 512 */
-        uint32_t n_clients; /* 0: 1024 */
-        uint32_t n_workers; /* 0: 512 */
+        const char *release;                  /* of Starling; NULL: "" */
+        const struct sl_stats_guard *guard;   /* who may read it; NULL: everybody */
+        uint64_t bytes;                       /* of the file; 0: SL_STATS_BYTES_DEFAULT. Memory is taken as slots are used */
+        uint32_t counts[SL_STATS_SECTIONS_N]; /* slots of each section; 0: as many as stats.c says. Histograms get the rest */
 };
 
 /*
@@ -57,7 +55,12 @@ void sl_stats_set_state(struct sl_stats *stats, enum sl_runtime_state state);
 /* What the runtime has promised of the memory that it may take. */
 void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max);
 
-/* Dispatcher @index's slot; NULL unless below n_dispatchers. In use from the start. */
+/*
+ * What stands before the counters of a slot is control's: a copy of it is changed and shown again. Of the copy, what is behind
+ * counts for nothing, and so do `slot` and the numbers of histograms.
+ */
+
+/* Dispatcher @index's slot; NULL unless there are so many. In use from the start. */
 struct sl_dispatcher_stats *sl_stats_dispatcher(struct sl_stats *stats, uint32_t index);
 void sl_stats_dispatcher_pinned(struct sl_stats *stats, uint32_t index, int32_t core);
 
@@ -69,21 +72,45 @@ struct sl_model_counting {
 };
 
 /*
- * A slot for one thread that counts for model @name; a model for which several threads count has several slots of one name, which
- * readers add up. Return: 0; -ENOSPC: no room for its histograms (or no slot at all): *ret_counting is usable nevertheless and
- * counts in the common ones, the text says so.
+ * A slot for what is served as @name: each time that it is added it is the same one, which goes on counting, and it is free when it
+ * was removed as often. Return: 0; -ENOSPC: no room for its histograms (or no slot at all): *ret_counting is usable nevertheless
+ * and counts in the common ones, the text says so.
  */
 int sl_stats_model_add(struct sl_stats *stats, const char *name, struct sl_model_counting *ret_counting, struct sl_error *error);
 void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *counting);
 
-/* Return: 0, -ENOSPC: all slots are in use; *ret_slot is then an unpublished slot that may be written as any other. */
-int sl_stats_client_add(
-        struct sl_stats *stats, uint64_t id, uint32_t uid, uint32_t pid, const char *label, struct sl_client_stats **ret_slot);
+/* The common slot shows nothing of a model. */
+void sl_stats_model_shown(const struct sl_model_counting *counting, struct sl_model_stats *ret_shown);
+void sl_stats_model_show(const struct sl_model_counting *counting, const struct sl_model_stats *shown);
+
+/* @shown: id, uid, pid, label, and so on. Return: 0, -ENOSPC: all are in use; *ret_slot is then an unpublished one that may be
+ * written as any other. */
+int sl_stats_client_add(struct sl_stats *stats, const struct sl_client_stats *shown, struct sl_client_stats **ret_slot);
 void sl_stats_client_remove(struct sl_stats *stats, struct sl_client_stats *slot);
 
+/* As for clients. @with_histograms: it has a set of its own, if there is room. */
+int sl_stats_worker_add_shown(
+        struct sl_stats *stats, const struct sl_worker_stats *shown, bool with_histograms, struct sl_worker_stats **ret_slot);
 int sl_stats_worker_add(struct sl_stats *stats, const char *model, const char *executor, int32_t core, uint32_t batch_max,
         struct sl_worker_stats **ret_slot);
 void sl_stats_worker_remove(struct sl_stats *stats, struct sl_worker_stats *slot);
+void sl_stats_worker_shown(const struct sl_worker_stats *slot, struct sl_worker_stats *ret_shown);
+void sl_stats_worker_show(struct sl_worker_stats *slot, const struct sl_worker_stats *shown);
+
+/* NULL: it has none. Its dispatcher records in it. */
+struct sl_histogram_set *sl_stats_worker_histograms(struct sl_stats *stats, const struct sl_worker_stats *slot);
+
+/* As for clients. */
+int sl_stats_queue_add(struct sl_stats *stats, const char *model, enum sl_stats_queue_kind kind, struct sl_queue_stats **ret_slot);
+void sl_stats_queue_remove(struct sl_stats *stats, struct sl_queue_stats *slot);
+
+/* As for clients. They stay as long as the page. */
+int sl_stats_let_add(struct sl_stats *stats, const struct sl_let_stats *shown, struct sl_let_stats **ret_slot);
+void sl_stats_let_workers(struct sl_let_stats *slot, uint32_t workers);
+uint32_t sl_stats_let_index(const struct sl_stats *stats, const struct sl_let_stats *slot); /* SL_STATS_NONE: it has no slot */
+
+/* As for lets. */
+int sl_stats_memory_add(struct sl_stats *stats, const char *name, struct sl_memory_stats **ret_slot);
 
 static inline void sl_counter_set(_Atomic uint64_t *counter, uint64_t value)
 {
@@ -117,7 +144,7 @@ struct sl_stats_view;
  * Maps the page of runtime @name for reading. @directory: NULL: SL_STATS_DIRECTORY, else the folder of its socket; that of a living
  * runtime is preferred, and there a page is believed only if it is root's, the caller's own, or of whom the socket belongs to
  * (without a socket that is not known). Return: 0; -ENOENT; -EPERM somebody else's; -EBADMSG no stats page, damaged, or of another
- * version; -errno.
+ * version (the text says which); -errno.
  */
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error);
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view);
@@ -131,15 +158,38 @@ bool sl_stats_is_live(const struct sl_stats_view *view);
 /* Number of slots, used or not: the bound of @index below. */
 uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section section);
 
-/* Copies of slots. Return: 0; -ENOENT unused or out of range; -EAGAIN just being changed, or left so by a crash. */
-int sl_stats_read_dispatcher(const struct sl_stats_view *view, uint32_t index, struct sl_dispatcher_stats *ret_slot);
-int sl_stats_read_model(const struct sl_stats_view *view, uint32_t index, struct sl_model_stats *ret_slot);
-int sl_stats_read_client(const struct sl_stats_view *view, uint32_t index, struct sl_client_stats *ret_slot);
-int sl_stats_read_worker(const struct sl_stats_view *view, uint32_t index, struct sl_worker_stats *ret_slot);
+/*
+ * Copy of a slot of any section but the histograms, texts in it terminated. Return: 0; -ENOENT unused or out of range; -EAGAIN just
+ * being changed, or left so by a crash.
+ */
+int sl_stats_read_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot);
+
+#define SL_STATS_READER(name, section, type)                                                                                       \
+        static inline int name(const struct sl_stats_view *view, uint32_t index, type *ret_slot)                                   \
+        {                                                                                                                          \
+                return sl_stats_read_slot(view, section, index, &ret_slot->slot);                                                  \
+        }
+
+SL_STATS_READER(sl_stats_read_dispatcher, SL_STATS_DISPATCHERS, struct sl_dispatcher_stats)
+SL_STATS_READER(sl_stats_read_model, SL_STATS_MODELS, struct sl_model_stats)
+SL_STATS_READER(sl_stats_read_client, SL_STATS_CLIENTS, struct sl_client_stats)
+SL_STATS_READER(sl_stats_read_worker, SL_STATS_WORKERS, struct sl_worker_stats)
+SL_STATS_READER(sl_stats_read_queue, SL_STATS_QUEUES, struct sl_queue_stats)
+SL_STATS_READER(sl_stats_read_let, SL_STATS_LETS, struct sl_let_stats)
+SL_STATS_READER(sl_stats_read_memory, SL_STATS_MEMORY, struct sl_memory_stats)
 
 /* The live histograms of a model; NULL for a number out of range. Valid until the view is closed. */
 const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model);
+const struct sl_histogram_set *sl_stats_histograms_of_worker(
+        const struct sl_stats_view *view, const struct sl_worker_stats *worker);
 
-const char *sl_stage_name(enum sl_stage stage);
-const char *sl_refusal_text(enum sl_refusal refusal);
-const char *sl_batch_reason_text(enum sl_batch_reason reason);
+/* Names of codes; of a number that is none "unknown". */
+
+const char *sl_stage_name(uint32_t stage);
+const char *sl_refusal_text(uint32_t refusal);
+const char *sl_batch_reason_text(uint32_t reason);
+const char *sl_stats_model_state_name(uint32_t state);
+const char *sl_stats_model_kind_name(uint32_t kind);
+const char *sl_stats_queue_kind_name(uint32_t kind);
+const char *sl_stats_worker_state_name(uint32_t state);

@@ -4,17 +4,22 @@
  * (stats_guard.h), and left behind by a crash as the flight recorder. Created by the runtime, who holds a write lock on it (fcntl
  * OFD) as its proof of life. Where somebody else's file has that name, it lies in the folder of the socket.
  *
- *     +--------+---------------+----------+-----------+----------+----------------------------------------------+
- *     | header | dispatchers[] | models[] | clients[] | workers[]| histograms[][SL_STAGES] ... as far as it goes |
- *     +--------+---------------+----------+-----------+----------+----------------------------------------------+
+ *     +--------+---------------+----------+-----+----------------------------------------------+
+ *     | header | dispatchers[] | models[] | ... | histograms[][SL_STAGES] ... as far as it goes |
+ *     +--------+---------------+----------+-----+----------------------------------------------+
  *                              model 0 and histograms 0 are common ones, for models that found no room
  *
- * The header says where each section begins, how many slots it has and how far they lie apart: a reader that knows shorter slots
- * than the writer still finds them. Fields are only ever added at the end of a slot; anything else is a new SL_STATS_VERSION.
- * Each counter has one writing thread, named below; sl_counter_add() costs no locked instruction.
+ * The header says how many sections there are, where each begins, how many slots it has and how far they lie apart: a reader that
+ * knows shorter slots, or fewer sections, than the writer still finds what it knows. Fields are only ever added at the end of a
+ * slot, sections at the end of SL_STATS_SECTIONS; anything else is a new SL_STATS_VERSION.
  *
- * A slot is the control thread's until it hands it on, and again once its users are done. Readers: any process. This header is
- * installed as <starling/stats.h>, with what it includes: starling-stats(5) says how a page is read.
+ * Each counter has one writing thread, named below; sl_counter_add() costs no locked instruction. What is a gauge says "now" in its
+ * text: those of the dispatcher, of models, queues and lets are written once a millisecond while something is in flight, and when
+ * nothing is any more.
+ *
+ * A slot is the control thread's until it hands it on, and again once its users are done. What stands before the counters of a slot
+ * is the control thread's all the time, and changes under `seq` (seqlock.h). Readers: any process. This header is installed as
+ * <starling/stats.h>, with what it includes: starling-stats(5) says how a page is read.
  */
 #pragma once
 
@@ -23,11 +28,13 @@
 #include <stddef.h>
 
 #define SL_STATS_MAGIC         0x54535f474e4c5453ull
-#define SL_STATS_VERSION       1
+#define SL_STATS_VERSION       2
 #define SL_STATS_DIRECTORY     "/dev/shm"
 #define SL_STATS_BYTES_DEFAULT (16u * 1024u * 1024u)
 #define SL_STATS_LABEL_BYTES   32u
 #define SL_STATS_NAME_BYTES    64u
+#define SL_STATS_WHY_BYTES     128u
+#define SL_STATS_NONE          UINT32_MAX /* where a slot has no other one */
 
 /* Why the dispatcher refused an entry. */
 #define SL_REFUSALS(X)                                                                                                             \
@@ -56,12 +63,18 @@ enum sl_refusal {
                 SL_REFUSAL_LIMIT
 };
 
+/*
+ * Each with a histogram. WAKING is the time from the publication of a completion until its client, which had to be woken for it,
+ * ran again: one value for each wake-up, counted for the model whose completion came last, when the client shows itself the next
+ * time.
+ */
 #define SL_STAGES_OF_A_REQUEST(X)                                                                                                  \
         X(TOTAL, "total")                                                                                                          \
         X(QUEUED, "queued")                                                                                                        \
         X(BATCHED, "batched")                                                                                                      \
         X(COMPUTING, "computing")                                                                                                  \
-        X(COMBINING, "combining")
+        X(COMBINING, "combining")                                                                                                  \
+        X(WAKING, "waking")
 
 enum sl_stage {
 #define X(id, name) SL_STAGE_##id,
@@ -77,7 +90,12 @@ enum sl_stage {
         X(passes, "rounds over all queue pairs")                                                                                   \
         X(sleeps, "times that it went to sleep")                                                                                   \
         X(wakes, "sleeping clients that it woke")                                                                                  \
-        X(doorbells, "times that a doorbell woke it")
+        X(doorbells, "times that a doorbell woke it")                                                                              \
+        X(in_flight, "requests of all clients in flight now")                                                                      \
+        X(waiting_clients, "queue pairs whose clients wait now")                                                                   \
+        X(crowded, "1: more threads want to run now than there are cores")                                                         \
+        X(saturated, "1: workers have all that they can take now")                                                                 \
+        X(late_ns, "how long it waited for a core of late, when it had work")
 
 /* Writer: the one thread that the slot was added for, or anybody through sl_model_count() when it is shared. */
 #define SL_MODEL_COUNTERS(X)                                                                                                       \
@@ -92,7 +110,17 @@ enum sl_stage {
         X(batch_samples, "samples in them")                                                                                        \
         X(worker_busy_ns, "time of workers from batch to prediction")                                                              \
         X(compute_ns, "of that, time inside the network")                                                                          \
-        X(overhead_ns, "time of the runtime beside the networks")
+        X(overhead_ns, "time of the runtime beside the networks")                                                                  \
+        X(lost, "pieces of requests that a worker process had when it ended")                                                      \
+        X(in_flight, "requests accepted and not completed now")
+
+/* Writer: the dispatcher. */
+#define SL_QUEUE_COUNTERS(X)                                                                                                       \
+        X(depth, "requests, or segments, that wait now")                                                                           \
+        X(samples, "samples in them")                                                                                              \
+        X(oldest_ns, "CLOCK_MONOTONIC when the request of the oldest was taken; 0: none waits")                                    \
+        X(given_jobs, "of segments: jobs that workers have now")                                                                   \
+        X(given_samples, "samples that are not answered now: of requests, those broadcast; of segments, those given")
 
 /* Writer: the dispatcher of the client's queue pairs; a client with several dispatchers has a slot for each. */
 #define SL_CLIENT_COUNTERS(X)                                                                                                      \
@@ -100,9 +128,21 @@ enum sl_stage {
         X(completions, "completions published")                                                                                    \
         X(refused, "entries refused")                                                                                              \
         X(in_flight, "requests in flight now")                                                                                     \
-        X(arena_bytes, "bytes of all regions now; writer: the control thread")
+        X(arena_bytes, "bytes of all regions now; writer: the control thread")                                                     \
+        X(failed, "accepted requests that ended with an error")                                                                    \
+        X(samples, "samples accepted")                                                                                             \
+        X(wakes, "times that it slept and was woken, as far as it has shown itself since")                                         \
+        X(waking_ns, "time that those took, as in the stage of this name")
 
-/* Writer: the worker. */
+/* Writer: the dispatcher. */
+#define SL_LET_COUNTERS(X)                                                                                                         \
+        X(turns, "jobs that were given to workers on it")                                                                          \
+        X(samples, "samples in those that are done")                                                                               \
+        X(busy_ns, "time of its workers from batch to prediction")                                                                 \
+        X(running, "jobs given and not answered now")                                                                              \
+        X(waits, "times that jobs were held back, so that more urgent ones found a core")
+
+/* Writer: the worker; of an executor "process" or "inline" the dispatcher. */
 #define SL_WORKER_COUNTERS(X)                                                                                                      \
         X(batches, "batches done")                                                                                                 \
         X(samples, "samples in them")                                                                                              \
@@ -112,6 +152,11 @@ enum sl_stage {
         X(plan_bytes, "its plan file, which all workers of the model share")                                                       \
         X(workspace_bytes, "activations and scratch of its largest batch")                                                         \
         X(pool_bytes, "inputs and outputs of its largest batch, where several requests are gathered")
+
+/* Writer: the control thread. */
+#define SL_MEMORY_COUNTERS(X)                                                                                                      \
+        X(bytes, "promised now")                                                                                                   \
+        X(most_bytes, "the most that was ever promised")
 
 /* Where a worker's batch_max comes from. */
 #define SL_BATCH_REASONS(X)                                                                                                        \
@@ -126,6 +171,73 @@ enum sl_batch_reason {
         SL_BATCH_REASONS(X)
 #undef X
                 SL_BATCH_REASON_LIMIT
+};
+
+/*
+ *     WAITING --a compiler is free--> LOADING --> READY <--> DEGRADED
+ *        |                               |          |
+ *        +--> FAILED <-------------------+          +--> DRAINING --> (no slot)
+ */
+#define SL_STATS_MODEL_STATES(X)                                                                                                   \
+        /* id      name        text */                                                                                             \
+        X(WAITING, "waiting", "for others to be loaded, or for its members")                                                       \
+        X(LOADING, "loading", "is being compiled, or its workers start")                                                           \
+        X(READY, "ready", "serves")                                                                                                \
+        X(DEGRADED, "degraded", "serves with fewer workers than it should have, or with none; or a member does")                   \
+        X(FAILED, "failed", "could not be loaded: `why`")                                                                          \
+        X(DRAINING, "draining", "takes no more requests; those in flight are finished")
+
+enum sl_stats_model_state {
+#define X(id, name, text) SL_STATS_MODEL_##id,
+        SL_STATS_MODEL_STATES(X)
+#undef X
+                SL_STATS_MODEL_STATE_LIMIT
+};
+
+/* What is served under a name. */
+#define SL_STATS_MODEL_KINDS(X)                                                                                                    \
+        X(PLAIN, "model", "one model")                                                                                             \
+        X(ENSEMBLE, "ensemble", "several, and a rule that combines them")                                                          \
+        X(OPEN, "open", "a model whose requests say sizes; each is served by a kind of its own:")                                  \
+        X(SIZES, "sizes", "a model at sizes that requests have said")
+
+enum sl_stats_model_kind {
+#define X(id, name, text) SL_STATS_MODEL_##id,
+        SL_STATS_MODEL_KINDS(X)
+#undef X
+                SL_STATS_MODEL_KIND_LIMIT
+};
+
+#define SL_STATS_QUEUE_KINDS(X)                                                                                                    \
+        X(REQUESTS, "requests", "accepted requests of a name, a part of which at least waits for its turn")                        \
+        X(SEGMENTS, "segments", "segments that had their turn, and wait for a worker of the model")
+
+enum sl_stats_queue_kind {
+#define X(id, name, text) SL_STATS_QUEUE_##id,
+        SL_STATS_QUEUE_KINDS(X)
+#undef X
+                SL_STATS_QUEUE_KIND_LIMIT
+};
+
+/*
+ *     STARTING --> WARM --> SERVING --> LEAVING --> (no slot)
+ *        ^                     |
+ *        |                     +--its process ends--> ENDED --+--> (the next one in its place) STARTING, restarts + 1
+ *        +----------------------------------------------------+--> BACKING_OFF, after several that answered nothing
+ */
+#define SL_STATS_WORKER_STATES(X)                                                                                                  \
+        X(STARTING, "starting", "maps its plan and runs a first sample")                                                           \
+        X(WARM, "warm", "has run it, and waits for the others of a model that is being loaded")                                    \
+        X(SERVING, "serving", "takes jobs")                                                                                        \
+        X(LEAVING, "leaving", "finishes what it has, and takes no more")                                                           \
+        X(ENDED, "ended", "its process has ended: `why`; none has taken its place yet")                                            \
+        X(BACKING_OFF, "backing off", "its process has ended, as others before it: the next one starts later")
+
+enum sl_stats_worker_state {
+#define X(id, name, text) SL_STATS_WORKER_##id,
+        SL_STATS_WORKER_STATES(X)
+#undef X
+                SL_STATS_WORKER_STATE_LIMIT
 };
 
 #define SL_STATS_FIELD(name, text) _Atomic uint64_t name;
@@ -145,11 +257,25 @@ struct sl_dispatcher_stats {
         _Atomic uint64_t refusals[SL_REFUSAL_LIMIT];
 };
 
+/* A name; its counters go on while what is served under it is replaced. */
 struct sl_model_stats {
         alignas(128) struct sl_stats_slot slot;
         uint32_t histograms; /* index of its set in the section of histograms; 0 is the common one */
+        uint32_t state;      /* enum sl_stats_model_state */
+        uint32_t kind;       /* enum sl_stats_model_kind */
+        uint32_t n_members;
+        int64_t version;   /* number of the version folder; 0 for an ensemble */
+        uint64_t since_ns; /* it is in this state; CLOCK_MONOTONIC */
+        uint64_t load_ns;  /* how long its last load took that ended well */
+        uint32_t loads;    /* that ended well */
+        uint32_t load_failures;
+        uint32_t workers_wanted, workers_serving; /* of its own: an ensemble has none */
+        uint32_t segment_samples;                 /* N */
+        uint32_t samples_max;                     /* of one request */
+        uint32_t queue_requests;                  /* accepted and not completed, at most */
         uint32_t reserved;
         char name[SL_STATS_NAME_BYTES];
+        char why[SL_STATS_WHY_BYTES]; /* FAILED, DEGRADED: why; else "" */
         SL_MODEL_COUNTERS(SL_STATS_FIELD)
 };
 
@@ -159,31 +285,76 @@ struct sl_client_stats {
         uint32_t uid;
         uint32_t pid; /* in the runtime's PID namespace */
         char label[SL_STATS_LABEL_BYTES];
+        uint64_t attached_ns; /* CLOCK_MONOTONIC */
+        uint32_t n_queues;    /* its queue pairs, and the depth of each */
+        uint32_t depth;
         SL_CLIENT_COUNTERS(SL_STATS_FIELD)
 };
 
+/* A place of a model's workers: a process that ends is followed by another one in its place, which goes on counting. */
 struct sl_worker_stats {
         alignas(128) struct sl_stats_slot slot;
         int32_t core; /* first core of its let; -1: not pinned */
         uint32_t batch_max;
         char model[SL_STATS_NAME_BYTES];
+        char executor[16];   /* "thread"; "process": one of its own; "inline": the dispatcher itself */
+        uint32_t state;      /* enum sl_stats_worker_state */
+        uint32_t let;        /* index in the section of lets; SL_STATS_NONE: the dispatcher's core */
+        uint32_t pid;        /* of its process, in the runtime's PID namespace; 0: it is a thread, or ended */
+        uint32_t restarts;   /* processes that have followed one that ended */
+        uint32_t histograms; /* index of its set, of the pieces that it has answered; SL_STATS_NONE: it has none */
+        uint32_t reserved;
+        uint64_t since_ns;            /* it is in this state; CLOCK_MONOTONIC */
+        uint64_t ended_unix_ns;       /* when its last process ended; 0: none has */
+        char why[SL_STATS_WHY_BYTES]; /* why that ended */
         SL_WORKER_COUNTERS(SL_STATS_FIELD)
-        char executor[16]; /* "thread", "inline": the dispatcher itself */
 };
 
 struct sl_histogram_set {
         alignas(128) struct sl_histogram stages[SL_STAGES];
 };
 
+struct sl_queue_stats {
+        alignas(128) struct sl_stats_slot slot;
+        uint32_t kind; /* enum sl_stats_queue_kind */
+        uint32_t reserved;
+        char model[SL_STATS_NAME_BYTES];
+        SL_QUEUE_COUNTERS(SL_STATS_FIELD)
+};
+
+/* A let: a part of a device on which workers run. */
+struct sl_let_stats {
+        alignas(128) struct sl_stats_slot slot;
+        uint32_t n_cores;
+        uint32_t at_once; /* jobs that run at a time without sharing a core */
+        uint32_t workers; /* that share it now */
+        uint32_t for_one; /* 1: it was made for one worker, which may spin */
+        char name[32];    /* "core 3", "worker cores" */
+        char cores[64];   /* "0-3,8"; "": any */
+        SL_LET_COUNTERS(SL_STATS_FIELD)
+};
+
+/* What memory is promised for: control/memory.h has the kinds. */
+struct sl_memory_stats {
+        alignas(128) struct sl_stats_slot slot;
+        char name[24];
+        SL_MEMORY_COUNTERS(SL_STATS_FIELD)
+};
+
+/* New ones come last. Whoever defines slots in a header of its own includes it here and adds its rows. */
 #define SL_STATS_SECTIONS(X)                                                                                                       \
-        X(DISPATCHERS, struct sl_dispatcher_stats)                                                                                 \
-        X(MODELS, struct sl_model_stats)                                                                                           \
-        X(CLIENTS, struct sl_client_stats)                                                                                         \
-        X(WORKERS, struct sl_worker_stats)                                                                                         \
-        X(HISTOGRAMS, struct sl_histogram_set)
+        /* id        slot                        title */                                                                          \
+        X(DISPATCHERS, struct sl_dispatcher_stats, "dispatchers")                                                                  \
+        X(MODELS, struct sl_model_stats, "models")                                                                                 \
+        X(CLIENTS, struct sl_client_stats, "clients")                                                                              \
+        X(WORKERS, struct sl_worker_stats, "workers")                                                                              \
+        X(HISTOGRAMS, struct sl_histogram_set, "histograms")                                                                       \
+        X(QUEUES, struct sl_queue_stats, "queues")                                                                                 \
+        X(LETS, struct sl_let_stats, "lets")                                                                                       \
+        X(MEMORY, struct sl_memory_stats, "memory")
 
 enum sl_stats_section {
-#define X(id, type) SL_STATS_##id,
+#define X(id, type, title) SL_STATS_##id,
         SL_STATS_SECTIONS(X)
 #undef X
                 SL_STATS_SECTIONS_N
@@ -191,23 +362,28 @@ enum sl_stats_section {
 
 enum sl_runtime_state { SL_RUNTIME_STARTING, SL_RUNTIME_READY, SL_RUNTIME_STOPPING, SL_RUNTIME_STOPPED };
 
+struct sl_stats_extent {
+        uint64_t offset;
+        uint32_t stride;
+        uint32_t count;
+};
+
 struct sl_stats_header {
         alignas(128) _Atomic uint64_t magic; /* stored last: the page is whole */
         uint32_t version;
-        uint32_t header_bytes;
-        uint64_t bytes; /* of the file */
+        uint32_t header_bytes; /* with all sections */
+        uint64_t bytes;        /* of the file */
         uint32_t pid;
-        _Atomic uint32_t state;   /* enum sl_runtime_state; still STARTING or READY after a crash */
-        uint64_t started_ns;      /* CLOCK_MONOTONIC */
-        uint64_t started_unix_ns; /* CLOCK_REALTIME */
-        _Atomic uint64_t crowded; /* models (or parts of them) that had to be counted in a common slot */
-        char runtime_name[64];    /* NUL-terminated */
-        char wait_name[32];       /* "io_uring" or "epoll" */
-        struct sl_stats_extent {
-                uint64_t offset;
-                uint32_t stride;
-                uint32_t count;
-        } sections[SL_STATS_SECTIONS_N];
+        _Atomic uint32_t state;        /* enum sl_runtime_state; still STARTING or READY after a crash */
+        uint64_t started_ns;           /* CLOCK_MONOTONIC */
+        uint64_t started_unix_ns;      /* CLOCK_REALTIME */
+        _Atomic uint64_t crowded;      /* models (or parts of them) that had to be counted in a common slot */
+        char runtime_name[64];         /* NUL-terminated */
+        char wait_name[32];            /* "io_uring" or "epoll" */
         _Atomic uint64_t memory_bytes; /* promised, of memory_max (serve/control/memory.h); writer: the control thread */
         _Atomic uint64_t memory_max;   /* UINT64_MAX: no limit */
+        char release[24];              /* of Starling */
+        uint32_t n_sections;           /* those that the writer knows */
+        uint32_t reserved;
+        struct sl_stats_extent sections[SL_STATS_SECTIONS_N];
 };

@@ -23,13 +23,30 @@
 #include <unistd.h>
 
 #define BYTES_MAX      (4ull << 30)
-#define SLOT_BYTES_MAX 256u
+#define SLOT_BYTES_MAX 640u
 
 #define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)NULL)->sun_path)
 
-static_assert(sizeof(struct sl_dispatcher_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_model_stats) <= SLOT_BYTES_MAX &&
-                      sizeof(struct sl_client_stats) <= SLOT_BYTES_MAX && sizeof(struct sl_worker_stats) <= SLOT_BYTES_MAX,
-        "a slot fits the copy");
+/* Texts in slots: whoever wrote the page, they end. */
+static const struct slot_text {
+        enum sl_stats_section section;
+        uint32_t offset, bytes;
+} slot_texts[] = {
+#define TEXT(section, type, field)                                                                                                 \
+        {                                                                                                                          \
+                SL_STATS_##section, offsetof(type, field), sizeof(((type *)NULL)->field)                                           \
+        }
+        TEXT(MODELS, struct sl_model_stats, name),
+        TEXT(MODELS, struct sl_model_stats, why),
+        TEXT(CLIENTS, struct sl_client_stats, label),
+        TEXT(WORKERS, struct sl_worker_stats, model),
+        TEXT(WORKERS, struct sl_worker_stats, executor),
+        TEXT(WORKERS, struct sl_worker_stats, why),
+        TEXT(QUEUES, struct sl_queue_stats, model),
+        TEXT(LETS, struct sl_let_stats, name),
+        TEXT(LETS, struct sl_let_stats, cores),
+        TEXT(MEMORY, struct sl_memory_stats, name),
+};
 
 struct sl_stats_view {
         int fd;
@@ -41,7 +58,7 @@ struct sl_stats_view {
 SL_DEFINE_CLEANUP(struct sl_stats_view *, sl_stats_close)
 
 static const size_t slot_bytes[SL_STATS_SECTIONS_N] = {
-#define X(id, type) [SL_STATS_##id] = sizeof(type),
+#define X(id, type, title) [SL_STATS_##id] = sizeof(type),
         SL_STATS_SECTIONS(X)
 #undef X
 };
@@ -78,18 +95,42 @@ static bool is_inside(const struct sl_stats_extent *extent, size_t least_stride,
                !sl_mul_overflows(extent->stride, extent->count, &length) && sl_range_inside(extent->offset, length, bytes);
 }
 
+static int check_version(const struct sl_stats_header *header, const char *path, struct sl_error *error)
+{
+        if (header->version == SL_STATS_VERSION)
+                return 0;
+        return sl_error_set(error, EBADMSG,
+                "stats page \"%s\" has version %u, wants %u: it is of %s Starling than this program, use the one of its runtime",
+                path, header->version, SL_STATS_VERSION, header->version < SL_STATS_VERSION ? "an older" : "a newer");
+}
+
+static int copy_sections(struct sl_stats_view *view, const char *path, struct sl_error *error)
+{
+        const struct sl_stats_header *header = header_of(view);
+        uint64_t n = header->n_sections, bytes = offsetof(struct sl_stats_header, sections) + n * sizeof(header->sections[0]);
+
+        if (bytes > view->bytes || bytes > header->header_bytes)
+                return sl_error_set(error, EBADMSG, "stats page \"%s\" is damaged: %" PRIu64 " sections in a header of %u bytes",
+                        path, n, header->header_bytes);
+        for (uint32_t i = 0; i < n && i < SL_STATS_SECTIONS_N; i++)
+                view->sections[i] = header->sections[i];
+        return 0;
+}
+
 static int check_header(struct sl_stats_view *view, const char *path, struct sl_error *error)
 {
         const struct sl_stats_header *header = header_of(view);
+        int r;
 
         if (atomic_load_explicit(&header->magic, memory_order_acquire) != SL_STATS_MAGIC)
                 return sl_error_set(error, EBADMSG, "\"%s\" is no stats page, or not yet one", path);
-        if (header->version != SL_STATS_VERSION)
-                return sl_error_set(
-                        error, EBADMSG, "stats page \"%s\" has version %u, wants %u", path, header->version, SL_STATS_VERSION);
-        memcpy(view->sections, header->sections, sizeof(view->sections));
+        r = check_version(header, path, error);
+        if (r == 0)
+                r = copy_sections(view, path, error);
+        if (r < 0)
+                return r;
         for (int i = 0; i < SL_STATS_SECTIONS_N; i++)
-                if (!is_inside(&view->sections[i], slot_bytes[i], view->bytes))
+                if (view->sections[i].count && !is_inside(&view->sections[i], slot_bytes[i], view->bytes))
                         return sl_error_set(error, EBADMSG,
                                 "stats page \"%s\" is damaged: section %d at %" PRIu64 ", %u slots of %u bytes, in %" PRIu64
                                 " bytes",
@@ -97,20 +138,29 @@ static int check_header(struct sl_stats_view *view, const char *path, struct sl_
         return 0;
 }
 
+static int page_path(const char *name, const char *directory, char *ret_path, size_t bytes, struct sl_error *error)
+{
+        int n = snprintf(ret_path, bytes, "%s/starling.%s", directory, name);
+
+        if (n < 0 || (size_t)n >= bytes || strchr(name, '/'))
+                return sl_error_set(error, EINVAL, "\"%s\" is no name of a runtime", name);
+        return 0;
+}
+
 static int open_in(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
 {
         char path[512];
-        int n = snprintf(path, sizeof(path), "%s/starling.%s", directory, name);
+        int r = page_path(name, directory, path, sizeof(path), error);
 
-        if (n < 0 || (size_t)n >= sizeof(path) || strchr(name, '/'))
-                return sl_error_set(error, EINVAL, "\"%s\" is no name of a runtime", name);
+        if (r < 0)
+                return r;
 
         SL_CLEANUP(sl_cleanup_sl_stats_close) struct sl_stats_view *view = calloc(1, sizeof(*view));
 
         if (!view)
                 return sl_error_set(error, ENOMEM, "stats page \"%s\": no memory", path);
         view->fd = -1;
-        int r = map_file(view, path, error);
+        r = map_file(view, path, error);
         if (r == 0)
                 r = check_header(view, path, error);
         if (r < 0)
@@ -177,6 +227,23 @@ int sl_stats_open(const char *name, const char *directory, struct sl_stats_view 
         return r;
 }
 
+/* Whatever version it has. */
+bool sl_stats_is_claimed(const char *name, const char *directory)
+{
+        char path[512];
+        bool held;
+        int fd;
+
+        if (page_path(name, directory, path, sizeof(path), NULL) < 0)
+                return false;
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        if (fd < 0)
+                return false;
+        held = sl_claim_is_held(fd);
+        close(fd);
+        return held;
+}
+
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view)
 {
         if (!view)
@@ -194,6 +261,7 @@ void sl_stats_read_header(const struct sl_stats_view *view, struct sl_stats_head
         sl_seqlock_load(ret_header, view->base, sizeof(*ret_header));
         ret_header->runtime_name[sizeof(ret_header->runtime_name) - 1] = '\0';
         ret_header->wait_name[sizeof(ret_header->wait_name) - 1] = '\0';
+        ret_header->release[sizeof(ret_header->release) - 1] = '\0';
 }
 
 bool sl_stats_is_live(const struct sl_stats_view *view)
@@ -206,8 +274,15 @@ uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section 
         return view->sections[section].count;
 }
 
-/* Copies a slot from its member `used` on. Return: 0, -ENOENT, -EAGAIN. */
-static int read_slot(
+static void terminate_texts(enum sl_stats_section section, struct sl_stats_slot *slot)
+{
+        for (size_t i = 0; i < sizeof(slot_texts) / sizeof(slot_texts[0]); i++)
+                if (slot_texts[i].section == section)
+                        ((char *)slot)[slot_texts[i].offset + slot_texts[i].bytes - 1] = 0;
+}
+
+/* Copies a slot from its member `used` on. */
+int sl_stats_read_slot(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
 {
         const struct sl_stats_extent *extent = &view->sections[section];
@@ -215,7 +290,7 @@ static int read_slot(
         const size_t bytes = slot_bytes[section] - skip;
         uint64_t copy[SLOT_BYTES_MAX / 8];
 
-        if (index >= extent->count)
+        if (index >= extent->count || bytes > sizeof(copy))
                 return -ENOENT;
 
         const char *slot = view->base + extent->offset + (uint64_t)index * extent->stride;
@@ -227,46 +302,25 @@ static int read_slot(
                 return -ENOENT;
         memset(ret_slot, 0, skip);
         memcpy((char *)ret_slot + skip, copy, bytes);
+        terminate_texts(section, ret_slot);
         return 0;
 }
 
-int sl_stats_read_dispatcher(const struct sl_stats_view *view, uint32_t index, struct sl_dispatcher_stats *ret_slot)
+static const struct sl_histogram_set *set_at(const struct sl_stats_view *view, uint32_t index)
 {
-        return read_slot(view, SL_STATS_DISPATCHERS, index, &ret_slot->slot);
-}
+        const struct sl_stats_extent *extent = &view->sections[SL_STATS_HISTOGRAMS];
 
-int sl_stats_read_model(const struct sl_stats_view *view, uint32_t index, struct sl_model_stats *ret_slot)
-{
-        int r = read_slot(view, SL_STATS_MODELS, index, &ret_slot->slot);
-
-        if (r == 0)
-                ret_slot->name[sizeof(ret_slot->name) - 1] = '\0';
-        return r;
-}
-
-int sl_stats_read_client(const struct sl_stats_view *view, uint32_t index, struct sl_client_stats *ret_slot)
-{
-        int r = read_slot(view, SL_STATS_CLIENTS, index, &ret_slot->slot);
-
-        if (r == 0)
-                ret_slot->label[sizeof(ret_slot->label) - 1] = '\0';
-        return r;
-}
-
-int sl_stats_read_worker(const struct sl_stats_view *view, uint32_t index, struct sl_worker_stats *ret_slot)
-{
-        int r = read_slot(view, SL_STATS_WORKERS, index, &ret_slot->slot);
-
-        if (r == 0)
-                ret_slot->model[sizeof(ret_slot->model) - 1] = '\0';
-        return r;
+        if (index >= extent->count)
+                return NULL;
+        return (const struct sl_histogram_set *)(view->base + extent->offset + (uint64_t)index * extent->stride);
 }
 
 const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model)
 {
-        const struct sl_stats_extent *extent = &view->sections[SL_STATS_HISTOGRAMS];
+        return set_at(view, model->histograms);
+}
 
-        if (model->histograms >= extent->count)
-                return NULL;
-        return (const struct sl_histogram_set *)(view->base + extent->offset + (uint64_t)model->histograms * extent->stride);
+const struct sl_histogram_set *sl_stats_histograms_of_worker(const struct sl_stats_view *view, const struct sl_worker_stats *worker)
+{
+        return set_at(view, worker->histograms);
 }

@@ -28,8 +28,13 @@ Test(stats, a_reader_sees_what_was_counted)
         struct sl_stats_header header;
 
         cr_assert_eq(sl_stats_model_add(stats, "resnet", &counting, NULL), 0);
-        cr_assert_eq(sl_stats_client_add(stats, 77, 1000, 4242, "camera", &client), 0);
-        cr_assert_eq(sl_stats_worker_add(stats, "resnet", "thread", 3, 16, &worker), 0);
+        cr_assert_eq(sl_stats_client_add(
+                             stats, &(struct sl_client_stats){.id = 77, .uid = 1000, .pid = 4242, .label = "camera"}, &client),
+                0);
+        cr_assert_eq(sl_stats_worker_add_shown(stats,
+                             &(struct sl_worker_stats){.model = "resnet", .executor = "thread", .core = 3, .batch_max = 16}, false,
+                             &worker),
+                0);
         sl_model_count(&counting, completed, 5);
         sl_model_record(&counting, SL_STAGE_QUEUED, 1000);
         sl_counter_add(&client->requests, 9);
@@ -84,11 +89,11 @@ Test(stats, slots_are_used_again)
         struct sl_model_counting a, b;
         struct sl_model_stats model;
 
-        sl_stats_client_add(stats, 1, 0, 0, "one", &first);
+        sl_stats_client_add(stats, &(struct sl_client_stats){.id = 1, .label = "one"}, &first);
         sl_counter_add(&first->requests, 100);
         sl_stats_client_remove(stats, first);
         cr_expect_eq(sl_stats_read_client(v, 0, &copy), -ENOENT);
-        sl_stats_client_add(stats, 2, 0, 0, "two", &second);
+        sl_stats_client_add(stats, &(struct sl_client_stats){.id = 2, .label = "two"}, &second);
         cr_expect_eq(first, second);
         cr_expect_eq(sl_counter_read(&second->requests), 0, "a slot starts from zero");
 
@@ -105,6 +110,112 @@ Test(stats, slots_are_used_again)
         sl_stats_free(stats);
 }
 
+Test(stats, a_name_goes_on_counting_while_what_it_serves_is_replaced)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_model_counting old, new;
+        struct sl_model_stats model;
+
+        cr_assert_eq(sl_stats_model_add(stats, "resnet", &old, NULL), 0);
+        sl_model_count(&old, completed, 5);
+        cr_assert_eq(sl_stats_model_add(stats, "resnet", &new, NULL), 0);
+        sl_model_count(&new, completed, 2);
+        sl_model_record(&new, SL_STAGE_TOTAL, 10);
+        sl_stats_model_remove(stats, &old);
+        cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
+        cr_expect_eq(sl_counter_read(&model.completed), 7);
+        cr_expect_eq(sl_stats_read_model(v, 2, &model), -ENOENT, "one slot");
+        sl_stats_model_remove(stats, &new);
+        cr_expect_eq(sl_stats_read_model(v, 1, &model), -ENOENT);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
+Test(stats, what_is_shown_changes_and_leaves_counters_and_name_alone)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_model_counting counting;
+        struct sl_worker_stats *slot, worker;
+        struct sl_model_stats model;
+
+        cr_assert_eq(sl_stats_model_add(stats, "resnet", &counting, NULL), 0);
+        sl_model_count(&counting, requests, 3);
+        sl_stats_model_show(&counting, &(struct sl_model_stats){.state = SL_STATS_MODEL_FAILED, .why = "no", .requests = 99});
+        cr_assert_eq(sl_stats_read_model(v, 1, &model), 0);
+        cr_expect(model.state == SL_STATS_MODEL_FAILED && sl_counter_read(&model.requests) == 3 && model.histograms == 1);
+        cr_expect_str_eq(model.name, "resnet");
+        cr_expect_str_eq(model.why, "no");
+
+        cr_assert_eq(sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "resnet", .pid = 7}, false, &slot), 0);
+        sl_counter_add(&slot->batches, 4);
+        sl_stats_worker_shown(slot, &worker);
+        cr_expect_eq(worker.pid, 7);
+        worker.restarts++;
+        worker.state = SL_STATS_WORKER_BACKING_OFF;
+        sl_stats_worker_show(slot, &worker);
+        cr_assert_eq(sl_stats_read_worker(v, 0, &worker), 0);
+        cr_expect(worker.restarts == 1 && worker.pid == 7 && sl_counter_read(&worker.batches) == 4);
+        cr_expect_str_eq(sl_stats_worker_state_name(worker.state), "backing off");
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
+Test(stats, queues_lets_and_memory_are_read_as_they_were_counted)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_queue_stats *queue, queue_copy;
+        struct sl_let_stats *let, *second, let_copy;
+        struct sl_memory_stats *memory, memory_copy;
+
+        cr_assert_eq(sl_stats_queue_add(stats, "resnet", SL_STATS_QUEUE_SEGMENTS, &queue), 0);
+        cr_assert_eq(sl_stats_let_add(stats, &(struct sl_let_stats){.name = "core 1", .cores = "1"}, &let), 0);
+        cr_assert_eq(sl_stats_let_add(stats, &(struct sl_let_stats){.name = "core 2", .cores = "2"}, &second), 0);
+        cr_assert_eq(sl_stats_memory_add(stats, "plans", &memory), 0);
+        sl_counter_set(&queue->depth, 5);
+        sl_counter_add(&second->turns, 2);
+        sl_stats_let_workers(second, 3);
+        sl_counter_set(&memory->bytes, 1000);
+
+        cr_expect_eq(sl_stats_let_index(stats, second), 1);
+        cr_assert_eq(sl_stats_read_queue(v, 0, &queue_copy), 0);
+        cr_expect(sl_counter_read(&queue_copy.depth) == 5 && queue_copy.kind == SL_STATS_QUEUE_SEGMENTS);
+        cr_assert_eq(sl_stats_read_let(v, 1, &let_copy), 0);
+        cr_expect(let_copy.workers == 3 && sl_counter_read(&let_copy.turns) == 2);
+        cr_expect_str_eq(let_copy.cores, "2");
+        cr_assert_eq(sl_stats_read_memory(v, 0, &memory_copy), 0);
+        cr_expect_str_eq(memory_copy.name, "plans");
+        cr_expect_eq(sl_counter_read(&memory_copy.bytes), 1000);
+        sl_stats_queue_remove(stats, queue);
+        cr_expect_eq(sl_stats_read_queue(v, 0, &queue_copy), -ENOENT);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
+Test(stats, a_worker_has_histograms_of_its_own_when_it_is_added_with_them)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_stats_view *v = stats_view();
+        struct sl_worker_stats *with, *without, worker;
+
+        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "a"}, true, &with);
+        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "a"}, false, &without);
+        cr_assert_not_null(sl_stats_worker_histograms(stats, with));
+        cr_expect_null(sl_stats_worker_histograms(stats, without));
+        sl_histogram_record(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING], 50);
+        cr_assert_eq(sl_stats_read_worker(v, 0, &worker), 0);
+        cr_expect_eq(sl_histogram_quantile(&sl_stats_histograms_of_worker(v, &worker)->stages[SL_STAGE_COMPUTING], 1), 50);
+        cr_assert_eq(sl_stats_read_worker(v, 1, &worker), 0);
+        cr_expect_null(sl_stats_histograms_of_worker(v, &worker));
+        sl_stats_worker_remove(stats, with);
+        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "b"}, true, &with);
+        cr_expect_eq(sl_counter_read(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING].count), 0);
+        sl_stats_close(v);
+        sl_stats_free(stats);
+}
+
 Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms)
 {
         struct sl_stats *stats = stats_create();
@@ -115,10 +226,10 @@ Test(stats, a_model_without_room_is_told_so_and_counted_in_the_common_histograms
         struct sl_error error = {""};
         int n = 0;
 
-        while (sl_stats_model_add(stats, "model", &counting[n], &error) == 0)
+        while (sl_stats_model_add(stats, stats_name(n), &counting[n], &error) == 0)
                 n++;
         cr_assert(n > 3 && n < 40, "%d sets of histograms in 1 MiB", n);
-        cr_expect_not_null(strstr(error.text, "model \"model\""));
+        cr_expect_not_null(strstr(error.text, stats_name(n)));
         cr_expect_eq(sl_stats_model_add(stats, "late", &counting[n + 1], &error), -ENOSPC);
         sl_model_record(&counting[n], SL_STAGE_TOTAL, 10);
         sl_model_record(&counting[n + 1], SL_STAGE_TOTAL, 20);
@@ -144,7 +255,7 @@ Test(stats, a_model_without_a_slot_counts_in_the_common_one)
         struct sl_model_counting counting[3];
         struct sl_error error = {""};
 
-        o.n_models = 2;
+        o.counts[SL_STATS_MODELS] = 3;
         cr_assert_eq(sl_stats_create(&o, &stats, NULL), 0);
         cr_expect_eq(sl_stats_model_add(stats, "a", &counting[0], NULL), 0);
         cr_expect_eq(sl_stats_model_add(stats, "b", &counting[1], NULL), 0);
@@ -162,11 +273,11 @@ Test(stats, clients_beyond_the_slots_are_served_uncounted)
         struct sl_stats *stats;
         struct sl_client_stats *slots[3];
 
-        o.n_clients = 2;
+        o.counts[SL_STATS_CLIENTS] = 2;
         cr_assert_eq(sl_stats_create(&o, &stats, NULL), 0);
-        cr_expect_eq(sl_stats_client_add(stats, 1, 0, 0, "a", &slots[0]), 0);
-        cr_expect_eq(sl_stats_client_add(stats, 2, 0, 0, "b", &slots[1]), 0);
-        cr_expect_eq(sl_stats_client_add(stats, 3, 0, 0, "c", &slots[2]), -ENOSPC);
+        cr_expect_eq(sl_stats_client_add(stats, &(struct sl_client_stats){.id = 1, .label = "a"}, &slots[0]), 0);
+        cr_expect_eq(sl_stats_client_add(stats, &(struct sl_client_stats){.id = 2, .label = "b"}, &slots[1]), 0);
+        cr_expect_eq(sl_stats_client_add(stats, &(struct sl_client_stats){.id = 3, .label = "c"}, &slots[2]), -ENOSPC);
         sl_counter_add(&slots[2]->requests, 1);
         sl_stats_client_remove(stats, slots[2]);
         sl_stats_free(stats);
@@ -190,6 +301,9 @@ static void read_all(const struct sl_stats_view *v)
         struct sl_model_stats model;
         struct sl_client_stats client;
         struct sl_worker_stats worker;
+        struct sl_queue_stats queue;
+        struct sl_let_stats let;
+        struct sl_memory_stats memory;
 
         sl_stats_read_header(v, &header);
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_DISPATCHERS) && i < 100; i++)
@@ -200,7 +314,13 @@ static void read_all(const struct sl_stats_view *v)
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_CLIENTS) && i < 100; i++)
                 sl_stats_read_client(v, i, &client);
         for (uint32_t i = 0; i < sl_stats_count(v, SL_STATS_WORKERS) && i < 100; i++)
-                sl_stats_read_worker(v, i, &worker);
+                if (sl_stats_read_worker(v, i, &worker) == 0 && sl_stats_histograms_of_worker(v, &worker))
+                        sl_histogram_quantile(&sl_stats_histograms_of_worker(v, &worker)->stages[0], 0.5);
+        for (uint32_t i = 0; i < 100; i++) {
+                sl_stats_read_queue(v, i, &queue);
+                sl_stats_read_let(v, i, &let);
+                sl_stats_read_memory(v, i, &memory);
+        }
 }
 
 Test(stats, a_damaged_page_is_refused_or_read_without_harm)
@@ -233,6 +353,53 @@ Test(stats, a_damaged_page_is_refused_or_read_without_harm)
         free(bad);
 }
 
+/* Another 32-bit word at @offset of the page. */
+static void change_page(size_t offset, uint32_t value)
+{
+        int fd = open(stats_path(), O_WRONLY | O_CLOEXEC);
+
+        cr_assert_eq(pwrite(fd, &value, sizeof(value), (off_t)offset), sizeof(value));
+        close(fd);
+}
+
+Test(stats, a_page_of_another_version_is_refused_with_both_numbers_and_still_claims_the_name)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_error error = {""};
+        struct sl_stats_view *v;
+
+        change_page(offsetof(struct sl_stats_header, version), SL_STATS_VERSION - 1);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, &error), -EBADMSG);
+        cr_expect_not_null(strstr(error.text, "has version 1, wants 2"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "older"), "%s", error.text);
+        change_page(offsetof(struct sl_stats_header, version), SL_STATS_VERSION + 1);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, &error), -EBADMSG);
+        cr_expect_not_null(strstr(error.text, "newer"), "%s", error.text);
+        cr_expect(sl_stats_is_claimed("demo", stats_folder));
+        sl_stats_free(stats);
+        cr_expect_not(sl_stats_is_claimed("demo", stats_folder));
+}
+
+Test(stats, a_page_with_fewer_sections_shows_those_that_it_has)
+{
+        struct sl_stats *stats = stats_create();
+        struct sl_model_counting counting;
+        struct sl_queue_stats *queue, copy;
+        struct sl_model_stats model;
+
+        sl_stats_model_add(stats, "resnet", &counting, NULL);
+        sl_stats_queue_add(stats, "resnet", SL_STATS_QUEUE_SEGMENTS, &queue);
+        change_page(offsetof(struct sl_stats_header, n_sections), SL_STATS_QUEUES);
+        struct sl_stats_view *v = stats_view();
+        cr_expect_eq(sl_stats_read_model(v, 1, &model), 0);
+        cr_expect_eq(sl_stats_count(v, SL_STATS_QUEUES), 0);
+        cr_expect_eq(sl_stats_read_queue(v, 0, &copy), -ENOENT);
+        sl_stats_close(v);
+        change_page(offsetof(struct sl_stats_header, n_sections), UINT32_MAX);
+        cr_expect_eq(sl_stats_open("demo", stats_folder, &v, NULL), -EBADMSG, "more than the header has room for");
+        sl_stats_free(stats);
+}
+
 Test(stats, what_is_no_page_is_refused)
 {
         struct sl_stats_view *v = NULL;
@@ -254,6 +421,10 @@ Test(stats, every_refusal_and_stage_has_its_text)
                 cr_expect_gt(strlen(sl_refusal_text(i)), 3);
         for (int i = 0; i < SL_STAGES; i++)
                 cr_expect_gt(strlen(sl_stage_name(i)), 3);
+        for (int i = 0; i < SL_STATS_WORKER_STATE_LIMIT; i++)
+                cr_expect_gt(strlen(sl_stats_worker_state_name(i)), 3);
+        for (int i = 0; i < SL_STATS_MODEL_STATE_LIMIT; i++)
+                cr_expect_gt(strlen(sl_stats_model_state_name(i)), 3);
         cr_expect_str_eq(sl_refusal_text(SL_REFUSAL_LIMIT), "unknown");
 }
 

@@ -42,8 +42,15 @@ const char *stats_path(void)
 
 struct sl_stats_options stats_options(void)
 {
-        return (struct sl_stats_options){
-                .name = "demo", .directory = stats_folder, .wait_name = "epoll", .bytes = MIB, .n_dispatchers = 2, .n_models = 40};
+        return (struct sl_stats_options){.name = "demo",
+                .directory = stats_folder,
+                .wait_name = "epoll",
+                .bytes = MIB,
+                .counts = {[SL_STATS_DISPATCHERS] = 2,
+                        [SL_STATS_MODELS] = 41,
+                        [SL_STATS_CLIENTS] = 64,
+                        [SL_STATS_WORKERS] = 64,
+                        [SL_STATS_QUEUES] = 64}};
 }
 
 struct sl_stats *stats_create(void)
@@ -54,6 +61,14 @@ struct sl_stats *stats_create(void)
 
         cr_assert_eq(sl_stats_create(&o, &stats, &error), 0, "%s", error.text);
         return stats;
+}
+
+const char *stats_name(int n)
+{
+        static char name[16];
+
+        snprintf(name, sizeof(name), "model%d", n);
+        return name;
 }
 
 struct sl_stats_view *stats_view(void)

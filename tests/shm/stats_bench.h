@@ -22,4 +22,7 @@ void stats_skip(const char *what);
 const char *stats_path(void);
 struct sl_stats_options stats_options(void);
 struct sl_stats *stats_create(void);
+
+/* "model7"; valid until the next call. */
+const char *stats_name(int n);
 struct sl_stats_view *stats_view(void);

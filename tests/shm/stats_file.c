@@ -252,9 +252,9 @@ Test(stats_file, names_and_sizes_out_of_range_are_refused_with_a_cause)
         cr_expect_eq(stats_create_result(&o, &error), -EINVAL);
         cr_expect_not_null(strstr(error.text, "65536"));
         o.bytes = MIB;
-        o.n_clients = UINT32_MAX;
+        o.counts[SL_STATS_CLIENTS] = UINT32_MAX;
         cr_expect_eq(stats_create_result(&o, &error), -EINVAL);
-        o.n_clients = 0;
+        o.counts[SL_STATS_CLIENTS] = 0;
         o.directory = "/no/such/directory";
         cr_expect_eq(stats_create_result(&o, &error), -ENOENT);
         cr_expect_not_null(strstr(error.text, "/no/such/directory"));
@@ -344,7 +344,7 @@ static void fill_up(void)
         int n = 0, r;
 
         CHECK(sl_stats_create(&o, &stats, NULL) == 0);
-        while ((r = sl_stats_model_add(stats, "m", &counting, NULL)) == 0)
+        while ((r = sl_stats_model_add(stats, stats_name(n), &counting, NULL)) == 0)
                 n++;
         CHECK(r == -ENOSPC && n >= 1 && n < 15);
         for (int stage = 0; stage < SL_STAGES; stage++)

@@ -19,11 +19,16 @@ struct field {
 #define MODEL(name, text)      FIELD(struct sl_model_stats, name, text),
 #define CLIENT(name, text)     FIELD(struct sl_client_stats, name, text),
 #define WORKER(name, text)     FIELD(struct sl_worker_stats, name, text),
+#define QUEUE(name, text)      FIELD(struct sl_queue_stats, name, text),
+#define LET(name, text)        FIELD(struct sl_let_stats, name, text),
+#define MEMORY(name, text)     FIELD(struct sl_memory_stats, name, text),
+
+#define SECTION_TITLE(id, type, title) title ", "
 
 static const struct field header[] = {
         FIELD(struct sl_stats_header, magic, "stored last: the page is whole"),
         FIELD(struct sl_stats_header, version, "of this layout; fields are only added at the end of a slot"),
-        FIELD(struct sl_stats_header, header_bytes, "of this header"),
+        FIELD(struct sl_stats_header, header_bytes, "of this header, with all of `sections`"),
         FIELD(struct sl_stats_header, bytes, "of the file"),
         FIELD(struct sl_stats_header, pid, "of the runtime"),
         FIELD(struct sl_stats_header, state, "0 starting, 1 ready, 2 stopping, 3 stopped; a crash leaves what it was"),
@@ -32,11 +37,13 @@ static const struct field header[] = {
         FIELD(struct sl_stats_header, crowded, "models that had to be counted in a common slot"),
         FIELD(struct sl_stats_header, runtime_name, "NUL-terminated"),
         FIELD(struct sl_stats_header, wait_name, "io_uring or epoll"),
-        FIELD(struct sl_stats_header, sections,
-                "offset (8 bytes), stride (4), count (4) of each section, in this order: "
-                "dispatchers, models, clients, workers, histograms"),
         FIELD(struct sl_stats_header, memory_bytes, "promised, of memory_max"),
         FIELD(struct sl_stats_header, memory_max, "all bits set: no limit"),
+        FIELD(struct sl_stats_header, release, "of Starling, NUL-terminated"),
+        FIELD(struct sl_stats_header, n_sections, "how many follow; more may be added behind those that are listed here"),
+        FIELD(struct sl_stats_header, sections,
+                "offset (8 bytes), stride (4), count (4) of each section, in this order: " SL_STATS_SECTIONS(
+                        SECTION_TITLE) "and so on"),
 };
 
 static const struct field dispatchers[] = {
@@ -47,15 +54,52 @@ static const struct field dispatchers[] = {
 };
 
 static const struct field models[] = {SLOT, FIELD(struct sl_model_stats, histograms, "index in the section of histograms"),
-        FIELD(struct sl_model_stats, name, "NUL-terminated"), SL_MODEL_COUNTERS(MODEL)};
+        FIELD(struct sl_model_stats, state, "see below"),
+        FIELD(struct sl_model_stats, kind, "what is served under this name, see below"),
+        FIELD(struct sl_model_stats, n_members, "of an ensemble"),
+        FIELD(struct sl_model_stats, version, "number of the version folder; 0 for an ensemble"),
+        FIELD(struct sl_model_stats, since_ns, "it is in this state; CLOCK_MONOTONIC"),
+        FIELD(struct sl_model_stats, load_ns, "how long its last load took that ended well"),
+        FIELD(struct sl_model_stats, loads, "that ended well"), FIELD(struct sl_model_stats, load_failures, "loads that did not"),
+        FIELD(struct sl_model_stats, workers_wanted, "that it should have"),
+        FIELD(struct sl_model_stats, workers_serving, "that take jobs"),
+        FIELD(struct sl_model_stats, segment_samples, "of the largest segment"),
+        FIELD(struct sl_model_stats, samples_max, "of one request"),
+        FIELD(struct sl_model_stats, queue_requests, "accepted and not completed, at most"),
+        FIELD(struct sl_model_stats, name, "NUL-terminated"), FIELD(struct sl_model_stats, why, "it is failed or degraded"),
+        SL_MODEL_COUNTERS(MODEL)};
 
 static const struct field clients[] = {SLOT, FIELD(struct sl_client_stats, id, "as in the log"),
         FIELD(struct sl_client_stats, uid, "of its process"), FIELD(struct sl_client_stats, pid, "in the runtime's PID namespace"),
-        FIELD(struct sl_client_stats, label, "NUL-terminated"), SL_CLIENT_COUNTERS(CLIENT)};
+        FIELD(struct sl_client_stats, label, "NUL-terminated"), FIELD(struct sl_client_stats, attached_ns, "CLOCK_MONOTONIC"),
+        FIELD(struct sl_client_stats, n_queues, "its queue pairs"), FIELD(struct sl_client_stats, depth, "of each of them"),
+        SL_CLIENT_COUNTERS(CLIENT)};
 
 static const struct field workers[] = {SLOT, FIELD(struct sl_worker_stats, core, "first core of its let; -1: not pinned"),
         FIELD(struct sl_worker_stats, batch_max, "largest batch"), FIELD(struct sl_worker_stats, model, "NUL-terminated"),
-        SL_WORKER_COUNTERS(WORKER)};
+        FIELD(struct sl_worker_stats, executor, "thread; process: it has one of its own; inline: the dispatcher itself"),
+        FIELD(struct sl_worker_stats, state, "see below"),
+        FIELD(struct sl_worker_stats, let, "index in the section of lets; all bits set: the dispatcher's core"),
+        FIELD(struct sl_worker_stats, pid, "of its process, in the runtime's PID namespace; 0: it is a thread, or has ended"),
+        FIELD(struct sl_worker_stats, restarts, "processes that have followed one that ended"),
+        FIELD(struct sl_worker_stats, histograms,
+                "index in the section of histograms, of the pieces of requests that it has answered; all bits set: it has none"),
+        FIELD(struct sl_worker_stats, since_ns, "it is in this state; CLOCK_MONOTONIC"),
+        FIELD(struct sl_worker_stats, ended_unix_ns, "when its last process ended, CLOCK_REALTIME; 0: none has"),
+        FIELD(struct sl_worker_stats, why, "that process ended"), SL_WORKER_COUNTERS(WORKER)};
+
+static const struct field queues[] = {SLOT, FIELD(struct sl_queue_stats, kind, "what waits, see below"),
+        FIELD(struct sl_queue_stats, model, "NUL-terminated"), SL_QUEUE_COUNTERS(QUEUE)};
+
+static const struct field lets[] = {SLOT, FIELD(struct sl_let_stats, n_cores, "0: any"),
+        FIELD(struct sl_let_stats, at_once, "jobs that run at a time without sharing a core"),
+        FIELD(struct sl_let_stats, workers, "that share it now"),
+        FIELD(struct sl_let_stats, for_one, "1: it was made for one worker, which may spin"),
+        FIELD(struct sl_let_stats, name, "NUL-terminated"), FIELD(struct sl_let_stats, cores, "as in 0-3,8; empty: any"),
+        SL_LET_COUNTERS(LET)};
+
+static const struct field memory[] = {
+        SLOT, FIELD(struct sl_memory_stats, name, "what it is promised for"), SL_MEMORY_COUNTERS(MEMORY)};
 
 static const struct field histogram[] = {
         FIELD(struct sl_histogram, count, "of values"),
@@ -81,6 +125,9 @@ static const struct table {
         {"Clients", sizeof(struct sl_client_stats), FIELDS(clients)},
         {"Workers", sizeof(struct sl_worker_stats), FIELDS(workers)},
         {"Histogram", sizeof(struct sl_histogram_set), FIELDS(histogram)},
+        {"Queues", sizeof(struct sl_queue_stats), FIELDS(queues)},
+        {"Lets", sizeof(struct sl_let_stats), FIELDS(lets)},
+        {"Memory", sizeof(struct sl_memory_stats), FIELDS(memory)},
 };
 
 static void print_table(FILE *out, const struct table *table)
@@ -106,14 +153,21 @@ static void print_names(FILE *out, const char *title, const char *const *names, 
         fputs(".El\n", out);
 }
 
-#define NAME(id, text) text,
+#define NAME(id, text)        text,
+#define STATE(id, name, text) name ": " text,
 
 static void print_lists(FILE *out)
 {
         static const char *const refusals[] = {SL_REFUSALS(NAME)}, *const stages[] = {SL_STAGES_OF_A_REQUEST(NAME)},
-                                 *const reasons[] = {SL_BATCH_REASONS(NAME)};
+                                 *const reasons[] = {SL_BATCH_REASONS(NAME)}, *const served[] = {SL_STATS_MODEL_STATES(STATE)},
+                                 *const kinds[] = {SL_STATS_MODEL_KINDS(STATE)}, *const waits[] = {SL_STATS_QUEUE_KINDS(STATE)},
+                                 *const states[] = {SL_STATS_WORKER_STATES(STATE)};
 
         print_names(out, "Reasons of a refusal", refusals, SL_REFUSAL_LIMIT);
+        print_names(out, "States of a model", served, SL_STATS_MODEL_STATE_LIMIT);
+        print_names(out, "Kinds of a model", kinds, SL_STATS_MODEL_KIND_LIMIT);
+        print_names(out, "Kinds of a queue", waits, SL_STATS_QUEUE_KIND_LIMIT);
+        print_names(out, "States of a worker", states, SL_STATS_WORKER_STATE_LIMIT);
         print_names(out, "Reasons of a worker's batch_max", reasons, SL_BATCH_REASON_LIMIT);
         print_names(out, "Stages of a request, each with a histogram", stages, SL_STAGES);
 }
@@ -128,8 +182,10 @@ int page_of_stats(FILE *out)
                 "removes it. The runtime holds a write lock on it (fcntl, open file description) while it lives. Where somebody "
                 "else's file has that name, it lies beside the socket as starling.NAME.\n"
                 "\n"
-                "Check magic, version, bytes and that each section lies in the file; go from slot to slot by the stride that the "
-                "header gives, which may grow; skip slots whose `used` is 0. Names and what else is not a counter change under "
+                "Check magic, version, bytes and that each section lies in the file; what has another version is laid out "
+                "otherwise. Go from slot to slot by the stride that the "
+                "header gives, which may grow; skip slots whose `used` is 0. Names and all that stands before the counters change "
+                "under "
                 "`seq`: read it, copy, read it again; it must be even and the same (sl_seqlock_read() of <starling/seqlock.h>). "
                 "Counters are 8 bytes, little-endian, each with one writer, and are never torn; several models in one slot, or "
                 "several slots of one model, are to be added up. Slot 0 of the models and of the histograms is common to those "

@@ -2,6 +2,7 @@
 #include "hello.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "doorbell.h"
 #include "memory.h"
@@ -58,6 +59,21 @@ static int new_channel(struct sl_sessions *s, const struct sl_channel_shape *sha
         return r;
 }
 
+static void show_client(struct sl_sessions *s, struct sl_channel *channel)
+{
+        struct sl_client_stats shown = {
+                .id = channel->id,
+                .uid = channel->uid,
+                .pid = (uint32_t)channel->pid,
+                .attached_ns = sl_clock_ns(),
+                .n_queues = channel->shape.n_queues,
+                .depth = channel->shape.depth,
+        };
+
+        memcpy(shown.label, channel->label, sizeof(shown.label));
+        sl_stats_client_add(s->options.stats, &shown, &channel->stats);
+}
+
 static int make_channel(struct sl_sessions *s, struct sl_session *session, const struct sl_message *hello, int *ret_request_fd,
         int *ret_response_fd, struct sl_error *error)
 {
@@ -87,7 +103,7 @@ static int make_channel(struct sl_sessions *s, struct sl_session *session, const
         channel->completion_fd = sl_completion_bell_new();
         if (channel->doorbell_fd < 0 || channel->completion_fd < 0)
                 return sl_error_set(error, errno, "no doorbell: %s", strerror(errno));
-        sl_stats_client_add(s->options.stats, channel->id, channel->uid, (uint32_t)channel->pid, channel->label, &channel->stats);
+        show_client(s, channel);
         return 0;
 }
 

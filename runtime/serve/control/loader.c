@@ -410,6 +410,23 @@ static void learn_first_sample(struct sl_model *model)
                         sl_model_learn(model, 1, model->crew->workers[i].executor->first_ns);
 }
 
+static struct sl_worker_stats *show_inliner(const struct sl_load *load, uint32_t samples)
+{
+        struct sl_worker_stats shown = {
+                .core = sl_first_core(&load->options.runtime->dispatcher_cpus),
+                .batch_max = samples,
+                .executor = "inline",
+                .state = SL_STATS_WORKER_SERVING,
+                .let = SL_STATS_NONE,
+                .since_ns = sl_clock_ns(),
+        };
+        struct sl_worker_stats *slot;
+
+        snprintf(shown.model, sizeof(shown.model), "%s", load->model->name);
+        sl_stats_worker_add_shown(load->options.stats, &shown, false, &slot);
+        return slot;
+}
+
 /* Where there is no memory for it the model is served without. */
 static void make_inliner(struct sl_load *load)
 {
@@ -424,8 +441,7 @@ static void make_inliner(struct sl_load *load)
                 return;
         }
         model->inliner_bytes = trial.bytes;
-        sl_stats_worker_add(load->options.stats, model->name, "inline", sl_first_core(&load->options.runtime->dispatcher_cpus),
-                trial.samples, &stats);
+        stats = show_inliner(load, trial.samples);
         if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0) {
                 sl_stats_worker_remove(load->options.stats, stats);
                 sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);

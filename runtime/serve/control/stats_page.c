@@ -61,8 +61,8 @@ static int create_guarded(const struct place *place, const char *folder, struct 
                                 .wait_name = place->wait_name,
                                 .guard = &guard,
                                 .bytes = place->options->stats_bytes,
-                                .n_dispatchers = 1,
-                                .n_clients = place->options->clients_max,
+                                .release = STARLING_VERSION,
+                                .counts = {[SL_STATS_CLIENTS] = place->options->clients_max},
                         },
                         ret_stats, error);
         else

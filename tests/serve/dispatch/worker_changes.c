@@ -165,14 +165,15 @@ static void make_channel(struct scene *s)
 
         channel->user = &s->user;
         channel->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        cr_assert_eq(sl_stats_client_add(s->stats, 1, 0, 1, "test", &channel->stats), 0);
+        cr_assert_eq(
+                sl_stats_client_add(s->stats, &(struct sl_client_stats){.id = 1, .pid = 1, .label = "test"}, &channel->stats), 0);
         command(s, SL_COMMAND_ADD_CHANNEL, channel, NULL);
 }
 
 static void make_stats(struct scene *s)
 {
         char name[64];
-        const struct sl_stats_options options = {.name = name, .directory = "/tmp", .n_dispatchers = 1};
+        const struct sl_stats_options options = {.name = name, .directory = "/tmp"};
         struct sl_error error;
 
         snprintf(name, sizeof(name), "test-worker-changes-%d", getpid());
