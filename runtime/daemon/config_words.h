@@ -40,7 +40,9 @@
         X("threads.worker_cores", "Cores of the workers; without it all others.")                                                  \
         X("threads.numa_node", "Only cores and memory of this node; the default is all of them.")                                  \
         X("threads.spin_us", "How long a thread looks for work before it sleeps, in microseconds.")                                \
-        X("threads.inline_us", "The dispatcher computes itself what takes no longer, in microseconds; 0: nothing.")                \
+        X("threads.inline_us",                                                                                                     \
+                "The dispatcher computes itself what takes no longer, in microseconds; up to 100 where an only request leaves "    \
+                "no core to a worker; 0: nothing.")                                                                                \
         X("compile", "The child processes that compile models.")                                                                   \
         X("compile.jobs", "How many run at once.")                                                                                 \
         X("compile.memory_bytes", "Address space of one.")                                                                         \

@@ -52,11 +52,13 @@ static void write_model(const char *path)
         builder_free(b);
 }
 
-static void begin(struct scene *s, uint64_t inline_ns)
+/* @cores: 0: as many as there are. */
+static void begin(struct scene *s, uint64_t inline_ns, uint32_t cores)
 {
         memset(s, 0, sizeof(*s));
         service_init(&s->service);
         s->service.options.inline_ns = inline_ns;
+        s->service.options.cores = cores;
         snprintf(s->model, sizeof(s->model), "%s/model.onnx", s->service.directory);
         write_model(s->model);
         s->service.specs[0].name = "small";
@@ -123,12 +125,12 @@ Test(inline_requests, have_the_bits_that_a_worker_makes, .timeout = 60)
         static float workers[REQUESTS][LARGEST * WIDTH], own[LARGEST * WIDTH];
         struct scene s;
 
-        begin(&s, 0);
+        begin(&s, 0, 0);
         infer_all(&s, workers);
         cr_expect_eq(batches_of(&s, "inline"), 0);
         cr_expect_geq(batches_of(&s, "thread"), REQUESTS);
         end(&s);
-        begin(&s, 1000000000);
+        begin(&s, 1000000000, 0);
         for (uint32_t i = 0; i < REQUESTS || (batches_of(&s, "inline") < ENOUGH && i < REQUESTS_MAX); i++) {
                 memset(own, 0, sizeof(own));
                 infer(&s, i % REQUESTS, own);
@@ -143,8 +145,21 @@ Test(inline_requests, are_none_of_a_model_that_takes_longer, .timeout = 60)
         static float outputs[REQUESTS][LARGEST * WIDTH];
         struct scene s;
 
-        begin(&s, 1);
+        begin(&s, 1, 64);
         infer_all(&s, outputs);
         cr_expect_eq(batches_of(&s, "inline"), 0);
+        end(&s);
+}
+
+/* With two cores, where the client has the other one; the limit of an only request is its own. Not so where a core is free. */
+Test(inline_requests, that_are_alone_are_the_dispatchers_though_they_take_longer, .timeout = 60)
+{
+        float output[LARGEST * WIDTH];
+        struct scene s;
+
+        begin(&s, 1, 2);
+        for (uint32_t i = 0; batches_of(&s, "inline") < ENOUGH && i < REQUESTS_MAX; i++)
+                infer(&s, 0, output);
+        cr_expect_geq(batches_of(&s, "inline"), ENOUGH);
         end(&s);
 }

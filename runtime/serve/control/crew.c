@@ -131,11 +131,16 @@ static uint64_t warmup_ns(const struct sl_crew *crew, const struct sl_let *let, 
         return background && !let->for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
 }
 
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
 /* Of a worker that is about to start. */
 struct start {
         struct sl_let *let;
         bool background;
-        uint64_t inline_ns; /* 0: it makes no trial */
+        bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
 };
 
@@ -151,8 +156,8 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .batch_max = options->limit.batch_max,
-                        .inline_ns = start->inline_ns,
-                        .inline_bound_ns = SL_INLINE_PASS_NS,
+                        .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
+                        .inline_bound_ns = SL_INLINE_ALONE_NS,
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .let = start->let,
                         .spin_ns = spin_ns(crew, start->let),
@@ -233,15 +238,16 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_cre
 }
 
 /* As many as can; the memory of the others goes back. */
-static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, uint64_t inline_ns,
+static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, bool tries_inline,
         struct sl_error *error)
 {
         int r = take_memory(crew, n, error);
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
-                        &(struct start){
-                                .let = assign_let(crew, replaced), .background = background, .inline_ns = i == 0 ? inline_ns : 0},
+                        &(struct start){.let = assign_let(crew, replaced),
+                                .background = background,
+                                .tries_inline = tries_inline && i == 0},
                         error);
                 if (r < 0)
                         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, (n - i) * crew->worker_bytes);
@@ -252,7 +258,7 @@ static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *re
 int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error)
 {
         crew->wanted = crew->before = n;
-        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns, error);
+        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns > 0, error);
 }
 
 static int explain(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
@@ -328,7 +334,7 @@ static int hire(struct sl_crew *crew, uint32_t n, struct sl_error *error)
         if (crew->n + n > SL_WORKERS_MAX)
                 return sl_error_set(error, EBUSY, "%u workers more, but of %u some have not left yet, and %u are the limit", n,
                         crew->n, SL_WORKERS_MAX);
-        r = start_some(crew, n, NULL, true, 0, error);
+        r = start_some(crew, n, NULL, true, false, error);
         if (r < 0)
                 dismiss(crew, crew->n - before);
         return r;

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "channel.h"
 #include "ensemble.h"
+#include "inline_rule.h"
 #include "model.h"
 #include "places.h"
 
@@ -70,14 +71,15 @@ void sl_broadcaster_withdraw(struct sl_request *request)
 }
 
 /* Its id goes to every member. */
-static void send_segment(
-        struct sl_ensemble *ensemble, const struct sl_request *request, uint32_t segment, uint32_t samples, uint64_t inline_ns)
+static void send_segment(struct sl_ensemble *ensemble, const struct sl_request *request, uint32_t segment, uint32_t samples,
+        const struct sl_inline_limit *limit)
 {
         struct sl_task task = {
                 .segment = segment,
                 .samples = samples,
                 .client = request->turn.client,
-                .is_inline = sl_inline_wants(ensemble, samples, inline_ns),
+                .is_inline = sl_inline_wants(ensemble, samples,
+                        &(struct sl_inline_limit){.ns = limit->ns, .alone = limit->alone && samples == request->samples}),
                 .arrival_ns = request->taken_ns,
                 .deadline_ns = request->work.deadline_ns,
         };
@@ -89,7 +91,8 @@ static void send_segment(
 }
 
 /* Return: 0; as sl_accumulator_open(). */
-static int broadcast_segment(const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator, uint64_t inline_ns)
+static int broadcast_segment(
+        const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit)
 {
         struct sl_ensemble *ensemble = sl_ensemble_of(decision->queue);
         struct sl_request *request = sl_request_of_turn(decision->item);
@@ -97,7 +100,7 @@ static int broadcast_segment(const struct sl_broadcast_decision *decision, struc
 
         if (segment < 0)
                 return segment;
-        send_segment(ensemble, request, (uint32_t)segment, decision->samples, inline_ns);
+        send_segment(ensemble, request, (uint32_t)segment, decision->samples, limit);
         sl_places_pin(ensemble->places, request);
         request->broadcast += decision->samples;
         if (request->broadcast == request->samples)
@@ -118,7 +121,7 @@ static void look_at_windows(const struct sl_broadcast_ring *ring)
         }
 }
 
-uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, uint64_t inline_ns)
+uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit)
 {
         struct sl_broadcast_round round;
         struct sl_broadcast_decision decision;
@@ -128,7 +131,7 @@ uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulato
         look_at_windows(ring);
         sl_broadcast_round_begin(&round, ring);
         while (sl_broadcast_round_next(&round, &decision)) {
-                int r = broadcast_segment(&decision, accumulator, inline_ns);
+                int r = broadcast_segment(&decision, accumulator, limit);
 
                 if (r < 0) {
                         sl_broadcast_round_lacks(&round, r);

@@ -14,6 +14,7 @@
 struct sl_accumulator;
 struct sl_broadcast_ring;
 struct sl_ensemble;
+struct sl_inline_limit;
 struct sl_request;
 
 /* FREE -> WAITING: behind the requests of the same client and priority. */
@@ -26,7 +27,8 @@ uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t clien
 void sl_broadcaster_withdraw(struct sl_request *request);
 
 /*
- * A round (broadcast_round.h) of all that wait: as many segments as windows and staging allow. @inline_ns: what the dispatcher
- * computes itself takes no longer (inline_rule.h). Return: how many segments were broadcast.
+ * A round (broadcast_round.h) of all that wait: as many segments as windows and staging allow. @limit: of what the
+ * dispatcher computes itself (inline_rule.h). Return: how many segments were broadcast.
  */
-uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, uint64_t inline_ns);
+uint32_t sl_broadcaster_run(
+        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit);

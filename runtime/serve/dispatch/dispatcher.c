@@ -126,7 +126,8 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .now_ns = d->pass.now_ns,
                 .ret_next_ns = &d->next_ns,
         };
-        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, d->options.inline_ns);
+        const struct sl_inline_limit limit = {.ns = d->options.inline_ns, .alone = d->budget.keeps};
+        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, &limit);
 
         return done + sl_scheduler_run(&schedule);
 }
@@ -138,6 +139,8 @@ static uint32_t advance(struct sl_dispatcher *d)
 
         d->budget.limit_ns = d->options.inline_ns;
         d->budget.left_ns = d->options.inline_ns ? SL_INLINE_PASS_NS : 0;
+        d->budget.kept = false;
+        d->budget.keeps = d->options.inline_ns && sl_inline_is_alone(d->in_flight, d->options.cores, d->waiting);
         do {
                 done += advance_once(d);
                 if (!d->budget.jobs)
@@ -188,7 +191,7 @@ static uint32_t pass(struct sl_dispatcher *d)
                 found += sl_harvest(d);
                 found += advance(d);
                 look_at_clock(d, d->pass.now_ns);
-                d->saturated = d->crowded && work_waits(d);
+                d->saturated = d->crowded && !d->budget.kept && work_waits(d);
         } else if (++d->untimed_passes == ADVISE_PASSES) {
                 look_at_clock(d, sl_clock_ns());
         }

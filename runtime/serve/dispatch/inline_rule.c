@@ -8,6 +8,12 @@
 /* So many jobs forget a slowest one by about two thirds. */
 #define MEMORY_JOBS 32u
 
+/* The client of the only request waits, whether it was counted already or not. */
+bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting)
+{
+        return in_flight == 1 && cores && cores <= 1 + (waiting ? waiting : 1);
+}
+
 void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns)
 {
         uint64_t faded_ns = gauge->slowest_ns - gauge->slowest_ns / MEMORY_JOBS;
@@ -19,17 +25,18 @@ void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_
                 gauge->slow = false;
 }
 
-bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t limit_ns)
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit)
 {
+        uint64_t limit_ns = limit->alone && limit->ns < SL_INLINE_ALONE_NS ? SL_INLINE_ALONE_NS : limit->ns;
         uint64_t slowest_ns = 0, expected_ns = 0;
 
-        for (uint32_t m = 0; m < ensemble->assembly.n_members && limit_ns; m++) {
+        for (uint32_t m = 0; m < ensemble->assembly.n_members && limit->ns; m++) {
                 const struct sl_model *member = ensemble->members[m];
 
-                if (!member->inliner || member->gauge.slow || samples > member->inliner->batch_max)
+                if (!member->inliner || (member->gauge.slow && !limit->alone) || samples > member->inliner->batch_max)
                         return false;
                 slowest_ns += member->gauge.slowest_ns;
                 expected_ns += sl_service_time_ns(&member->service_time, samples);
         }
-        return limit_ns && slowest_ns <= 2 * limit_ns && expected_ns <= limit_ns;
+        return limit->ns && slowest_ns <= 2 * limit_ns && expected_ns <= limit_ns;
 }

@@ -3,15 +3,17 @@
  *
  * What the dispatcher computes itself (execute/inline_executor.h), because handing it over would take longer. The rule:
  *
- *     a model may       when its plan is static, and one sample took no longer than `inline_us` when it was tried at the start, and no
- *                       longer than SL_INLINE_PASS_NS with denormal numbers
+ *     a model may       when its plan is static, and one sample took no longer than SL_INLINE_PASS_NS when it was tried at the start, and
+ *                       no longer than SL_INLINE_ALONE_NS with denormal numbers
  *     a segment is      when so many samples are expected to take all its members together no longer than `inline_us`, and their
  *                       slowest recent jobs together took no longer than twice that
+ *     the only request  in flight, as one segment, has SL_INLINE_ALONE_NS in place of `inline_us`, where those who wait have all cores but
+ *                       the dispatcher's: a worker would have to take one from them first
  *     a slow job        of more than twice `inline_us` ends it for its model at once, until the slowest is below `inline_us` again;
  *                       a slowest job is forgotten by one part in 32 with each job, wherever that was computed
  *     a pass computes   the shortest first, for SL_INLINE_PASS_NS and the job at hand, and only while nothing more urgent waits for
  *                       a worker: that long the dispatcher is away at most
- *     what is left      goes to the workers, and so does all else
+ *     what is left      goes to the workers, and so does all else; of an only request it is the next pass's, as long as it is that
  *
  * Dispatcher only; pure but for the learning.
  */
@@ -23,15 +25,25 @@
 
 struct sl_ensemble;
 
-#define SL_INLINE_PASS_NS 50000ull
+#define SL_INLINE_PASS_NS  50000ull
+#define SL_INLINE_ALONE_NS 100000ull
 
 struct sl_inline_gauge {
         uint64_t slowest_ns; /* of recent jobs; 0: none */
         bool slow;           /* one took more than twice the limit, and the slowest is not below the limit yet */
 };
 
+struct sl_inline_limit {
+        uint64_t ns; /* `inline_us`; 0: nothing is inline */
+        bool alone;  /* the only request in flight, and no core is free for a worker */
+};
+
+/* Is this the only request, and no core is free for a worker? @cores: that the runtime and its clients share, 0 when that is not
+ * known; @waiting: clients that wait. */
+bool sl_inline_is_alone(uint32_t in_flight, uint32_t cores, uint32_t waiting);
+
 /* A job that could have been computed inline took @ns, wherever it was. */
 void sl_inline_learn(struct sl_inline_gauge *gauge, uint64_t ns, uint64_t limit_ns);
 
 /* Is a segment of @samples for the dispatcher itself? */
-bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, uint64_t limit_ns);
+bool sl_inline_wants(const struct sl_ensemble *ensemble, uint32_t samples, const struct sl_inline_limit *limit);

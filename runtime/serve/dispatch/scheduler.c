@@ -323,6 +323,13 @@ static void compute(const struct sl_schedule *schedule, struct sl_model *model, 
         budget->jobs++;
 }
 
+/* There is no time for the next one. What a whole pass would not suffice for is the workers' after all. */
+static void end_budget(struct sl_inline_budget *budget)
+{
+        budget->kept = budget->keeps && budget->left_ns < SL_INLINE_PASS_NS;
+        budget->left_ns = 0;
+}
+
 /* One job of each model at most: its answers have to be harvested before the next. */
 static uint32_t run_inline(const struct sl_schedule *schedule, uint32_t priority)
 {
@@ -335,7 +342,7 @@ static uint32_t run_inline(const struct sl_schedule *schedule, uint32_t priority
                 if (!model)
                         return jobs;
                 if (expected_ns > schedule->budget->left_ns) {
-                        schedule->budget->left_ns = 0;
+                        end_budget(schedule->budget);
                         return jobs;
                 }
                 compute(schedule, model, priority);
@@ -357,13 +364,14 @@ static bool class_waits(const struct sl_model *models, uint32_t priority)
  * well. */
 static uint32_t run_class(const struct sl_schedule *schedule, uint32_t priority, bool more_urgent_waits)
 {
-        bool computes = schedule->budget->left_ns > 0 && !more_urgent_waits;
-        uint32_t jobs = run_workers(schedule, priority, computes);
+        const struct sl_inline_budget *budget = schedule->budget;
+        bool computes = budget->left_ns > 0 && !more_urgent_waits;
+        uint32_t jobs = run_workers(schedule, priority, computes || budget->kept);
 
         if (!computes)
                 return jobs;
         jobs += run_inline(schedule, priority);
-        if (schedule->budget->left_ns == 0)
+        if (budget->left_ns == 0 && !budget->kept)
                 jobs += run_workers(schedule, priority, false);
         return jobs;
 }

@@ -41,6 +41,8 @@ bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *t
 struct sl_inline_budget {
         uint64_t limit_ns; /* of one job: `inline_us` */
         uint64_t left_ns;
+        bool keeps;      /* what it does not come to in this pass may wait for the next one */
+        bool kept;       /* and does: it is not for workers */
         uint32_t jobs;   /* computed in the last run: their answers wait */
         uint64_t now_ns; /* when the last of them ended */
 };

@@ -30,21 +30,31 @@ static void pair_init(struct pair *pair, uint64_t ns)
         }
 }
 
+static bool wants(const struct pair *pair, uint32_t samples, uint64_t limit_ns)
+{
+        return sl_inline_wants(&pair->ensemble, samples, &(struct sl_inline_limit){.ns = limit_ns});
+}
+
+static bool wants_alone(const struct pair *pair, uint32_t samples, uint64_t limit_ns)
+{
+        return sl_inline_wants(&pair->ensemble, samples, &(struct sl_inline_limit){.ns = limit_ns, .alone = true});
+}
+
 Test(inline_rule, all_members_together_take_no_longer_than_the_limit)
 {
         struct pair pair;
 
         pair_init(&pair, LIMIT_NS / 2);
-        cr_expect(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 2, LIMIT_NS), "so many samples take longer");
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, 0), "it is switched off");
+        cr_expect(wants(&pair, 1, LIMIT_NS));
+        cr_expect_not(wants(&pair, 2, LIMIT_NS), "so many samples take longer");
+        cr_expect_not(wants(&pair, 1, 0), "it is switched off");
         pair_init(&pair, LIMIT_NS / 2 + 1);
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
+        cr_expect_not(wants(&pair, 1, LIMIT_NS));
         pair_init(&pair, LIMIT_NS / 100);
-        cr_expect(sl_inline_wants(&pair.ensemble, 8, LIMIT_NS));
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 9, LIMIT_NS), "more than its largest batch");
+        cr_expect(wants(&pair, 8, LIMIT_NS));
+        cr_expect_not(wants(&pair, 9, LIMIT_NS), "more than its largest batch");
         pair.models[1].inliner = NULL;
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS), "a member that is not for it");
+        cr_expect_not(wants(&pair, 1, LIMIT_NS), "a member that is not for it");
 }
 
 Test(inline_rule, one_job_above_twice_the_limit_ends_it_until_it_is_forgotten)
@@ -54,10 +64,10 @@ Test(inline_rule, one_job_above_twice_the_limit_ends_it_until_it_is_forgotten)
 
         pair_init(&pair, 1000);
         sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS, LIMIT_NS);
-        cr_expect(sl_inline_wants(&pair.ensemble, 1, 2 * LIMIT_NS + 2000), "twice is not above twice");
+        cr_expect(wants(&pair, 1, 2 * LIMIT_NS + 2000), "twice is not above twice");
         sl_inline_learn(&pair.models[1].gauge, 2 * LIMIT_NS + 1, LIMIT_NS);
-        cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS));
-        for (; !sl_inline_wants(&pair.ensemble, 1, LIMIT_NS) && jobs < 1000; jobs++)
+        cr_expect_not(wants(&pair, 1, LIMIT_NS));
+        for (; !wants(&pair, 1, LIMIT_NS) && jobs < 1000; jobs++)
                 sl_inline_learn(&pair.models[1].gauge, 1000, LIMIT_NS);
         cr_expect_gt(jobs, 10, "it has to be below the limit again, not only below twice");
         cr_expect_lt(jobs, 100);
@@ -71,6 +81,35 @@ Test(inline_rule, slow_jobs_again_and_again_keep_it_out)
         pair_init(&pair, 1000);
         for (uint32_t i = 0; i < 100; i++) {
                 sl_inline_learn(&pair.models[0].gauge, i % 16 ? 1000 : 1000000, LIMIT_NS);
-                cr_expect_not(sl_inline_wants(&pair.ensemble, 1, LIMIT_NS), "job %u", i);
+                cr_expect_not(wants(&pair, 1, LIMIT_NS), "job %u", i);
         }
+}
+
+Test(inline_rule, a_request_is_alone_when_those_who_wait_have_all_other_cores)
+{
+        cr_expect(sl_inline_is_alone(1, 2, 0), "its client waits, though it was not counted yet");
+        cr_expect(sl_inline_is_alone(1, 2, 1));
+        cr_expect(sl_inline_is_alone(1, 8, 7));
+        cr_expect(sl_inline_is_alone(1, 1, 0));
+        cr_expect_not(sl_inline_is_alone(1, 3, 1), "a worker can have the third");
+        cr_expect_not(sl_inline_is_alone(2, 2, 1), "workers can take both together");
+        cr_expect_not(sl_inline_is_alone(0, 2, 1));
+        cr_expect_not(sl_inline_is_alone(1, 0, 1), "how many cores there are is not known");
+}
+
+Test(inline_rule, an_only_request_has_a_limit_of_its_own)
+{
+        struct pair pair;
+
+        pair_init(&pair, SL_INLINE_ALONE_NS / 2);
+        cr_expect_not(wants(&pair, 1, LIMIT_NS));
+        cr_expect(wants_alone(&pair, 1, LIMIT_NS));
+        cr_expect_not(wants_alone(&pair, 2, LIMIT_NS), "so many samples take longer");
+        cr_expect_not(wants_alone(&pair, 1, 0), "it is switched off");
+        cr_expect(wants_alone(&pair, 2, 2 * SL_INLINE_ALONE_NS), "as the limit of all is above it");
+        sl_inline_learn(&pair.models[0].gauge, 2 * SL_INLINE_ALONE_NS + 1, LIMIT_NS);
+        cr_expect_not(wants_alone(&pair, 1, LIMIT_NS), "a slow job");
+        pair_init(&pair, SL_INLINE_ALONE_NS / 2);
+        pair.models[1].inliner = NULL;
+        cr_expect_not(wants_alone(&pair, 1, LIMIT_NS), "a member that is not for it");
 }
