@@ -86,6 +86,9 @@
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \
+        X("hang_ms",                                                                                                               \
+                "A worker's process that has a job and answers nothing for so long, and ten times as long as its slowest answer "  \
+                "took, is killed as if it had crashed; so is one that starts for ten times as long. 0: never.")                    \
         X("shapes_max", "Combinations of sizes, of those that requests bring, that are kept compiled.")                            \
         X("prepared_shapes", "Combinations that are compiled before anybody asks, such as \"sequence=64,height=224\".")            \
         X("version_policy", "Which versions are served, by exactly one of its keys.")                                              \

@@ -28,6 +28,7 @@ static const struct sl_setting settings[] = {
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
         SETTING(isolation, SL_SETTING_CHOICE, .names = isolations, .n_names = 2),
         SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
+        SETTING(hang_ms, SL_SETTING_NUMBER, .min = 0, .max = 86400000),
 };
 
 const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
@@ -66,7 +67,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, samples_max), SL_TEXT_FIELD(struct sl_model_texts, queue_requests),           \
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
-                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),                                                             \
+                SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),              \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -96,6 +97,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .queue_requests = 1024,
                 .warmup_ms = 200,
                 .shapes_max = 16,
+                .hang_ms = 120000,
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_NONE, /* of a model by itself */
         };

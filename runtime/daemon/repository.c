@@ -115,6 +115,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .warmup_ms = config->warmup_ms,
                 .isolation = (enum sl_isolation)config->isolation,
                 .on_crash = (enum sl_on_crash)config->on_crash,
+                .hang_ms = config->hang_ms,
                 .shapes_max = config->shapes_max,
                 .members = config->is_ensemble ? served->members : NULL,
                 .n_members = config->n_members,

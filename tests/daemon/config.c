@@ -52,6 +52,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->model_defaults.lowering.batch_max, 32);
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
         cr_assert_eq(config->model_defaults.warmup_ms, 200);
+        cr_assert_eq(config->model_defaults.hang_ms, 120000);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 64ull << 20);
         cr_assert_not(config->model_defaults.batch_given);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
@@ -255,6 +256,7 @@ static struct bounds all_bounds[] = {
         {"model_defaults: {samples_max: %s}", "0", "1", "1073741824", "1073741825"},
         {"model_defaults: {queue_requests: %s}", "0", "1", "1048576", "1048577"},
         {"model_defaults: {warmup_ms: %s}", "-1", "0", "60000", "60001"},
+        {"model_defaults: {hang_ms: %s}", "-1", "0", "86400000", "86400001"},
         {"model_defaults: {shapes_max: %s}", "0", "1", "64", "65"},
         {"model_defaults: {version_policy: {latest: %s}}", "0", "1", "64", "65"},
         {"model_defaults: {version_policy: {specific: [%s]}}", "0", "1", "9223372036854775807", "9223372036854775808"},

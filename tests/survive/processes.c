@@ -33,6 +33,7 @@ struct guest {
         bool flying[JOBS];
         uint32_t n_flying, seed;
         uint64_t done, lost;
+        const char *cause; /* of what is lost */
 };
 
 static void set_up(void)
@@ -48,6 +49,7 @@ static void tear_down(void)
 }
 
 TestSuite(processes, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(hangs, .init = set_up, .fini = tear_down, .timeout = 120);
 
 /* The network lenet under another name. */
 static void add_isolated(const char *name, const char *config)
@@ -64,6 +66,7 @@ static void guest_enter(struct guest *guest, const char *model)
 {
         memset(guest, 0, sizeof(*guest));
         guest->seed = 7;
+        guest->cause = "its process was killed by signal 9 (Killed)";
         guest->client = world_connect(&world, STARLING_ROLE_CLIENT);
         cr_assert_eq(starling_queue_open(guest->client, &guest->queue, NULL), 0);
         cr_assert_eq(starling_model_open(guest->client, model, &guest->model, NULL), 0, "%s", world_log(&world));
@@ -100,7 +103,7 @@ static void guest_take(struct guest *guest, const struct starling_completion *co
         }
         cr_assert_eq(completion->status, -EIO, "%s", starling_strerror(completion->status));
         starling_reason_text(completion, text, sizeof(text));
-        cr_assert(strstr(text, "its process was killed by signal 9 (Killed)"), "%s", text);
+        cr_assert(strstr(text, guest->cause), "%s", text);
         guest->lost++;
 }
 
@@ -383,7 +386,7 @@ Test(processes, a_signal_to_all_processes_lets_what_runs_end)
         world_stop(&world);
 }
 
-Test(processes, a_worker_that_hangs_does_not_hold_up_the_end)
+Test(hangs, a_worker_that_hangs_does_not_hold_up_the_end)
 {
         struct guest guest;
 
@@ -395,6 +398,25 @@ Test(processes, a_worker_that_hangs_does_not_hold_up_the_end)
         guest_submit(&guest);
         world_stop(&world);
         starling_close(guest.client);
+}
+
+Test(hangs, a_worker_that_hangs_ends_as_one_that_crashes)
+{
+        struct guest guest;
+
+        add_isolated("own", "isolation: process\nhang_ms: 100\n");
+        world_start(&world);
+        guest_enter(&guest, "own");
+        guest.cause = "its process was killed, as it answered nothing for";
+        for (uint32_t round = 0; round < 100 && !guest.lost; round++) {
+                guest_submit(&guest);
+                world_pause_us(digits_random(&guest.seed, 300));
+                kill(one_worker(), SIGSTOP);
+                wait_until_back(&guest);
+        }
+        cr_expect_gt(guest.lost, 0, "no stop has met a request that had begun");
+        starling_close(guest.client);
+        world_stop(&world);
 }
 
 /* Kills each worker as soon as it is seen, until the model is said to be down. */

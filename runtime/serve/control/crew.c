@@ -411,7 +411,8 @@ static void enlist_worker(struct sl_crew *crew, uint32_t i)
         command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
 }
 
-static void look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
+/* Return: when to look again. */
+static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
 {
         struct sl_crew_worker *worker = &crew->workers[i];
         int32_t state = sl_executor_started(worker->executor);
@@ -423,17 +424,16 @@ static void look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
                 relieve_worker(crew, i, now_ns);
         } else if (state == SL_EXECUTOR_READY && worker->state == SL_CREW_STARTING) {
                 enlist_worker(crew, i);
+        } else if (state >= 0 && crew->options.hang_ns) {
+                return sl_process_executor_look(worker->executor, crew->options.hang_ns, now_ns);
         }
+        return UINT64_MAX;
 }
 
-uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
+/* Return: when to ask again for those that are missing. */
+static uint64_t replace_missing(struct sl_crew *crew, uint64_t now_ns)
 {
         struct sl_error error;
-
-        if (!crew->options.own_process)
-                return UINT64_MAX;
-        for (uint32_t i = crew->n; i-- > 0;)
-                look_at_worker(crew, i, now_ns);
         uint32_t leaving = count_in(crew, SL_CREW_LEAVING), staying = crew->n - leaving;
         if (staying >= crew->wanted)
                 return UINT64_MAX;
@@ -445,6 +445,21 @@ uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
                 return now_ns + RELIEF_STEP_NS;
         strike(crew, now_ns, error.text);
         return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
+}
+
+uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
+{
+        uint64_t due_ns = UINT64_MAX, missing_ns;
+
+        if (!crew->options.own_process)
+                return UINT64_MAX;
+        for (uint32_t i = crew->n; i-- > 0;) {
+                uint64_t look_ns = look_at_worker(crew, i, now_ns);
+
+                due_ns = look_ns < due_ns ? look_ns : due_ns;
+        }
+        missing_ns = replace_missing(crew, now_ns);
+        return missing_ns < due_ns ? missing_ns : due_ns;
 }
 
 void sl_crew_undo(struct sl_crew *crew)

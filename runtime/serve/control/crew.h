@@ -52,6 +52,7 @@ struct sl_crew_options {
         bool own_process;                 /* each worker has one */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;
+        uint64_t hang_ns; /* that a process may have a job and answer nothing, at least; 0: any time */
 };
 
 struct sl_crew {
@@ -100,10 +101,10 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
 
 /*
- * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that do not come to
- * leave are killed, and others start in their place: at once where the last one has answered anything, else later and later, while
- * the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Return: when to ask again, CLOCK_MONOTONIC;
- * UINT64_MAX: nobody is due.
+ * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that hang or do not
+ * come to leave are killed, and others start in their place: at once where the last one has answered anything, else later and
+ * later, while the dispatcher says to those who wait for the model what it is (MODEL_DOWN). Return: when to ask again,
+ * CLOCK_MONOTONIC; UINT64_MAX: nobody is due.
  */
 uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns);
 

@@ -41,7 +41,7 @@ struct sl_load {
         char *path;       /* of the model file */
         bool compiled;    /* and not found in the cache */
         bool own_process; /* for each worker */
-        uint32_t workers, warmup_ms;
+        uint32_t workers, warmup_ms, hang_ms;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
         bool keyed;              /* there is a cache, and `key` is the plan's in it */
@@ -178,6 +178,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .warmup_ms = load->warmup_ms,
                 .own_process = load->own_process,
+                .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
         };
 
@@ -296,6 +297,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;
+        load->hang_ms = spec->hang_ms;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)

@@ -34,6 +34,7 @@ struct sl_model_spec {
         uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
         enum sl_isolation isolation; /* whether each worker has a process of its own */
         enum sl_on_crash on_crash;   /* what becomes of what such a process has died with */
+        uint32_t hang_ms;            /* that such a process may have a job and answer nothing, at least; 0: any time */
         uint32_t n_prepared;         /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */

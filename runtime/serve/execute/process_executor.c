@@ -64,11 +64,13 @@ static bool copy_answer(struct sl_process *p, struct sl_prediction *ret_answer)
 {
         uint32_t answered = atomic_load_explicit(&p->reply->answered, memory_order_acquire); /* Y2 */
 
-        if (answered == p->taken || p->distrusted)
+        uint32_t taken = atomic_load_explicit(&p->taken, memory_order_relaxed);
+
+        if (answered == taken || p->distrusted)
                 return false;
-        *ret_answer = p->reply->answers[p->taken % SL_PROCESS_ANSWERS];
-        if (answered - p->taken <= SL_PROCESS_ANSWERS && is_possible(p, ret_answer)) {
-                p->taken++;
+        *ret_answer = p->reply->answers[taken % SL_PROCESS_ANSWERS];
+        if (answered - taken <= SL_PROCESS_ANSWERS && is_possible(p, ret_answer)) {
+                atomic_store_explicit(&p->taken, taken + 1, memory_order_relaxed);
                 return true;
         }
         p->distrusted = true;
@@ -82,9 +84,9 @@ static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
 }
 
 /* The worker's figures count for completions, statistics and service times: they cannot be more than what has passed here. */
-static void bound_answer(struct sl_process *p, const struct sl_job *job, struct sl_prediction *answer)
+static void bound_answer(struct sl_process *p, const struct sl_job *job, uint64_t now_ns, struct sl_prediction *answer)
 {
-        uint64_t given_ns = p->given_ns[p->common.oldest], now_ns = sl_clock_ns();
+        uint64_t given_ns = p->given_ns[p->common.oldest];
         uint32_t *unaccounted = &p->unaccounted[p->common.oldest];
 
         answer->job_samples = (uint32_t)within(answer->job_samples, 0, *unaccounted);
@@ -199,13 +201,15 @@ static bool process_poll(struct sl_executor *executor, struct sl_prediction *ret
         struct sl_process *p = sl_process_of(executor);
 
         executor->ended = sl_executor_started(executor) < 0; /* S2: looked at before the answers, which come first */
+        sl_process_note_busy(p);
         sl_process_order_again(p);
         if (copy_answer(p, ret_prediction)) {
                 struct sl_job *job = executor->slots[executor->oldest].job;
+                uint64_t now_ns = sl_clock_ns();
 
-                bound_answer(p, job, ret_prediction);
+                bound_answer(p, job, now_ns, ret_prediction);
                 take_prediction(p, job, ret_prediction);
-                atomic_store_explicit(&p->useful, true, memory_order_relaxed);
+                sl_process_note_answer(p, now_ns);
                 sl_sender_deliver(p->options.accumulator, job, p->options.stats, ret_prediction);
                 return true;
         }
@@ -216,7 +220,8 @@ static bool process_waiting(struct sl_executor *executor)
 {
         struct sl_process *p = sl_process_of(executor);
 
-        return executor->n_given && (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) != p->taken ||
+        return executor->n_given && (atomic_load_explicit(&p->reply->answered, memory_order_seq_cst) !=
+                                                    atomic_load_explicit(&p->taken, memory_order_relaxed) ||
                                             sl_process_order_waits(p) || sl_executor_started(executor) < 0);
 }
 

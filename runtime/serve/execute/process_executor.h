@@ -66,5 +66,11 @@ const char *sl_process_executor_why(const struct sl_executor *executor);
 /* Has it answered anything? */
 bool sl_process_executor_was_useful(const struct sl_executor *executor);
 
-/* It is heard to have ended soon afterwards. For one that hangs. */
+/*
+ * Control, now and then: it is killed when it has had a job and answered nothing for @hang_ns, and ten times as long as its slowest
+ * answer took; or is not ready after ten times @hang_ns. Return: when to look again, CLOCK_MONOTONIC.
+ */
+uint64_t sl_process_executor_look(struct sl_executor *executor, uint64_t hang_ns, uint64_t now_ns);
+
+/* It is heard to have ended soon afterwards. */
 void sl_process_executor_kill(struct sl_executor *executor);

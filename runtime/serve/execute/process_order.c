@@ -125,6 +125,7 @@ void sl_process_order(struct sl_process *p, uint32_t slot)
         SL_ASSERT(slot == p->filled % SL_EXECUTOR_JOBS_MAX);
         copy_job(p, slot, p->common.slots[slot].job);
         p->filled++;
+        sl_process_note_busy(p);
         sl_warm_up_call(&p->order->called);
         give_filled(p);
 }

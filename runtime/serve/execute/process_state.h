@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process executor's own state, shared by its three files: process_order.c (jobs that go) and process_executor.c (answers that
- * come), which are the dispatcher's, and worker_process.c (the process itself, the control thread's).
+ * A process executor's own state, shared by its files: process_order.c (jobs that go) and process_executor.c (answers that come),
+ * which are the dispatcher's; worker_process.c (the process itself), the control thread's; and process_hang.c, of both.
  */
 #pragma once
 
@@ -25,6 +25,11 @@ struct sl_process {
         pid_t pid;       /* 0: it has been reaped, or never was */
         char ended[160]; /* why; written before S1 */
 
+        /* control, which looks whether it hangs */
+        uint64_t looked_ns;
+        uint32_t seen;  /* `taken`, then */
+        uint32_t looks; /* one after another in which it had a job and `taken` was the same */
+
         /* dispatcher */
         void *memory;     /* of the jobs, which only this process writes to */
         uint32_t *mapped; /* [regions]: serial that the worker has; 0: none */
@@ -32,9 +37,11 @@ struct sl_process {
         uint32_t filled;  /* jobs, ever: n_given of them have not been answered; job i is that of slot i % SL_EXECUTOR_JOBS_MAX */
         uint32_t given;   /* of them, those that the worker has been told of */
         uint32_t heard;   /* packets, as the worker said before the last try to give the others */
-        uint32_t taken;   /* answers */
         bool distrusted;  /* it has answered what cannot be: nothing of it is believed any more */
-        _Atomic bool useful; /* it has answered something; read by control */
+        _Atomic uint32_t taken;      /* answers; read by control, as the next two */
+        _Atomic bool busy;           /* it has a job */
+        _Atomic uint64_t slowest_ns; /* of its answers */
+        uint64_t answered_ns;        /* the last of them */
         uint64_t given_ns[SL_EXECUTOR_JOBS_MAX];
         uint32_t unaccounted[SL_EXECUTOR_JOBS_MAX]; /* samples of the slot's job that no answer has accounted for */
 };
@@ -52,6 +59,10 @@ bool sl_process_order_waits(const struct sl_process *process);
 
 /* Gives what was held, if it can. */
 void sl_process_order_again(struct sl_process *process);
+
+/* Dispatcher: whether it has a job may have changed; an answer has come, of the oldest job. */
+void sl_process_note_busy(struct sl_process *process);
+void sl_process_note_answer(struct sl_process *process, uint64_t now_ns);
 
 /* Shares memory with a new process and tells it what to do. Return: 0; -errno with a text. */
 int sl_process_start(struct sl_process *process, struct sl_error *error);

@@ -260,7 +260,7 @@ const char *sl_process_executor_why(const struct sl_executor *executor)
 
 bool sl_process_executor_was_useful(const struct sl_executor *executor)
 {
-        return atomic_load_explicit(&sl_process_of(executor)->useful, memory_order_relaxed);
+        return atomic_load_explicit(&sl_process_of(executor)->taken, memory_order_relaxed) > 0;
 }
 
 void sl_process_executor_kill(struct sl_executor *executor)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker process behind executor.h, without a dispatcher: what it computes, what it may see, and what is left when it is gone. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "stand.h"
 
@@ -312,6 +313,73 @@ Test(process, no_more_samples_are_accounted_for_than_it_was_given, .timeout = 60
         }
         cr_expect_eq(samples, 7);
         cr_expect_leq(batches, 7);
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+#define HANG_NS (80 * SL_NS_PER_MS)
+#define STEP_NS (HANG_NS / 8)
+
+/* Looks as control does, at times of the test's. Return: whether it was found to hang. */
+static bool look_often(struct stand *s, struct sl_executor *process, uint64_t *now_ns, uint32_t looks)
+{
+        for (uint32_t i = 0; i < looks; i++)
+                *now_ns = sl_process_executor_look(process, HANG_NS, *now_ns);
+        return sl_process_executor_why(process)[0] && stand_wait(s, process) == -ECHILD;
+}
+
+Test(process, one_that_has_a_job_and_answers_nothing_is_killed, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        uint64_t now_ns = 1;
+
+        kill(stand_child(), SIGSTOP);
+        cr_expect_not(look_often(s, process, &now_ns, 20), "it has nothing to do");
+        stand_give(s, process, 0, 1);
+        cr_expect_not(look_often(s, process, &now_ns, 8));
+        now_ns += 1000 * SL_NS_PER_SECOND;
+        sl_process_executor_look(process, HANG_NS, now_ns);
+        cr_expect_eq(sl_executor_started(process), SL_EXECUTOR_READY, "the machine has slept for a while, and nobody has looked");
+        cr_expect(look_often(s, process, &now_ns, 2));
+        cr_expect_str_eq(s->error.text, "its process was killed, as it answered nothing for 0.1 s (hang_ms)");
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, one_that_does_not_become_ready_is_killed, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process;
+        uint64_t now_ns = 1;
+
+        setenv("STARLING_LIE", "silence", 1);
+        process = stand_process(s, 8, LYING_WORKER);
+        cr_expect_not(look_often(s, process, &now_ns, 80));
+        cr_expect(look_often(s, process, &now_ns, 2));
+        cr_expect_str_eq(s->error.text, "its process was killed, as it was not ready for 0.8 s (hang_ms)");
+        sl_executor_free(process);
+        stand_free(s);
+}
+
+Test(process, one_that_has_been_slow_before_has_more_time, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *process = start_process(s, 8);
+        struct sl_prediction answer;
+        uint64_t now_ns = 1;
+
+        kill(stand_child(), SIGSTOP);
+        stand_give(s, process, 0, 1);
+        usleep(100000);
+        kill(stand_child(), SIGCONT);
+        cr_assert(stand_poll(s, process, &answer));
+        kill(stand_child(), SIGSTOP);
+        stand_give(s, process, 0, 1);
+        cr_expect_not(look_often(s, process, &now_ns, 100), "it once took a tenth of that");
+        for (uint32_t i = 0; i < 1000000 && !sl_process_executor_why(process)[0]; i++)
+                now_ns = sl_process_executor_look(process, HANG_NS, now_ns);
+        cr_expect_eq(stand_wait(s, process), -ECHILD);
         sl_executor_free(process);
         stand_free(s);
 }
