@@ -2,21 +2,19 @@
 #include "lets.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static void single_let_init(struct sl_let *let, int core)
 {
-        *let = (struct sl_let){.kind = SL_LET_CORES, .at_once = 1, .for_one = true};
+        *let = (struct sl_let){.at_once = 1, .for_one = true};
         CPU_SET(core, &let->cpus);
-        snprintf(let->name, sizeof(let->name), "core %d", core);
 }
 
 static void shared_let_init(struct sl_let *let, const cpu_set_t *cpus, uint32_t usable)
 {
         uint32_t cores = (uint32_t)CPU_COUNT(cpus);
 
-        *let = (struct sl_let){.name = "worker cores", .kind = SL_LET_CORES, .cpus = *cpus, .at_once = cores ? cores : usable};
+        *let = (struct sl_let){.cpus = *cpus, .at_once = cores ? cores : usable};
         if (!let->at_once)
                 let->at_once = 1;
 }

@@ -14,11 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sl_let_kind { SL_LET_CORES };
-
 struct sl_let {
-        char name[32]; /* "core 3", "cores 0-3" */
-        enum sl_let_kind kind;
         cpu_set_t cpus;      /* empty: any */
         uint32_t at_once;    /* jobs that run at a time without sharing a core; at least 1 */
         bool for_one;        /* made for one worker, which may spin: it has no core to give to another */
