@@ -352,7 +352,7 @@ int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t sampl
 
         if (status < 0)
                 atomic_fetch_add_explicit(&segment->failures, 1, memory_order_relaxed);
-        if (atomic_fetch_sub_explicit(&segment->missing, samples, memory_order_acq_rel) != samples) /* P1, P2 */
+        if (atomic_fetch_sub_explicit(&segment->missing, samples, memory_order_seq_cst) != samples) /* P1, P2 */
                 return 0;
         if (atomic_load_explicit(&segment->failures, memory_order_relaxed) ||
                 atomic_load_explicit(verdict_of(a, id), memory_order_acquire) /* V2 */)
@@ -362,4 +362,9 @@ int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t sampl
         if (segment->staging_bytes)
                 combine(a, segment);
         return 1;
+}
+
+bool sl_accumulator_delivered(const struct sl_accumulator *a, uint32_t id)
+{
+        return atomic_load_explicit(&a->segments[id].missing, memory_order_seq_cst) == 0; /* P3 */
 }

@@ -4,8 +4,11 @@
  * (ensemble paper, section II.C.2; there a process, here the thread of whichever sender comes last, so that no hop is added).
  * It counts samples, as a member's prediction of a segment may come in pieces, and from several workers.
  *
- *   (P1) sender: predictions written to their place in the staging, then fetch_sub(missing, samples, acq_rel).
+ *   (P1) sender: predictions written to their place in the staging, then fetch_sub(missing, samples, seq_cst).
  *   (P2) the sender that takes `missing` to 0: everything of P1 is visible to it; it combines.    pairs with P1
+ *   (P3) sender: its answer put into its mailbox, then load-seq_cst missing. Who came before the last one with P1 and after it with
+ *        its answer finds 0, as P1, the mailbox and the bell (bell.h) have one total order: the dispatcher may have heard of the
+ *        end, and sleep for ends, but the segment is open until this answer.    pairs with P1
  * The result is stored in the client's arena before the sender's answer goes to the dispatcher (mailbox.h, B1).
  *
  * A segment belongs to the dispatcher until it is broadcast and after all pieces have been answered; in between its senders own
@@ -16,6 +19,7 @@
 #include "regions.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_assembly;
@@ -98,3 +102,7 @@ void sl_accumulator_add_piece(struct sl_accumulator *accumulator, struct sl_job 
  * or the request has been given up; -ETIME: the last, but the deadline has passed and nothing was combined.
  */
 int sl_accumulator_deliver(struct sl_accumulator *accumulator, uint32_t segment, uint32_t samples, int status);
+
+/* Sender (P3), behind its answer: are all predictions there? Of a segment that has been closed since it says something of another.
+ */
+bool sl_accumulator_delivered(const struct sl_accumulator *accumulator, uint32_t segment);

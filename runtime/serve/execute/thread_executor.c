@@ -41,7 +41,7 @@ struct thread_executor {
         struct sl_inline_trial trial;
         struct sl_warm_up warm_up;
         _Atomic int32_t called; /* J1 of warm_up.h */
-        bool ends;              /* the job at hand: it has completed a segment, or failed */
+        bool ends;              /* the job at hand: it has completed a segment, or come behind its end, or failed */
         pthread_t thread;
         bool running;
 };
@@ -82,11 +82,13 @@ static void wait_for_job(struct thread_executor *t, uint32_t *ret_slot)
 static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
 {
         struct thread_executor *t = context;
+        uint32_t segment = job->pieces[prediction->piece].segment;
 
         sl_sender_deliver(t->options.accumulator, job, t->options.stats, prediction);
         t->ends |= prediction->combined_ns || prediction->status < 0;
         if (sl_mailbox_put(t->outbox, prediction) < 0)
                 SL_ASSERT(!"the outbox has room for an answer to each piece");
+        t->ends |= sl_accumulator_delivered(t->options.accumulator, segment); /* the job may be another one by now */
 }
 
 static void run_job(struct thread_executor *t, uint32_t slot)

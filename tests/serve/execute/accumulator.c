@@ -142,6 +142,21 @@ Test(accumulator, looks_at_deadline_and_verdict_once_more_before_it_combines)
         exercise_free(e);
 }
 
+Test(accumulator, who_delivered_first_finds_the_segment_delivered_once_the_last_has)
+{
+        struct exercise *e = exercise_new(2, SL_RULE_MEAN, CLASSES);
+        uint32_t id;
+
+        exercise_segment(e, 0, SAMPLES, &id);
+        stage(e, id, 0);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), 0);
+        cr_expect_not(sl_accumulator_delivered(e->accumulator, id));
+        stage(e, id, 1);
+        cr_assert_eq(sl_accumulator_deliver(e->accumulator, id, SAMPLES, 0), 1);
+        cr_expect(sl_accumulator_delivered(e->accumulator, id));
+        exercise_free(e);
+}
+
 /* [10] without a batch are ten classes of one sample, and not ten samples of one class. */
 Test(accumulator, a_vote_runs_over_the_classes_of_an_output_without_a_batch)
 {
