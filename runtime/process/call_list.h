@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define SL_CALL_LIST_MAX 64
+#define SL_CALL_LIST_MAX 96
 
 struct sl_call_list {
         size_t n;

@@ -8,6 +8,7 @@
 #include "landlock.h"
 
 #include "base/cleanup.h"
+#include "sandbox_additions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,7 @@ static int let_read(int ruleset_fd, const char *folder)
         return 0;
 }
 
-int sl_landlock_enter(const char *readable_folder)
+int sl_landlock_enter(const char *const *readable_folders, size_t n)
 {
         long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
@@ -59,8 +60,12 @@ int sl_landlock_enter(const char *readable_folder)
         fd = (int)syscall(SYS_landlock_create_ruleset, &rulesets[version - 1], ruleset_bytes(version), 0);
         if (fd < 0)
                 return -errno;
-        if (readable_folder)
-                r = let_read(fd, readable_folder);
+        if (sl_sandbox_additions.readable_folder)
+                r = let_read(fd, sl_sandbox_additions.readable_folder);
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                r = let_read(fd, readable_folders[i]);
+                r = r == -ENOENT ? 0 : r;
+        }
         if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
                 r = -errno;
         return r;

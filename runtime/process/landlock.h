@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Landlock domain in which nothing can be opened, connected to or signalled. What is open stays so.
+ * A Landlock domain in which nothing can be opened but below folders that are named, and nothing connected to or signalled. What is
+ * open stays so.
  */
 #pragma once
 
+#include <stddef.h>
+
 /*
- * For the calling thread and what it starts, which has no new privileges. @readable_folder: files below it may be read; NULL: none.
- * Return: 0; -ENOSYS the kernel lacks it, has it switched off, or denies it; -errno.
+ * For the calling thread and what it starts, which has no new privileges. Files below the folders, which are there or not, may be
+ * read, and what the build needs (sandbox_additions.h). Return: 0; -ENOSYS the kernel lacks it, has it switched off, or denies it;
+ * -errno.
  */
-int sl_landlock_enter(const char *readable_folder);
+int sl_landlock_enter(const char *const *readable_folders, size_t n);

@@ -79,24 +79,39 @@ static bool has_capabilities(void)
  * Who has none asks for nothing, which a host may deny. The bounding set and the secure bits matter to programs that are started
  * later; without CAP_SETPCAP they stay as they are.
  */
-static int drop_capabilities(struct sl_error *error)
+static int drop_capabilities(uint64_t kept, struct sl_error *error)
 {
         struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+        struct __user_cap_data_struct left[_LINUX_CAPABILITY_U32S_3] = {0};
 
-        if (!has_capabilities())
+        if (!has_capabilities() || syscall(SYS_capget, &header, left) < 0)
                 return 0;
+        for (uint32_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+                uint32_t permitted = left[i].permitted & (uint32_t)(kept >> (32 * i));
+
+                left[i] = (struct __user_cap_data_struct){.permitted = permitted, .effective = permitted};
+        }
         for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
                 (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
         (void)prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
-        if (syscall(SYS_capset, &header, none) == 0)
+        if (syscall(SYS_capset, &header, left) == 0)
                 return 0;
         return sl_error_set(error, errno, "capabilities: %s", strerror(errno));
 }
 
+static int die_with(int parent, struct sl_error *error)
+{
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+                return sl_error_set(error, errno, "death signal: %s", strerror(errno));
+        /* The parent may have died before the line above, which then waits for the death of whoever adopted this process. */
+        if (getppid() != parent)
+                return sl_error_set(error, ESRCH, "process %d, which started this one, is gone", parent);
+        return 0;
+}
+
 static int drop_privileges(const struct sl_sandbox_limits *limits, struct sl_error *error)
 {
-        int r = drop_capabilities(error);
+        int r = drop_capabilities(limits->capabilities, error);
 
         if (r < 0)
                 return r;
@@ -104,11 +119,9 @@ static int drop_privileges(const struct sl_sandbox_limits *limits, struct sl_err
                 return sl_error_set(error, errno, "no-new-privileges: %s", strerror(errno));
         if (!SL_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
                 return sl_error_set(error, errno, "dumpable: %s", strerror(errno));
-        if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-                return sl_error_set(error, errno, "death signal: %s", strerror(errno));
-        /* The parent may have died before the line above, which then waits for the death of whoever adopted this process. */
-        if (limits->parent && getppid() != limits->parent)
-                return sl_error_set(error, ESRCH, "process %d, which started this one, is gone", limits->parent);
+        r = limits->parent ? die_with(limits->parent, error) : 0;
+        if (r < 0)
+                return r;
         /* Being nice is a courtesy to the workers: nothing depends on it. */
         if (limits->background)
                 (void)setpriority(PRIO_PROCESS, 0, NICENESS);
@@ -132,7 +145,7 @@ int sl_sandbox_enter(const struct sl_sandbox_limits *limits, const char **ret_mi
                 r = set_limits(limits, error);
         if (r < 0)
                 return r;
-        landlock = sl_landlock_enter(sl_sandbox_additions.readable_folder);
+        landlock = sl_landlock_enter(limits->readable_folders, limits->n_readable_folders);
         if (landlock < 0 && landlock != -ENOSYS)
                 return sl_error_set(error, -landlock, "Landlock: %s", strerror(-landlock));
         filter = sl_call_filter_load(limits->calls->rules, limits->calls->n);

@@ -3,9 +3,9 @@
  * What a process of the runtime gives up before it looks at what may be hostile: a model file, a plan. It can only be given up,
  * never taken back.
  *
- *     privileges    no new ones; no capabilities; nobody traces it; it dies with its parent
+ *     privileges    no new ones; no capabilities but those named; nobody traces it; it dies with its parent
  *     limits        address space, processor time, file size, descriptors, processes
- *     Landlock      no file is opened, no network, no signal to others         where the kernel has it
+ *     Landlock      no file is opened but below folders that are named, no network, no signal to others    where the kernel has it
  *     call filter   only the system calls that the process makes (call_list.h)   where the kernel has it
  *
  * The last one alone keeps the process from files and from other processes; Landlock alone keeps it from opening files and from
@@ -34,9 +34,12 @@ struct sl_sandbox_limits {
         uint64_t data_bytes;    /* of private memory; SL_SANDBOX_NO_LIMIT */
         uint64_t file_bytes;    /* that are written to one file */
         uint64_t seconds;       /* of processor time; SL_SANDBOX_NO_LIMIT */
-        int parent;             /* process id of who started this one: dies with it; 0: no matter */
+        int parent;             /* process id of who started this one: dies with it; 0: it lives on */
         bool background;        /* it gives way to others */
+        uint64_t capabilities;  /* that are kept, where there are any: bit CAP_... of each */
         const struct sl_call_list *calls;
+        const char *const *readable_folders; /* files below them may be opened for reading */
+        size_t n_readable_folders;
 };
 
 /*

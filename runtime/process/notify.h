@@ -5,11 +5,22 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 /*
  * Sends "READY=1", "STOPPING=1", ... Return: 1 sent; 0 nobody asked to be told ($NOTIFY_SOCKET is not set); -EINVAL a value that is
  * neither a path nor an abstract name; -ENAMETOOLONG; -errno.
  */
 int sl_notify(const char *state);
+
+/* Whoever is watched says so that often in the time that the manager waits. */
+#define SL_NOTIFY_FEEDINGS 3
+
+/*
+ * How often the manager wants to hear WATCHDOG=1 at the least ($WATCHDOG_USEC). Return: 1; 0 nobody watches this process; -EINVAL a
+ * number that makes no sense.
+ */
+int sl_notify_watchdog(uint64_t *ret_us);
 
 /* RELOADING=1 with the time stamp that Type=notify-reload wants. READY=1 follows when the reload is done. */
 int sl_notify_reloading(void);

@@ -2,6 +2,7 @@
 #include "notify.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/value.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -53,4 +54,18 @@ int sl_notify_reloading(void)
 
         snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(sl_clock_ns() / SL_NS_PER_US));
         return sl_notify(state);
+}
+
+/* Variables that were meant for another process are left alone. */
+int sl_notify_watchdog(uint64_t *ret_us)
+{
+        const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+        char wish[SL_WISH_BYTES];
+        uint64_t number;
+
+        if (!us)
+                return 0;
+        if (pid && (sl_value_number(pid, 1, INT32_MAX, &number, wish) < 0 || number != (uint64_t)getpid()))
+                return 0;
+        return sl_value_number(us, SL_NOTIFY_FEEDINGS, UINT64_MAX / SL_NS_PER_US, ret_us, wish) < 0 ? -EINVAL : 1;
 }
