@@ -155,6 +155,9 @@ void sl_stats_read_header(const struct sl_stats_view *view, struct sl_stats_head
 /* True while the runtime that writes this page lives. */
 bool sl_stats_is_live(const struct sl_stats_view *view);
 
+/* The user whom the file belongs to; UINT32_MAX: not known. */
+uint32_t sl_stats_owner(const struct sl_stats_view *view);
+
 /* Number of slots, used or not: the bound of @index below. */
 uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section section);
 

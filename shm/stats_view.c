@@ -269,6 +269,13 @@ bool sl_stats_is_live(const struct sl_stats_view *view)
         return sl_claim_is_held(view->fd);
 }
 
+uint32_t sl_stats_owner(const struct sl_stats_view *view)
+{
+        struct stat status;
+
+        return fstat(view->fd, &status) == 0 ? status.st_uid : UINT32_MAX;
+}
+
 uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section section)
 {
         return view->sections[section].count;

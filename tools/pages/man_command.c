@@ -133,9 +133,13 @@ int page_of_command(FILE *out, const struct command_description *command)
         if (strcmp(command->name, "bench") == 0)
                 print_benchmarks(out);
         print_options(out, command);
+        if (strcmp(command->name, "exporter") == 0)
+                page_metrics(out);
         print_exit_status(out);
         fputs(".Sh SEE ALSO\n", out);
         page_reference(out, "starling", 1, 1);
+        if (strcmp(command->name, "exporter") == 0)
+                page_reference(out, "starling-stats", 5, 1);
         page_reference(out, "starling-config", 5, 0);
         return 0;
 }

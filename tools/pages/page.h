@@ -31,6 +31,9 @@ int page_of_command(FILE *out, const struct command_description *command);
 int page_of_config(FILE *out, struct sl_error *error);
 int page_of_stats(FILE *out);
 
+/* Sections of starling-exporter(1). */
+void page_metrics(FILE *out);
+
 /* The completions. */
 void completion_for_bash(FILE *out);
 void completion_for_zsh(FILE *out);

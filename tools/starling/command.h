@@ -24,6 +24,7 @@ enum status {
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
+        X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
                 "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \

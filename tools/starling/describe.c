@@ -19,6 +19,7 @@ OPTIONS(load, ADMINISTER_OPTIONS)
 OPTIONS(unload, ADMINISTER_OPTIONS)
 OPTIONS(reload, ADMINISTER_OPTIONS)
 OPTIONS(stats, STATS_OPTIONS)
+OPTIONS(exporter, EXPORTER_OPTIONS)
 OPTIONS(cache, CACHE_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
@@ -65,6 +66,23 @@ static const char command_reload_text[] =
 static const char command_stats_text[] =
         "Reads the stats page of a runtime, see starling-stats(5). It needs no connection, costs the runtime "
         "nothing, and works after a crash, too: then it shows what was counted until then.";
+
+static const char command_exporter_text[] =
+        "Answers GET /metrics with what the runtimes of these names count (without names, of `starling`), in Prometheus' text "
+        "format or, "
+        "where the scraper prefers it, in OpenMetrics. It reads their stats pages, see starling-stats(5), and needs no right but "
+        "that: "
+        "the runtimes do not notice. One that has ended keeps its last values, with starling_up 0; one that starts again is found "
+        "by the "
+        "next scrape. It serves until SIGTERM or SIGINT comes, and says when it is ready (sd_notify); a listening socket that a "
+        "service manager hands over takes the place of --listen.\n"
+        "\n"
+        "There are no passwords and there is no encryption: on other addresses than the host's own, put what checks who asks in "
+        "front.\n"
+        "\n"
+        "    scrape_configs:\n"
+        "      - job_name: starling\n"
+        "        static_configs: [{targets: [\"127.0.0.1:9464\"]}]";
 
 static const char command_cache_text[] = "`list` prints every file of the cache: its bytes, its last use, and for whom it is kept. "
                                          "`clear` removes them; runtimes that "

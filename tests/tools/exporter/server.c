@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exporter as a process: what it answers, what it gives up, how it ends, and what strangers can do to it. */
+#include "exporter_process.h"
+#include "folder.h"
+#include "scrape.h"
+#include "stats.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct folder folder;
+static struct exporter_process exporter;
+static struct sl_stats *stats;
+static char name[32];
+
+static void set_up(void)
+{
+        folder_make(&folder);
+        setenv("STARLING_SOCKET_DIR", folder.path, 1);
+        snprintf(name, sizeof(name), "test-exporter-%d", getpid());
+}
+
+static void tear_down(void)
+{
+        if (exporter.pid)
+                cr_expect_eq(exporter_end(&exporter, SIGTERM), 0, "%s", exporter_log(&exporter));
+        sl_stats_free(stats);
+        folder_remove(&folder);
+}
+
+TestSuite(exporter_server, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static void start(void)
+{
+        exporter = exporter_start(folder.path, (const char *[]){name, NULL});
+}
+
+/* A runtime with @models models. */
+static void create_page(uint32_t models)
+{
+        struct sl_model_counting counting;
+        char model[32];
+
+        cr_assert_eq(
+                sl_stats_create(
+                        &(struct sl_stats_options){
+                                .name = name, .directory = folder.path, .counts = {[SL_STATS_DISPATCHERS] = 1}, .bytes = 64 << 20},
+                        &stats, NULL),
+                0);
+        sl_stats_set_state(stats, SL_RUNTIME_READY);
+        for (uint32_t i = 0; i < models; i++) {
+                snprintf(model, sizeof(model), "model-%u", i);
+                sl_stats_model_add(stats, model, &counting, NULL);
+                sl_model_count(&counting, requests, i);
+        }
+}
+
+static void expect_answer(const char *request, const char *begin, const char *part)
+{
+        char *answer = exporter_ask(&exporter, request);
+
+        cr_expect_eq(strncmp(answer, begin, strlen(begin)), 0, "%s: %s", request, answer);
+        cr_expect_not_null(strstr(answer, part), "no \"%s\" in the answer to %s: %s", part, request, answer);
+        free(answer);
+}
+
+/* It is there, and nothing is wrong with what it says. */
+static void expect_scrape(double up)
+{
+        char *body = exporter_scrape(&exporter), sample[128];
+        struct scrape scrape;
+
+        scrape_parse(body, false, &scrape);
+        snprintf(sample, sizeof(sample), "starling_up{runtime=\"%s\"}", name);
+        cr_expect_eq(scrape_value(&scrape, sample), up);
+        scrape_deinit(&scrape);
+        free(body);
+}
+
+/* ---- answers ---- */
+
+#define CLOSE " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+
+Test(exporter_server, metrics_are_in_the_format_that_is_asked_for)
+{
+        create_page(1);
+        start();
+        expect_scrape(1);
+        expect_answer("GET /metrics" CLOSE "\r\n", "HTTP/1.1 200 ", "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+        expect_answer("GET /metrics?x=1" CLOSE "\r\n", "HTTP/1.1 200 ", "\nstarling_up{");
+        expect_answer("GET /metrics" CLOSE "Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n\r\n", "HTTP/1.1 200 ",
+                "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n");
+        expect_answer("GET /metrics" CLOSE "Accept: application/openmetrics-text\r\n\r\n", "HTTP/1.1 200 ", "\n# EOF\n");
+}
+
+Test(exporter_server, other_addresses_and_methods_are_told_what_there_is)
+{
+        start();
+        expect_answer("GET /" CLOSE "\r\n", "HTTP/1.1 200 ", "<a href=\"/metrics\">");
+        expect_answer("GET /" CLOSE "\r\n", "HTTP/1.1 200 ", name);
+        expect_answer("GET /metric" CLOSE "\r\n", "HTTP/1.1 404 ", "/metrics is.");
+        expect_answer("GET /metrics/" CLOSE "\r\n", "HTTP/1.1 404 ", "");
+        expect_answer("GET /../../etc/passwd" CLOSE "\r\n", "HTTP/1.1 404 ", "");
+        expect_answer("GET /%2e%2e/metrics" CLOSE "\r\n", "HTTP/1.1 404 ", "");
+        expect_answer("POST /metrics" CLOSE "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+        expect_answer("DELETE /" CLOSE "\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+        expect_answer("PUT /nowhere" CLOSE "\r\n", "HTTP/1.1 404 ", "");
+        expect_answer("OPTIONS *" CLOSE "\r\n", "HTTP/1.1 404 ", "");
+}
+
+Test(exporter_server, head_is_get_without_the_body)
+{
+        char *answer;
+
+        create_page(1);
+        start();
+        answer = exporter_ask(&exporter, "HEAD /metrics" CLOSE "\r\n");
+        cr_expect_eq(strncmp(answer, "HTTP/1.1 200 ", 13), 0, "%s", answer);
+        cr_expect_gt(atoi(strstr(answer, "Content-Length: ") + 16), 1000);
+        cr_expect_str_eq(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
+        free(answer);
+}
+
+Test(exporter_server, a_connection_asks_again_and_again)
+{
+        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", last[] = "GET /" CLOSE "\r\n";
+        int fd, n = 0;
+        char *answers;
+
+        start();
+        fd = exporter_connect(&exporter);
+        for (int i = 0; i < 3; i++)
+                exporter_send(fd, request, strlen(request), false);
+        exporter_send(fd, last, strlen(last), false);
+        answers = exporter_receive(fd);
+        for (const char *at = answers; (at = strstr(at, "HTTP/1.1 200 ")); at++)
+                n++;
+        cr_expect_eq(n, 4, "%s", answers);
+        free(answers);
+}
+
+Test(exporter_server, runtimes_come_and_go_under_their_names)
+{
+        const char *const names[] = {"other", name, NULL};
+
+        exporter = exporter_start(folder.path, names);
+        expect_scrape(0);
+        create_page(3);
+        expect_scrape(1);
+        stats = sl_stats_free(stats);
+        expect_scrape(0);
+        expect_answer("GET /metrics" CLOSE "\r\n", "HTTP/1.1 200 ", "starling_up{runtime=\"other\"} 0\n");
+        expect_answer("GET /metrics" CLOSE "\r\n", "HTTP/1.1 200 ", "model=\"model-2\"} 2\n");
+        cr_expect_not_null(strstr(exporter_log(&exporter), "is there\n"));
+        cr_expect_not_null(strstr(exporter_log(&exporter), "is gone\n"));
+        create_page(1);
+        expect_scrape(1);
+}
+
+/* ---- the process ---- */
+
+static char *status_line(const char *field)
+{
+        static char line[256];
+        char path[64];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/%d/status", exporter.pid);
+        file = fopen(path, "r");
+        cr_assert_not_null(file);
+        while (fgets(line, sizeof(line), file) && strncmp(line, field, strlen(field)) != 0)
+                ;
+        fclose(file);
+        return line + strlen(field);
+}
+
+/* Rights are given up right after it listens; the first answer comes later. */
+Test(exporter_server, it_keeps_no_right_but_to_read)
+{
+        start();
+        expect_scrape(0);
+        cr_expect_eq(atoi(status_line("NoNewPrivs:")), 1);
+        cr_expect_eq(strtoull(status_line("CapEff:"), NULL, 16) & ~(1ull << 2 /* CAP_DAC_READ_SEARCH */), 0);
+        cr_expect_eq(strtoull(status_line("CapBnd:"), NULL, 16) & strtoull(status_line("CapEff:"), NULL, 16), 0);
+        cr_expect_eq(atoi(status_line("Threads:")), 1);
+        cr_expect_eq(atoi(status_line("Seccomp:")), 2);
+}
+
+Test(exporter_server, it_lives_on_without_who_started_it)
+{
+        int pids[2];
+        pid_t middle;
+
+        cr_assert_eq(pipe(pids), 0);
+        middle = fork();
+        if (middle == 0) {
+                exporter = exporter_start(folder.path, (const char *[]){name, NULL});
+                _exit(write(pids[1], &exporter, sizeof(exporter)) != sizeof(exporter));
+        }
+        cr_assert_eq(read(pids[0], &exporter, sizeof(exporter)), (ssize_t)sizeof(exporter));
+        waitpid(middle, NULL, 0);
+        usleep(100000);
+        expect_scrape(0);
+        kill(exporter.pid, SIGTERM);
+        exporter.pid = 0;
+}
+
+static int make_manager(void)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", folder.path);
+        cr_assert_eq(bind(manager, (struct sockaddr *)&address, sizeof(address)), 0);
+        setenv("NOTIFY_SOCKET", address.sun_path, 1);
+        return manager;
+}
+
+static void expect_heard(int manager, const char *wanted)
+{
+        struct pollfd readable = {.fd = manager, .events = POLLIN};
+        char heard[64] = "";
+
+        cr_assert_eq(poll(&readable, 1, 30000), 1, "%s is not heard", wanted);
+        cr_assert_gt(recv(manager, heard, sizeof(heard) - 1, 0), 0);
+        cr_expect_str_eq(heard, wanted);
+}
+
+Test(exporter_server, the_service_manager_hears_of_start_and_end)
+{
+        int manager = make_manager();
+
+        for (int i = 0; i < 2; i++) {
+                start();
+                expect_heard(manager, "READY=1");
+                cr_expect_eq(exporter_end(&exporter, i ? SIGINT : SIGTERM), 0, "%s", exporter_log(&exporter));
+                expect_heard(manager, "STOPPING=1");
+        }
+        close(manager);
+}
+
+Test(exporter_server, the_watchdog_is_fed)
+{
+        int manager = make_manager();
+
+        setenv("WATCHDOG_USEC", "100000", 1);
+        start();
+        unsetenv("WATCHDOG_USEC");
+        expect_heard(manager, "READY=1");
+        for (int i = 0; i < 3; i++)
+                expect_heard(manager, "WATCHDOG=1");
+        close(manager);
+}
+
+/* As the service manager does: descriptor 3, in a process whose number it says. */
+static void start_with_socket(int listening)
+{
+        exporter.pid = fork();
+        if (exporter.pid == 0) {
+                char pid[16];
+
+                snprintf(pid, sizeof(pid), "%d", getpid());
+                setenv("LISTEN_PID", pid, 1);
+                setenv("LISTEN_FDS", "1", 1);
+                dup2(listening, 3);
+                dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+                execl(STARLING, "starling", "exporter", name, NULL);
+                _exit(127);
+        }
+}
+
+Test(exporter_server, a_socket_that_is_handed_over_is_the_one)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int listening = socket(AF_UNIX, SOCK_STREAM, 0), fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        char *answer;
+
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/http", folder.path);
+        cr_assert_eq(bind(listening, (struct sockaddr *)&address, sizeof(address)), 0);
+        cr_assert_eq(listen(listening, 8), 0);
+        start_with_socket(listening);
+        cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        exporter_send(fd, "GET /metrics" CLOSE "\r\n", strlen("GET /metrics" CLOSE "\r\n"), false);
+        answer = exporter_receive(fd);
+        cr_expect_not_null(strstr(answer, "\nstarling_up{"), "%s", answer);
+        free(answer);
+        close(listening);
+}
+
+/* ---- usage ---- */
+
+static void expect_usage_error(const char *const *argv, const char *wanted)
+{
+        char said[1024] = "", path[128];
+        int status;
+        pid_t pid;
+
+        snprintf(path, sizeof(path), "%s/said", folder.path);
+        pid = fork();
+        if (pid == 0) {
+                dup2(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+                execv(STARLING, (char *const *)argv);
+                _exit(127);
+        }
+        waitpid(pid, &status, 0);
+        FILE *file = fopen(path, "r");
+        said[fread(said, 1, sizeof(said) - 1, file)] = 0;
+        fclose(file);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 2, "wait status %#x: %s", status, said);
+        cr_expect_not_null(strstr(said, wanted), "no \"%s\" in: %s", wanted, said);
+}
+
+Test(exporter_server, what_it_cannot_do_is_said_in_one_line)
+{
+        const struct {
+                const char *address, *wanted;
+        } rows[] = {{"9464", "\"9464\" wants an address and a port"}, {"127.0.0.1:", "port"}, {"127.0.0.1:65536", "65535"},
+                {"127.0.0.1:x", "\"x\""}, {"example.org:80", "\"example.org:80\""}, {"::1:80", "\"::1:80\""}, {"[::1:80", "wants"},
+                {":80", "wants"}, {"", "wants"}, {"[]:80", "wants"}};
+        const char *many[24] = {"starling", "exporter"};
+
+        for (size_t i = 0; i < LENGTH(rows); i++)
+                expect_usage_error((const char *[]){"starling", "exporter", "--listen", rows[i].address, NULL}, rows[i].wanted);
+        expect_usage_error((const char *[]){"starling", "exporter", "a/b", NULL}, "\"a/b\"");
+        expect_usage_error((const char *[]){"starling", "exporter", "a", "a", NULL}, "runtime \"a\" is named twice");
+        expect_usage_error((const char *[]){"starling", "exporter", "--no", NULL}, "usage: starling exporter");
+        for (int i = 0; i < 17; i++)
+                many[2 + i] = "a";
+        expect_usage_error(many, "17 runtimes, at most 16");
+}
+
+Test(exporter_server, an_address_that_is_taken_is_named)
+{
+        char address[32], said[256] = "";
+        int ends[2], status;
+        pid_t pid;
+
+        start();
+        snprintf(address, sizeof(address), "127.0.0.1:%u", exporter.port);
+        cr_assert_eq(pipe(ends), 0);
+        pid = fork();
+        if (pid == 0) {
+                dup2(ends[1], STDERR_FILENO);
+                execl(STARLING, "starling", "exporter", "--listen", address, NULL);
+        }
+        cr_assert_gt(read(ends[0], said, sizeof(said) - 1), 0);
+        waitpid(pid, &status, 0);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        cr_expect(strstr(said, address) && strstr(said, "in use"), "%s", said);
+}
+
+/* ---- strangers ---- */
+
+static uint32_t count_fds(void)
+{
+        char path[64];
+        uint32_t n = 0;
+        DIR *folder_of_fds;
+
+        snprintf(path, sizeof(path), "/proc/%d/fd", exporter.pid);
+        folder_of_fds = opendir(path);
+        while (folder_of_fds && readdir(folder_of_fds))
+                n++;
+        if (folder_of_fds)
+                closedir(folder_of_fds);
+        return n;
+}
+
+/* Connections end a moment after their other side. */
+static void expect_fds(uint32_t wanted)
+{
+        for (int ms = 0; ms < 20000 && count_fds() > wanted; ms++)
+                usleep(1000);
+        cr_expect_leq(count_fds(), wanted, "descriptors are left");
+}
+
+Test(exporter_server, no_request_breaks_it)
+{
+        static char long_line[100000];
+        const struct {
+                const char *bytes;
+                size_t n;
+        } rows[] = {
+#define BYTES(text) {text, sizeof(text) - 1}
+                BYTES(""),
+                BYTES("\r\n\r\n\r\n"),
+                BYTES("\0\0\0\0"),
+                BYTES("GET"),
+                BYTES("GET /metrics\r\n\r\n"),
+                BYTES("GET /metrics HTTP/0.9\r\n\r\n"),
+                BYTES("GET /metrics HTTP/9.9\r\nHost: x\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: \xff\xfe;q=\0\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\nHost: x\nConnection: close\n\n"),
+                BYTES("GET /%00%ff%zz%2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                BYTES("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+                BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"),
+                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n"),
+                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n"),
+                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n"),
+                {long_line, sizeof(long_line)},
+        };
+        uint32_t fds;
+
+        memset(long_line, 'A', sizeof(long_line));
+        create_page(2);
+        start();
+        expect_scrape(1);
+        fds = count_fds();
+        for (size_t i = 0; i < LENGTH(rows); i++) {
+                int fd = exporter_connect(&exporter);
+
+                exporter_send(fd, rows[i].bytes, rows[i].n, true);
+                free(exporter_receive(fd));
+                expect_scrape(1);
+        }
+        expect_fds(fds);
+}
+
+Test(exporter_server, random_bytes_do_not_break_it)
+{
+        const char *const words[] = {"GET ", "POST ", "/metrics", "/", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: x",
+                "Content-Length: ", "7", "Transfer-Encoding: chunked", "Connection: ", "close", "Accept: ", "\xff", " ", ":", ",",
+                ";q=", "\t", "%", "0\r\n\r\n"};
+        uint32_t fds;
+
+        start();
+        expect_scrape(0);
+        fds = count_fds();
+        srand48(3);
+        for (int round = 0; round < 500; round++) {
+                int fd = exporter_connect(&exporter);
+
+                for (long n = lrand48() % 30; n >= 0; n--) {
+                        const char *word = words[lrand48() % (long)LENGTH(words)];
+
+                        exporter_send(fd, word, strlen(word), false);
+                }
+                exporter_send(fd, "", 0, true);
+                free(exporter_receive(fd));
+        }
+        expect_scrape(0);
+        expect_fds(fds);
+}
+
+Test(exporter_server, nobody_keeps_others_out_by_holding_connections)
+{
+        int held[200];
+        uint32_t fds;
+
+        start();
+        expect_scrape(0);
+        fds = count_fds();
+        for (size_t i = 0; i < LENGTH(held); i++) {
+                held[i] = exporter_connect(&exporter);
+                exporter_send(held[i], "GET /metrics HT", i % 16, false); /* nothing, or the begin of a request */
+        }
+        for (int i = 0; i < 10; i++)
+                expect_scrape(0);
+        cr_expect_leq(count_fds(), fds + 32);
+        for (size_t i = 0; i < LENGTH(held); i++)
+                close(held[i]);
+        expect_fds(fds);
+}
+
+Test(exporter_server, those_who_do_not_read_their_answers_hold_up_nobody)
+{
+        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        int held[40], small = 4096;
+        uint32_t fds;
+
+        create_page(200); /* of megabytes, more than sockets take */
+        start();
+        expect_scrape(1);
+        fds = count_fds();
+        for (size_t i = 0; i < LENGTH(held); i++) {
+                held[i] = exporter_connect(&exporter);
+                setsockopt(held[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+                exporter_send(held[i], request, strlen(request), false);
+        }
+        expect_scrape(1);
+        for (size_t i = 0; i < LENGTH(held); i++)
+                close(held[i]);
+        expect_fds(fds);
+        expect_scrape(1);
+}
+
+Test(exporter_server, it_ends_though_somebody_does_not_read)
+{
+        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        int fd;
+
+        create_page(200);
+        start();
+        fd = exporter_connect(&exporter);
+        exporter_send(fd, request, strlen(request), false);
+        expect_scrape(1);
+        cr_expect_eq(exporter_end(&exporter, SIGTERM), 0);
+        close(fd);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "site.h"
+
+#include "accept.h"
+#include "base/quote.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PLAIN "text/plain; charset=utf-8"
+#define HTML  "text/html; charset=utf-8"
+
+static void report_change(const struct watch *watch, bool was_up)
+{
+        char name[128];
+
+        if (watch_is_up(watch) && !was_up)
+                fprintf(stderr, "starling exporter: runtime %s is there\n", sl_quote(watch->name, name, sizeof(name)));
+        else if (!watch_is_up(watch) && was_up)
+                fprintf(stderr, "starling exporter: runtime %s is gone\n", sl_quote(watch->name, name, sizeof(name)));
+}
+
+static bool refresh(struct site *site)
+{
+        bool whole = true;
+
+        for (uint32_t i = 0; i < site->n_watches; i++) {
+                bool was_up = watch_is_up(&site->watches[i]);
+
+                whole = watch_refresh(&site->watches[i]) == 0 && whole;
+                report_change(&site->watches[i], was_up);
+        }
+        return whole;
+}
+
+/* Anything in place of what was written so far. */
+static void say(struct site_answer *answer, unsigned status, const char *line)
+{
+        text_clear(&answer->body);
+        answer->status = status;
+        answer->content_type = PLAIN;
+        text_add(&answer->body, line);
+}
+
+static void answer_metrics(struct site *site, const char *accept, struct site_answer *answer)
+{
+        enum exposition_format format = accept_format(accept);
+        bool whole = refresh(site);
+
+        answer->content_type = exposition_content_type(format);
+        exposition_write(&answer->body, site->watches, site->n_watches, format);
+        if (!whole || answer->body.failed)
+                say(answer, 503, "There are more metrics than memory, or than 64 MiB of text.\n");
+}
+
+static void add_html(struct text *out, const char *string)
+{
+        for (; *string; string++)
+                if (strchr("<>&\"", *string))
+                        text_add_format(out, "&#%d;", *string);
+                else
+                        text_add_bytes(out, string, 1);
+}
+
+static void answer_index(struct site *site, struct site_answer *answer)
+{
+        struct text *out = &answer->body;
+
+        refresh(site);
+        answer->content_type = HTML;
+        text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><title>starling exporter</title></head><body>\n"
+                      "<h1>starling exporter " STARLING_EXPORTER_VERSION "</h1>\n"
+                      "<p><a href=\"/metrics\">Metrics</a> of Starling runtimes, for Prometheus:</p>\n<ul>\n");
+        for (uint32_t i = 0; i < site->n_watches; i++) {
+                text_add(out, "<li>");
+                add_html(out, site->watches[i].name);
+                text_add(out, watch_is_up(&site->watches[i]) ? ": up" : ": gone; ");
+                add_html(out, site->watches[i].cause.text);
+                text_add(out, "</li>\n");
+        }
+        text_add(out, "</ul>\n</body></html>\n");
+}
+
+void site_answer(struct site *site, const char *method, const char *path, const char *accept, struct site_answer *ret_answer)
+{
+        *ret_answer = (struct site_answer){.status = 200};
+        text_init(&ret_answer->body, SITE_BYTES_MAX);
+        if (strcmp(path, "/metrics") != 0 && strcmp(path, "/") != 0) {
+                say(ret_answer, 404, "Not here. /metrics is.\n");
+        } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+                say(ret_answer, 405, "GET and HEAD alone are answered.\n");
+                ret_answer->allow = "GET, HEAD";
+        } else if (strcmp(path, "/") == 0) {
+                answer_index(site, ret_answer);
+        } else {
+                answer_metrics(site, accept, ret_answer);
+        }
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch.h"
+
+#include "attach.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define VALUES_MAX 1024u /* of a slot */
+#define BUSY_MAX                                                                                                                   \
+        16u /* slots that cannot be read, each for some ms; beyond that the page is damaged, and the others stay as they were */
+
+void watch_init(struct watch *watch, const char *name)
+{
+        *watch = (struct watch){.name = name};
+}
+
+static void forget_series(struct watch *watch)
+{
+        for (int i = 0; i < METRIC_SCOPES; i++)
+                watch->ledgers[i] = ledger_free(watch->ledgers[i]);
+}
+
+void watch_deinit(struct watch *watch)
+{
+        forget_series(watch);
+        sl_stats_close(watch->view);
+        *watch = (struct watch){0};
+}
+
+/* ---- which page ---- */
+
+/* Who may have made the page of runtime @name beside root and this user. Return: false: nobody. */
+static bool find_owner(const char *name, uid_t *ret_owner)
+{
+        char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+        struct stat status;
+
+        if (sl_socket_find(name, path, sizeof(path)) < 0)
+                return false;
+        if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode)) {
+                *strrchr(path, '/') = 0;
+                if (stat(path, &status) < 0 || (status.st_mode & S_IWOTH))
+                        return false;
+        }
+        *ret_owner = status.st_uid;
+        return true;
+}
+
+static bool is_trusted(const char *name, const struct sl_stats_view *view)
+{
+        uid_t page_owner = sl_stats_owner(view), owner;
+
+        return page_owner == 0 || page_owner == geteuid() || (find_owner(name, &owner) && page_owner == owner);
+}
+
+static int open_page(const char *name, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        int r = sl_stats_open(name, NULL, ret_view, error);
+
+        if (r == 0 && !is_trusted(name, *ret_view)) {
+                sl_error_set(error, EPERM, "its stats page is of user %u, whom no socket of that runtime belongs to",
+                        sl_stats_owner(*ret_view));
+                sl_stats_close(*ret_view);
+                return -EPERM;
+        }
+        return r;
+}
+
+/* Whether @fresh, which was found under the name, is to take the place of what is watched, whose runtime is gone. */
+static bool is_newer(const struct watch *watch, const struct sl_stats_view *fresh)
+{
+        struct sl_stats_header header;
+
+        sl_stats_read_header(fresh, &header);
+        return !watch->view || header.started_unix_ns > watch->page.facts.header.started_unix_ns ||
+               (header.pid != watch->page.facts.header.pid && sl_stats_is_live(fresh));
+}
+
+static void look_for_page(struct watch *watch)
+{
+        struct sl_stats_view *fresh;
+
+        if (open_page(watch->name, &fresh, &watch->cause) < 0)
+                return;
+        if (!is_newer(watch, fresh)) {
+                sl_stats_close(fresh);
+                return;
+        }
+        forget_series(watch);
+        sl_stats_close(watch->view);
+        watch->view = fresh;
+}
+
+static enum runtime_state state_of(const struct sl_stats_header *header, bool live)
+{
+        uint32_t state = atomic_load_explicit(&header->state, memory_order_relaxed);
+
+        return live || state == SL_RUNTIME_STOPPED ? (enum runtime_state)state : RUNTIME_DEAD;
+}
+
+static void read_page(struct watch *watch)
+{
+        struct runtime_facts *facts = &watch->page.facts;
+        bool live = watch->view && sl_stats_is_live(watch->view);
+
+        watch->page.view = watch->view;
+        if (watch->view) {
+                sl_stats_read_header(watch->view, &facts->header);
+                facts->state = state_of(&facts->header, live);
+        }
+        facts->up = live;
+        if (live)
+                watch->page.now_ns = sl_clock_ns();
+        if (live)
+                watch->cause.text[0] = 0;
+        else if (!watch->cause.text[0])
+                sl_error_set(&watch->cause, 0, "the runtime has ended");
+}
+
+/* ---- what it says ---- */
+
+static uint32_t read_values(
+        const struct page *page, enum metric_scope scope, const union page_slot *slot, uint64_t values[VALUES_MAX])
+{
+        uint32_t at = 0;
+
+        for (size_t row = 0; row < metric_table_rows; row++) {
+                if (metric_table[row].scope != scope)
+                        continue;
+                page_values(page, &metric_table[row], slot, values + at);
+                at += metric_width(&metric_table[row]);
+        }
+        return at;
+}
+
+/* Return: 0, also when the slot is not in use; -EAGAIN; -ENOMEM. */
+static int refresh_slot(struct watch *watch, enum metric_scope scope, uint32_t index, struct text *labels)
+{
+        uint64_t values[VALUES_MAX];
+        union page_slot slot;
+        int r;
+
+        text_clear(labels);
+        r = page_read(&watch->page, scope, index, &slot, labels);
+        if (r < 0)
+                return r == -EAGAIN ? r : 0;
+        if (labels->failed)
+                return -ENOMEM;
+        read_values(&watch->page, scope, &slot, values);
+        return ledger_put(watch->ledgers[scope], index, labels->bytes ? labels->bytes : "", values);
+}
+
+static int refresh_slots(struct watch *watch, enum metric_scope scope, uint32_t slots, struct text *labels)
+{
+        uint32_t n_busy = 0;
+        int r = 0;
+
+        for (uint32_t i = 0; i < slots; i++) {
+                int result = n_busy < BUSY_MAX ? refresh_slot(watch, scope, i, labels) : -EAGAIN;
+
+                if (result == -EAGAIN) {
+                        ledger_keep(watch->ledgers[scope], i);
+                        n_busy++;
+                } else if (result < 0) {
+                        r = result;
+                }
+        }
+        return r;
+}
+
+static int refresh_scope(struct watch *watch, enum metric_scope scope, struct text *labels)
+{
+        uint32_t slots = page_slots(&watch->page, scope);
+        int r;
+
+        if (slots == 0)
+                return 0;
+        if (!watch->ledgers[scope])
+                watch->ledgers[scope] = ledger_new(scope, slots);
+        if (!watch->ledgers[scope] || ledger_width(watch->ledgers[scope]) > VALUES_MAX)
+                return -ENOMEM;
+        ledger_begin(watch->ledgers[scope]);
+        r = refresh_slots(watch, scope, slots, labels);
+        ledger_end(watch->ledgers[scope]);
+        return r;
+}
+
+int watch_refresh(struct watch *watch)
+{
+        struct text labels;
+        int r = 0;
+
+        watch->cause.text[0] = 0;
+        if (!watch->view || !sl_stats_is_live(watch->view))
+                look_for_page(watch);
+        read_page(watch);
+        text_init(&labels, 4096);
+        for (int scope = 0; scope < METRIC_SCOPES; scope++)
+                if (refresh_scope(watch, (enum metric_scope)scope, &labels) < 0)
+                        r = -ENOMEM;
+        text_deinit(&labels);
+        return r;
+}

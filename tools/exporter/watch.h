@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One runtime, looked at for each scrape: its stats page is opened when it appears, kept when the runtime ends, and replaced when
+ * another runtime of that name has started.
+ *
+ *     nothing --a page appears--> page --its runtime ends--> last state --another runtime starts--> page
+ *
+ * A page is believed that belongs to root, to the exporter's own user, or to whom the runtime's socket belongs; where there is no
+ * socket, to whom its folder belongs. One thread.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "ledger.h"
+#include "page_scope.h"
+
+#include <stdbool.h>
+
+struct watch {
+        const char *name; /* of the runtime; the caller's */
+        struct sl_stats_view *view;
+        struct page page;
+        struct ledger *ledgers[METRIC_SCOPES]; /* NULL: not read yet */
+        struct sl_error cause;                 /* why there is no living runtime; "" otherwise */
+};
+
+void watch_init(struct watch *watch, const char *name);
+void watch_deinit(struct watch *watch);
+
+/* Everything as it is now. Return: 0; -ENOMEM: something is missing of the series. */
+int watch_refresh(struct watch *watch);
+
+static inline bool watch_is_up(const struct watch *watch)
+{
+        return watch->page.facts.up;
+}
