@@ -2,7 +2,9 @@
 #include "lets.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void single_let_init(struct sl_let *let, int core)
 {
@@ -21,10 +23,12 @@ static void shared_let_init(struct sl_let *let, const cpu_set_t *cpus, uint32_t 
 
 int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_lets **ret_lets)
 {
-        struct sl_lets *lets = calloc(1, sizeof(*lets) + (size_t)CPU_COUNT(worker_cpus) * sizeof(lets->single[0]));
+        size_t bytes = sizeof(struct sl_lets) + (size_t)CPU_COUNT(worker_cpus) * sizeof(struct sl_let);
+        struct sl_lets *lets = aligned_alloc(alignof(struct sl_lets), bytes);
 
         if (!lets)
                 return -ENOMEM;
+        memset(lets, 0, bytes);
         shared_let_init(&lets->shared, worker_cpus, usable);
         for (int core = 0; core < CPU_SETSIZE; core++)
                 if (CPU_ISSET(core, worker_cpus) && !CPU_ISSET(core, dispatcher_cpus))

@@ -21,6 +21,9 @@ _Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all worke
 /* Of a model in one run. */
 #define DECISIONS_MAX (SL_POLICY_WORKERS_MAX + 1)
 
+/* About what it takes until a thread runs that slept: behind a job that is expected to take no longer another one may wait. */
+#define LIGHT_NS (100 * SL_NS_PER_US)
+
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
         uint32_t slots = 1;
@@ -205,12 +208,23 @@ static void look(const struct round *round, struct sl_policy_view *ret_view)
                 };
 }
 
+/* For any thread of the let that is awake (execute/ready_queue.h). */
+static bool is_light(const struct round *round, const struct sl_executor *worker, uint32_t samples)
+{
+        uint64_t expected_ns = sl_service_time_ns(&round->model->service_time, samples);
+
+        return sl_let_is_shared(worker->let) && expected_ns && expected_ns <= LIGHT_NS;
+}
+
 static void give(struct round *round, const struct sl_decision *decision)
 {
         struct sl_executor *worker = round->model->workers.list[decision->worker];
+        struct sl_job *job = sl_executor_job(worker);
+        uint32_t samples = decision->samples < worker->samples_max ? decision->samples : worker->samples_max;
 
-        SL_ASSERT(decision->samples > 0 && sl_executor_jobs(worker) < SL_EXECUTOR_JOBS_MAX);
-        fill_job(round, decision->samples < worker->samples_max ? decision->samples : worker->samples_max, sl_executor_job(worker));
+        SL_ASSERT(samples > 0 && job);
+        fill_job(round, samples, job);
+        job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
         worker->let->running[round->priority]++;
 }

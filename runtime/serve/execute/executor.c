@@ -51,6 +51,7 @@ struct sl_job *sl_executor_job(struct sl_executor *executor)
         struct sl_job *job = executor->slots[slot_after(executor, executor->n_given)].job;
 
         job->n_pieces = 0;
+        job->is_light = false;
         return job;
 }
 

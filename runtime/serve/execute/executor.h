@@ -81,7 +81,7 @@ struct sl_executor *sl_executor_free(struct sl_executor *executor);
 
 /* ---- dispatcher ---- */
 
-/* The job to fill next: empty, for this model. NULL: it has SL_EXECUTOR_JOBS_MAX. */
+/* The job to fill next: empty and not light, for this model. NULL: it has SL_EXECUTOR_JOBS_MAX. */
 struct sl_job *sl_executor_job(struct sl_executor *executor);
 
 /* Gives the job that was filled. */

@@ -17,6 +17,7 @@
 #include "layout.h"
 #include "regions.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* At most so many requests share a batch. */
@@ -51,6 +52,7 @@ struct sl_job {
         uint32_t n_pieces;
         uint32_t n_inputs, n_outputs; /* of the model */
         uint32_t priority;
+        bool is_light; /* expected to take no longer than a thread takes to wake: ready_queue.h */
         struct sl_piece pieces[SL_JOB_PIECES_MAX];
         struct sl_fault faults[SL_JOB_PIECES_MAX]; /* why a piece failed, where its answer says so */
         struct sl_made_output made[SL_MODEL_OUTPUTS_MAX];

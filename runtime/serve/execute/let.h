@@ -9,6 +9,7 @@
 #pragma once
 
 #include "layout.h"
+#include "ready_queue.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -19,6 +20,8 @@ struct sl_let {
         uint32_t at_once;    /* jobs that run at a time without sharing a core; at least 1 */
         bool for_one;        /* made for one worker, which may spin: it has no core to give to another */
         uint32_t n_assigned; /* workers that have it, not gone yet; control */
+
+        struct sl_ready_queue ready; /* light jobs of its workers, for whichever of their threads is awake */
 
         /* dispatcher */
         uint32_t n_workers;              /* that it knows */

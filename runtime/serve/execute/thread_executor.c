@@ -7,95 +7,24 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/relax.h"
 #include "job_runner.h"
 #include "let.h"
 #include "mailbox.h"
-#include "sender.h"
 #include "stats.h"
-#include "warm_up.h"
+#include "thread_state.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
-#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
-
 /* A first sample that takes so many times the limit of inline, cold, is not tried again. */
 #define HOPELESS 100
-
-#define SHUT_DOWN SL_EXECUTOR_JOBS_MAX /* in the inbox, where slots are */
-
-struct thread_executor {
-        struct sl_executor common;
-        struct sl_thread_executor_options options;
-        void *memory;                              /* of the jobs */
-        struct sl_job *jobs[SL_EXECUTOR_JOBS_MAX]; /* by slot: not read where the dispatcher counts */
-        struct sl_mailbox *inbox, *outbox;         /* slots; answers */
-        struct sl_bell bell;
-        struct sl_wait *wait;
-        struct sl_job_runner *runner;
-        struct sl_inline_trial trial;
-        struct sl_warm_up warm_up;
-        _Atomic int32_t called; /* J1 of warm_up.h */
-        bool ends;              /* the job at hand: it has completed a segment, or come behind its end, or failed */
-        pthread_t thread;
-        bool running;
-};
 
 static struct thread_executor *thread_of(struct sl_executor *executor)
 {
         return (struct thread_executor *)((char *)executor - offsetof(struct thread_executor, common));
-}
-
-static bool spin_for_job(struct thread_executor *t, uint32_t *ret_slot)
-{
-        uint64_t until = t->options.spin_ns ? sl_clock_ns() + t->options.spin_ns : 0;
-
-        do {
-                for (int i = 0; i < 64; i++) {
-                        if (sl_mailbox_take(t->inbox, ret_slot))
-                                return true;
-                        sl_relax();
-                }
-        } while (until && sl_clock_ns() < until);
-        return false;
-}
-
-static void wait_for_job(struct thread_executor *t, uint32_t *ret_slot)
-{
-        while (!spin_for_job(t, ret_slot)) {
-                struct sl_wait_event event;
-
-                if (sl_warm_up_next(&t->warm_up))
-                        continue;
-                sl_bell_sleep(&t->bell);
-                if (!sl_mailbox_waiting(t->inbox))
-                        sl_wait_for(t->wait, &event, 1, SLEEP_LIMIT_NS);
-                sl_bell_awake(&t->bell);
-        }
-}
-
-static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
-{
-        struct thread_executor *t = context;
-        uint32_t segment = job->pieces[prediction->piece].segment;
-
-        sl_sender_deliver(t->options.accumulator, job, t->options.stats, prediction);
-        t->ends |= prediction->combined_ns || prediction->status < 0;
-        if (sl_mailbox_put(t->outbox, prediction) < 0)
-                SL_ASSERT(!"the outbox has room for an answer to each piece");
-        t->ends |= sl_accumulator_delivered(t->options.accumulator, segment); /* the job may be another one by now */
-}
-
-static void run_job(struct thread_executor *t, uint32_t slot)
-{
-        t->ends = false;
-        sl_job_runner_run(t->runner, t->jobs[slot], answer, t);
-        sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
 }
 
 /* All that takes time: kernels, memory, and the first run. */
@@ -154,15 +83,12 @@ static int start(struct thread_executor *t)
 static void *thread_main(void *argument)
 {
         struct thread_executor *t = argument;
-        uint32_t slot;
         int r = start(t);
 
         sl_executor_say(&t->common, r < 0 ? r : SL_EXECUTOR_READY, t->warm_up.first_ns);
         sl_bell_ring(t->options.starter, t->wait);
-        if (r < 0)
-                return NULL;
-        for (wait_for_job(t, &slot); slot != SHUT_DOWN; wait_for_job(t, &slot))
-                run_job(t, slot);
+        if (r == 0)
+                sl_thread_loop(t);
         return NULL;
 }
 
@@ -187,11 +113,18 @@ static int start_thread(struct thread_executor *t)
 static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
 {
         struct thread_executor *t = thread_of(executor);
+        struct sl_ready_queue *ready = &t->options.let->ready;
+        bool is_light = t->jobs[slot]->is_light;
 
         sl_warm_up_call(&t->called);
         if (sl_mailbox_put(t->inbox, &slot) < 0)
                 SL_ASSERT(!"the inbox has room for each slot");
-        sl_bell_ring(&t->bell, from);
+        if (!sl_claim_give(&t->claim))
+                return;
+        if (!is_light || !sl_ready_put(ready, t))
+                sl_thread_tell(t, from);
+        else if (sl_ready_awake(ready) < (int32_t)t->options.let->at_once) /* A1 */
+                sl_thread_ring(t, from);
 }
 
 static bool poll(struct sl_executor *executor, struct sl_prediction *ret_prediction)
@@ -209,10 +142,12 @@ static void stop(struct sl_executor *executor)
         struct thread_executor *t = thread_of(executor);
 
         if (t->running) {
-                sl_mailbox_put(t->inbox, &(uint32_t){SHUT_DOWN});
-                sl_bell_ring(&t->bell, NULL);
+                atomic_store_explicit(&t->quits, true, memory_order_seq_cst);
+                sl_thread_ring(t, NULL);
                 pthread_join(t->thread, NULL);
         }
+        while (!sl_claim_is_free(&t->claim)) /* another thread of the let is about to leave it */
+                sched_yield();
         sl_job_runner_free(t->runner);
         sl_job_runner_free(t->trial.runner);
         sl_wait_free(t->wait);
@@ -224,11 +159,11 @@ static void stop(struct sl_executor *executor)
 
 static const struct sl_executor_class class = {.name = "thread", .give = give, .poll = poll, .waiting = waiting, .stop = stop};
 
-/* Slots and the shut-down message; an answer to each piece. */
+/* Slots; an answer to each piece. */
 static int make_boxes(struct thread_executor *t)
 {
         const struct sl_plan_info *info = sl_plan_info(t->options.plan);
-        int r = sl_mailbox_new(SL_EXECUTOR_JOBS_MAX + 1, sizeof(uint32_t), &t->inbox);
+        int r = sl_mailbox_new(SL_EXECUTOR_JOBS_MAX, sizeof(uint32_t), &t->inbox);
 
         if (r == 0)
                 r = sl_mailbox_new(SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX, sizeof(struct sl_prediction), &t->outbox);

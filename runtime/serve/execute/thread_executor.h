@@ -3,7 +3,10 @@
  * The executor with a thread of its own: a runner, an inbox of jobs and an outbox of answers. Around the jobs: start (kernels,
  * memory, one run), the rest of the warm-up while no job waits (warm_up.h), shut-down.
  *
- * Threads: the runner is its thread's; the inbox is filled and the outbox emptied by whoever has the executor.
+ * Light jobs of executors that share a let are run by whichever of their threads is awake, so that no more threads are woken for
+ * them than the let has cores (ready_queue.h, thread_loop.c): the runner is whose claim it is (claim.h).
+ *
+ * Threads: the inbox is filled and the outbox emptied by whoever has the executor.
  */
 #pragma once
 

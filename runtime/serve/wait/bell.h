@@ -35,19 +35,21 @@ static inline void sl_bell_sleep_for_ends(struct sl_bell *bell)
         atomic_store_explicit(&bell->sleeping, SL_BELL_FOR_ENDS, memory_order_seq_cst);
 }
 
-/* Owner, after the wait or when the last look found work. */
-static inline void sl_bell_awake(struct sl_bell *bell)
+/* Owner, after the wait or when the last look found work. True: somebody has rung. */
+static inline bool sl_bell_awake(struct sl_bell *bell)
 {
-        atomic_store_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_relaxed);
+        return atomic_exchange_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_relaxed) == SL_BELL_AWAKE;
 }
 
 /* K2: a system call only if the owner sleeps; the exchange lets one of several wakers make it. Any thread; @from is its own wait or
- * NULL. */
-static inline void sl_bell_ring(struct sl_bell *bell, struct sl_wait *from)
+ * NULL. True: the owner slept, and this woke it. */
+static inline bool sl_bell_ring(struct sl_bell *bell, struct sl_wait *from)
 {
-        if (atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) != SL_BELL_AWAKE &&
-                atomic_exchange_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_seq_cst) != SL_BELL_AWAKE)
-                sl_wait_post(from, bell->wait, bell->token);
+        if (atomic_load_explicit(&bell->sleeping, memory_order_seq_cst) == SL_BELL_AWAKE ||
+                atomic_exchange_explicit(&bell->sleeping, SL_BELL_AWAKE, memory_order_seq_cst) == SL_BELL_AWAKE)
+                return false;
+        sl_wait_post(from, bell->wait, bell->token);
+        return true;
 }
 
 /* K2 of one who knows whether what it has put ends something. */

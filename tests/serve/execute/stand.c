@@ -153,7 +153,7 @@ int stand_child(void)
 
 int32_t stand_wait(struct stand *s, struct sl_executor *executor)
 {
-        int32_t before = sl_executor_started(executor);
+        int32_t before = sl_process_executor_of(executor) ? sl_executor_started(executor) : SL_EXECUTOR_STARTING;
         uint64_t end_ns = sl_clock_ns() + LIMIT_NS;
         struct sl_error warning;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a thread's answers wake whoever has given it its jobs. */
+/* When a thread's answers wake whoever has given it its jobs, and which threads a light job wakes. */
 #include "base/clock.h"
 #include "job.h"
+#include "let.h"
 #include "stand.h"
 
 #include <criterion/criterion.h>
@@ -88,5 +89,90 @@ Test(thread, a_part_of_a_segment_does_not_ring_who_sleeps_for_ends, .timeout = 6
         sl_executor_free(thread); /* which joins it: it rings nobody any more */
         cr_expect_eq(atomic_load(&s->bell.sleeping), SL_BELL_FOR_ENDS);
         sl_accumulator_close(s->accumulator, (uint32_t)segment);
+        stand_free(s);
+}
+
+#define EXECUTORS 4u
+#define ROUNDS    300u
+
+static void start_all(struct stand *s, struct sl_executor **ret_threads)
+{
+        for (uint32_t i = 0; i < EXECUTORS; i++) {
+                ret_threads[i] = stand_thread(s, 8);
+                cr_assert_eq(stand_wait(s, ret_threads[i]), SL_EXECUTOR_READY);
+        }
+        usleep(100000); /* all are warm and sleep */
+}
+
+static void give(struct stand *s, struct sl_executor *thread, uint32_t first, bool is_light)
+{
+        struct sl_job *job = sl_executor_job(thread);
+        int segment = sl_accumulator_open(s->accumulator, &s->work, first, 1);
+
+        cr_assert_geq(segment, 0);
+        sl_accumulator_add_piece(s->accumulator, job, (uint32_t)segment, 0, 0, 1);
+        job->is_light = is_light;
+        sl_executor_give(thread, NULL);
+}
+
+static void expect_answer(struct stand *s, struct sl_executor *thread)
+{
+        struct sl_prediction answer;
+
+        cr_assert(stand_poll(s, thread, &answer), "a job is forgotten");
+        cr_assert_eq(answer.status, 0);
+}
+
+/* The let says how many threads are awake for light jobs: who is woken is counted by who wakes it. */
+static int32_t awake_after_light_jobs(void)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *threads[EXECUTORS];
+        int32_t most = 0;
+
+        s->let.at_once = 1;
+        start_all(s, threads);
+        for (uint32_t i = 0; i < EXECUTORS; i++) {
+                give(s, threads[i], i, true);
+                int32_t awake = sl_ready_awake(&s->let.ready);
+                most = awake > most ? awake : most;
+        }
+        for (uint32_t i = 0; i < EXECUTORS; i++) {
+                expect_answer(s, threads[i]);
+                sl_executor_free(threads[i]);
+        }
+        cr_expect_eq(sl_ready_awake(&s->let.ready), 0, "all have gone");
+        stand_free(s);
+        return most;
+}
+
+Test(thread, light_jobs_wake_one_thread_for_each_core_of_their_let, .timeout = 60)
+{
+        cr_expect_leq(awake_after_light_jobs(), 1);
+}
+
+/* Light ones and others, one executor's behind another's, with and without a moment to fall asleep. */
+Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
+{
+        struct stand *s = stand_new();
+        struct sl_executor *threads[EXECUTORS];
+
+        s->let.at_once = 2;
+        start_all(s, threads);
+        for (uint32_t round = 0; round < ROUNDS; round++) {
+                for (uint32_t i = 0; i < EXECUTORS; i++)
+                        give(s, threads[i], i, (round * 5 + i) % 7 != 0);
+                for (uint32_t i = 0; i < EXECUTORS; i += 2)
+                        give(s, threads[i], i, round % 3 != 0);
+                for (uint32_t i = 0; i < EXECUTORS; i++)
+                        expect_answer(s, threads[i]);
+                for (uint32_t i = 0; i < EXECUTORS; i += 2)
+                        expect_answer(s, threads[i]);
+                if (round % 8 == 0)
+                        usleep(round % 500);
+        }
+        for (uint32_t i = 0; i < EXECUTORS; i++)
+                sl_executor_free(threads[i]);
+        cr_expect_eq(sl_ready_awake(&s->let.ready), 0);
         stand_free(s);
 }

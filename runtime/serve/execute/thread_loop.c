@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread_state.h"
+
+#include "accumulator.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/relax.h"
+#include "job_runner.h"
+#include "let.h"
+#include "mailbox.h"
+#include "sender.h"
+
+/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
+#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
+
+static struct sl_ready_queue *ready_of(const struct thread_executor *t)
+{
+        return &t->options.let->ready;
+}
+
+void sl_thread_ring(struct thread_executor *t, struct sl_wait *from)
+{
+        if (sl_bell_ring(&t->bell, from))
+                sl_ready_count(ready_of(t), 1);
+}
+
+void sl_thread_tell(struct thread_executor *t, struct sl_wait *from)
+{
+        atomic_store_explicit(&t->told, true, memory_order_seq_cst);
+        sl_thread_ring(t, from);
+}
+
+/* What a thread may find before it sleeps: W2. */
+static bool work_waits(struct thread_executor *t)
+{
+        return atomic_load_explicit(&t->told, memory_order_seq_cst) || atomic_load_explicit(&t->quits, memory_order_seq_cst) ||
+               sl_ready_waiting(ready_of(t));
+}
+
+static void count_in(struct thread_executor *t)
+{
+        if (!t->counted)
+                sl_ready_count(ready_of(t), 1);
+        t->counted = true;
+}
+
+static void count_out(struct thread_executor *t)
+{
+        if (t->counted)
+                sl_ready_count(ready_of(t), -1);
+        t->counted = false;
+}
+
+/* A thread that is not there for light jobs any more leaves those that wait to threads of their own. */
+static void leave_light_jobs(struct thread_executor *t)
+{
+        struct thread_executor *other;
+
+        count_out(t);
+        while ((other = sl_ready_take(ready_of(t))))
+                sl_thread_tell(other, t->wait);
+}
+
+/* The executor whose job it is, and the thread that runs it. */
+struct run {
+        struct thread_executor *executor, *thread;
+};
+
+static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
+{
+        const struct run *run = context;
+        uint32_t segment = job->pieces[prediction->piece].segment;
+
+        sl_sender_deliver(run->executor->options.accumulator, job, run->executor->options.stats, prediction);
+        run->thread->ends |= prediction->combined_ns || prediction->status < 0;
+        if (sl_mailbox_put(run->executor->outbox, prediction) < 0)
+                SL_ASSERT(!"the outbox has room for an answer to each piece");
+        /* the job may be another one by now */
+        run->thread->ends |= sl_accumulator_delivered(run->executor->options.accumulator, segment);
+}
+
+static void settle_debt(struct thread_executor *t)
+{
+        if (t->owes)
+                sl_bell_ring_for(t->options.dispatcher, t->wait, false);
+        t->owes = false;
+}
+
+/* What ends nothing is said with the last light job. */
+static void run_job(struct run *run, uint32_t slot)
+{
+        struct thread_executor *t = run->thread;
+        struct sl_job *job = run->executor->jobs[slot];
+        bool is_light = job->is_light;
+
+        if (!is_light) {
+                leave_light_jobs(t);
+                settle_debt(t);
+        }
+        t->ends = false;
+        sl_job_runner_run(run->executor->runner, job, answer, run);
+        t->owes = is_light && !t->ends;
+        if (!t->owes)
+                sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
+}
+
+/* It is this thread's until there is nothing in its inbox. */
+static void run_jobs(struct run *run)
+{
+        uint32_t slot;
+
+        do
+                while (sl_mailbox_take(run->executor->inbox, &slot))
+                        run_job(run, slot);
+        while (!sl_claim_end(&run->executor->claim));
+}
+
+static void run_executor(struct thread_executor *t, struct thread_executor *executor)
+{
+        sl_claim_take(&executor->claim);
+        run_jobs(&(struct run){.executor = executor, .thread = t});
+}
+
+/* Its own executor comes first: who is told of a job alone has no other thread for it. */
+static bool run_one(struct thread_executor *t)
+{
+        struct thread_executor *executor = t;
+
+        if (!atomic_exchange_explicit(&t->told, false, memory_order_seq_cst))
+                executor = sl_ready_take(ready_of(t));
+        if (executor)
+                run_executor(t, executor);
+        return executor;
+}
+
+static void run_all(struct thread_executor *t)
+{
+        do {
+                count_in(t);
+                while (run_one(t))
+                        count_in(t);
+                settle_debt(t);
+                count_out(t); /* A2, with the look that follows */
+        } while (atomic_load_explicit(&t->told, memory_order_seq_cst) || sl_ready_waiting(ready_of(t)));
+}
+
+static bool warm_up(struct thread_executor *t)
+{
+        bool more;
+
+        if (!sl_claim_try(&t->claim))
+                return false;
+        more = sl_warm_up_next(&t->warm_up);
+        if (!sl_claim_end(&t->claim))
+                run_jobs(&(struct run){.executor = t, .thread = t});
+        return more;
+}
+
+static bool spin_for_work(struct thread_executor *t)
+{
+        uint64_t until = t->options.spin_ns ? sl_clock_ns() + t->options.spin_ns : 0;
+
+        do {
+                for (int i = 0; i < 64; i++) {
+                        if (work_waits(t))
+                                return true;
+                        sl_relax();
+                }
+        } while (until && sl_clock_ns() < until);
+        return false;
+}
+
+static void sleep_until_rung(struct thread_executor *t)
+{
+        struct sl_wait_event event;
+
+        sl_bell_sleep(&t->bell);
+        if (!work_waits(t))
+                sl_wait_for(t->wait, &event, 1, SLEEP_LIMIT_NS);
+        t->counted = sl_bell_awake(&t->bell);
+}
+
+void sl_thread_loop(struct thread_executor *t)
+{
+        for (;;) {
+                run_all(t);
+                if (atomic_load_explicit(&t->quits, memory_order_seq_cst))
+                        return;
+                if (!spin_for_work(t) && !warm_up(t))
+                        sleep_until_rung(t);
+        }
+}
