@@ -89,10 +89,8 @@ int sl_stats_client_add(struct sl_stats *stats, const struct sl_client_stats *sh
 void sl_stats_client_remove(struct sl_stats *stats, struct sl_client_stats *slot);
 
 /* As for clients. @with_histograms: it has a set of its own, if there is room. */
-int sl_stats_worker_add_shown(
+int sl_stats_worker_add(
         struct sl_stats *stats, const struct sl_worker_stats *shown, bool with_histograms, struct sl_worker_stats **ret_slot);
-int sl_stats_worker_add(struct sl_stats *stats, const char *model, const char *executor, int32_t core, uint32_t batch_max,
-        struct sl_worker_stats **ret_slot);
 void sl_stats_worker_remove(struct sl_stats *stats, struct sl_worker_stats *slot);
 void sl_stats_worker_shown(const struct sl_worker_stats *slot, struct sl_worker_stats *ret_shown);
 void sl_stats_worker_show(struct sl_worker_stats *slot, const struct sl_worker_stats *shown);

@@ -139,10 +139,9 @@ enum sl_stage {
         X(turns, "jobs that were given to workers on it")                                                                          \
         X(samples, "samples in those that are done")                                                                               \
         X(busy_ns, "time of its workers from batch to prediction")                                                                 \
-        X(running, "jobs given and not answered now")                                                                              \
-        X(waits, "times that jobs were held back, so that more urgent ones found a core")
+        X(running, "jobs given and not answered now")
 
-/* Writer: the worker; of an executor "process" or "inline" the dispatcher. */
+/* Writer: the thread that runs its jobs, one at a time; of an executor "process" or "inline" the dispatcher. */
 #define SL_WORKER_COUNTERS(X)                                                                                                      \
         X(batches, "batches done")                                                                                                 \
         X(samples, "samples in them")                                                                                              \

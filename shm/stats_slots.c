@@ -241,7 +241,7 @@ void sl_stats_client_remove(struct sl_stats *stats, struct sl_client_stats *slot
 
 /* ---- workers -------------------------------------------------------------------------------------------------------- */
 
-int sl_stats_worker_add_shown(
+int sl_stats_worker_add(
         struct sl_stats *stats, const struct sl_worker_stats *shown, bool with_histograms, struct sl_worker_stats **ret_slot)
 {
         struct sl_worker_stats content = *shown;
@@ -252,17 +252,6 @@ int sl_stats_worker_add_shown(
                 set = take_set(stats, &r, NULL);
         content.histograms = set ? set : SL_STATS_NONE;
         return give_slot(stats, SL_STATS_WORKERS, &content.slot, &stats->spare_worker, (void **)ret_slot);
-}
-
-int sl_stats_worker_add(struct sl_stats *stats, const char *model, const char *executor, int32_t core, uint32_t batch_max,
-        struct sl_worker_stats **ret_slot)
-{
-        struct sl_worker_stats shown = {
-                .core = core, .batch_max = batch_max, .state = SL_STATS_WORKER_SERVING, .let = SL_STATS_NONE};
-
-        snprintf(shown.model, sizeof(shown.model), "%s", model);
-        snprintf(shown.executor, sizeof(shown.executor), "%s", executor);
-        return sl_stats_worker_add_shown(stats, &shown, false, ret_slot);
 }
 
 void sl_stats_worker_remove(struct sl_stats *stats, struct sl_worker_stats *slot)

@@ -43,6 +43,10 @@ struct cache_texts {
         char *directory, *bytes;
 };
 
+struct stats_texts {
+        char *worker_histograms;
+};
+
 struct access_texts {
         char **allow, **admins, **readers;
         uint32_t allow_count, admins_count, readers_count;
@@ -58,6 +62,7 @@ struct texts {
         struct thread_texts threads;
         struct compile_texts compile;
         struct cache_texts cache;
+        struct stats_texts stats;
 };
 
 static const cyaml_schema_field_t quota_fields[] = {
@@ -106,6 +111,11 @@ static const cyaml_schema_field_t cache_fields[] = {
         CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t stats_fields[] = {
+        SL_TEXT_FIELD(struct stats_texts, worker_histograms),
+        CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t access_fields[] = {
         SL_LIST_FIELD(struct access_texts, allow),
         SL_LIST_FIELD(struct access_texts, admins),
@@ -127,6 +137,7 @@ const cyaml_schema_field_t sl_config_fields[] = {
         CYAML_FIELD_MAPPING("threads", CYAML_FLAG_OPTIONAL, struct texts, threads, thread_fields),
         CYAML_FIELD_MAPPING("compile", CYAML_FLAG_OPTIONAL, struct texts, compile, compile_fields),
         CYAML_FIELD_MAPPING("cache", CYAML_FLAG_OPTIONAL, struct texts, cache, cache_fields),
+        CYAML_FIELD_MAPPING("stats", CYAML_FLAG_OPTIONAL, struct texts, stats, stats_fields),
         CYAML_FIELD_END,
 };
 
@@ -135,6 +146,7 @@ static const cyaml_schema_value_t schema = {CYAML_VALUE_MAPPING(CYAML_FLAG_POINT
 /* In the order of enum sl_wait_kind and enum sl_log_level. */
 static const char *const waits[] = {"auto", "io_uring", "epoll"};
 static const char *const levels[] = {"error", "warning", "info", "debug"};
+static const char *const flags[] = {"false", "true"};
 
 /* The schema's path is the key, the configuration is flat. */
 #define SETTING(path, member, name, setting_kind, ...)                                                                             \
@@ -165,6 +177,7 @@ static const struct sl_setting settings[] = {
         BYTES(compile.memory_bytes, compile_memory_bytes, 16 * MIB, TIB),
         NUMBER(compile.seconds, compile_seconds, 1, 86400),
         BYTES(cache.bytes, cache_bytes, 0, 1024 * TIB),
+        CHOICE(stats.worker_histograms, worker_histograms, flags, 2),
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
 };

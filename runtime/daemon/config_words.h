@@ -50,7 +50,10 @@
         X("cache", "Where compiled plans are kept.")                                                                               \
         X("cache.directory", "An absolute path, a folder of the runtime's user alone. The default is $XDG_CACHE_HOME/starling, "   \
                              "else ~/.cache/starling.")                                                                            \
-        X("cache.bytes", "Of all plans; what was used longest ago goes. 0 keeps none.")
+        X("cache.bytes", "Of all plans; what was used longest ago goes. 0 keeps none.")                                            \
+        X("stats", "What the stats page shows beside what it always does, see starling-stats(5).")                                 \
+        X("stats.worker_histograms",                                                                                               \
+                "Whether each worker has histograms of its own, beside those of its model: about 50 KB of stats_bytes each.")
 
 #define SL_MODEL_WORDS(X)                                                                                                          \
         X("backend", "Where operators run; what cpu lacks, ref runs.")                                                             \

@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "config.h"
 #include "core_claims.h"
+#include "cores.h"
 #include "log.h"
 #include "memory_room.h"
 #include "notify.h"
@@ -386,6 +387,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->uid_log_lines = config->uid_log_lines;
         ret_options->clients_max = config->clients_max;
         ret_options->stats_bytes = config->stats_bytes;
+        ret_options->worker_histograms = config->worker_histograms;
         ret_options->wait = (enum sl_wait_kind)config->wait;
         ret_options->dispatcher_cpus = daemon->thread_cores.dispatcher_cores;
         ret_options->worker_cpus = daemon->thread_cores.worker_cores;

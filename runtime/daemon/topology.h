@@ -53,6 +53,3 @@ void sl_machine_read(struct sl_machine *ret_machine);
 /* Thousandths of a core out of the text of a cpu.max file ("50000 100000"); 0 for "max 100000" and for what is no such text. Pure.
  */
 uint32_t sl_cpu_max_parse(const char *text);
-
-/* "0-2,5"; cut when @bytes do not suffice. Returns @ret_text. */
-const char *sl_cores_text(const cpu_set_t *cores, char *ret_text, size_t bytes);

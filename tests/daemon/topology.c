@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which cores the threads get, on machines that are only described. */
+#include "cores.h"
 #include "topology.h"
 #include "base/error.h"
 

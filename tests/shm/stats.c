@@ -31,7 +31,7 @@ Test(stats, a_reader_sees_what_was_counted)
         cr_assert_eq(sl_stats_client_add(
                              stats, &(struct sl_client_stats){.id = 77, .uid = 1000, .pid = 4242, .label = "camera"}, &client),
                 0);
-        cr_assert_eq(sl_stats_worker_add_shown(stats,
+        cr_assert_eq(sl_stats_worker_add(stats,
                              &(struct sl_worker_stats){.model = "resnet", .executor = "thread", .core = 3, .batch_max = 16}, false,
                              &worker),
                 0);
@@ -148,7 +148,7 @@ Test(stats, what_is_shown_changes_and_leaves_counters_and_name_alone)
         cr_expect_str_eq(model.name, "resnet");
         cr_expect_str_eq(model.why, "no");
 
-        cr_assert_eq(sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "resnet", .pid = 7}, false, &slot), 0);
+        cr_assert_eq(sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "resnet", .pid = 7}, false, &slot), 0);
         sl_counter_add(&slot->batches, 4);
         sl_stats_worker_shown(slot, &worker);
         cr_expect_eq(worker.pid, 7);
@@ -200,8 +200,8 @@ Test(stats, a_worker_has_histograms_of_its_own_when_it_is_added_with_them)
         struct sl_stats_view *v = stats_view();
         struct sl_worker_stats *with, *without, worker;
 
-        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "a"}, true, &with);
-        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "a"}, false, &without);
+        sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "a"}, true, &with);
+        sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "a"}, false, &without);
         cr_assert_not_null(sl_stats_worker_histograms(stats, with));
         cr_expect_null(sl_stats_worker_histograms(stats, without));
         sl_histogram_record(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING], 50);
@@ -210,7 +210,7 @@ Test(stats, a_worker_has_histograms_of_its_own_when_it_is_added_with_them)
         cr_assert_eq(sl_stats_read_worker(v, 1, &worker), 0);
         cr_expect_null(sl_stats_histograms_of_worker(v, &worker));
         sl_stats_worker_remove(stats, with);
-        sl_stats_worker_add_shown(stats, &(struct sl_worker_stats){.model = "b"}, true, &with);
+        sl_stats_worker_add(stats, &(struct sl_worker_stats){.model = "b"}, true, &with);
         cr_expect_eq(sl_counter_read(&sl_stats_worker_histograms(stats, with)->stages[SL_STAGE_COMPUTING].count), 0);
         sl_stats_close(v);
         sl_stats_free(stats);

@@ -61,6 +61,13 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
                 return -ENOMEM;
         crew->options = *options;
         crew->worker_bytes = bytes_of_worker(options);
+        crew->seats = (struct sl_seats){
+                .stats = options->stats,
+                .model = options->model->name,
+                .executor = options->own_process ? "process" : "thread",
+                .batch_max = options->limit.batch_max,
+                .with_histograms = options->runtime->worker_histograms,
+        };
         *ret_crew = crew;
         return 0;
 }
@@ -69,12 +76,11 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
 static void worker_free(struct sl_crew *crew, uint32_t i)
 {
         struct sl_crew_worker worker = crew->workers[i];
-        struct sl_worker_stats *stats = worker.executor->stats;
 
         if (sl_process_executor_of(worker.executor))
                 sl_supervisor_unwatch(crew->options.supervisor, worker.executor);
         sl_executor_free(worker.executor);
-        sl_stats_worker_remove(crew->options.stats, stats);
+        sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, crew->worker_bytes);
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
@@ -86,6 +92,7 @@ struct sl_crew *sl_crew_free(struct sl_crew *crew)
                 return NULL;
         while (crew->n)
                 worker_free(crew, crew->n - 1);
+        sl_seats_trim(&crew->seats, 0);
         free(crew);
         return NULL;
 }
@@ -97,6 +104,16 @@ static uint32_t count_in(const struct sl_crew *crew, enum sl_crew_state state)
         for (uint32_t i = 0; i < crew->n; i++)
                 n += crew->workers[i].state == state;
         return n;
+}
+
+uint32_t sl_crew_serving(const struct sl_crew *crew)
+{
+        return count_in(crew, SL_CREW_SERVING);
+}
+
+bool sl_crew_is_short(const struct sl_crew *crew)
+{
+        return sl_crew_serving(crew) < (crew->wanted < crew->before ? crew->wanted : crew->before);
 }
 
 static int take_memory(const struct sl_crew *crew, uint32_t n, struct sl_error *error)
@@ -208,18 +225,21 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         struct sl_crew_worker *worker = &crew->workers[crew->n];
         int r;
 
-        sl_stats_worker_add(options->stats, options->model->name, options->own_process ? "process" : "thread",
-                sl_first_core(&start->let->cpus), options->limit.batch_max, &start->stats);
+        start->stats = sl_seats_take(&crew->seats, start->let, -1);
         note_memory(options, start->stats);
         r = options->own_process ? start_process(crew, start, &worker->executor, error)
                                  : start_thread(crew, start, &worker->executor, error);
         if (r < 0) {
-                sl_stats_worker_remove(options->stats, start->stats);
+                sl_seats_leave(&crew->seats, start->stats);
                 sl_lets_return(start->let);
                 return r;
         }
+        if (options->own_process)
+                sl_seat_started(start->stats, (uint32_t)sl_process_executor_pid(worker->executor));
+        worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
+        worker->seat = start->stats;
         crew->n++;
         return 0;
 }
@@ -282,6 +302,8 @@ int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)
 
                 if (state < 0)
                         return explain(crew, i, state, error);
+                if (state == SL_EXECUTOR_READY)
+                        sl_seat_show(crew->workers[i].seat, SL_STATS_WORKER_WARM);
                 starting += state == SL_EXECUTOR_STARTING;
         }
         return starting;
@@ -293,11 +315,17 @@ struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew)
                                                      : (struct sl_inline_trial){0};
 }
 
+static void set_serving(struct sl_crew_worker *worker)
+{
+        worker->state = SL_CREW_SERVING;
+        sl_seat_show(worker->seat, SL_STATS_WORKER_SERVING);
+}
+
 void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers)
 {
         for (uint32_t i = 0; i < crew->n; i++) {
                 sl_workers_add(workers, crew->workers[i].executor);
-                crew->workers[i].state = SL_CREW_SERVING;
+                set_serving(&crew->workers[i]);
         }
 }
 
@@ -305,6 +333,14 @@ static void command(const struct sl_crew *crew, enum sl_command_kind kind, struc
 {
         sl_dispatcher_command(
                 crew->options.dispatcher, &(struct sl_command){.kind = kind, .pointer = crew->options.model, .worker = worker});
+}
+
+static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *worker)
+{
+        worker->state = SL_CREW_LEAVING;
+        worker->leaving_ns = sl_clock_ns();
+        sl_seat_show(worker->seat, SL_STATS_WORKER_LEAVING);
+        command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
 }
 
 /* The newest first; what does not serve yet goes at once. */
@@ -320,9 +356,7 @@ static void dismiss(struct sl_crew *crew, uint32_t n)
                         worker_free(crew, i);
                         continue;
                 }
-                worker->state = SL_CREW_LEAVING;
-                worker->leaving_ns = sl_clock_ns();
-                command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
+                begin_leaving(crew, worker);
         }
 }
 
@@ -379,24 +413,24 @@ static void strike(struct sl_crew *crew, uint64_t now_ns, const char *why)
                 say_down(crew, why);
 }
 
+/* Its seat is for the next one, whether or not it is still answered for. */
 static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
 {
         struct sl_crew_worker *worker = &crew->workers[i];
+        struct sl_worker_stats *seat = worker->seat;
         bool useful = sl_process_executor_was_useful(worker->executor);
-        char why[SL_FAULT_BYTES];
 
-        snprintf(why, sizeof(why), "%s", sl_process_executor_why(worker->executor));
-        if (worker->state == SL_CREW_STARTING) {
+        snprintf(crew->why, sizeof(crew->why), "%s", sl_process_executor_why(worker->executor));
+        worker->seat = NULL;
+        if (worker->state == SL_CREW_STARTING)
                 worker_free(crew, i);
-        } else {
-                worker->state = SL_CREW_LEAVING;
-                worker->leaving_ns = sl_clock_ns();
-                command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
-        }
+        else
+                begin_leaving(crew, worker);
         if (useful)
                 crew->strikes = 0;
         else
-                strike(crew, now_ns, why);
+                strike(crew, now_ns, crew->why);
+        sl_seats_vacate(&crew->seats, seat, crew->why, crew->due_ns > now_ns);
 }
 
 /* It cannot start while more workers are being added: then that is undone (sl_crew_advance). */
@@ -407,7 +441,7 @@ static bool undoes_change(const struct sl_crew *crew, const struct sl_crew_worke
 
 static void enlist_worker(struct sl_crew *crew, uint32_t i)
 {
-        crew->workers[i].state = SL_CREW_SERVING;
+        set_serving(&crew->workers[i]);
         command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
 }
 
@@ -435,6 +469,7 @@ static uint64_t replace_missing(struct sl_crew *crew, uint64_t now_ns)
 {
         struct sl_error error;
         uint32_t leaving = count_in(crew, SL_CREW_LEAVING), staying = crew->n - leaving;
+        sl_seats_trim(&crew->seats, staying < crew->wanted ? crew->wanted - staying : 0);
         if (staying >= crew->wanted)
                 return UINT64_MAX;
         if (now_ns < crew->due_ns)

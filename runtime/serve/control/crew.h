@@ -13,6 +13,7 @@
 #pragma once
 
 #include "batch_limit.h"
+#include "seats.h"
 #include "workers.h"
 
 #include <stdbool.h>
@@ -57,18 +58,21 @@ struct sl_crew_options {
 
 struct sl_crew {
         struct sl_crew_options options;
-        uint64_t worker_bytes; /* promised to each */
-        uint32_t wanted;       /* workers */
-        uint32_t before;       /* as were wanted before the change that is under way */
-        uint32_t n_named;      /* threads that have got a name */
-        uint32_t strikes;      /* processes that ended, one after another, before they had answered anything */
-        uint64_t due_ns;       /* no process starts before */
+        uint64_t worker_bytes;        /* promised to each */
+        uint32_t wanted;              /* workers */
+        uint32_t before;              /* as were wanted before the change that is under way */
+        uint32_t n_named;             /* threads that have got a name */
+        char why[SL_STATS_WHY_BYTES]; /* the last process ended that did */
+        struct sl_seats seats;
+        uint32_t strikes; /* processes that ended, one after another, before they had answered anything */
+        uint64_t due_ns;  /* no process starts before */
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
+                struct sl_worker_stats *seat; /* NULL: vacant, for the one that follows */
         } workers[SL_WORKERS_MAX];
 };
 
@@ -84,6 +88,10 @@ struct sl_crew *sl_crew_free(struct sl_crew *crew);
  * @background: something is served meanwhile. Return: 0; -ENOMEM, -EAGAIN, -EMFILE with text.
  */
 int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error);
+
+/* How many take jobs; whether those are fewer than there should be, and no change is under way. */
+uint32_t sl_crew_serving(const struct sl_crew *crew);
+bool sl_crew_is_short(const struct sl_crew *crew);
 
 /* How many have not said that they are ready. Return: >= 0; -errno with text: one cannot start. */
 int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error);

@@ -10,6 +10,8 @@
 
 #include "let.h"
 
+struct sl_stats;
+
 struct sl_lets {
         struct sl_let shared; /* all worker cores */
         bool enough;          /* single ones, for all workers of the configuration */
@@ -17,8 +19,12 @@ struct sl_lets {
         struct sl_let single[]; /* of one core */
 };
 
-/* @worker_cpus: empty: any, of which there are @usable; at least 1. Return: 0, -ENOMEM. */
-int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_lets **ret_lets);
+/*
+ * @worker_cpus: empty: any, of which there are @usable; at least 1. @stats: where they are shown, as long as that lives; NULL:
+ * nowhere. Return: 0, -ENOMEM.
+ */
+int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_stats *stats,
+        struct sl_lets **ret_lets);
 struct sl_lets *sl_lets_free(struct sl_lets *lets);
 
 /* The configuration has so many workers, of all models together. */

@@ -414,19 +414,18 @@ static void learn_first_sample(struct sl_model *model)
 
 static struct sl_worker_stats *show_inliner(const struct sl_load *load, uint32_t samples)
 {
-        struct sl_worker_stats shown = {
-                .core = sl_first_core(&load->options.runtime->dispatcher_cpus),
-                .batch_max = samples,
+        const struct sl_runtime_options *runtime = load->options.runtime;
+        struct sl_seats seats = {
+                .stats = load->options.stats,
+                .model = load->model->name,
                 .executor = "inline",
-                .state = SL_STATS_WORKER_SERVING,
-                .let = SL_STATS_NONE,
-                .since_ns = sl_clock_ns(),
+                .batch_max = samples,
+                .with_histograms = runtime->worker_histograms,
         };
-        struct sl_worker_stats *slot;
+        struct sl_worker_stats *seat = sl_seats_take(&seats, NULL, sl_first_core(&runtime->dispatcher_cpus));
 
-        snprintf(shown.model, sizeof(shown.model), "%s", load->model->name);
-        sl_stats_worker_add_shown(load->options.stats, &shown, false, &slot);
-        return slot;
+        sl_seat_show(seat, SL_STATS_WORKER_SERVING);
+        return seat;
 }
 
 /* Where there is no memory for it the model is served without. */
@@ -447,7 +446,9 @@ static void make_inliner(struct sl_load *load)
         if (sl_inline_executor_new(&trial, model->plan, load->options.accumulator, stats, &model->inliner) < 0) {
                 sl_stats_worker_remove(load->options.stats, stats);
                 sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);
+                return;
         }
+        model->inliner->histograms = sl_stats_worker_histograms(load->options.stats, stats);
 }
 
 /* What the ensemble paper has special messages for (section II.C.2): one that cannot start ends the load, when all are ready it is

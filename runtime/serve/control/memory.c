@@ -15,16 +15,32 @@ static const char *const use_names[SL_MEMORY_USE_COUNT] = {
 #undef X
 };
 
-static void publish(const struct sl_memory *memory)
+static void publish_sum(const struct sl_memory *memory)
 {
-        if (memory->stats)
-                sl_stats_set_memory(memory->stats, sl_memory_used(memory), memory->limit_bytes);
+        sl_stats_set_memory(memory->stats, sl_memory_used(memory), memory->limit_bytes);
+}
+
+/* After a change of what is promised for @use. */
+static void publish(const struct sl_memory *memory, enum sl_memory_use use)
+{
+        uint64_t bytes = memory->used[use];
+
+        if (!memory->stats)
+                return;
+        sl_counter_set(&memory->shown[use]->bytes, bytes);
+        if (bytes > sl_counter_read(&memory->shown[use]->most_bytes))
+                sl_counter_set(&memory->shown[use]->most_bytes, bytes);
+        publish_sum(memory);
 }
 
 void sl_memory_init(struct sl_memory *memory, uint64_t limit_bytes, struct sl_stats *stats)
 {
         *memory = (struct sl_memory){.limit_bytes = limit_bytes, .stats = stats};
-        publish(memory);
+        if (!stats)
+                return;
+        for (int use = 0; use < SL_MEMORY_USE_COUNT; use++)
+                sl_stats_memory_add(stats, use_names[use], &memory->shown[use]);
+        publish_sum(memory);
 }
 
 uint64_t sl_memory_used(const struct sl_memory *memory)
@@ -75,7 +91,7 @@ int sl_memory_take(struct sl_memory *memory, enum sl_memory_use use, uint64_t by
         if (bytes > free_bytes)
                 memory->reclaim(memory->reclaim_context, bytes - free_bytes);
         memory->used[use] += bytes;
-        publish(memory);
+        publish(memory, use);
         return 0;
 }
 
@@ -83,7 +99,7 @@ void sl_memory_give(struct sl_memory *memory, enum sl_memory_use use, uint64_t b
 {
         assert(bytes <= memory->used[use]);
         memory->used[use] -= bytes;
-        publish(memory);
+        publish(memory, use);
 }
 
 static void plan_ended(void *context, const struct sl_plan *plan)

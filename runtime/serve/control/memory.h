@@ -13,11 +13,14 @@
 #include <stdint.h>
 
 struct sl_error;
+struct sl_memory_stats;
 struct sl_plan;
 struct sl_stats;
 
 #define SL_MEMORY_USES(X)                                                                                                          \
-        X(FIXED, "fixed")         /* staging, stats page, catalogue: from the start to the end */                                  \
+        X(STAGING, "staging")     /* of predictions that wait to be combined; this and the next two from the start to the end */   \
+        X(STATS, "stats page")    /* whole, although memory is taken as slots are used */                                          \
+        X(CATALOGUE, "catalogue") /* of models */                                                                                  \
         X(CHANNELS, "channels")   /* rings, descriptors and request records of the clients */                                      \
         X(ARENAS, "arenas")       /* all regions, touched or not */                                                                \
         X(DEPARTED, "departed")   /* regions of clients that have left, which can be taken back (departed.h) */                    \
@@ -35,7 +38,8 @@ enum sl_memory_use {
 struct sl_memory {
         uint64_t limit_bytes; /* UINT64_MAX: no limit */
         uint64_t used[SL_MEMORY_USE_COUNT];
-        struct sl_stats *stats;                         /* where the sum is published; NULL: nowhere */
+        struct sl_stats *stats; /* where it is published; NULL: nowhere */
+        struct sl_memory_stats *shown[SL_MEMORY_USE_COUNT];
         void (*reclaim)(void *context, uint64_t bytes); /* takes back as much; NULL: nothing can be */
         void *reclaim_context;
 };

@@ -16,6 +16,7 @@
 #include "resize.h"
 #include "serving.h"
 #include "sizes.h"
+#include "standing.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
                 return -ENOMEM;
         registry->options = *options;
         registry->due_ns = UINT64_MAX;
-        if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores,
+        if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores, options->stats,
                     &registry->lets) < 0) {
                 free(registry);
                 return -ENOMEM;
@@ -163,6 +164,8 @@ void sl_registry_advance(struct sl_registry *r)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->served[i]))
                         sl_serving_build(r, &r->served[i]);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                sl_standing_show(r, &r->served[i]);
 }
 
 bool sl_registry_owns(uint64_t token)

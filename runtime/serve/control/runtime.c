@@ -201,15 +201,17 @@ static int make_tables(struct sl_runtime *rt, struct sl_error *error)
 /* What is there from the start is promised whole, although most of it is touched only when it is used. */
 static int take_fixed_memory(struct sl_runtime *rt, struct sl_error *error)
 {
-        uint64_t bytes;
+        int r;
 
         sl_memory_init(&rt->memory, rt->options.memory_max, rt->stats);
-        if (sl_add_overflows(rt->options.staging_bytes, rt->options.stats_bytes, &bytes))
-                return sl_error_set(error, ENOMEM, "staging_bytes %llu and stats_bytes %llu are too much",
-                        (unsigned long long)rt->options.staging_bytes, (unsigned long long)rt->options.stats_bytes);
-        int r = sl_memory_take(&rt->memory, SL_MEMORY_FIXED, bytes + sizeof(struct sl_catalogue), error);
-
-        return r < 0 ? sl_error_prefix(error, r, "staging_bytes, stats_bytes and the catalogue") : 0;
+        r = sl_memory_take(&rt->memory, SL_MEMORY_STAGING, rt->options.staging_bytes, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "staging_bytes");
+        r = sl_memory_take(&rt->memory, SL_MEMORY_STATS, rt->options.stats_bytes, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "stats_bytes");
+        r = sl_memory_take(&rt->memory, SL_MEMORY_CATALOGUE, sizeof(struct sl_catalogue), error);
+        return r < 0 ? sl_error_prefix(error, r, "the catalogue") : 0;
 }
 
 /* Of all clients' regions and the staging. */

@@ -50,6 +50,7 @@ struct sl_runtime_options {
         uint32_t uid_log_lines; /* in a minute, on behalf of one user; at least 1 */
         uint32_t clients_max;   /* at most 1024 */
         uint64_t stats_bytes;   /* of the stats page */
+        bool worker_histograms; /* each worker has a set of its own there */
         uint64_t staging_bytes; /* of all predictions that wait to be combined */
         uint64_t memory_max;    /* of all that the runtime takes (memory.h); UINT64_MAX: no limit */
         enum sl_wait_kind wait;

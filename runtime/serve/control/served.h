@@ -7,6 +7,7 @@
 
 #include "layout.h"
 #include "spec.h"
+#include "stats.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -48,7 +49,13 @@ struct sl_served {
         uint64_t load_ns;             /* when it began */
         bool compiled;                /* of the load: its fd is no longer watched */
         uint64_t asker;
-        char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED */
+        char why[SL_CATALOGUE_REASON_BYTES]; /* of FAILED; else why its last load failed, or "" */
+
+        /* standing.c */
+        uint32_t loads, load_failures;
+        uint64_t took_ns; /* the last one that ended well */
+        struct sl_model_counting counting;
+        struct sl_model_stats shown; /* as it is now in the stats page */
 
         struct sl_plan *base; /* of an open model: that of the plans of its sizes; held. NULL: there is none yet */
 

@@ -6,6 +6,7 @@
 #include "serving.h"
 
 #include "accumulator.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "ensemble.h"
 #include "loader.h"
@@ -13,6 +14,7 @@
 #include "plan.h"
 #include "registry_state.h"
 #include "sizes.h"
+#include "standing.h"
 #include "stats.h"
 
 #include <errno.h>
@@ -28,6 +30,7 @@ static void drop_model(struct sl_registry *r, struct sl_model *model)
 void sl_serving_clear(struct sl_registry *r, struct sl_served *served)
 {
         sl_plan_free(served->base);
+        sl_standing_forget(r, served);
         served->state = SL_SERVED_NONE;
         sl_served_publish(r->options.catalogue, served);
         sl_names_report(r, 2, "model-unloaded", served, NULL);
@@ -49,11 +52,11 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 drop_model(r, ensemble->members[m]);
+        sl_stats_model_remove(r->options.stats, &ensemble->counting);
         if (served->ensemble == ensemble) {
                 served->ensemble = NULL;
                 sl_serving_clear(r, served);
         }
-        sl_stats_model_remove(r->options.stats, &ensemble->counting);
         sl_ensemble_free(ensemble);
 }
 
@@ -72,6 +75,7 @@ void sl_serving_fail(struct sl_registry *r, struct sl_served *served, int status
         sl_names_report(r, 0, served->ensemble ? "model-not-replaced" : "model-failed", served, text);
         served->load = sl_load_free(served->load);
         served->replace = false;
+        served->load_failures++;
         if (served->is_shape && !served->ensemble) {
                 sl_sizes_failed(r, served->open, served->sizes, status, status != -ENOMEM, text); /* there may be memory later */
                 sl_serving_clear(r, served);
@@ -103,14 +107,11 @@ static int check_staging(const struct sl_registry *r, const struct sl_ensemble *
 /* Hands an ensemble to the dispatcher, in the place of what the name had. */
 static void serve_ensemble(struct sl_registry *r, struct sl_served *served, struct sl_ensemble *ensemble)
 {
-        struct sl_error error;
-
         if (served->ensemble && !sl_ensemble_same_ports(served->ensemble, ensemble))
                 served->generation++;
         ensemble->index = served->index;
         ensemble->generation = served->generation;
-        if (sl_stats_model_add(r->options.stats, ensemble->name, &ensemble->counting, &error) < 0)
-                sl_names_report(r, 1, "model-without-histograms", served, error.text);
+        sl_standing_count(r, served, &ensemble->counting);
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 ensemble->members[m]->refs++;
         ensemble->is_shape = served->is_shape;
@@ -121,6 +122,8 @@ static void serve_ensemble(struct sl_registry *r, struct sl_served *served, stru
         served->ensemble = ensemble;
         served->state = SL_SERVED_READY;
         served->replace = false;
+        served->why[0] = 0;
+        served->loads++;
         sl_names_command(r, SL_COMMAND_SERVE, ensemble, 0);
         sl_served_publish(r->options.catalogue, served);
 }
@@ -225,6 +228,8 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
 
         if (result < 0)
                 return result;
+        if (served->load)
+                served->took_ns = sl_clock_ns() - served->load_ns;
         served->load = sl_load_free(served->load);
         if (model->refs == 0) {
                 model->next_loaded = r->loaded;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sched.h>
+#include <stddef.h>
 
 /* The lowest core of the set; -1 when it is empty. */
 static inline int sl_first_core(const cpu_set_t *cores)
@@ -14,3 +15,6 @@ static inline int sl_first_core(const cpu_set_t *cores)
                         return core;
         return -1;
 }
+
+/* "0-2,5"; cut when @bytes do not suffice. Returns @ret_text. */
+const char *sl_cores_text(const cpu_set_t *cores, char *ret_text, size_t bytes);

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 struct sl_executor;
+struct sl_histogram_set;
 struct sl_let;
 struct sl_wait;
 struct sl_worker_stats;
@@ -55,6 +56,7 @@ struct sl_executor {
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
         struct sl_let *let;   /* where it runs; NULL: in its giver's thread */
         struct sl_worker_stats *stats;
+        struct sl_histogram_set *histograms; /* of the pieces that it has answered, by its giver; NULL: it has none */
 
         _Atomic int32_t state; /* SL_EXECUTOR_*, or -errno */
         uint64_t first_ns;     /* what its first sample took; 0: none was run */

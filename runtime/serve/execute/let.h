@@ -15,11 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_let_stats;
+
 struct sl_let {
-        cpu_set_t cpus;      /* empty: any */
-        uint32_t at_once;    /* jobs that run at a time without sharing a core; at least 1 */
-        bool for_one;        /* made for one worker, which may spin: it has no core to give to another */
-        uint32_t n_assigned; /* workers that have it, not gone yet; control */
+        cpu_set_t cpus;             /* empty: any */
+        uint32_t at_once;           /* jobs that run at a time without sharing a core; at least 1 */
+        bool for_one;               /* made for one worker, which may spin: it has no core to give to another */
+        uint32_t n_assigned;        /* workers that have it, not gone yet; control */
+        struct sl_let_stats *stats; /* its slot in the stats page; NULL: it has none */
 
         struct sl_ready_queue ready; /* light jobs of its workers, for whichever of their threads is awake */
 

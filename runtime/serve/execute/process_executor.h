@@ -74,3 +74,6 @@ uint64_t sl_process_executor_look(struct sl_executor *executor, uint64_t hang_ns
 
 /* It is heard to have ended soon afterwards. */
 void sl_process_executor_kill(struct sl_executor *executor);
+
+/* 0: it has been reaped. */
+int sl_process_executor_pid(const struct sl_executor *executor);

@@ -263,6 +263,11 @@ bool sl_process_executor_was_useful(const struct sl_executor *executor)
         return atomic_load_explicit(&sl_process_of(executor)->taken, memory_order_relaxed) > 0;
 }
 
+int sl_process_executor_pid(const struct sl_executor *executor)
+{
+        return sl_process_of(executor)->pid;
+}
+
 void sl_process_executor_kill(struct sl_executor *executor)
 {
         sl_process_kill(sl_process_of(executor));

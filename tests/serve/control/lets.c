@@ -17,7 +17,7 @@ static struct sl_lets *make(cpu_set_t workers, cpu_set_t dispatcher, uint32_t ex
 {
         struct sl_lets *lets;
 
-        cr_assert_eq(sl_lets_new(&workers, &dispatcher, 3, &lets), 0);
+        cr_assert_eq(sl_lets_new(&workers, &dispatcher, 3, NULL, &lets), 0);
         sl_lets_expect(lets, expected);
         return lets;
 }

@@ -165,7 +165,7 @@ static struct sl_worker_stats *add_worker(struct sl_stats *stats, const char *mo
         struct sl_worker_stats shown = {.core = core, .batch_max = 16, .executor = "process", .state = state, .restarts = 2}, *slot;
 
         snprintf(shown.model, sizeof(shown.model), "%s", model);
-        cr_assert_eq(sl_stats_worker_add_shown(stats, &shown, false, &slot), 0);
+        cr_assert_eq(sl_stats_worker_add(stats, &shown, false, &slot), 0);
         return slot;
 }
 
@@ -260,11 +260,12 @@ Test(exporter_runtimes, no_name_of_a_model_breaks_the_format)
                 "gr\xc3\xbc\xc3\x9f"
                 "e"};
         struct sl_stats *stats = create(0);
-        struct sl_worker_stats *worker;
+        struct sl_worker_stats shown = {.core = -1, .batch_max = 1, .executor = "\"}\n"}, *worker;
 
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
                 add_model(stats, names[i]);
-                sl_stats_worker_add(stats, names[i], "\"}\n", -1, 1, &worker);
+                snprintf(shown.model, sizeof(shown.model), "%s", names[i]);
+                sl_stats_worker_add(stats, &shown, false, &worker);
         }
         ask();
         cr_expect_eq(value("starling_up", ""), 1);
