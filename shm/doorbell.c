@@ -138,8 +138,17 @@ int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t ti
 
         int r = wait_for_tail(&queue->response->tail, seen, timeout_ns);
 
-        atomic_store_explicit(&queue->request->sleep, SL_AWAKE, memory_order_relaxed);
+        if (r == 0)
+                sl_client_awake(queue);
+        else
+                atomic_store_explicit(&queue->request->sleep, SL_AWAKE, memory_order_relaxed);
         return r;
+}
+
+void sl_client_awake(const struct sl_queue_map *queue)
+{
+        atomic_store_explicit(&queue->request->awake_ns, sl_clock_ns(), memory_order_relaxed); /* V1 of dispatch/waking.h */
+        atomic_store_explicit(&queue->request->sleep, SL_AWAKE, memory_order_relaxed);
 }
 
 int sl_completion_bell_new(void)
@@ -156,15 +165,19 @@ static void ring_completion_bell(int fd)
         timerfd_settime(fd, TFD_TIMER_ABSTIME, &passed, NULL);
 }
 
-bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
+uint32_t sl_client_sleeps(const struct sl_queue_map *queue)
 {
         full_fence(); /* K1 */
 
         uint32_t sleep = atomic_load(&queue->request->sleep); /* K2 */
 
+        return sleep == SL_ASLEEP_FUTEX || sleep == SL_ASLEEP_FD ? sleep : SL_AWAKE;
+}
+
+void sl_client_ring(const struct sl_queue_map *queue, int completion_fd, uint32_t sleep)
+{
         if (sleep == SL_ASLEEP_FUTEX)
                 syscall(SYS_futex, &queue->response->tail, FUTEX_WAKE, 1, NULL, NULL, 0);
         else if (sleep == SL_ASLEEP_FD && completion_fd >= 0)
                 ring_completion_bell(completion_fd);
-        return sleep == SL_ASLEEP_FUTEX || sleep == SL_ASLEEP_FD;
 }

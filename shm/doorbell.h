@@ -69,6 +69,23 @@ void sl_dispatcher_wake(struct sl_dispatcher_line *line);
  */
 int sl_client_sleep(const struct sl_queue_map *queue, uint32_t seen, uint64_t timeout_ns);
 
-/* K1's fence, K2 and the wake for a dispatcher that has published completions. @completion_fd: -1 if the client has none.
- * True if it said that it sleeps. A client that says so for ever costs a system call for each batch that it gets. */
-bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd);
+/* A client that has slept runs again: it says when, and that it is awake. Owner thread. */
+void sl_client_awake(const struct sl_queue_map *queue);
+
+/*
+ * K1's fence and K2, for a dispatcher that has published completions: SL_AWAKE, or how the client sleeps, which is to be rung then.
+ * A client that says so for ever costs a system call for each batch that it gets.
+ */
+uint32_t sl_client_sleeps(const struct sl_queue_map *queue);
+
+/* Wakes a client that sleeps so. @completion_fd: -1 if the client has none. */
+void sl_client_ring(const struct sl_queue_map *queue, int completion_fd, uint32_t sleep);
+
+/* Both. True if it slept. */
+static inline bool sl_client_wake(const struct sl_queue_map *queue, int completion_fd)
+{
+        uint32_t sleep = sl_client_sleeps(queue);
+
+        sl_client_ring(queue, completion_fd, sleep);
+        return sleep != SL_AWAKE;
+}

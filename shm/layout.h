@@ -133,9 +133,12 @@ enum {
 struct sl_queue_request {
         alignas(128) _Atomic uint32_t head;  /* (D1) completions that the client has taken; dispatcher reads, clamped */
         alignas(128) _Atomic uint32_t sleep; /* SL_AWAKE, ...: client writes, dispatcher reads; any other value counts as awake */
+        uint32_t reserved;
+        _Atomic uint64_t awake_ns; /* CLOCK_MONOTONIC: when it last ran again after a sleep; client writes, for the statistics */
         alignas(128) _Atomic uint32_t cancellations; /* counts writes into the cancel words; client writes, dispatcher compares */
 };
 static_assert(sizeof(struct sl_queue_request) == 384, "three line pairs");
+static_assert(offsetof(struct sl_queue_request, awake_ns) == 136, "");
 
 /* ---- responses: written by the dispatcher, only ever read by the client -------------------------------------------- */
 

@@ -67,7 +67,7 @@ static inline void sl_queue_wake_dispatcher(const struct starling_queue *queue)
 static inline void sl_queue_disarm(struct starling_queue *queue)
 {
         if (__builtin_expect(queue->armed, 0)) {
-                atomic_store_explicit(&queue->map.request->sleep, SL_AWAKE, memory_order_relaxed);
+                sl_client_awake(&queue->map);
                 queue->armed = false;
         }
 }

@@ -177,8 +177,6 @@ const struct metric metric_table[] = {
                 FIELD(struct sl_let_stats, samples)},
         {ROW(LET, COUNTER, SECONDS, "let_busy_seconds", "Time of its workers from batch to prediction."),
                 FIELD(struct sl_let_stats, busy_ns)},
-        {ROW(LET, COUNTER, ONE, "let_waits", "Times that jobs were held back, so that more urgent ones found a core."),
-                FIELD(struct sl_let_stats, waits)},
         {ROW(LET, GAUGE, ONE, "let_running_jobs", "Jobs given and not answered."),
                 FIELD(struct sl_let_stats, running)},
         {ROW(LET, GAUGE, ONE, "let_cores", "How many cores they are."),

@@ -53,6 +53,7 @@ void sl_serving_retired(struct sl_registry *r, struct sl_ensemble *ensemble)
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 drop_model(r, ensemble->members[m]);
         sl_stats_model_remove(r->options.stats, &ensemble->counting);
+        sl_stats_queue_remove(r->options.stats, ensemble->shown);
         if (served->ensemble == ensemble) {
                 served->ensemble = NULL;
                 sl_serving_clear(r, served);
@@ -67,6 +68,7 @@ void sl_serving_unload(struct sl_registry *r, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next_loaded;
         *link = model->next_loaded;
+        sl_stats_queue_remove(r->options.stats, model->shown);
         sl_model_free(model);
 }
 
@@ -112,6 +114,7 @@ static void serve_ensemble(struct sl_registry *r, struct sl_served *served, stru
         ensemble->index = served->index;
         ensemble->generation = served->generation;
         sl_standing_count(r, served, &ensemble->counting);
+        sl_stats_queue_add(r->options.stats, ensemble->name, SL_STATS_QUEUE_REQUESTS, &ensemble->shown);
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
                 ensemble->members[m]->refs++;
         ensemble->is_shape = served->is_shape;
@@ -234,6 +237,7 @@ int sl_serving_model(struct sl_registry *r, struct sl_served *served, struct sl_
         if (model->refs == 0) {
                 model->next_loaded = r->loaded;
                 r->loaded = model;
+                sl_stats_queue_add(r->options.stats, model->name, SL_STATS_QUEUE_SEGMENTS, &model->shown);
                 sl_names_command(r, SL_COMMAND_ADD_MODEL, model, 0);
         }
         served->model = model;

@@ -55,6 +55,7 @@ void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *req
         request->turn = (struct sl_fair_item){
                 .client = request->queue->channel->slot, .priority = request->priority, .samples = request->samples};
         sl_fair_push(ensemble->broadcasts.waiting, &request->turn);
+        sl_arrivals_add(&ensemble->arrivals, request);
 }
 
 uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t client, uint32_t priority)
@@ -64,10 +65,16 @@ uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t clien
         return broadcasts->samples_out + sl_fair_ahead(broadcasts->waiting, client, priority, segment_samples(ensemble));
 }
 
+static void stop_waiting(struct sl_request *request)
+{
+        sl_arrivals_remove(&request->ensemble->arrivals, request);
+        request->state = SL_REQUEST_RUNNING;
+}
+
 void sl_broadcaster_withdraw(struct sl_request *request)
 {
         sl_fair_remove(request->ensemble->broadcasts.waiting, &request->turn);
-        request->state = SL_REQUEST_RUNNING;
+        stop_waiting(request);
 }
 
 /* Its id goes to every member. */
@@ -104,7 +111,7 @@ static int broadcast_segment(
         sl_places_pin(ensemble->places, request);
         request->broadcast += decision->samples;
         if (request->broadcast == request->samples)
-                request->state = SL_REQUEST_RUNNING;
+                stop_waiting(request);
         return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "ring.h"
 #include "segment.h"
 #include "user.h"
+#include "waking.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -34,6 +35,7 @@ struct sl_queue {
         bool told, held;        /* in the dispatcher's list of those that got completions; left to sleep at least once */
         uint64_t woken_ns;      /* when it was last looked at whether it sleeps, as far as anything was in flight */
         struct sl_queue *next_told;
+        struct sl_waking waking;
         struct sl_request *requests; /* [depth], by tag */
 };
 
@@ -92,7 +94,8 @@ void sl_channel_identify(struct sl_channel *channel, uint64_t id);
 /* Unmaps and closes everything; the dispatcher no longer knows the channel. NULL is fine. Returns NULL. */
 struct sl_channel *sl_channel_free(struct sl_channel *channel);
 
-/* Adds a region that control has mapped, which gets a number in @table. @fd: its memory. Return: its index; -E2BIG; -EMFILE, -ENFILE.
+/* Adds a region that control has mapped, which gets a number in @table. @fd: its memory. Return: its index; -E2BIG; -EMFILE,
+ * -ENFILE.
  */
 int sl_channel_add_region(struct sl_channel *channel, struct sl_regions *table, const struct sl_mapping *mapping, int fd);
 

@@ -50,9 +50,14 @@ static void wake(struct sl_dispatcher *d, struct sl_queue *queue)
 {
         if (queue->held && sl_completer_taken(&queue->completer, &queue->map) == queue->completer.published)
                 return;
+        uint32_t sleep = sl_client_sleeps(&queue->map);
+
         queue->woken_ns = d->pass.now_ns;
-        if (sl_client_wake(&queue->map, queue->channel->completion_fd))
-                sl_counter_add(&d->stats->wakes, 1);
+        if (sleep == SL_AWAKE)
+                return;
+        sl_waking_begin(d, queue);
+        sl_client_ring(&queue->map, queue->channel->completion_fd, sleep);
+        sl_counter_add(&d->stats->wakes, 1);
 }
 
 /*
@@ -73,6 +78,8 @@ void sl_clients_wake(struct sl_dispatcher *d)
                 struct sl_queue *queue = *link;
 
                 if (may_hold(d, queue)) {
+                        if (!queue->held)
+                                queue->waking.held_ns = d->pass.now_ns;
                         queue->held = true;
                         link = &queue->next_told;
                         continue;
@@ -80,6 +87,7 @@ void sl_clients_wake(struct sl_dispatcher *d)
                 *link = queue->next_told;
                 wake(d, queue);
                 queue->told = queue->held = false;
+                queue->waking.held_ns = 0;
         }
 }
 
@@ -204,6 +212,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
                 .n_outputs = (uint16_t)(status == 0 ? ensemble->assembly.n_outputs : 0),
         };
         sl_completer_put(&queue->completer, &queue->map, &completion);
+        queue->waking.counting = &ensemble->counting;
         unaccount(d, request);
         sl_meter_ended(request, status, sl_pass_now(&d->pass));
         request->state = SL_REQUEST_FREE;

@@ -14,6 +14,7 @@
 #include "doorbell.h"
 #include "event.h"
 #include "executor.h"
+#include "gauges.h"
 #include "harvest.h"
 #include "intake.h"
 #include "listening.h"
@@ -55,6 +56,9 @@ static void heat(struct sl_dispatcher *d, uint32_t cold_index)
 static void cool(struct sl_dispatcher *d, uint32_t hot_index)
 {
         struct sl_queue *queue = d->hot[hot_index];
+
+        if (queue->waking.since_ns)
+                sl_waking_look(d, queue);
 
         d->hot[hot_index] = d->hot[--d->n_hot];
         d->cold[d->n_cold++] = queue;
@@ -164,6 +168,7 @@ static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
 {
         check_deadlines(d, now);
         sl_spin_advice_give(d, now);
+        sl_gauges_show(d, now);
         d->untimed_passes = 0;
 }
 
@@ -392,6 +397,7 @@ static void *dispatcher_main(void *argument)
                         sl_relax();
                 } else {
                         sl_spin_advice_give(d, sl_clock_ns());
+                        sl_gauges_show_before_sleep(d);
                         sleep_until_rung(d);
                         poll_all_cold(d);
                         idle.passes = 0;

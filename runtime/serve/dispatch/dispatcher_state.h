@@ -38,6 +38,7 @@ struct sl_dispatcher {
         uint32_t shapes_loading; /* slots of all open ensembles: at most SL_SHAPES_MAX */
         uint32_t with_deadline;
         uint64_t deadlines_checked_ns;
+        uint64_t gauges_shown_ns;
         struct sl_lateness lateness;
         uint64_t advised_ns;
         uint32_t waiting;        /* queue pairs whose clients wait, as last counted */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "arrivals.h"
 #include "assembly.h"
 #include "broadcast_round.h"
 #include "layout.h"
@@ -38,6 +39,9 @@ struct sl_ensemble {
 
         /* dispatcher */
         struct sl_broadcast_queue broadcasts;
+        struct sl_arrivals arrivals;  /* of those that wait there */
+        struct sl_queue_stats *shown; /* what waits, in the stats page; NULL: it has no slot */
+        uint64_t in_flight_shown;
         struct sl_places *places;
         struct sl_shapes *shapes; /* of an open ensemble, else NULL */
         bool attached;            /* requests of the open ensemble come here */

@@ -103,6 +103,15 @@ bool sl_fair_is_empty(const struct sl_fair *fair)
         return true;
 }
 
+uint64_t sl_fair_samples(const struct sl_fair *fair)
+{
+        uint64_t samples = 0;
+
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                samples += fair->classes[i].samples;
+        return samples;
+}
+
 static struct flow *flow_of(struct sl_fair *fair, const struct sl_fair_item *item)
 {
         return &fair->flows[(size_t)item->client * SL_PRIORITIES + item->priority];

@@ -31,6 +31,9 @@ struct sl_fair *sl_fair_free(struct sl_fair *fair);
 
 bool sl_fair_is_empty(const struct sl_fair *fair);
 
+/* Of all items. */
+uint64_t sl_fair_samples(const struct sl_fair *fair);
+
 /* Behind the other items of this client and class. */
 void sl_fair_push(struct sl_fair *fair, struct sl_fair_item *item);
 

@@ -24,6 +24,11 @@ static uint64_t later(uint64_t a, uint64_t b)
         return a > b ? a : b;
 }
 
+static struct sl_request *request_of(const struct sl_dispatcher *d, const struct sl_piece *piece)
+{
+        return sl_request_of(sl_accumulator_segment(d->options.accumulator, piece->segment)->work);
+}
+
 static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, uint32_t id, uint32_t samples)
 {
         struct sl_queue *queue = request->queue;
@@ -47,6 +52,17 @@ static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, 
         if (model->inliner && prediction->job_samples <= model->inliner->batch_max)
                 sl_inline_learn(&model->gauge, prediction->busy_ns, d->options.inline_ns);
         model->jobs += model->jobs < SL_JOBS_KNOWN;
+}
+
+/* What a piece took, for whoever it was computed by. */
+static void count_piece(struct sl_model *model, const struct sl_executor *worker, const struct sl_request *request,
+        const struct sl_piece *piece, const struct sl_prediction *prediction)
+{
+        model->samples_given -= piece->samples;
+        if (worker->let && worker->let->stats)
+                sl_meter_let(worker->let->stats, prediction);
+        if (worker->histograms)
+                sl_meter_piece(worker->histograms, request, prediction);
 }
 
 static void end_job(const struct sl_executor *worker, uint32_t priority)
@@ -78,8 +94,7 @@ static void count_answered(struct sl_dispatcher *d, struct sl_request *request, 
 static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct sl_prediction *prediction)
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
-        struct sl_segment *segment = sl_accumulator_segment(d->options.accumulator, piece->segment);
-        struct sl_request *request = sl_request_of(segment->work);
+        struct sl_request *request = request_of(d, piece);
 
         sl_meter_prediction(request, prediction);
         request->started_ns = earlier(request->started_ns, prediction->started_ns);
@@ -100,7 +115,7 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
 static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *lost)
 {
         const struct sl_piece *piece = &job->pieces[lost->piece];
-        const struct sl_request *request = sl_request_of(sl_accumulator_segment(d->options.accumulator, piece->segment)->work);
+        const struct sl_request *request = request_of(d, piece);
         bool computing = lost->lost == SL_LOST_COMPUTING;
 
         if (request->verdict || piece->losses + 1 >= LOSSES_MAX || (computing && (!model->reruns || piece->reruns)))
@@ -125,6 +140,7 @@ static void receive_lost(
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
 
+        sl_meter_lost(request_of(d, piece));
         if (goes_again(d, model, job, prediction))
                 return;
         sl_accumulator_deliver(d->options.accumulator, piece->segment, piece->samples, prediction->status);
@@ -134,8 +150,10 @@ static void receive_lost(
 static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
         const struct sl_prediction *prediction)
 {
+        const struct sl_piece *piece = &job->pieces[prediction->piece];
         uint32_t priority = job->priority;
 
+        count_piece(model, worker, request_of(d, piece), piece, prediction);
         if (prediction->lost) {
                 receive_lost(d, model, job, prediction);
         } else {

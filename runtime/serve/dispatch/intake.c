@@ -327,5 +327,7 @@ uint32_t sl_intake(struct sl_dispatcher *d, struct sl_queue *queue)
         sl_completions_publish(d, queue);
         sl_consumed_publish(queue->head, &queue->map);
         sl_meter_taken(d, queue, n);
+        if (queue->waking.since_ns)
+                sl_waking_look(d, queue);
         return n;
 }

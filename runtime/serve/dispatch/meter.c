@@ -62,6 +62,7 @@ void sl_meter_accepted(const struct sl_request *request)
         sl_counter_set(&channel->stats->in_flight, channel->in_flight);
         sl_model_count(&request->ensemble->counting, requests, 1);
         sl_model_count(&request->ensemble->counting, samples, request->samples);
+        sl_counter_add(&channel->stats->samples, request->samples);
 }
 
 void sl_meter_published(struct sl_dispatcher *d, struct sl_queue *queue, uint32_t n)
@@ -80,6 +81,37 @@ void sl_meter_prediction(const struct sl_request *request, const struct sl_predi
         sl_model_count(counting, worker_busy_ns, prediction->busy_ns);
         sl_model_count(counting, compute_ns, prediction->computing_ns);
         sl_model_count(counting, overhead_ns, prediction->busy_ns - prediction->computing_ns + combining);
+}
+
+static void record_piece(struct sl_histogram_set *set, enum sl_stage stage, uint64_t from, uint64_t to)
+{
+        if (from && to >= from)
+                sl_histogram_record(&set->stages[stage], to - from);
+}
+
+void sl_meter_piece(struct sl_histogram_set *set, const struct sl_request *request, const struct sl_prediction *prediction)
+{
+        if (prediction->status < 0 || !prediction->started_ns)
+                return;
+        record_piece(
+                set, SL_STAGE_TOTAL, request->taken_ns, prediction->combined_ns ? prediction->combined_ns : prediction->staged_ns);
+        record_piece(set, SL_STAGE_QUEUED, request->taken_ns, request->assigned_ns);
+        record_piece(set, SL_STAGE_BATCHED, request->assigned_ns, prediction->started_ns);
+        record_piece(set, SL_STAGE_COMPUTING, prediction->started_ns, prediction->staged_ns);
+        record_piece(set, SL_STAGE_COMBINING, prediction->staged_ns, prediction->combined_ns);
+}
+
+void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction)
+{
+        if (!prediction->busy_ns)
+                return;
+        sl_counter_add(&let->busy_ns, prediction->busy_ns);
+        sl_counter_add(&let->samples, prediction->job_samples);
+}
+
+void sl_meter_lost(const struct sl_request *request)
+{
+        sl_model_count(&request->ensemble->counting, lost, 1);
 }
 
 static void count_end(const struct sl_model_counting *counting, int status)
@@ -117,8 +149,10 @@ void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_n
 
         sl_counter_set(&channel->stats->in_flight, channel->in_flight);
         count_end(counting, status);
-        if (status < 0)
+        if (status < 0) {
+                sl_counter_add(&channel->stats->failed, 1);
                 return;
+        }
         record(counting, SL_STAGE_TOTAL, request->taken_ns, now_ns);
         record(counting, SL_STAGE_QUEUED, request->taken_ns, request->assigned_ns);
         record(counting, SL_STAGE_BATCHED, request->assigned_ns, request->started_ns);

@@ -37,5 +37,12 @@ void sl_meter_published(struct sl_dispatcher *dispatcher, struct sl_queue *queue
 /* A piece was answered. */
 void sl_meter_prediction(const struct sl_request *request, const struct sl_prediction *prediction);
 
+/* The same for the worker that made it, and for the let on which that was. */
+void sl_meter_piece(struct sl_histogram_set *histograms, const struct sl_request *request, const struct sl_prediction *prediction);
+void sl_meter_let(struct sl_let_stats *let, const struct sl_prediction *prediction);
+
+/* The process that had a piece is gone. */
+void sl_meter_lost(const struct sl_request *request);
+
 /* A request ends; its times are final. @now_ns is for the total. */
 void sl_meter_ended(const struct sl_request *request, int status, uint64_t now_ns);

@@ -15,6 +15,7 @@
 
 struct sl_crew;
 struct sl_memory;
+struct sl_queue_stats;
 struct sl_stats;
 struct sl_executor;
 
@@ -44,6 +45,8 @@ struct sl_model {
         struct sl_workers workers;
         struct sl_fault down; /* without a worker: why what waits fails; none told: it waits for one */
         struct sl_scheduler scheduler;
+        uint64_t samples_given;       /* and not answered */
+        struct sl_queue_stats *shown; /* what waits, in the stats page; NULL: it has no slot */
         sl_policy_fn *policy;
         struct sl_service_time service_time;
         struct sl_inline_gauge gauge;

@@ -44,7 +44,7 @@ struct sl_request {
         uint64_t taken_ns, assigned_ns, started_ns, staged_ns, combined_ns;
 
         struct sl_fair_item turn;           /* WAITING: what of it waits */
-        struct sl_request *next, *previous; /* PARKED: in its slot */
+        struct sl_request *next, *previous; /* PARKED: in its slot; WAITING: arrivals.h */
         struct sl_request *newer, *older;   /* places.h, while it yields */
         bool yields;                        /* nothing of it is broadcast: it may end to make room for another user */
         uint64_t bytes_needed;              /* of a completion with -EMSGSIZE */

@@ -11,6 +11,7 @@
 #include "model.h"
 #include "policy.h"
 #include "request.h"
+#include "stats.h"
 #include "turns.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *tas
 
         SL_ASSERT(sl_task_queue_length(queue) <= queue->mask);
         queue->tasks[queue->tail++ & queue->mask] = *task;
+        queue->samples += task->samples;
 }
 
 bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
@@ -69,6 +71,7 @@ bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *t
         for (i = 0; i < length && sl_task_queue_at(queue, i + 1)->arrival_ns < task->arrival_ns; i++)
                 *sl_task_queue_at(queue, i) = *sl_task_queue_at(queue, i + 1);
         *sl_task_queue_at(queue, i) = *task;
+        queue->samples += task->samples;
         return true;
 }
 
@@ -87,7 +90,9 @@ static uint32_t queue_drop(struct sl_task_queue *queue, bool (*ends)(void *conte
         for (uint32_t i = 0; i < length; i++) {
                 const struct sl_task task = *sl_task_queue_at(queue, i);
 
-                if (!ends(context, &task))
+                if (ends(context, &task))
+                        queue->samples -= task.samples;
+                else
                         *sl_task_queue_at(queue, kept++) = task;
         }
         queue->tail = queue->head + kept;
@@ -148,6 +153,8 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
         note_assigned(segment, round->schedule->now_ns);
         task->first += samples;
         task->samples -= samples;
+        round->queue->samples -= samples;
+        round->model->samples_given += samples;
         round->queue->head += task->samples == 0;
         return samples;
 }
@@ -227,6 +234,8 @@ static void give(struct round *round, const struct sl_decision *decision)
         job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
         worker->let->running[round->priority]++;
+        if (worker->let->stats)
+                sl_counter_add(&worker->let->stats->turns, 1);
 }
 
 static void note_waiting(const struct round *round)

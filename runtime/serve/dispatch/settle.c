@@ -22,6 +22,7 @@ static void settle_ensembles(struct sl_dispatcher *d)
                         continue;
                 }
                 *link = ensemble->next;
+                sl_waking_forget(d, ensemble);
                 sl_broadcast_ring_remove(&d->broadcasts, &ensemble->broadcasts);
                 sl_event_send(d, SL_EVENT_ENSEMBLE_RETIRED, ensemble, 0, NULL);
         }

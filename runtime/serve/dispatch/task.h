@@ -23,6 +23,7 @@ struct sl_task_queue {
         struct sl_task *tasks; /* more than there are segments, each of which is pushed once */
         uint32_t mask;
         uint32_t head, tail;
+        uint64_t samples; /* of all of them */
 };
 
 static inline uint32_t sl_task_queue_length(const struct sl_task_queue *queue)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What waits and what is under way just now, as the stats page shows it: of the dispatcher, of each name and model, of each let.
+ * Written once a millisecond while something is in flight, and before a sleep, so that a request costs nothing more. Dispatcher
+ * only; relaxed stores.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_dispatcher;
+
+/* When it is time. */
+void sl_gauges_show(struct sl_dispatcher *dispatcher, uint64_t now_ns);
+
+/* At once: it may be long until the next time. */
+void sl_gauges_show_before_sleep(struct sl_dispatcher *dispatcher);
