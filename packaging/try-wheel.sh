@@ -59,6 +59,12 @@ for form in $forms; do
         (alone STARLING_PYTHON=$form python "$source/packaging/try/digits.py" "$source/client/examples/digits") || fail "digits, $form"
 done
 
+# The exporter takes HTTP's library from the host, where it is.
+if ldconfig -p | grep -q 'libmicrohttpd\.so\.12 '; then
+        said=$(alone starling exporter --listen nowhere 2>&1) && fail "the exporter listens nowhere"
+        [[ $said == *'"nowhere" wants an address and a port'* ]] || fail "the exporter says: $said"
+fi
+
 # Every library beside libc's own comes out of the wheel.
 outside=$(sed -n 's/.* \(\/[^ ]*\.so[^ ]*\)$/\1/p' "/proc/$runtime/maps" | sort -u | grep -v "^$work/" |
         grep -Ev '/(ld-linux-x86-64|libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)

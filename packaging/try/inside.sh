@@ -38,12 +38,32 @@ allowed() {
         done
 }
 
+# no_call_is_filtered UNIT TRACE
 no_call_is_filtered() {
         local refused
-        refused=$(comm -23 <(sed -n 's/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p' /tmp/trace | sort -u) \
-                <(allowed $(sed -n 's/^SystemCallFilter=//p' /usr/lib/systemd/system/starling.service) | sort -u))
+        refused=$(comm -23 <(sed -n 's/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p' "$2" | sort -u) \
+                <(allowed $(sed -n 's/^SystemCallFilter=//p' "/usr/lib/systemd/system/$1") | sort -u))
         [ -z "$refused" ] || { printf 'not allowed: %s\n' "$refused"; return 1; }
-        sed -n 's/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p' /tmp/trace | sort -u | wc -l
+        sed -n 's/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p' "$2" | sort -u | wc -l
+}
+
+# One scrape of an exporter that runs as a user of the group.
+scrape() {
+        local status=0 port
+        setpriv --reuid alice --regid alice --init-groups strace -f -qq -o /tmp/exporter-trace \
+                starling exporter --listen 127.0.0.1:0 2>/tmp/exporter.log &
+        for ((i = 0; i < 100; i++)); do
+                port=$(sed -n 's/.* 127\.0\.0\.1:\([0-9]*\)$/\1/p' /tmp/exporter.log)
+                [ -z "$port" ] || break
+                sleep 0.1
+        done
+        python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' \
+                "http://127.0.0.1:$port/metrics" >/tmp/scrape || status=1
+        pkill -TERM -x -u alice starling-export
+        wait $! || status=1
+        grep '^starling_inference_completions_total{.*model="digits",outcome="done"} [1-9]' /tmp/scrape || status=1
+        [ "$status" -eq 0 ] || cat /tmp/exporter.log
+        return "$status"
 }
 
 finish() {
@@ -66,8 +86,10 @@ for package in starling libstarling0 libstarling-dev python3-starling; do
 done
 
 # The unit, as far as that goes without a manager; then what it would start, as its user, in the folders that it would make.
-check "unit" systemd-analyze verify starling.service
-check "unit's exposure" systemd-analyze security --offline=yes --threshold=30 starling.service
+for unit in starling starling-exporter; do
+        check "$unit.service" systemd-analyze verify "$unit.service"
+        check "$unit.service's exposure" systemd-analyze security --offline=yes --threshold=30 "$unit.service"
+done
 cp -r models/* /var/lib/starling/models/
 mkdir -m 755 -p /run/starling
 mkdir -m 700 -p /var/cache/starling
@@ -100,9 +122,10 @@ g++ -std=c++20 -Wall -Werror hello.cpp $(pkg-config --cflags --libs starling) -o
 check "C" as alice ./hello-c digits
 check "C++" as alice ./hello-cpp digits
 
+check "scrape, a user of the group" scrape
 check "zsh completion" zsh -n /usr/share/zsh/vendor-completions/_starling
 check "zsh finds it" zsh -fc 'fpath=(/usr/share/zsh/vendor-completions $fpath); autoload -U compinit; compinit -u -d /tmp/dump; print ${_comps[starling]}'
-for page in 1/starling 1/starling-serve 3/starling_infer 5/starling-config 5/starling-stats 7/starling; do
+for page in 1/starling 1/starling-serve 1/starling-exporter 3/starling_infer 5/starling-config 5/starling-stats 7/starling; do
         man -w "${page%/*}" "${page#*/}" >/dev/null 2>&1 || [ -f "/usr/share/man/man${page%/*}/${page#*/}.${page%/*}" ] ||
                 { printf 'no page %s\n' "$page"; exit 1; }
 done
@@ -112,7 +135,8 @@ kill -TERM "$runtime"
 wait "$tracer" || { cat /tmp/starling.log; exit 1; }
 runtime=
 check "an orderly end" grep 'event=stopped' /tmp/starling.log
-check "the unit's filter lets all pass that it called" no_call_is_filtered
+check "the unit's filter lets all pass that the runtime called" no_call_is_filtered starling.service /tmp/trace
+check "the unit's filter lets all pass that the exporter called" no_call_is_filtered starling-exporter.service /tmp/exporter-trace
 rm -r /var/lib/starling/models/*
 check "purge" apt-get purge -qq -y starling libstarling0 libstarling-dev python3-starling
 for left in /etc/starling /var/lib/starling /var/cache/starling /usr/bin/starling /usr/include/starling; do
