@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -198,6 +199,9 @@ static int serve(struct exporter *exporter, struct sl_error *error)
         exporter->signal_fd = catch_signals();
         if (exporter->signal_fd < 0)
                 return sl_error_set(error, errno, "signals: %s", strerror(errno));
+        if (exporter->signal_fd >= FD_SETSIZE - 1)
+                return sl_error_set(
+                        error, EMFILE, "%d descriptors are open at the start, at most %d", exporter->signal_fd, FD_SETSIZE - 2);
         exporter->feed_ms = find_watchdog();
         r = start_listening(exporter, error);
         if (r < 0)

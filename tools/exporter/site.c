@@ -10,14 +10,14 @@
 #define PLAIN "text/plain; charset=utf-8"
 #define HTML  "text/html; charset=utf-8"
 
-static void report_change(const struct watch *watch, bool was_up)
+/* What was not so at the last look: on stderr. */
+static void report_change(const struct watch *watch, const char *last_cause)
 {
         char name[128];
 
-        if (watch_is_up(watch) && !was_up)
-                fprintf(stderr, "starling exporter: runtime %s is there\n", sl_quote(watch->name, name, sizeof(name)));
-        else if (!watch_is_up(watch) && was_up)
-                fprintf(stderr, "starling exporter: runtime %s is gone\n", sl_quote(watch->name, name, sizeof(name)));
+        if (strcmp(watch->cause.text, last_cause) != 0)
+                fprintf(stderr, "starling exporter: runtime %s: %s\n", sl_quote(watch->name, name, sizeof(name)),
+                        watch_is_up(watch) ? "is there" : watch->cause.text);
 }
 
 static bool refresh(struct site *site)
@@ -25,10 +25,10 @@ static bool refresh(struct site *site)
         bool whole = true;
 
         for (uint32_t i = 0; i < site->n_watches; i++) {
-                bool was_up = watch_is_up(&site->watches[i]);
+                struct sl_error last = site->watches[i].cause;
 
                 whole = watch_refresh(&site->watches[i]) == 0 && whole;
-                report_change(&site->watches[i], was_up);
+                report_change(&site->watches[i], last.text);
         }
         return whole;
 }
@@ -74,8 +74,8 @@ static void answer_index(struct site *site, struct site_answer *answer)
         for (uint32_t i = 0; i < site->n_watches; i++) {
                 text_add(out, "<li>");
                 add_html(out, site->watches[i].name);
-                text_add(out, watch_is_up(&site->watches[i]) ? ": up" : ": gone; ");
-                add_html(out, site->watches[i].cause.text);
+                text_add(out, ": ");
+                add_html(out, watch_is_up(&site->watches[i]) ? "up" : site->watches[i].cause.text);
                 text_add(out, "</li>\n");
         }
         text_add(out, "</ul>\n</body></html>\n");

@@ -17,7 +17,7 @@
 
 void watch_init(struct watch *watch, const char *name)
 {
-        *watch = (struct watch){.name = name};
+        *watch = (struct watch){.name = name, .cause = {"nobody has asked yet"}};
 }
 
 static void forget_series(struct watch *watch)
@@ -119,8 +119,8 @@ static void read_page(struct watch *watch)
                 watch->page.now_ns = sl_clock_ns();
         if (live)
                 watch->cause.text[0] = 0;
-        else if (!watch->cause.text[0])
-                sl_error_set(&watch->cause, 0, "the runtime has ended");
+        else if (watch->view)
+                sl_error_set(&watch->cause, 0, "%s", facts->state == RUNTIME_DEAD ? "it crashed or was killed" : "it has ended");
 }
 
 /* ---- what it says ---- */

@@ -21,9 +21,10 @@ struct watch {
         struct sl_stats_view *view;
         struct page page;
         struct ledger *ledgers[METRIC_SCOPES]; /* NULL: not read yet */
-        struct sl_error cause;                 /* why there is no living runtime; "" otherwise */
+        struct sl_error cause;                 /* why there is no living runtime; "" when there is */
 };
 
+/* `cause` is then one that no runtime gives. */
 void watch_init(struct watch *watch, const char *name);
 void watch_deinit(struct watch *watch);
 

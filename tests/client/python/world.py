@@ -51,10 +51,13 @@ class RealRuntime:
     def __init__(self, models, *arguments):
         self.folder = tempfile.mkdtemp(prefix="starling-python-")
         self.name = f"python-{os.getpid()}"
-        repository = models if isinstance(models, str) else self._write(models)
+        self.arguments = [*arguments, models if isinstance(models, str) else self._write(models)]
         self.log = open(os.path.join(self.folder, "log"), "w+")
+        self.start()
+
+    def start(self):
         self.process = subprocess.Popen(
-            [os.environ["STARLING_COMMAND"], "serve", "--name", self.name, *arguments, repository],
+            [os.environ["STARLING_COMMAND"], "serve", "--name", self.name, *self.arguments],
             env=dict(os.environ, STARLING_SOCKET_DIR=self.folder),
             stderr=self.log,
         )

@@ -5,11 +5,14 @@
 #include "scrape.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,6 +342,7 @@ Test(exporter_runtimes, one_that_ends_keeps_its_last_values)
                 cr_expect_eq(value("starling_up", ""), 0);
                 cr_expect_eq(value("starling_runtime_state", "state=\"stopped\""), 1);
                 cr_expect_eq(value("starling_runtime_state", "state=\"dead\""), 0);
+                cr_expect_str_eq(watch.cause.text, "it has ended");
                 cr_expect_eq(
                         value("starling_inference_requests_total", "model=\"lenet\""), 6, "also what came after the scrape before");
         }
@@ -375,6 +379,7 @@ Test(exporter_runtimes, one_that_crashed_is_dead_and_the_next_one_takes_its_plac
         ask();
         cr_expect_eq(value("starling_up", ""), 0);
         cr_expect_eq(value("starling_runtime_state", "state=\"dead\""), 1);
+        cr_expect_str_eq(watch.cause.text, "it crashed or was killed");
         cr_expect_eq(value("starling_inference_requests_total", "model=\"lenet\""), 1000, "the page is found after the crash");
         double started = value("starling_start_time_seconds", "");
         crash_with(30);
@@ -429,22 +434,88 @@ Test(exporter_runtimes, a_page_that_is_damaged_is_no_runtime)
         }
 }
 
-Test(exporter_runtimes, somebody_elses_page_is_not_believed)
+#define SOMEBODY 60001u
+
+static void expect_up(double up, const char *why)
 {
-        if (geteuid() != 0) {
-                tear_down();
-                cr_skip("only root can give a file away");
-        }
-
-        struct sl_stats *stats = create(0);
-
-        cr_assert_eq(chown(page_path(), 60001, 60001), 0);
         ask();
-        cr_expect_eq(value("starling_up", ""), 0);
+        cr_expect_eq(value("starling_up", ""), up, "%s: %s", why, watch.cause.text);
+}
+
+static void skip_unless_root(void)
+{
+        if (geteuid() == 0)
+                return;
+        tear_down();
+        cr_skip("only root can give a file away");
+}
+
+Test(exporter_runtimes, somebody_elses_page_is_believed_of_whom_the_socket_or_its_folder_belongs_to)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        struct sl_stats *stats;
+
+        skip_unless_root();
+        stats = create(0);
+        cr_assert_eq(chown(page_path(), SOMEBODY, SOMEBODY), 0);
+        expect_up(0, "it is nobody's");
         cr_expect_not_null(strstr(watch.cause.text, "60001"), "%s", watch.cause.text);
-        cr_assert_eq(chown(folder.path, 60001, 60001), 0);
+        cr_assert_eq(chown(folder.path, SOMEBODY, SOMEBODY), 0);
+        cr_assert_eq(chmod(folder.path, 0777), 0);
+        expect_up(0, "all may write to the folder");
+        cr_assert_eq(chmod(folder.path, 0755), 0);
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", folder.path, watch.name);
+        cr_assert_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+        expect_up(0, "the socket is root's");
+        cr_assert_eq(chown(address.sun_path, SOMEBODY, SOMEBODY), 0);
+        expect_up(1, "the socket is theirs");
+        close(fd);
+        sl_stats_free(stats);
+}
+
+Test(exporter_runtimes, somebody_elses_page_is_believed_where_the_folder_is_theirs)
+{
+        struct sl_stats *stats;
+
+        skip_unless_root();
+        stats = create(0);
+        cr_assert_eq(chown(page_path(), SOMEBODY, SOMEBODY), 0);
+        cr_assert_eq(chown(folder.path, SOMEBODY, SOMEBODY), 0);
+        expect_up(1, "there is no socket yet");
+        sl_stats_free(stats);
+}
+
+/* As if control were inside of a change, or had died there. */
+static void change_sequence(enum sl_stats_section section, uint32_t index)
+{
+        int fd = open(page_path(), O_RDWR | O_CLOEXEC);
+        struct sl_stats_header header;
+        off_t at;
+        uint32_t seq;
+
+        cr_assert_eq(pread(fd, &header, sizeof(header), 0), (ssize_t)sizeof(header));
+        at = (off_t)(header.sections[section].offset + (uint64_t)index * header.sections[section].stride);
+        cr_assert_eq(pread(fd, &seq, sizeof(seq), at), (ssize_t)sizeof(seq));
+        seq++;
+        cr_assert_eq(pwrite(fd, &seq, sizeof(seq), at), (ssize_t)sizeof(seq));
+        close(fd);
+}
+
+Test(exporter_runtimes, what_is_just_being_changed_is_as_it_was)
+{
+        struct sl_stats *stats = create(0);
+        struct sl_model_counting lenet = add_model(stats, "lenet");
+
+        sl_model_count(&lenet, requests, 5);
         ask();
-        cr_expect_eq(value("starling_up", ""), 1, "it is of whom the folder of its socket belongs to");
+        sl_model_count(&lenet, requests, 1);
+        change_sequence(SL_STATS_MODELS, 1);
+        ask();
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"lenet\""), 5);
+        change_sequence(SL_STATS_MODELS, 1);
+        ask();
+        cr_expect_eq(value("starling_inference_requests_total", "model=\"lenet\""), 6);
         sl_stats_free(stats);
 }
 

@@ -116,6 +116,8 @@ Test(exporter_server, other_addresses_and_methods_are_told_what_there_is)
         expect_answer("GET /../../etc/passwd" CLOSE "\r\n", "HTTP/1.1 404 ", "");
         expect_answer("GET /%2e%2e/metrics" CLOSE "\r\n", "HTTP/1.1 404 ", "");
         expect_answer("POST /metrics" CLOSE "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
+        expect_answer(
+                "POST /metrics" CLOSE "Content-Length: 1000000\r\n\r\nabc", "HTTP/1.1 405 ", "Allow: "); /* and no more comes */
         expect_answer("DELETE /" CLOSE "\r\n", "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
         expect_answer("PUT /nowhere" CLOSE "\r\n", "HTTP/1.1 404 ", "");
         expect_answer("OPTIONS *" CLOSE "\r\n", "HTTP/1.1 404 ", "");
@@ -164,8 +166,9 @@ Test(exporter_server, runtimes_come_and_go_under_their_names)
         expect_scrape(0);
         expect_answer("GET /metrics" CLOSE "\r\n", "HTTP/1.1 200 ", "starling_up{runtime=\"other\"} 0\n");
         expect_answer("GET /metrics" CLOSE "\r\n", "HTTP/1.1 200 ", "model=\"model-2\"} 2\n");
-        cr_expect_not_null(strstr(exporter_log(&exporter), "is there\n"));
-        cr_expect_not_null(strstr(exporter_log(&exporter), "is gone\n"));
+        cr_expect_not_null(strstr(exporter_log(&exporter), ": is there\n"));
+        cr_expect_not_null(strstr(exporter_log(&exporter), "No such file or directory\n"));
+        cr_expect_not_null(strstr(exporter_log(&exporter), "it has ended\n"));
         create_page(1);
         expect_scrape(1);
 }
