@@ -25,7 +25,7 @@ def measure_samples(clients, samples, order):
     points = [clients.point(n, seconds) for n in order["clients"]]
     if order["ensemble"]:
         point = clients.point(1, seconds, "beside")
-        points.append({"mode": "beside", "clients": 1, "n": point.get("n", 0), "beside_us": point.get("p50_us")})
+        points.append({"mode": "beside", "clients": 1, "beside_us": point.get("p50_us")})
     return points
 
 

@@ -21,7 +21,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Client:
-    """How a peer is asked: `ask(x)` answers; `span_ns()` says how long the models computed for the last answer."""
+    """How a peer is asked: `ask(x)` answers; `span_ns()` says how long the models computed for the last answer, if nobody else asks."""
 
     def ask(self, x):
         raise NotImplementedError
@@ -29,10 +29,25 @@ class Client:
     def span_ns(self):
         raise NotImplementedError
 
-    def ask_span(self, x):
-        """Asks, and returns that time. It is nobody's time when another client asks meanwhile."""
-        self.ask(x)
-        return self.span_ns()
+    def beside_us(self, x, until):
+        """Asks until then. Returns the median time beside the models, and of how many requests."""
+        besides = []
+        while time.monotonic() < until:
+            taken = timed(self, x)
+            besides.append((taken - self.span_ns()) / 1e3)
+        return quantile(besides, 0.5), len(besides)
+
+
+def timed(client, x):
+    """Nanoseconds."""
+    begun = time.perf_counter_ns()
+    client.ask(x)
+    return time.perf_counter_ns() - begun
+
+
+def quantile(values, share):
+    """The smallest value that `share` of all do not exceed."""
+    return sorted(values)[max(0, int(np.ceil(share * len(values))) - 1)]
 
 
 # ---- inside a client's process
@@ -42,9 +57,7 @@ def _closed(client, x, order):
     first, until = order["begin"] + WARM_UP, order["begin"] + WARM_UP + order["seconds"]
     latencies, done = array.array("d"), 0
     while (start := time.monotonic()) < until:
-        begun = time.perf_counter_ns()
-        client.ask(x)
-        taken = time.perf_counter_ns() - begun
+        taken = timed(client, x)
         if start >= first:
             latencies.append(taken / 1e3)
             done += time.monotonic() < until
@@ -52,16 +65,10 @@ def _closed(client, x, order):
 
 
 def _beside(client, x, order):
-    """One after the other, too, but a latency is what was left of it beside the models."""
-    first, until = order["begin"] + WARM_UP, order["begin"] + WARM_UP + order["seconds"]
-    latencies = array.array("d")
-    while (start := time.monotonic()) < until:
-        begun = time.perf_counter_ns()
-        span = client.ask_span(x)
-        taken = time.perf_counter_ns() - begun
-        if start >= first:
-            latencies.append((taken - span) / 1e3)
-    return {"latencies": latencies, "done": len(latencies)}
+    while time.monotonic() < order["begin"] + WARM_UP:
+        client.ask(x)
+    beside_us, n = client.beside_us(x, order["begin"] + WARM_UP + order["seconds"])
+    return {"latencies": [beside_us], "done": n}
 
 
 def arrivals(rate, seconds, seed):
@@ -126,11 +133,6 @@ def cpu_seconds():
             continue
         ticks += sum(int(field) for field in fields[11:15])
     return ticks / TICK
-
-
-def quantile(values, share):
-    """The smallest value that `share` of all do not exceed."""
-    return sorted(values)[max(0, int(np.ceil(share * len(values))) - 1)]
 
 
 def summary(replies, seconds, cpu):

@@ -39,9 +39,9 @@ class Runtime:
         os.mkdir(repository)
         write_repository(repository, models, ensembles or {})
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
-        name = f"serving-{os.getpid()}"
-        self.socket = os.path.join(self.folder, name + ".sock")
-        self.process = subprocess.Popen([command, "serve", "--name", name, repository], stdin=subprocess.DEVNULL, stderr=self.log,
+        self.name = f"serving-{os.getpid()}"
+        self.socket = os.path.join(self.folder, self.name + ".sock")
+        self.process = subprocess.Popen([command, "serve", "--name", self.name, repository], stdin=subprocess.DEVNULL, stderr=self.log,
                                         env=dict(os.environ, STARLING_SOCKET_DIR=self.folder), preexec_fn=end_with_parent)  # fmt: skip
 
     def connect(self, **options):
