@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starling as it starts by default, asked by its Python client."""
+"""Starling, asked by its Python client: as it starts by default, but that a single model has two workers, as its peers' instances."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ class Starling:
         members = {model["name"]: model["path"] for model in plan["models"]}
         self.name = "together" if len(members) > 1 else next(iter(members))
         ensembles = {self.name: list(members)} if len(members) > 1 else {}
-        self.runtime = Runtime(os.environ["STARLING_PROGRAM"], members, ensembles)
+        self.runtime = Runtime(os.environ["STARLING_PROGRAM"], members, ensembles, 1 if ensembles else 2)
         self.runtime.connect().close()
 
     def connect(self, index):

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,8 +50,8 @@ def ask_cell(program, folder, order, options, log):
             os.symlink(os.path.join(folder, name), os.path.join(work, name))
     limit = CELL_SECONDS + 4 * order["seconds"] * len(order["samples"]) * len(order["clients"])
     command = sandbox.command([*program, work, json.dumps(order)])
-    process = subprocess.Popen(command, env={**environment(options), "TMPDIR": work}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=log, text=True)  # fmt: skip
+    process = subprocess.Popen(command, env={**environment(options), "TMPDIR": work}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=log, text=True, preexec_fn=sandbox.end_with_parent)  # fmt: skip
     try:
         text = process.communicate(timeout=limit)[0]
         return json.loads(text.strip().splitlines()[-1]) if text.strip() else {"why": f"ended with status {process.returncode}"}
@@ -180,6 +181,7 @@ def read_arguments():
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what a cell has is ended and removed on the way out
     run = Run(read_arguments())
     run.all()
     result.finish(run.found, run.options.out)

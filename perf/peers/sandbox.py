@@ -5,6 +5,7 @@ process, and nobody outside can reach what listens inside."""
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 
@@ -15,6 +16,11 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 def command(program):
     """`program` as the first process of new namespaces; without privileges those of a new user namespace."""
     return UNSHARE + ([] if os.geteuid() == 0 else ["--map-root-user"]) + program
+
+
+def end_with_parent():
+    """For preexec_fn of such a command: unshare ends with whoever has started it, and everybody inside with unshare."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG; unshare ignores gentler ones
 
 
 def settle():

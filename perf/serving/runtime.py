@@ -20,12 +20,15 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def write_repository(folder, models, ensembles):
-    """`models`: {name: ONNX file}; `ensembles`: {name: [members]}, whose mean is the answer."""
+def write_repository(folder, models, ensembles, instances=1):
+    """`models`: {name: ONNX file}, each with so many workers; `ensembles`: {name: [members]}, whose mean is the answer."""
     for name, path in models.items():
         version = os.path.join(folder, name, "1")
         os.makedirs(version)
         os.symlink(os.path.abspath(path), os.path.join(version, "model.onnx"))
+        if instances > 1:
+            with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
+                file.write(f"instances: {instances}\n")
     for name, members in ensembles.items():
         os.makedirs(os.path.join(folder, name))
         with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
@@ -33,11 +36,11 @@ def write_repository(folder, models, ensembles):
 
 
 class Runtime:
-    def __init__(self, command, models, ensembles=None):
+    def __init__(self, command, models, ensembles=None, instances=1):
         self.folder = tempfile.mkdtemp(prefix="starling-serving-")
         repository = os.path.join(self.folder, "models")
         os.mkdir(repository)
-        write_repository(repository, models, ensembles or {})
+        write_repository(repository, models, ensembles or {}, instances)
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
         self.name = f"serving-{os.getpid()}"
         self.socket = os.path.join(self.folder, self.name + ".sock")
