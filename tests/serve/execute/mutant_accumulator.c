@@ -4,5 +4,5 @@
 #include "assembly.h"
 #include "job.h"
 
-#define memory_order_acq_rel memory_order_relaxed
+#define memory_order_seq_cst memory_order_relaxed
 #include "../../../runtime/serve/execute/accumulator.c"
