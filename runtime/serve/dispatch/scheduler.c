@@ -164,15 +164,25 @@ static bool head_is_alone(const struct round *round)
         return sl_task_queue_at(round->queue, 0)->reruns;
 }
 
-/* What a process has died with shares no job with others, as it may kill the next one. */
-static void fill_job(struct round *round, uint32_t samples, struct sl_job *job)
+/* Can the next task share the job? What a process has died with shares none, as it may kill the next one. */
+static bool next_shares(const struct round *round, const struct sl_job *job)
+{
+        return waiting(round) && !head_is_alone(round) && job->n_pieces < SL_JOB_PIECES_MAX;
+}
+
+/*
+ * Several pieces fit one batch, whatever waits at the head now: a decision was made for tasks of which an earlier one of its round
+ * may have taken more or fewer.
+ */
+static void fill_job(struct round *round, uint32_t samples, uint32_t batch_max, struct sl_job *job)
 {
         bool alone = head_is_alone(round);
+        uint32_t taken, most = samples < batch_max ? samples : batch_max;
 
         job->priority = round->priority;
-        do
-                samples -= take_piece(round, samples, job);
-        while (!alone && samples && waiting(round) && !head_is_alone(round) && job->n_pieces < SL_JOB_PIECES_MAX);
+        taken = take_piece(round, samples, job);
+        while (!alone && taken < most && next_shares(round, job))
+                taken += take_piece(round, most - taken, job);
 }
 
 static bool more_urgent_waits(const struct round *round)
@@ -230,7 +240,7 @@ static void give(struct round *round, const struct sl_decision *decision)
         uint32_t samples = decision->samples < worker->samples_max ? decision->samples : worker->samples_max;
 
         SL_ASSERT(samples > 0 && job);
-        fill_job(round, samples, job);
+        fill_job(round, samples, worker->batch_max, job);
         job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
         worker->let->running[round->priority]++;
@@ -338,7 +348,7 @@ static void compute(const struct sl_schedule *schedule, struct sl_model *model, 
         struct sl_inline_budget *budget = schedule->budget;
         uint64_t begun_ns = budget->now_ns, away_ns;
 
-        fill_job(&round, inline_samples(&round), sl_executor_job(model->inliner));
+        fill_job(&round, inline_samples(&round), model->inliner->batch_max, sl_executor_job(model->inliner));
         sl_executor_give(model->inliner, schedule->from);
         budget->now_ns = sl_clock_ns();
         away_ns = budget->now_ns - begun_ns;

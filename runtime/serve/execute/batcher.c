@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "batcher.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "port.h"
 #include "workspace.h"
@@ -20,6 +21,7 @@ struct sl_batcher {
         const uint32_t *pieces; /* of the job */
         uint32_t n_pieces;
         uint32_t samples, done; /* of all of them */
+        uint32_t batch_max;     /* for which the pool has room */
         bool whole;             /* without a batch: one run takes everything */
         bool gathered;
 };
@@ -88,6 +90,7 @@ int sl_batcher_new(
         place_ports(b->inputs, b->n_inputs, batch_max, b->pool.bytes, 0, b->pool_inputs);
         place_ports(b->outputs, b->n_outputs, batch_max, b->pool.bytes, outputs, b->pool_outputs);
         b->regions = regions;
+        b->batch_max = batch_max;
         *ret_batcher = b;
         return 0;
 }
@@ -143,6 +146,7 @@ void sl_batcher_begin(struct sl_batcher *b, struct sl_job *job, const uint32_t *
         b->gathered = n > 1;
         for (uint32_t i = 0; i < n; i++)
                 b->samples += samples_of(b, i);
+        SL_ASSERT(!b->gathered || b->samples <= b->batch_max);
         if (b->gathered)
                 gather(b);
 }

@@ -586,3 +586,27 @@ Test(scheduler, of_several_the_dispatcher_computes_the_shortest_first)
         crew_deinit(&longer);
         crew_deinit(&shorter);
 }
+
+/* A task that shares no job leaves what was gathered with it to the next decision of the round, which was made for other tasks. */
+Test(scheduler, several_pieces_fit_a_batch_though_a_task_that_goes_alone_stood_before_them)
+{
+        struct crew crew;
+        uint32_t samples[] = {1, 1, BATCH_MAX + 1, 1}, given = 0;
+
+        crew_init(&crew, 2);
+        for (uint16_t i = 0; i < 4; i++)
+                wait_for_worker(&crew, i, samples[i]);
+        sl_task_queue_at(&crew.model->scheduler.queues[0], 0)->reruns = 1;
+        run(&crew);
+        for (uint32_t w = 0; w < 2; w++)
+                for (const struct sl_job *job; (job = next_job(&crew, w));) {
+                        uint32_t of_job = 0;
+
+                        for (uint32_t i = 0; i < job->n_pieces; i++)
+                                of_job += job->pieces[i].samples;
+                        cr_expect(job->n_pieces == 1 || of_job <= BATCH_MAX, "%u samples of %u pieces", of_job, job->n_pieces);
+                        given += of_job;
+                }
+        cr_expect_gt(given, 2);
+        crew_deinit(&crew);
+}
