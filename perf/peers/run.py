@@ -143,9 +143,11 @@ class Run:
     def all(self):
         for name in self.options.only:
             begun, floor = time.time(), result.floor_ns(self.options.program)
-            self.workload(name)
-            result.add_part(self.found, name, self.options, floor, result.floor_ns(self.options.program), time.time() - begun)
-            result.save(self.found, self.options.out)
+            try:
+                self.workload(name)
+            finally:  # also of what was broken off: its cells stay
+                result.add_part(self.found, name, self.options, floor, result.floor_ns(self.options.program), time.time() - begun)
+                result.finish(self.found, self.options.out)
 
 
 def read_arguments():
@@ -184,7 +186,6 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what a cell has is ended and removed on the way out
     run = Run(read_arguments())
     run.all()
-    result.finish(run.found, run.options.out)
     return 0 if run.measured else 1
 
 

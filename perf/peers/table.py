@@ -84,6 +84,21 @@ def _cell_lines(found, workload, samples):
     return lines
 
 
+def _floor(part, when):
+    return "" if part.get(f"floor_{when}_ns") is None else f"{part[f'floor_{when}_ns']:.0f}"
+
+
+def _part_lines(found):
+    """What was measured when; a busy machine shows here."""
+    lines = ["", "## Parts", "", "In the order of measuring; a later one has replaced the cells that it measured again.", "",
+             row(["date", "commit", "command", "ns of a cache line before", "after", "load average"]), row(["---"] * 6)]  # fmt: skip
+    for part in found["parts"]:
+        command = " ".join(word for word in part.get("command", []) if "/" not in word and word != "--out")
+        lines.append(row([part.get("date", ""), part.get("commit", ""), command, _floor(part, "before"), _floor(part, "after"),
+                          part.get("load_average", "")]))  # fmt: skip
+    return lines
+
+
 def _environment(found):
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items() if version)
@@ -100,4 +115,5 @@ def markdown(found):
             body += _cell_lines(found, name, samples)
         if body:
             lines += ["", f"## {workload.title}", "", f"Objective: p99 at most {workload.objective_ms:g} ms.", *body]
+    lines += _part_lines(found)
     return "\n".join(lines) + "\n"
