@@ -2,26 +2,12 @@
 #include "topology.h"
 #include "base/error.h"
 #include "cores.h"
+#include "cpu_quota.h"
 
 #include <numa.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#define CGROUP_ROOT "/sys/fs/cgroup"
-
-uint32_t sl_cpu_max_parse(const char *text)
-{
-        unsigned long long quota, period;
-
-        if (sscanf(text, "%llu %llu", &quota, &period) != 2 || period == 0)
-                return 0;
-        if (quota > 1024 * period)
-                return 0;
-        uint32_t milli = (uint32_t)(quota * 1000 / period);
-        return milli ? milli : 1;
-}
 
 /* Every named core has to be one of the process. */
 static int check_cores(const char *key, const cpu_set_t *named, const cpu_set_t *allowed, struct sl_error *error)
@@ -139,43 +125,15 @@ int sl_thread_cores_choose(const struct sl_machine *machine, const struct sl_thr
         return 0;
 }
 
-static bool read_line(const char *path, char *ret_line, size_t bytes)
-{
-        FILE *file = fopen(path, "re");
-        bool read = file && fgets(ret_line, (int)bytes, file);
-
-        if (file)
-                fclose(file);
-        if (read)
-                ret_line[strcspn(ret_line, "\n")] = 0;
-        return read;
-}
-
-/* The tightest cpu.max from the process's own control group up to the root. */
-static uint32_t read_quota(void)
-{
-        char group[1024], path[1200], line[64];
-        uint32_t tightest = 0;
-
-        if (!read_line("/proc/self/cgroup", group, sizeof(group)) || strncmp(group, "0::/", 4) != 0)
-                return 0;
-        for (char *folder = group + 3, *end = folder + strlen(folder); end; end = strrchr(folder, '/')) {
-                *end = 0;
-                snprintf(path, sizeof(path), CGROUP_ROOT "%s/cpu.max", folder);
-                uint32_t quota = read_line(path, line, sizeof(line)) ? sl_cpu_max_parse(line) : 0;
-
-                if (quota && (!tightest || quota < tightest))
-                        tightest = quota;
-        }
-        return tightest;
-}
-
 void sl_machine_read(struct sl_machine *ret_machine)
 {
         memset(ret_machine, 0, sizeof(*ret_machine));
         if (sched_getaffinity(0, sizeof(ret_machine->allowed), &ret_machine->allowed) < 0)
                 CPU_SET(0, &ret_machine->allowed);
-        ret_machine->quota_milli = read_quota();
+        struct sl_cpu_quota quota;
+
+        sl_cpu_quota_read("", &quota);
+        ret_machine->quota_milli = quota.milli;
         for (int core = 0; numa_available() >= 0 && core < CPU_SETSIZE; core++) {
                 int node = CPU_ISSET(core, &ret_machine->allowed) ? numa_node_of_cpu(core) : -1;
 

@@ -49,7 +49,3 @@ int sl_thread_cores_choose(const struct sl_machine *machine, const struct sl_thr
 
 /* The machine that this process runs on. What cannot be read counts as no limit. */
 void sl_machine_read(struct sl_machine *ret_machine);
-
-/* Thousandths of a core out of the text of a cpu.max file ("50000 100000"); 0 for "max 100000" and for what is no such text. Pure.
- */
-uint32_t sl_cpu_max_parse(const char *text);

@@ -168,16 +168,6 @@ Test(topology, a_core_or_node_that_the_process_may_not_use_is_an_error_with_the_
         cr_assert(strstr(error.text, "node 3"), "%s", error.text);
 }
 
-Test(topology, cpu_max_is_read_as_thousandths_of_a_core)
-{
-        cr_assert_eq(sl_cpu_max_parse("max 100000"), 0);
-        cr_assert_eq(sl_cpu_max_parse("150000 100000"), 1500);
-        cr_assert_eq(sl_cpu_max_parse("10 100000"), 1);
-        cr_assert_eq(sl_cpu_max_parse("100000 0"), 0);
-        cr_assert_eq(sl_cpu_max_parse(""), 0);
-        cr_assert_eq(sl_cpu_max_parse("what"), 0);
-}
-
 Test(topology, this_machine_can_be_read_and_placed)
 {
         struct sl_machine machine;
