@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@ static int allow(scmp_filter_ctx filter, const struct sl_call_rule *rules, size_
         return 0;
 }
 
-static bool has_filters(void)
+bool sl_call_filter_is_there(void)
 {
         const uint32_t action = SECCOMP_RET_ERRNO;
 
@@ -31,7 +30,7 @@ int sl_call_filter_load(const struct sl_call_rule *rules, size_t n_rules)
         scmp_filter_ctx filter;
         int r;
 
-        if (!has_filters())
+        if (!sl_call_filter_is_there())
                 return -ENOSYS;
         filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
         if (!filter)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <seccomp.h>
@@ -37,6 +38,9 @@ struct sl_call_rule {
 #define SL_ARG_HAS(n, bits)     SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), (scmp_datum_t)(bits))
 #define SL_ARG_WITHIN(n, bits)  SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, ~(scmp_datum_t)(bits), 0)
 #define SL_ARG_WITHOUT(n, bits) SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, (scmp_datum_t)(bits), 0)
+
+/* Does the kernel have filters, and does nobody deny them? */
+bool sl_call_filter_is_there(void);
 
 /*
  * For the calling thread, which is alone. Return: 0; -ENOSYS the kernel lacks filters, or denies them; -ENOMEM; -errno.

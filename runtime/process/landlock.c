@@ -29,7 +29,7 @@ static const struct ruleset rulesets[] = {
 
 #define RULESETS (sizeof(rulesets) / sizeof(rulesets[0]))
 
-static size_t ruleset_bytes(long version)
+static size_t ruleset_bytes(int version)
 {
         return version < 4   ? offsetof(struct ruleset, network)
                : version < 6 ? offsetof(struct ruleset, scopes)
@@ -47,16 +47,23 @@ static int let_read(int ruleset_fd, const char *folder)
         return 0;
 }
 
-int sl_landlock_enter(const char *const *readable_folders, size_t n)
+int sl_landlock_version(void)
 {
         long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+        return version < 1 ? 0 : (int)version;
+}
+
+int sl_landlock_enter(const char *const *readable_folders, size_t n)
+{
+        int version = sl_landlock_version();
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         int r = 0;
 
         if (version < 1)
                 return -ENOSYS;
-        if (version > (long)RULESETS)
-                version = (long)RULESETS;
+        if (version > (int)RULESETS)
+                version = (int)RULESETS;
         fd = (int)syscall(SYS_landlock_create_ruleset, &rulesets[version - 1], ruleset_bytes(version), 0);
         if (fd < 0)
                 return -errno;

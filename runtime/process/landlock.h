@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* What the kernel knows of it: 1 and more; 0: it lacks it, has it switched off, or denies it. */
+int sl_landlock_version(void);
+
 /*
  * For the calling thread and what it starts, which has no new privileges. Files below the folders, which are there or not, may be
  * read, and what the build needs (sandbox_additions.h). Return: 0; -ENOSYS the kernel lacks it, has it switched off, or denies it;

@@ -37,6 +37,7 @@ while read -r -a command; do
                 A,B,...) argument=0 ;;
                 A,B) continue ;; # a host may have one CPU
                 INPUT=*) argument=images=1x2 ;;
+                CHECK,...) argument=smt,kernel ;;
                 esac
                 [ "$option" = --percentile ] && argument=99
                 [ "$option" = --rounds ] && argument=1000

@@ -40,6 +40,7 @@ offers() {
 [[ $(offers starling serve --log-level w) == "warning " ]] || wrong "bash: no levels"
 [[ $(offers starling serve -O tune_) == "tune_seconds= " ]] || wrong "bash: no keys"
 [[ $(offers starling cache "") == *"clear"* ]] || wrong "bash: no actions of cache"
+[[ $(offers starling doctor --only sm) == "smt " ]] || wrong "bash: no checks of doctor"
 [[ $(offers starling bench lo) == "load " ]] || wrong "bash: no benchmarks"
 [[ $(offers starling bench load --scenario s) == "single-stream server " ]] || wrong "bash: no scenarios"
 [[ $(offers starling bench load --sear) == "--search " ]] || wrong "bash: no options of a benchmark"

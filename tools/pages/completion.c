@@ -3,6 +3,7 @@
  * Completions of bash and zsh. What follows an option, or a command, is known by the word that stands for it in the tables.
  */
 #include "describe.h"
+#include "doctor.h"
 #include "lower_options.h"
 #include "page.h"
 
@@ -36,6 +37,18 @@ static void print_keys(FILE *out)
                 fprintf(out, "%s%s=", i ? " " : "", sl_lower_option_name((enum sl_lower_option)i));
 }
 
+/* "kernel io-uring ..." */
+static void print_checks(FILE *out)
+{
+        for (uint32_t i = 0; i < sl_doctor_checks(); i++)
+                fprintf(out, "%s%s", i ? " " : "", sl_doctor_check(i).name);
+}
+
+static int is_check(const char *argument)
+{
+        return strcmp(argument, "CHECK,...") == 0;
+}
+
 /* " floor rings ...", without the "bench " that their names begin with. */
 static void print_benchmarks(FILE *out)
 {
@@ -47,7 +60,7 @@ static void print_benchmarks(FILE *out)
 
 static int is_file(const char *argument)
 {
-        static const char *const files[] = {"FILE", "PLAN", "DATA", "REPOSITORY"};
+        static const char *const files[] = {"FILE", "PLAN", "DATA", "REPOSITORY", "DIR"};
 
         for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
                 if (strcmp(argument, files[i]) == 0)
@@ -72,6 +85,10 @@ static void bash_value(FILE *out, const struct command_description *command, con
                 fputs(" files=yes", out);
         } else if (strcmp(option->argument, "KEY=VALUE") == 0) {
                 fputs(" words=$keys", out);
+        } else if (is_check(option->argument)) {
+                fputs(" words='", out);
+                print_checks(out);
+                fputs("'", out);
         }
         fputs(" ;;\n", out);
 }
@@ -166,6 +183,10 @@ static void zsh_value(FILE *out, const struct command_option *option)
         } else if (strcmp(option->argument, "KEY=VALUE") == 0) {
                 fputs(":(", out);
                 print_keys(out);
+                fputs(")", out);
+        } else if (is_check(option->argument)) {
+                fputs(":(", out);
+                print_checks(out);
                 fputs(")", out);
         } else {
                 fputs(": ", out);

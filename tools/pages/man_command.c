@@ -3,18 +3,23 @@
  * starling(1) and a page for each command, from the tables of tools/starling.
  */
 #include "describe.h"
+#include "doctor.h"
 #include "page.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
-static void print_exit_status(FILE *out)
+/* @all: with those of `starling doctor`. */
+static void print_exit_status(FILE *out, bool all)
 {
         static const char *const rows[] = {"Done.", "It failed; a line on standard error says why.",
-                "Wrong usage or configuration.", "No runtime of that name is there.", "The runtime refuses that to this user."};
+                "Wrong usage or configuration.", "No runtime of that name is there.", "The runtime refuses that to this user.",
+                "Something could be better (doctor).", "Something is wrong (doctor)."};
+        const size_t n = sizeof(rows) / sizeof(*rows) - (all ? 0 : 2);
 
         fputs(".Sh EXIT STATUS\n.Bl -tag -width Ds\n", out);
-        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        for (size_t i = 0; i < n; i++)
                 fprintf(out, ".It %zu\n%s\n", i, rows[i]);
         fputs(".El\n", out);
 }
@@ -63,7 +68,7 @@ int page_of_starling(FILE *out)
                 page_text(out, command->summary);
         }
         fputs(".El\n", out);
-        print_exit_status(out);
+        print_exit_status(out, true);
         print_environment(out);
         fputs(".Sh SEE ALSO\n", out);
         page_reference(out, "starling-config", 5, 1);
@@ -117,8 +122,19 @@ static void print_benchmarks(FILE *out)
         fputs(".El\n", out);
 }
 
+static void print_checks(FILE *out)
+{
+        fputs(".Sh CHECKS\n.Bl -tag -width Ds\n", out);
+        for (uint32_t i = 0; i < sl_doctor_checks(); i++) {
+                fprintf(out, ".It Cm %s\n", sl_doctor_check(i).name);
+                print_sentence(out, sl_doctor_check(i).text);
+        }
+        fputs(".El\n", out);
+}
+
 int page_of_command(FILE *out, const struct command_description *command)
 {
+        bool is_doctor = strcmp(command->name, "doctor") == 0;
         char name[64], title[64];
 
         page_file_name(command, name, sizeof(name));
@@ -132,10 +148,12 @@ int page_of_command(FILE *out, const struct command_description *command)
         page_paragraphs(out, command->text);
         if (strcmp(command->name, "bench") == 0)
                 print_benchmarks(out);
+        if (is_doctor)
+                print_checks(out);
         print_options(out, command);
         if (strcmp(command->name, "exporter") == 0)
                 page_metrics(out);
-        print_exit_status(out);
+        print_exit_status(out, is_doctor);
         fputs(".Sh SEE ALSO\n", out);
         page_reference(out, "starling", 1, 1);
         if (strcmp(command->name, "exporter") == 0)

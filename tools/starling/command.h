@@ -14,6 +14,10 @@ enum status {
         STATUS_USAGE = 2,   /* wrong options or arguments, or a wrong configuration file */
         STATUS_NOBODY = 3,  /* no runtime of that name is there */
         STATUS_REFUSED = 4, /* the runtime is there, and this user may not do that */
+
+        /* The worst that `doctor` has found. */
+        STATUS_COULD_BE_BETTER = 5,
+        STATUS_WRONG = 6,
 };
 
 /* name, function, arguments, summary; in the order of the help */
@@ -25,6 +29,7 @@ enum status {
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
+        X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
                 "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
@@ -46,6 +51,9 @@ COMMANDS(X)
 
 /* What `--option` takes, one line for each row of lower_options.h. On stdout. */
 void print_lower_options(void);
+
+/* The checks of `doctor`, one line for each. On stdout. */
+void print_checks(void);
 
 /* Prints "starling COMMAND: text" on stderr; returns @status. */
 int complain(int status, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));

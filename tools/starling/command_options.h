@@ -34,6 +34,13 @@
         X(CONFIG, "config", 0, "FILE", "whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]")                \
         X(JSON, "json", 0, NULL, "one object instead of text")
 
+#define DOCTOR_OPTIONS(X)                                                                                                          \
+        X(CONFIG, "config", 0, "FILE", "a runtime's configuration, to be held against this host")                                  \
+        X(ONLY, "only", 0, "CHECK,...", "these checks; may be given again [all]")                                                  \
+        X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
+        X(QUICK, "quick", 0, NULL, "nothing is measured")                                                                          \
+        X(ROOT, "root", 0, "DIR", "files of another host, its /proc and /sys among them; nothing is asked or measured")
+
 #define IMPORT_TRITON_OPTIONS(X) X(WRITE, "write", 0, NULL, "into config.yaml beside it, never over one; without it on stdout")
 
 #define INSPECT_OPTIONS(X)                                                                                                         \

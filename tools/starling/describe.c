@@ -25,6 +25,7 @@ OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
 OPTIONS(quantize, QUANTIZE_OPTIONS)
 OPTIONS(bench, NO_OPTIONS)
+OPTIONS(doctor, DOCTOR_OPTIONS)
 OPTIONS(profile, PROFILE_OPTIONS)
 OPTIONS(compile, COMPILE_OPTIONS)
 OPTIONS(compiler, NO_OPTIONS)
@@ -98,6 +99,21 @@ static const char command_import_triton_text[] =
         "which those of the command line go. A dimension beside the batch that the file leaves open gets a size that the model "   \
         "takes, "                                                                                                                  \
         "which is said on standard error; `-O shapes=NAME=SIZE` gives it another."
+
+static const char command_doctor_text[] =
+        "Looks at what a runtime meets on this host, and says of each thing what was found, whether it is ok, could be better or "
+        "is "
+        "wrong, the command or setting that changes it, and what that would gain. Nothing is changed. With --config the "
+        "configuration is held against the host: its processors, its memory, its folders. Run it as the runtime's user and where "
+        "the "
+        "runtime runs: limits, groups and folders are those of the process.\n"
+        "\n"
+        "What a change would gain is measured where that takes milliseconds. What a core reaches is shown as it was measured for "
+        "the "
+        "plans (starling version --host).\n"
+        "\n"
+        "The exit status is that of the worst verdict: 0 all is ok or cannot be told, 5 something could be better, 6 something is "
+        "wrong.";
 
 static const char command_inspect_text[] =
         "Imports a model, applies the passes and plans its memory, in this process, without running "
@@ -221,8 +237,7 @@ void describe_option(const struct command_option *option, char *ret_text, size_t
 
 #define LINE_BYTES 100 /* of a line of help, where words allow it */
 
-/* Words of @text from column @at on, later lines indented by @indent. */
-static void print_words(const char *text, size_t at, size_t indent, FILE *stream)
+void describe_words(const char *text, size_t at, size_t indent, FILE *stream)
 {
         while (*text) {
                 size_t bytes = strcspn(text, " ");
@@ -251,7 +266,7 @@ static void print_text(const char *text, FILE *stream)
                 if (line[0] == ' ')
                         fprintf(stream, "%s\n", line);
                 else
-                        print_words(line, 0, 0, stream);
+                        describe_words(line, 0, 0, stream);
                 text += bytes + (text[bytes] == '\n');
         }
 }
@@ -267,7 +282,7 @@ static void print_option(const struct command_option *option, FILE *stream)
                 fprintf(stream, "  %-*s", OPTION_COLUMNS - 2, text);
         else
                 fprintf(stream, "  %s\n%*s", text, OPTION_COLUMNS, "");
-        print_words(option->text, OPTION_COLUMNS, OPTION_COLUMNS, stream);
+        describe_words(option->text, OPTION_COLUMNS, OPTION_COLUMNS, stream);
 }
 
 void describe_print(const struct command_description *command, FILE *stream)

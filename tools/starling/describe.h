@@ -47,5 +47,8 @@ bool describe_takes_lowering(const struct command_description *command);
 /* "  -o, --output FILE" into @ret_text. */
 void describe_option(const struct command_option *option, char *ret_text, size_t bytes);
 
+/* Words of @text from column @at on, later lines indented by @indent; then a line end. */
+void describe_words(const char *text, size_t at, size_t indent, FILE *stream);
+
 /* Usage, text and options. */
 void describe_print(const struct command_description *command, FILE *stream);

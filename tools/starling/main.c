@@ -60,7 +60,8 @@ static void print_help(FILE *stream)
                 if (!describe_is_internal(command))
                         fprintf(stream, "  %-13s  %s\n", command->name, command->summary);
         fprintf(stream, "\n`starling COMMAND --help` says more.\n"
-                        "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed.\n");
+                        "Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 no such runtime, 4 not allowed;\n"
+                        "5 and 6 see `starling doctor --help`.\n");
 }
 
 /* `starling help bench load` */
@@ -91,6 +92,8 @@ int command_help(int argc, char **argv)
                 putchar('\n');
                 return command_bench(2, (char *[]){"bench", "help", NULL});
         }
+        if (strcmp(command->name, "doctor") == 0)
+                print_checks();
         if (describe_takes_lowering(command))
                 print_lower_options();
         return STATUS_OK;

@@ -240,18 +240,40 @@ static bool recall_target(const struct sl_plan_cache *cache, const char *name, s
         return true;
 }
 
+static int name_target(const struct sl_plan_cache *cache, const struct sl_backend *backend, char ret_name[SL_PLAN_CACHE_NAME_BYTES])
+{
+        struct sl_digest program;
+        int64_t changed;
+
+        if (!backend || !backend->planner->measure || sl_model_identify("/proc/self/exe", false, &program, &changed) < 0)
+                return -ENOTSUP;
+        name_of(mix(mix_backend(cache->host, backend), &program, sizeof(program)), "core", ret_name);
+        return 0;
+}
+
+int sl_plan_cache_recall_target(const struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target)
+{
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        struct known_target known;
+        int r = name_target(cache, sl_backend_find(backend), name);
+
+        if (r < 0)
+                return r;
+        if (!recall_target(cache, name, &known))
+                return -ENOENT;
+        *ret_target = known.target;
+        return 0;
+}
+
 int sl_plan_cache_target(struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target)
 {
         const struct sl_backend *found = sl_backend_find(backend);
         struct known_target known = {.magic = TARGET_MAGIC};
         char name[SL_PLAN_CACHE_NAME_BYTES];
-        struct sl_digest program;
-        int64_t changed;
-        int r = sl_model_identify("/proc/self/exe", false, &program, &changed);
+        int r = name_target(cache, found, name);
 
-        if (r < 0 || !found || !found->planner->measure)
-                return -ENOTSUP;
-        name_of(mix(mix_backend(cache->host, found), &program, sizeof(program)), "core", name);
+        if (r < 0)
+                return r;
         if (!recall_target(cache, name, &known)) {
                 known = (struct known_target){.magic = TARGET_MAGIC};
                 r = found->planner->measure(&known.target);

@@ -62,6 +62,9 @@ struct sl_plan_cache *sl_plan_cache_free(struct sl_plan_cache *cache);
  */
 int sl_plan_cache_target(struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target);
 
+/* The same, as far as it is in the folder. Return: 0; -ENOENT nobody has measured it; -ENOTSUP. */
+int sl_plan_cache_recall_target(const struct sl_plan_cache *cache, const char *backend, struct sl_target *ret_target);
+
 /* @program: that compiles, NULL: this one. Reads the model when its identity is new. Return: 0; -errno with text. */
 int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const char *program,
         const struct sl_lower_options *lowering, struct sl_plan_cache_key *ret_key, struct sl_error *error);
