@@ -31,7 +31,10 @@
                 FIELD(struct sl_model_stats, state), LABEL("state", #id), IS(SL_STATS_MODEL_##id)},
 
 #define WORKER_STATE(id, state_name, text)                                                                                         \
-        {ROW(CREW, GAUGE, ONE, "workers", SL_STATS_WORKER_##id ? SAME : "Workers of the model, by the state that they are in."),   \
+        {ROW(CREW, GAUGE, ONE, "workers",                                                                                          \
+                 SL_STATS_WORKER_##id                                                                                              \
+                         ? SAME                                                                                                    \
+                         : "Workers of the model, the dispatcher's own (inline) included, by the state that they are in."),        \
                 FIELD(struct sl_worker_stats, state), LABEL("state", #id), IS(SL_STATS_WORKER_##id)},
 
 static_assert(SL_STAGES == 6, "each stage has a row");

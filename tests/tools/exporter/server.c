@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter as a process: what it answers, what it gives up, how it ends, and what strangers can do to it. */
-#include "exporter_process.h"
-#include "folder.h"
-#include "scrape.h"
-#include "stats.h"
+/* The exporter as a process: what it answers, what it gives up, how it starts and ends. */
+#include "server_bench.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,80 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
-static struct folder folder;
-static struct exporter_process exporter;
-static struct sl_stats *stats;
-static char name[32];
-
-static void set_up(void)
-{
-        folder_make(&folder);
-        setenv("STARLING_SOCKET_DIR", folder.path, 1);
-        snprintf(name, sizeof(name), "test-exporter-%d", getpid());
-}
-
-static void tear_down(void)
-{
-        if (exporter.pid)
-                cr_expect_eq(exporter_end(&exporter, SIGTERM), 0, "%s", exporter_log(&exporter));
-        sl_stats_free(stats);
-        folder_remove(&folder);
-}
-
-TestSuite(exporter_server, .init = set_up, .fini = tear_down, .timeout = 60);
-
-static void start(void)
-{
-        exporter = exporter_start(folder.path, (const char *[]){name, NULL});
-}
-
-/* A runtime with @models models. */
-static void create_page(uint32_t models)
-{
-        struct sl_model_counting counting;
-        char model[32];
-
-        cr_assert_eq(
-                sl_stats_create(
-                        &(struct sl_stats_options){
-                                .name = name, .directory = folder.path, .counts = {[SL_STATS_DISPATCHERS] = 1}, .bytes = 64 << 20},
-                        &stats, NULL),
-                0);
-        sl_stats_set_state(stats, SL_RUNTIME_READY);
-        for (uint32_t i = 0; i < models; i++) {
-                snprintf(model, sizeof(model), "model-%u", i);
-                sl_stats_model_add(stats, model, &counting, NULL);
-                sl_model_count(&counting, requests, i);
-        }
-}
-
-static void expect_answer(const char *request, const char *begin, const char *part)
-{
-        char *answer = exporter_ask(&exporter, request);
-
-        cr_expect_eq(strncmp(answer, begin, strlen(begin)), 0, "%s: %s", request, answer);
-        cr_expect_not_null(strstr(answer, part), "no \"%s\" in the answer to %s: %s", part, request, answer);
-        free(answer);
-}
-
-/* It is there, and nothing is wrong with what it says. */
-static void expect_scrape(double up)
-{
-        char *body = exporter_scrape(&exporter), sample[128];
-        struct scrape scrape;
-
-        scrape_parse(body, false, &scrape);
-        snprintf(sample, sizeof(sample), "starling_up{runtime=\"%s\"}", name);
-        cr_expect_eq(scrape_value(&scrape, sample), up);
-        scrape_deinit(&scrape);
-        free(body);
-}
+TestSuite(exporter_server, .init = server_bench_init, .fini = server_bench_deinit, .timeout = 60);
 
 /* ---- answers ---- */
-
-#define CLOSE " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 
 Test(exporter_server, metrics_are_in_the_format_that_is_asked_for)
 {
@@ -363,159 +287,4 @@ Test(exporter_server, an_address_that_is_taken_is_named)
         waitpid(pid, &status, 0);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1);
         cr_expect(strstr(said, address) && strstr(said, "in use"), "%s", said);
-}
-
-/* ---- strangers ---- */
-
-static uint32_t count_fds(void)
-{
-        char path[64];
-        uint32_t n = 0;
-        DIR *folder_of_fds;
-
-        snprintf(path, sizeof(path), "/proc/%d/fd", exporter.pid);
-        folder_of_fds = opendir(path);
-        while (folder_of_fds && readdir(folder_of_fds))
-                n++;
-        if (folder_of_fds)
-                closedir(folder_of_fds);
-        return n;
-}
-
-/* Connections end a moment after their other side. */
-static void expect_fds(uint32_t wanted)
-{
-        for (int ms = 0; ms < 20000 && count_fds() > wanted; ms++)
-                usleep(1000);
-        cr_expect_leq(count_fds(), wanted, "descriptors are left");
-}
-
-Test(exporter_server, no_request_breaks_it)
-{
-        static char long_line[100000];
-        const struct {
-                const char *bytes;
-                size_t n;
-        } rows[] = {
-#define BYTES(text) {text, sizeof(text) - 1}
-                BYTES(""),
-                BYTES("\r\n\r\n\r\n"),
-                BYTES("\0\0\0\0"),
-                BYTES("GET"),
-                BYTES("GET /metrics\r\n\r\n"),
-                BYTES("GET /metrics HTTP/0.9\r\n\r\n"),
-                BYTES("GET /metrics HTTP/9.9\r\nHost: x\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: \xff\xfe;q=\0\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\nHost: x\nConnection: close\n\n"),
-                BYTES("GET /%00%ff%zz%2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
-                BYTES("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
-                BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
-                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"),
-                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n"),
-                BYTES("POST /metrics HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n"),
-                BYTES("GET /metrics HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n"),
-                {long_line, sizeof(long_line)},
-        };
-        uint32_t fds;
-
-        memset(long_line, 'A', sizeof(long_line));
-        create_page(2);
-        start();
-        expect_scrape(1);
-        fds = count_fds();
-        for (size_t i = 0; i < LENGTH(rows); i++) {
-                int fd = exporter_connect(&exporter);
-
-                exporter_send(fd, rows[i].bytes, rows[i].n, true);
-                free(exporter_receive(fd));
-                expect_scrape(1);
-        }
-        expect_fds(fds);
-}
-
-Test(exporter_server, random_bytes_do_not_break_it)
-{
-        const char *const words[] = {"GET ", "POST ", "/metrics", "/", " HTTP/1.1", "\r\n", "\r\n\r\n", "Host: x",
-                "Content-Length: ", "7", "Transfer-Encoding: chunked", "Connection: ", "close", "Accept: ", "\xff", " ", ":", ",",
-                ";q=", "\t", "%", "0\r\n\r\n"};
-        uint32_t fds;
-
-        start();
-        expect_scrape(0);
-        fds = count_fds();
-        srand48(3);
-        for (int round = 0; round < 500; round++) {
-                int fd = exporter_connect(&exporter);
-
-                for (long n = lrand48() % 30; n >= 0; n--) {
-                        const char *word = words[lrand48() % (long)LENGTH(words)];
-
-                        exporter_send(fd, word, strlen(word), false);
-                }
-                exporter_send(fd, "", 0, true);
-                free(exporter_receive(fd));
-        }
-        expect_scrape(0);
-        expect_fds(fds);
-}
-
-Test(exporter_server, nobody_keeps_others_out_by_holding_connections)
-{
-        int held[200];
-        uint32_t fds;
-
-        start();
-        expect_scrape(0);
-        fds = count_fds();
-        for (size_t i = 0; i < LENGTH(held); i++) {
-                held[i] = exporter_connect(&exporter);
-                exporter_send(held[i], "GET /metrics HT", i % 16, false); /* nothing, or the begin of a request */
-        }
-        for (int i = 0; i < 10; i++)
-                expect_scrape(0);
-        cr_expect_leq(count_fds(), fds + 32);
-        for (size_t i = 0; i < LENGTH(held); i++)
-                close(held[i]);
-        expect_fds(fds);
-}
-
-Test(exporter_server, those_who_do_not_read_their_answers_hold_up_nobody)
-{
-        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-        int held[40], small = 4096;
-        uint32_t fds;
-
-        create_page(200); /* of megabytes, more than sockets take */
-        start();
-        expect_scrape(1);
-        fds = count_fds();
-        for (size_t i = 0; i < LENGTH(held); i++) {
-                held[i] = exporter_connect(&exporter);
-                setsockopt(held[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-                exporter_send(held[i], request, strlen(request), false);
-        }
-        expect_scrape(1);
-        for (size_t i = 0; i < LENGTH(held); i++)
-                close(held[i]);
-        expect_fds(fds);
-        expect_scrape(1);
-}
-
-Test(exporter_server, it_ends_though_somebody_does_not_read)
-{
-        const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-        int fd;
-
-        create_page(200);
-        start();
-        fd = exporter_connect(&exporter);
-        exporter_send(fd, request, strlen(request), false);
-        expect_scrape(1);
-        cr_expect_eq(exporter_end(&exporter, SIGTERM), 0);
-        close(fd);
 }
