@@ -21,12 +21,19 @@ struct connection {
         uint64_t asked_ns;
 };
 
+/* An answer that all requests for it have which are met in one turn of the loop. */
+struct shared_answer {
+        struct MHD_Response *response; /* NULL: nobody has asked yet */
+        unsigned status;
+};
+
 struct http_server {
         struct MHD_Daemon *daemon;
         struct site *site;
         int listen_fd;    /* after http_server_quiesce() */
         uint32_t answers; /* under way */
         struct connection connections[HTTP_CONNECTIONS_MAX];
+        struct shared_answer shared[SITE_PAGES];
 };
 
 /* ---- connections ---- */
@@ -102,23 +109,42 @@ static struct MHD_Response *response_of(struct site_answer *answer)
         return response;
 }
 
+/* NULL: no memory. */
+static struct MHD_Response *find_response(struct http_server *server, enum site_page page, unsigned *ret_status)
+{
+        struct shared_answer *shared = &server->shared[page];
+        struct site_answer answer;
+
+        if (!shared->response) {
+                site_answer(server->site, page, &answer);
+                shared->response = response_of(&answer);
+                shared->status = answer.status;
+                text_deinit(&answer.body);
+        }
+        *ret_status = shared->status;
+        return shared->response;
+}
+
+/* Those who are answered still keep theirs. */
+static void forget_responses(struct http_server *server)
+{
+        for (int page = 0; page < SITE_PAGES; page++)
+                if (server->shared[page].response) {
+                        MHD_destroy_response(server->shared[page].response);
+                        server->shared[page].response = NULL;
+                }
+}
+
 static enum MHD_Result send_answer(
         struct http_server *server, struct MHD_Connection *connection, const char *url, const char *method)
 {
         const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-        struct site_answer answer;
         struct MHD_Response *response;
-        enum MHD_Result result = MHD_NO;
+        unsigned status;
 
         touch_connection(connection);
-        site_answer(server->site, method, url, accept, &answer);
-        response = response_of(&answer);
-        if (response) {
-                result = MHD_queue_response(connection, answer.status, response);
-                MHD_destroy_response(response);
-        }
-        text_deinit(&answer.body);
-        return result;
+        response = find_response(server, site_find(method, url, accept), &status);
+        return response ? MHD_queue_response(connection, status, response) : MHD_NO;
 }
 
 /*
@@ -224,6 +250,7 @@ bool http_server_run(struct http_server *server, int fd, int wait_ms)
         if (select(max + 1, &readable, &writable, &broken, ms < 0 ? NULL : &wait) < 0)
                 return false;
         MHD_run_from_select(server->daemon, &readable, &writable, &broken);
+        forget_responses(server);
         return FD_ISSET(fd, &readable);
 }
 

@@ -2,7 +2,8 @@
 /*
  * HTTP/1.1 through libmicrohttpd, run by the caller's loop. What strangers can take is bounded: connections, the bytes of a
  * request, and the time between two of a connection's bytes. When connections become scarce, the one that has asked for nothing for
- * the longest time is cut off for the newest, so that nobody keeps a scraper out by holding many. One thread.
+ * the longest time is cut off for the newest, so that nobody keeps a scraper out by holding many. Requests that come together are
+ * answered by one look at the runtimes, so that many cost little more than one. One thread.
  */
 #pragma once
 

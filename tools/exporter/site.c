@@ -42,9 +42,8 @@ static void say(struct site_answer *answer, unsigned status, const char *line)
         text_add(&answer->body, line);
 }
 
-static void answer_metrics(struct site *site, const char *accept, struct site_answer *answer)
+static void answer_metrics(struct site *site, enum exposition_format format, struct site_answer *answer)
 {
-        enum exposition_format format = accept_format(accept);
         bool whole = refresh(site);
 
         answer->content_type = exposition_content_type(format);
@@ -81,18 +80,31 @@ static void answer_index(struct site *site, struct site_answer *answer)
         text_add(out, "</ul>\n</body></html>\n");
 }
 
-void site_answer(struct site *site, const char *method, const char *path, const char *accept, struct site_answer *ret_answer)
+enum site_page site_find(const char *method, const char *path, const char *accept)
+{
+        bool is_index = strcmp(path, "/") == 0;
+
+        if (!is_index && strcmp(path, "/metrics") != 0)
+                return SITE_NOT_FOUND;
+        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+                return SITE_NOT_ALLOWED;
+        if (is_index)
+                return SITE_INDEX;
+        return accept_format(accept) == EXPOSITION_OPENMETRICS ? SITE_OPENMETRICS : SITE_METRICS;
+}
+
+void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer)
 {
         *ret_answer = (struct site_answer){.status = 200};
         text_init(&ret_answer->body, SITE_BYTES_MAX);
-        if (strcmp(path, "/metrics") != 0 && strcmp(path, "/") != 0) {
-                say(ret_answer, 404, "Not here. /metrics is.\n");
-        } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        if (page == SITE_INDEX) {
+                answer_index(site, ret_answer);
+        } else if (page == SITE_METRICS || page == SITE_OPENMETRICS) {
+                answer_metrics(site, page == SITE_METRICS ? EXPOSITION_PROMETHEUS : EXPOSITION_OPENMETRICS, ret_answer);
+        } else if (page == SITE_NOT_ALLOWED) {
                 say(ret_answer, 405, "GET and HEAD alone are answered.\n");
                 ret_answer->allow = "GET, HEAD";
-        } else if (strcmp(path, "/") == 0) {
-                answer_index(site, ret_answer);
         } else {
-                answer_metrics(site, accept, ret_answer);
+                say(ret_answer, 404, "Not here. /metrics is.\n");
         }
 }

@@ -14,6 +14,8 @@ struct site {
         uint32_t n_watches;
 };
 
+enum site_page { SITE_INDEX, SITE_METRICS, SITE_OPENMETRICS, SITE_NOT_FOUND, SITE_NOT_ALLOWED, SITE_PAGES };
+
 struct site_answer {
         unsigned status; /* of HTTP */
         const char *content_type;
@@ -21,5 +23,8 @@ struct site_answer {
         struct text body;  /* the caller's: text_deinit() */
 };
 
-/* @accept: of the request; NULL: it says nothing. Changes of the runtimes that were met are said on stderr. */
-void site_answer(struct site *site, const char *method, const char *path, const char *accept, struct site_answer *ret_answer);
+/* What answers a request. @accept: NULL: it says nothing. */
+enum site_page site_find(const char *method, const char *path, const char *accept);
+
+/* As it is now. Changes of the runtimes that were met are said on stderr. */
+void site_answer(struct site *site, enum site_page page, struct site_answer *ret_answer);

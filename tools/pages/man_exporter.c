@@ -101,11 +101,10 @@ static void print_triton(FILE *out)
 void page_metrics(FILE *out)
 {
         fputs(".Sh METRICS\n", out);
-        page_paragraphs(out,
-                "Names and labels stay what they are while the first part of the version does. Counters begin with the "
-                "runtime: they go back when another one of its name starts (`starling_start_time_seconds` says when), or "
-                "when the exporter does and models or workers have been removed before. The fields are those of "
-                "starling-stats(5). In OpenMetrics, names of families lack `_total` and `_info`.");
+        page_paragraphs(out, "Counters begin with the runtime: they go back when another one of its name starts "
+                             "(`starling_start_time_seconds` says when), or when the exporter does, if models or workers were "
+                             "removed before. The fields are those of starling-stats(5). In OpenMetrics, names of families lack "
+                             "`_total` and `_info`.");
         for (int scope = 0; scope < METRIC_SCOPES; scope++)
                 print_scope(out, (enum metric_scope)scope);
         print_buckets(out);

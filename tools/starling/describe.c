@@ -69,14 +69,14 @@ static const char command_stats_text[] =
         "nothing, and works after a crash, too: then it shows what was counted until then.";
 
 static const char command_exporter_text[] =
-        "Answers GET /metrics with what the runtimes of these names count (without names, of `starling`), in Prometheus' text "
-        "format or, "
-        "where the scraper prefers it, in OpenMetrics. It reads their stats pages, see starling-stats(5), and needs no right but "
-        "that: "
-        "the runtimes do not notice. One that has ended keeps its last values, with starling_up 0; one that starts again is found "
-        "by the "
-        "next scrape. It serves until SIGTERM or SIGINT comes, and says when it is ready (sd_notify); a listening socket that a "
-        "service manager hands over takes the place of --listen.\n"
+        "Answers GET /metrics with what the runtimes of these names count (without names, of `starling`; at most 16), in "
+        "Prometheus' "
+        "text format or, where the scraper prefers it, in OpenMetrics. It reads their stats pages, see starling-stats(5), and "
+        "needs "
+        "no right but that; the runtimes have no part in it. One that has ended keeps its last values, with starling_up 0; one "
+        "that "
+        "starts again is found by the next scrape. It serves until SIGTERM or SIGINT comes, and says when it is ready (sd_notify); "
+        "a listening socket that a service manager hands over, of the Internet or Unix, takes the place of --listen.\n"
         "\n"
         "There are no passwords and there is no encryption: on other addresses than the host's own, put what checks who asks in "
         "front.\n"
