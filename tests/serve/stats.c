@@ -297,6 +297,7 @@ Test(stats, a_worker_has_histograms_of_its_own_when_the_configuration_says_so, .
 Test(stats, memory_is_shown_by_purpose_and_adds_up, .timeout = 60)
 {
         struct sl_memory_stats memory;
+        struct sl_client_stats client;
         struct sl_stats_header header;
         uint64_t sum = 0, plans = 0, arenas = 0;
         struct scene s;
@@ -315,6 +316,8 @@ Test(stats, memory_is_shown_by_purpose_and_adds_up, .timeout = 60)
         sl_stats_read_header(s.stats, &header);
         cr_expect_eq(sum, sl_counter_read(&header.memory_bytes));
         cr_expect(plans > 0 && arenas > 0);
+        cr_assert_eq(sl_stats_read_client(s.stats, 0, &client), 0);
+        cr_expect_eq(sl_counter_read(&client.arena_bytes), arenas, "of the only client");
         end(&s);
 }
 

@@ -6,6 +6,7 @@
 #include "departed.h"
 #include "memory.h"
 #include "session_state.h"
+#include "stats.h"
 
 #include <errno.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static int attach_region(
                                        : sl_error_set(error, -index, "an arena region: %s", strerror(-index));
         }
         channel->regions[index].identity = status.st_ino;
+        sl_counter_set(&channel->stats->arena_bytes, channel->arena_bytes);
         session->account->arena_bytes += mapping->bytes;
         session->account->regions++;
         return index;

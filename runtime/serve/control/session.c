@@ -248,7 +248,6 @@ static void handle_region(struct sl_sessions *s, struct sl_session *session, con
         }
         message.region.index = (uint32_t)r;
         message.region.bytes = session->channel->regions[r].bytes;
-        sl_counter_set(&session->channel->stats->arena_bytes, session->channel->arena_bytes);
         send_message(session, &message, &fd, fd >= 0);
 }
 
