@@ -27,7 +27,7 @@ enum status {
         X("load", command_load, "[--name NAME] MODEL", "load a model of the repository, or an unloaded one again")                 \
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
-        X("stats", command_stats, "[--json] [NAME]", "show what a runtime counts, also after its crash")                           \
+        X("stats", command_stats, "[--json] [--watch [SECONDS]] [NAME]", "show what a runtime counts, also after its crash")       \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \

@@ -26,7 +26,10 @@
 
 #define STATS_OPTIONS(X)                                                                                                           \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
-        X(JSON, "json", 0, NULL, "one object instead of text")
+        X(JSON, "json", 0, NULL, "one object instead of text; with --watch one for each line")                                     \
+        X(WATCH, "watch", 0, "[SECONDS]", "rates and percentiles of each interval of so many seconds, a line each [1]")            \
+        X(COUNT, "count", 0, "N", "lines of --watch; without it until it is interrupted")                                          \
+        X(MODEL, "model", 0, "NAME", "of this model alone, with --watch")
 
 #define EXPORTER_OPTIONS(X) X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
 

@@ -66,7 +66,14 @@ static const char command_reload_text[] =
 
 static const char command_stats_text[] =
         "Reads the stats page of a runtime, see starling-stats(5). It needs no connection, costs the runtime "
-        "nothing, and works after a crash, too: then it shows what was counted until then.";
+        "nothing, and works after a crash, too: then it shows what was counted until then.\n"
+        "\n"
+        "--watch prints a line for each interval: requests and samples that were accepted in a second, those that failed, expired "
+        "or were "
+        "cancelled, and those that were refused; samples of a batch; requests and segments that wait and requests in flight now; "
+        "percentiles of the time from a request's arrival to its completion, of those that were completed in the interval; and how "
+        "many "
+        "workers computed. When the runtime ends that is said, and another one of its name is watched on.";
 
 static const char command_exporter_text[] =
         "Answers GET /metrics with what the runtimes of these names count (without names, of `starling`; at most 16), in "

@@ -4,8 +4,8 @@
  */
 #include "base/error.h"
 #include "command.h"
-#include "counts.h"
 #include "session.h"
+#include "snapshot.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -58,24 +58,24 @@ static json_t *ports_json(const struct starling_port *ports, uint32_t n)
 static json_t *worker_json(const struct sl_worker_stats *worker)
 {
         return json_pack("{s:I, s:s, s:I, s:I, s:I}", "batch_max", (json_int_t)worker->batch_max, "batch_reason",
-                sl_batch_reason_text((enum sl_batch_reason)sl_counter_read(&worker->batch_reason)), "plan_bytes",
+                sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)), "plan_bytes",
                 (json_int_t)sl_counter_read(&worker->plan_bytes), "workspace_bytes",
                 (json_int_t)sl_counter_read(&worker->workspace_bytes), "pool_bytes",
                 (json_int_t)sl_counter_read(&worker->pool_bytes));
 }
 
-static json_t *workers_json(const struct counts *counts, const char *model)
+static json_t *workers_json(const struct snapshot *stats, const char *model)
 {
         json_t *array = json_array();
 
-        for (uint32_t i = 0; i < counts->n_workers; i++)
-                if (!strcmp(counts->workers[i].model, model))
-                        json_array_append_new(array, worker_json(&counts->workers[i]));
+        for (uint32_t i = 0; i < stats->n_workers; i++)
+                if (!strcmp(stats->workers[i].slot.model, model))
+                        json_array_append_new(array, worker_json(&stats->workers[i].slot));
         return array;
 }
 
-/* @counts NULL: nobody asked for the workers. */
-static json_t *entry_json(struct starling_client *client, const struct starling_model_entry *entry, const struct counts *counts)
+/* @stats NULL: nobody asked for the workers. */
+static json_t *entry_json(struct starling_client *client, const struct starling_model_entry *entry, const struct snapshot *stats)
 {
         json_t *object = json_pack("{s:s, s:I, s:s, s:b}", "name", entry->name, "version", (json_int_t)entry->version, "state",
                 state_name(entry->state), "ensemble", entry->ensemble);
@@ -93,18 +93,18 @@ static json_t *entry_json(struct starling_client *client, const struct starling_
         } else if (entry->state == STARLING_MODEL_FAILED) {
                 json_object_set_new(object, "reason", json_string(error.text));
         }
-        if (counts)
-                json_object_set_new(object, "workers", workers_json(counts, entry->name));
+        if (stats)
+                json_object_set_new(object, "workers", workers_json(stats, entry->name));
         return object;
 }
 
 static void print_json(
-        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct counts *counts)
+        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct snapshot *stats)
 {
         json_t *array = json_array();
 
         for (int i = 0; i < n; i++)
-                json_array_append_new(array, entry_json(client, &entries[i], counts));
+                json_array_append_new(array, entry_json(client, &entries[i], stats));
         json_dumpf(array, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(array);
@@ -130,22 +130,21 @@ static double mebibytes(const _Atomic uint64_t *bytes)
         return (double)sl_counter_read(bytes) / (1 << 20);
 }
 
-static void print_workers(const struct counts *counts, const char *model)
+static void print_workers(const struct snapshot *stats, const char *model)
 {
-        for (uint32_t i = 0; i < counts->n_workers; i++) {
-                const struct sl_worker_stats *worker = &counts->workers[i];
+        for (uint32_t i = 0; i < stats->n_workers; i++) {
+                const struct sl_worker_stats *worker = &stats->workers[i].slot;
 
                 if (!strcmp(worker->model, model))
                         printf("    worker: batch_max %u (%s), plan %.1f MiB, workspace %.1f MiB, pool %.1f MiB\n",
-                                worker->batch_max,
-                                sl_batch_reason_text((enum sl_batch_reason)sl_counter_read(&worker->batch_reason)),
+                                worker->batch_max, sl_batch_reason_text((uint32_t)sl_counter_read(&worker->batch_reason)),
                                 mebibytes(&worker->plan_bytes), mebibytes(&worker->workspace_bytes),
                                 mebibytes(&worker->pool_bytes));
         }
 }
 
 static void print_text(
-        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct counts *counts)
+        struct starling_client *client, const struct starling_model_entry *entries, int n, const struct snapshot *stats)
 {
         for (int i = 0; i < n; i++) {
                 struct starling_error error = {""};
@@ -169,13 +168,13 @@ static void print_text(
                         printf(" %s", error.text);
                 }
                 putchar('\n');
-                if (counts)
-                        print_workers(counts, entries[i].name);
+                if (stats)
+                        print_workers(stats, entries[i].name);
         }
 }
 
-static int print_models(
-        const char *command, struct starling_client *client, const struct session_arguments *arguments, const struct counts *counts)
+static int print_models(const char *command, struct starling_client *client, const struct session_arguments *arguments,
+        const struct snapshot *stats)
 {
         struct starling_model_entry *entries = calloc(MODELS_MAX, sizeof(*entries));
         int n = entries ? starling_model_list(client, entries, MODELS_MAX) : -1;
@@ -184,7 +183,7 @@ static int print_models(
                 n = MODELS_MAX;
         if (n >= 0) {
                 qsort(entries, (size_t)n, sizeof(*entries), compare_names);
-                (arguments->json ? print_json : print_text)(client, entries, n, counts);
+                (arguments->json ? print_json : print_text)(client, entries, n, stats);
         }
         free(entries);
         return n < 0 ? complain(STATUS_FAILED, command, "the catalogue cannot be read") : STATUS_OK;
@@ -193,13 +192,13 @@ static int print_models(
 static int print_with_workers(const char *command, struct starling_client *client, const struct session_arguments *arguments)
 {
         struct sl_error error = {""};
-        struct counts counts;
-        int result = counts_read(arguments->name ? arguments->name : "starling", &counts, &error);
+        struct snapshot *stats;
+        int result = snapshot_of(arguments->name ? arguments->name : "starling", &stats, &error);
 
         if (result < 0)
                 return complain(session_status(result), command, "%s", error.text[0] ? error.text : strerror(-result));
-        result = print_models(command, client, arguments, &counts);
-        counts_deinit(&counts);
+        result = print_models(command, client, arguments, stats);
+        snapshot_free(stats);
         return result;
 }
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snapshot.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT alignof(struct sl_histogram_set)
+
+/* A kind of entries: its index, and behind that the slot of a section. */
+struct kind {
+        enum sl_stats_section section;
+        size_t bytes, slot_offset;
+};
+
+#define KIND(section, type)                                                                                                        \
+        &(const struct kind)                                                                                                       \
+        {                                                                                                                          \
+                section, sizeof(struct type), offsetof(struct type, slot)                                                          \
+        }
+
+/* Every slot in use of one section. Return: 0, -ENOMEM. */
+static int read_section(const struct sl_stats_view *view, const struct kind *kind, void **ret_entries, uint32_t *ret_n)
+{
+        uint32_t n_slots = sl_stats_count(view, kind->section), n = 0;
+        char *entries = aligned_alloc(ALIGNMENT, (n_slots + 1ul) * kind->bytes);
+
+        if (!entries)
+                return -ENOMEM;
+        memset(entries, 0, (n_slots + 1ul) * kind->bytes);
+        for (uint32_t i = 0; i < n_slots; i++) {
+                char *entry = entries + (size_t)n * kind->bytes;
+
+                if (sl_stats_read_slot(view, kind->section, i, (struct sl_stats_slot *)(void *)(entry + kind->slot_offset)) < 0)
+                        continue;
+                memcpy(entry, &i, sizeof(i));
+                n++;
+        }
+        *ret_entries = entries;
+        *ret_n = n;
+        return 0;
+}
+
+static int copy_histograms(const struct sl_histogram_set *from, struct sl_histogram_set **ret_set)
+{
+        struct sl_histogram_set *set = aligned_alloc(ALIGNMENT, sizeof(*set));
+
+        if (!set)
+                return -ENOMEM;
+        memset(set, 0, sizeof(*set));
+        for (uint32_t stage = 0; from && stage < SL_STAGES; stage++)
+                sl_histogram_merge(&set->stages[stage], &from->stages[stage]);
+        *ret_set = set;
+        return 0;
+}
+
+/* ---- models --------------------------------------------------------------------------------------------------------- */
+
+static struct model_snapshot *find_model(struct snapshot *snapshot, uint32_t n, const char *name)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(snapshot->models[i].slot.name, name) == 0)
+                        return &snapshot->models[i];
+        return NULL;
+}
+
+#define ADD_FIELD(name, text) sl_counter_add(&sum->slot.name, sl_counter_read(&entry->slot.name));
+
+static void add_model(struct model_snapshot *sum, const struct model_snapshot *entry, const struct sl_histogram_set *histograms)
+{
+        SL_MODEL_COUNTERS(ADD_FIELD)
+        for (uint32_t stage = 0; histograms && stage < SL_STAGES; stage++)
+                sl_histogram_merge(&sum->histograms->stages[stage], &histograms->stages[stage]);
+}
+
+/* Those of one name become one. */
+static int join_models(struct snapshot *snapshot, const struct sl_stats_view *view)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < snapshot->n_models; i++) {
+                const struct model_snapshot *entry = &snapshot->models[i];
+                const struct sl_histogram_set *histograms = sl_stats_histograms(view, &entry->slot);
+                struct model_snapshot *sum = find_model(snapshot, n, entry->slot.name);
+
+                if (sum) {
+                        add_model(sum, entry, histograms);
+                        continue;
+                }
+                memmove(&snapshot->models[n], entry, sizeof(*entry));
+                if (copy_histograms(histograms, &snapshot->models[n].histograms) < 0) {
+                        snapshot->n_models = n;
+                        return -ENOMEM;
+                }
+                n++;
+        }
+        snapshot->n_models = n;
+        return 0;
+}
+
+static int read_models(struct snapshot *snapshot, const struct sl_stats_view *view)
+{
+        int r = read_section(view, KIND(SL_STATS_MODELS, model_snapshot), (void **)&snapshot->models, &snapshot->n_models);
+
+        return r < 0 ? r : join_models(snapshot, view);
+}
+
+static int read_workers(struct snapshot *snapshot, const struct sl_stats_view *view)
+{
+        int r = read_section(view, KIND(SL_STATS_WORKERS, worker_snapshot), (void **)&snapshot->workers, &snapshot->n_workers);
+
+        for (uint32_t i = 0; r == 0 && i < snapshot->n_workers; i++) {
+                struct worker_snapshot *worker = &snapshot->workers[i];
+                const struct sl_histogram_set *histograms = sl_stats_histograms_of_worker(view, &worker->slot);
+
+                if (histograms)
+                        r = copy_histograms(histograms, &worker->histograms);
+        }
+        return r;
+}
+
+/* ---- queues --------------------------------------------------------------------------------------------------------- */
+
+static struct queue_snapshot *find_queue(const struct snapshot *snapshot, uint32_t n, const char *model, uint32_t kind)
+{
+        for (uint32_t i = 0; i < n; i++)
+                if (snapshot->queues[i].slot.kind == kind && strcmp(snapshot->queues[i].slot.model, model) == 0)
+                        return &snapshot->queues[i];
+        return NULL;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+        return !a || (b && b < a) ? b : a;
+}
+
+static void add_queue(struct sl_queue_stats *sum, const struct sl_queue_stats *slot)
+{
+        sl_counter_add(&sum->depth, sl_counter_read(&slot->depth));
+        sl_counter_add(&sum->samples, sl_counter_read(&slot->samples));
+        sl_counter_add(&sum->given_jobs, sl_counter_read(&slot->given_jobs));
+        sl_counter_add(&sum->given_samples, sl_counter_read(&slot->given_samples));
+        sl_counter_set(&sum->oldest_ns, earlier(sl_counter_read(&sum->oldest_ns), sl_counter_read(&slot->oldest_ns)));
+}
+
+/* One that drains and the one in its place become one. */
+static void join_queues(struct snapshot *snapshot)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < snapshot->n_queues; i++) {
+                const struct queue_snapshot *entry = &snapshot->queues[i];
+                struct queue_snapshot *sum = find_queue(snapshot, n, entry->slot.model, entry->slot.kind);
+
+                if (sum)
+                        add_queue(&sum->slot, &entry->slot);
+                else
+                        memmove(&snapshot->queues[n++], entry, sizeof(*entry));
+        }
+        snapshot->n_queues = n;
+}
+
+const struct queue_snapshot *snapshot_queue(const struct snapshot *snapshot, const char *model, enum sl_stats_queue_kind kind)
+{
+        return find_queue(snapshot, snapshot->n_queues, model, kind);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+
+static int read_all(struct snapshot *s, const struct sl_stats_view *view)
+{
+        int r = read_section(view, KIND(SL_STATS_DISPATCHERS, dispatcher_snapshot), (void **)&s->dispatchers, &s->n_dispatchers);
+
+        if (r == 0)
+                r = read_models(s, view);
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_CLIENTS, client_snapshot), (void **)&s->clients, &s->n_clients);
+        if (r == 0)
+                r = read_workers(s, view);
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_QUEUES, queue_snapshot), (void **)&s->queues, &s->n_queues);
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_LETS, let_snapshot), (void **)&s->lets, &s->n_lets);
+        if (r == 0)
+                r = read_section(view, KIND(SL_STATS_MEMORY, memory_snapshot), (void **)&s->memory, &s->n_memory);
+        join_queues(s);
+        return r;
+}
+
+int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot)
+{
+        struct snapshot *snapshot = aligned_alloc(alignof(struct snapshot), sizeof(*snapshot));
+        int r;
+
+        if (!snapshot)
+                return -ENOMEM;
+        memset(snapshot, 0, sizeof(*snapshot));
+        snapshot->live = sl_stats_is_live(view);
+        sl_stats_read_header(view, &snapshot->header);
+        r = read_all(snapshot, view);
+        snapshot->taken_ns = sl_clock_ns();
+        if (r < 0)
+                snapshot_free(snapshot);
+        else
+                *ret_snapshot = snapshot;
+        return r;
+}
+
+int snapshot_of(const char *name, struct snapshot **ret_snapshot, struct sl_error *error)
+{
+        struct sl_stats_view *view;
+        int r = sl_stats_open(name, NULL, &view, error);
+
+        if (r < 0)
+                return r;
+        r = snapshot_take(view, ret_snapshot);
+        sl_stats_close(view);
+        return r < 0 ? sl_error_set(error, -r, "out of memory") : 0;
+}
+
+struct snapshot *snapshot_free(struct snapshot *snapshot)
+{
+        if (!snapshot)
+                return NULL;
+        for (uint32_t i = 0; i < snapshot->n_models; i++)
+                free(snapshot->models[i].histograms);
+        for (uint32_t i = 0; i < snapshot->n_workers; i++)
+                free(snapshot->workers[i].histograms);
+        free(snapshot->dispatchers);
+        free(snapshot->models);
+        free(snapshot->clients);
+        free(snapshot->workers);
+        free(snapshot->queues);
+        free(snapshot->lets);
+        free(snapshot->memory);
+        free(snapshot);
+        return NULL;
+}
+
+const char *snapshot_state(const struct snapshot *snapshot)
+{
+        static const char *const names[] = {"starting", "ready", "stopping", "stopped"};
+        uint32_t state = atomic_load_explicit(&snapshot->header.state, memory_order_relaxed);
+
+        if (!snapshot->live && state != SL_RUNTIME_STOPPED)
+                return "dead";
+        return state <= SL_RUNTIME_STOPPED ? names[state] : "unknown";
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of everything in a stats page at one moment, as good as it goes: slots are copied one after the other. Slots of one model
+ * (one per counting thread) are added up, and so are queues of one name and kind. Whoever compares two of them (interval.h) finds a
+ * slot by its index. One thread.
+ */
+#pragma once
+
+#include "stats.h"
+
+struct sl_error;
+
+struct dispatcher_snapshot {
+        uint32_t index;
+        struct sl_dispatcher_stats slot;
+};
+
+struct model_snapshot {
+        uint32_t index; /* of the first */
+        struct sl_model_stats slot;
+        struct sl_histogram_set *histograms;
+};
+
+struct client_snapshot {
+        uint32_t index;
+        struct sl_client_stats slot;
+};
+
+struct worker_snapshot {
+        uint32_t index;
+        struct sl_worker_stats slot;
+        struct sl_histogram_set *histograms; /* NULL: it has none */
+};
+
+struct queue_snapshot {
+        uint32_t index; /* of the first */
+        struct sl_queue_stats slot;
+};
+
+struct let_snapshot {
+        uint32_t index;
+        struct sl_let_stats slot;
+};
+
+struct memory_snapshot {
+        uint32_t index;
+        struct sl_memory_stats slot;
+};
+
+struct snapshot {
+        uint64_t taken_ns; /* CLOCK_MONOTONIC */
+        bool live;         /* its runtime was */
+        struct sl_stats_header header;
+        uint32_t n_dispatchers, n_models, n_clients, n_workers, n_queues, n_lets, n_memory;
+        struct dispatcher_snapshot *dispatchers;
+        struct model_snapshot *models;
+        struct client_snapshot *clients;
+        struct worker_snapshot *workers;
+        struct queue_snapshot *queues;
+        struct let_snapshot *lets;
+        struct memory_snapshot *memory;
+};
+
+/* Return: 0, -ENOMEM. */
+int snapshot_take(const struct sl_stats_view *view, struct snapshot **ret_snapshot);
+
+/* Of the runtime @name. Return: 0; as sl_stats_open(); -ENOMEM. With text. */
+int snapshot_of(const char *name, struct snapshot **ret_snapshot, struct sl_error *error);
+
+/* NULL is fine. Returns NULL. */
+struct snapshot *snapshot_free(struct snapshot *snapshot);
+
+/* "starting", "ready", "stopping", "stopped"; "dead": it ended without saying so. */
+const char *snapshot_state(const struct snapshot *snapshot);
+
+/* NULL: no such queue. */
+const struct queue_snapshot *snapshot_queue(const struct snapshot *snapshot, const char *model, enum sl_stats_queue_kind kind);
