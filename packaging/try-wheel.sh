@@ -65,6 +65,9 @@ if ldconfig -p | grep -q 'libmicrohttpd\.so\.12 '; then
         [[ $said == *'"nowhere" wants an address and a port'* ]] || fail "the exporter says: $said"
 fi
 
+said=$(alone starling top "$name" 2>&1 </dev/null) && fail "top needs no terminal"
+[[ $said == *"is no terminal"* ]] || fail "top says: $said"
+
 # Every library beside libc's own comes out of the wheel.
 outside=$(sed -n 's/.* \(\/[^ ]*\.so[^ ]*\)$/\1/p' "/proc/$runtime/maps" | sort -u | grep -v "^$work/" |
         grep -Ev '/(ld-linux-x86-64|libc|libm|libpthread|libdl|librt|libgcc_s|libstdc\+\+)\.so' || true)

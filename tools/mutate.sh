@@ -78,7 +78,7 @@ suites() {
                 '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch))' ;;
         runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|compilers|surroundings))' '^survive-(names|memory|rules|turns)' ;;
         tools/exporter/*) echo '^exporter-(text|buckets|accept|ledger|table)' '^exporter-(runtimes|restarts|hostile)' '^(exporter-(server|strangers)|survive-exporter)' ;;
-        tools/watch/*) echo '^watch-' '^survive-stats' '^daemon-serve' ;;
+        tools/watch/* | tools/top/*) echo '^(watch|top)-' '^top-terminal$' '^survive-stats' ;;
         runtime/doctor/*) echo '^doctor-' '^tools-doctor$' '^daemon-' ;;
         runtime/profile/*) echo '^profile' '^(perf-engine|daemon-serve)' '^client-python' ;;
         *) echo '^(quantize|graph-quantize)' '^(profile|daemon-serve)' '^conformance$' ;;

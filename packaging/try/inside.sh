@@ -105,6 +105,7 @@ runtime=$(pgrep -o -x -u starling starling)
 check "log" grep -m 1 'event=start version=' /tmp/starling.log
 check "models, as root" starling models
 check "stats, as root" starling stats
+check "top, without a terminal" status 1 starling top
 
 # Users: one of the group, who has a runtime folder of his own, and one who is not.
 adduser --quiet --disabled-password --gecos '' alice
@@ -125,7 +126,7 @@ check "C++" as alice ./hello-cpp digits
 check "scrape, a user of the group" scrape
 check "zsh completion" zsh -n /usr/share/zsh/vendor-completions/_starling
 check "zsh finds it" zsh -fc 'fpath=(/usr/share/zsh/vendor-completions $fpath); autoload -U compinit; compinit -u -d /tmp/dump; print ${_comps[starling]}'
-for page in 1/starling 1/starling-serve 1/starling-exporter 3/starling_infer 5/starling-config 5/starling-stats 7/starling; do
+for page in 1/starling 1/starling-serve 1/starling-exporter 1/starling-top 3/starling_infer 5/starling-config 5/starling-stats 7/starling; do
         man -w "${page%/*}" "${page#*/}" >/dev/null 2>&1 || [ -f "/usr/share/man/man${page%/*}/${page#*/}.${page%/*}" ] ||
                 { printf 'no page %s\n' "$page"; exit 1; }
 done

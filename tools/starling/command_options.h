@@ -33,6 +33,10 @@
 
 #define EXPORTER_OPTIONS(X) X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
 
+#define TOP_OPTIONS(X)                                                                                                             \
+        X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
+        X(INTERVAL, "interval", 0, "S", "seconds between two looks, and of what is shown [1]")
+
 #define CACHE_OPTIONS(X)                                                                                                           \
         X(CONFIG, "config", 0, "FILE", "whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]")                \
         X(JSON, "json", 0, NULL, "one object instead of text")

@@ -20,6 +20,7 @@ OPTIONS(unload, ADMINISTER_OPTIONS)
 OPTIONS(reload, ADMINISTER_OPTIONS)
 OPTIONS(stats, STATS_OPTIONS)
 OPTIONS(exporter, EXPORTER_OPTIONS)
+OPTIONS(top, TOP_OPTIONS)
 OPTIONS(cache, CACHE_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
@@ -91,6 +92,22 @@ static const char command_exporter_text[] =
         "    scrape_configs:\n"
         "      - job_name: starling\n"
         "        static_configs: [{targets: [\"127.0.0.1:9464\"]}]";
+
+static const char command_top_text[] =
+        "Shows on the terminal what a runtime does: its models, workers, queues, lets, clients and memory, with rates, batch sizes "
+        "and "
+        "percentiles of the last interval. It reads the stats page alone, see starling-stats(5), and costs the runtime nothing. "
+        "When "
+        "the runtime ends, what it did last stays, and another one of its name takes its place.\n"
+        "\n"
+        "    m w u l c y, 1 to 6, Tab   models, workers, queues, lets, clients, memory\n"
+        "    arrows, Page Up, ...       choose a row; left and right show other columns\n"
+        "    < > r                      the column that rows are sorted by; the other way round\n"
+        "    /                          only rows with these letters in them\n"
+        "    + - p                      the interval; hold the screen\n"
+        "    h q                        help; quit\n"
+        "\n"
+        "NO_COLOR in the environment leaves out the colours. For a script or a log there is `starling stats --watch`.";
 
 static const char command_cache_text[] = "`list` prints every file of the cache: its bytes, its last use, and for whom it is kept. "
                                          "`clear` removes them; runtimes that "
