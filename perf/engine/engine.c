@@ -207,7 +207,7 @@ static void end(struct engine *engine)
         free(engine->times_ns);
 }
 
-static int serve(const struct sl_engine_arguments *arguments)
+static int serve_lines(const struct sl_engine_arguments *arguments)
 {
         struct engine engine = {.arguments = arguments, .plan_fd = -1};
         char line[4200];
@@ -234,5 +234,5 @@ int main(int argc, char **argv)
                 fprintf(stderr, "starling-engine: %s\n", error.text);
                 return 2;
         }
-        return serve(&arguments);
+        return serve_lines(&arguments);
 }

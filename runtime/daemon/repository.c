@@ -131,7 +131,7 @@ static void fill_spec(struct served *served, int64_t version)
 }
 
 /* @path NULL: an ensemble. */
-static int serve(
+static int append_version(
         struct sl_repository_scan *scan, const char *name, const char *path, int64_t version, const struct sl_model_config *config)
 {
         struct served *served = calloc(1, sizeof(*served));
@@ -226,7 +226,7 @@ static int serve_version(struct sl_repository_scan *scan, const char *folder, co
 
         if (snprintf(path, sizeof(path), "%s/%lld/model.onnx", folder, (long long)version) >= (int)sizeof(path))
                 return -ENAMETOOLONG;
-        return serve(scan, name, path, version, config);
+        return append_version(scan, name, path, version, config);
 }
 
 static bool has_version(const int64_t *found, uint32_t n_found, int64_t version)
@@ -306,7 +306,7 @@ static int scan_model(struct sl_repository_scan *scan, const char *repository, c
                 scan->n_triton += has_triton_config(folder);
         else if (sl_model_config_read(file, scan->query->defaults, &config, &error) < 0)
                 return leave_out(scan, name, "%s", error.text);
-        return config.is_ensemble ? serve(scan, name, NULL, 0, &config) : serve_model(scan, folder, name, &config);
+        return config.is_ensemble ? append_version(scan, name, NULL, 0, &config) : serve_model(scan, folder, name, &config);
 }
 
 static int scan_repository(struct sl_repository_scan *scan, const char *repository, struct sl_error *error)

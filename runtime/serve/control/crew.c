@@ -281,7 +281,7 @@ int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replac
         return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns > 0, error);
 }
 
-static int explain(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
+static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
 
@@ -301,7 +301,7 @@ int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)
                 int32_t state = sl_executor_started(crew->workers[i].executor);
 
                 if (state < 0)
-                        return explain(crew, i, state, error);
+                        return explain_failed_start(crew, i, state, error);
                 if (state == SL_EXECUTOR_READY)
                         sl_seat_show(crew->workers[i].seat, SL_STATS_WORKER_WARM);
                 starting += state == SL_EXECUTOR_STARTING;
@@ -519,7 +519,7 @@ static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *err
                 enlist_worker(crew, i);
                 return 0;
         }
-        int r = explain(crew, i, state, error);
+        int r = explain_failed_start(crew, i, state, error);
         worker_free(crew, i);
         sl_crew_undo(crew);
         return r;

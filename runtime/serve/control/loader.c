@@ -93,7 +93,7 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         return 0;
 }
 
-static void say(const struct sl_load *load, int level, const char *event, const char *text)
+static void log_load(const struct sl_load *load, int level, const char *event, const char *text)
 {
         struct sl_account *account = load->options.asked ? sl_account_find(load->options.accounts, load->options.uid) : NULL;
         struct sl_fields fields = {0};
@@ -111,14 +111,14 @@ static void end_search(struct sl_load *load)
         sl_plan_fetch_take(load->fetch, &found);
         load->fetch = sl_plan_fetch_free(load->fetch);
         if (found.error.text[0])
-                say(load, LOG_WARNING, "cache-ignored", found.error.text);
+                log_load(load, LOG_WARNING, "cache-ignored", found.error.text);
         sl_plan_free(load->options.base);
         load->options.base = found.base;
         load->model->plan = found.plan;
         load->keyed = found.keyed;
         load->key = found.key;
         if (found.plan)
-                say(load, LOG_DEBUG, "cache-used", load->key.name);
+                log_load(load, LOG_DEBUG, "cache-used", load->key.name);
 }
 
 /* A plan of sizes that stands alone is what the next ones are derived from, whoever asks for those: it is not one user's. */
@@ -136,7 +136,7 @@ static void keep_in_cache(struct sl_load *load, int plan_fd)
         if (r == 0 && load->options.sized && !load->options.base)
                 r = sl_plan_cache_keep_base(cache, &load->key, load->model->plan, &error);
         if (r < 0)
-                say(load, LOG_WARNING, "cache-ignored", error.text);
+                log_load(load, LOG_WARNING, "cache-ignored", error.text);
 }
 
 static void say_what_is_shared(const struct sl_load *load)
@@ -148,7 +148,7 @@ static void say_what_is_shared(const struct sl_load *load)
                 return;
         snprintf(text, sizeof(text), "weights of %llu bytes are the base's, %llu its own", (unsigned long long)info->shared_bytes,
                 (unsigned long long)info->weights_bytes);
-        say(load, LOG_DEBUG, "plan-derived", text);
+        log_load(load, LOG_DEBUG, "plan-derived", text);
 }
 
 static int take_plan_memory(struct sl_load *load, struct sl_error *error)
@@ -363,7 +363,7 @@ static int end_compilation(struct sl_load *load, struct sl_error *error)
         if (r < 0)
                 return sl_error_set(error, -r, "%s", warning.text);
         if (warning.text[0])
-                say(load, LOG_WARNING, "sandbox-incomplete", warning.text);
+                log_load(load, LOG_WARNING, "sandbox-incomplete", warning.text);
         if (fstat(load->plan_fd, &status) < 0)
                 return sl_error_set(error, errno, "its plan: %s", strerror(errno));
         r = take_compiler_memory(load, (uint64_t)status.st_size, error);

@@ -76,7 +76,7 @@ struct sl_runtime {
         bool probed; /* the dispatcher has not answered the last probe */
 };
 
-static void say(const struct sl_runtime *rt, int level, const char *event, const char *fields)
+static void log_event(const struct sl_runtime *rt, int level, const char *event, const char *fields)
 {
         if (rt->options.log)
                 rt->options.log(rt->options.context, level, event, fields);
@@ -142,7 +142,7 @@ static void say_of_worker(void *context, int level, const char *event, const cha
 
         sl_fields_add(&fields, "model", model);
         sl_fields_add(&fields, "cause", cause);
-        say(context, level, event, fields.text);
+        log_event(context, level, event, fields.text);
 }
 
 static int make_supervisor(struct sl_runtime *rt)
@@ -451,7 +451,7 @@ void sl_runtime_reload(struct sl_runtime *rt)
         if (sl_registry_sync(rt->registry, &error) == 0)
                 return;
         sl_fields_add(&fields, "cause", error.text);
-        say(rt, 0, "reload-failed", fields.text);
+        log_event(rt, 0, "reload-failed", fields.text);
 }
 
 /* The stats page proves that no other runtime of this name lives: a socket that lies there is a dead one's. */
@@ -488,7 +488,7 @@ static void drain(struct sl_runtime *rt)
         turn_until_drained(rt, rt->options.grace_ns, 1);
         if (rt->drained)
                 return;
-        say(rt, 1, "grace-over", "action=cancel");
+        log_event(rt, 1, "grace-over", "action=cancel");
         sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_CANCEL_ALL});
         /* Ends when the batches that compute just now are done; a process can be ended before. */
         turn_until_drained(rt, HUNG_NS, UINT32_MAX);

@@ -60,7 +60,7 @@ static void readmit(struct sl_dispatcher *d, struct sl_shape_slot *slot, struct 
         }
 }
 
-static void serve(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
+static void attach_ensemble(struct sl_dispatcher *d, struct sl_ensemble *ensemble)
 {
         retire(d, ensemble->index);
         ensemble->next = d->ensembles;
@@ -130,7 +130,7 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 remove_channel(d, command->pointer);
                 break;
         case SL_COMMAND_SERVE:
-                serve(d, command->pointer);
+                attach_ensemble(d, command->pointer);
                 break;
         case SL_COMMAND_WITHDRAW:
                 retire(d, command->index);
