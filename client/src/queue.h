@@ -2,6 +2,7 @@
 /*
  * A queue pair on the client's side. Everything here belongs to its owner thread; what is shared with the runtime lies behind @map.
  *
+ *     queue_open.c  opened, bound to the rings of a connection, closed
  *     submit.c      entry and descriptors -> ring, doorbell
  *     completion.c  ring -> flights -> application; the end of the runtime
  *     wait.c        until there is something in the ring
