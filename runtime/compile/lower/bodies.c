@@ -8,7 +8,7 @@
 #include "lower_options.h"
 #include "pack.h"
 #include "placement.h"
-#include "rounds.h"
+#include "rounds_layout.h"
 #include "schedule.h"
 #include "tune.h"
 

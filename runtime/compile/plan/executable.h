@@ -8,7 +8,7 @@
 
 #include "backend.h"
 #include "plan_map.h"
-#include "rounds.h"
+#include "rounds_layout.h"
 #include "sessions.h"
 
 #include <stdbool.h>
@@ -18,8 +18,6 @@ struct sl_error;
 struct sl_interpreter;
 struct sl_live;
 struct sl_pace;
-
-#define SL_STEP_BODIES_MAX 2
 
 struct sl_executable_step {
         const struct sl_plan_step *source;

@@ -29,7 +29,7 @@
 #include "base/bytes.h"
 #include "choice.h"
 #include "node.h"
-#include "plan.h"
+#include "plan_info.h"
 
 #include <assert.h>
 #include <stddef.h>

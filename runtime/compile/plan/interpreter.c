@@ -6,6 +6,7 @@
 #include "kernel_cache.h"
 #include "op.h"
 #include "plan.h"
+#include "rounds.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -112,14 +112,6 @@ struct sl_plan *sl_plan_free(struct sl_plan *plan)
         return NULL;
 }
 
-bool sl_port_is_open(const struct sl_port *port)
-{
-        for (uint32_t i = 0; i < port->shape.rank && i < SL_RANK_MAX; i++)
-                if (port->shape.dims[i] == SL_DIM_UNKNOWN)
-                        return true;
-        return false;
-}
-
 bool sl_plan_is_dynamic(const struct sl_plan *plan)
 {
         for (uint64_t i = 0; i < sl_plan_count(plan, SL_PLAN_SECTION_STEPS); i++)

@@ -72,17 +72,15 @@ static int check_header(const struct sl_plan *plan, struct sl_error *error)
 static int check_base(const struct sl_plan *plan, struct sl_error *error)
 {
         const struct sl_plan_identity *named = &plan->header->base;
-        struct sl_plan_identity here = {0};
+        uint64_t here = plan->base ? plan->base->header->checksum : 0;
 
         if (!named->checksum && !named->bytes)
                 return 0;
-        if (plan->base)
-                here = sl_plan_identity(plan->base);
-        if (plan->base && named->checksum == here.checksum && named->bytes == here.bytes)
+        if (plan->base && named->checksum == here && named->bytes == plan->base->n_bytes)
                 return 0;
         return sl_error_set(error, ESTALE, "plan file: derived from plan %llx of %llu bytes, here is %s %llx",
                 (unsigned long long)named->checksum, (unsigned long long)named->bytes, plan->base ? "plan" : "none,",
-                (unsigned long long)here.checksum);
+                (unsigned long long)here);
 }
 
 static int check_sections(const struct sl_plan *plan, struct sl_error *error)

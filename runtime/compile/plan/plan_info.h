@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a plan says of its model and of itself, in the file as in memory: plain values.
+ */
+#pragma once
+
+#include "base/dim_sizes.h"
+#include "tensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SL_PORT_NAME_BYTES  64
+#define SL_PLAN_PORTS_MAX   64 /* inputs, and outputs, of a model */
+#define SL_PLAN_BATCHES_MAX 16 /* sizes in the ladder */
+#define SL_PORT_NO_BATCH    0xff
+#define SL_PORT_NO_SYMBOL   0xff
+
+/* An input or an output of the model. */
+struct sl_port {
+        char name[SL_PORT_NAME_BYTES];
+        uint32_t dtype;      /* enum sl_dtype */
+        uint32_t batch_axis; /* 0, or SL_PORT_NO_BATCH when the tensor has none */
+        uint32_t indexes;    /* an indexing kernel consumes this input: copy it out of client memory first */
+        uint32_t reserved;
+        struct sl_shape shape;        /* SL_DIM_BATCH stands at batch_axis; SL_DIM_UNKNOWN in a signature, and in open outputs */
+        uint8_t symbols[SL_RANK_MAX]; /* which symbol an open dimension is, else SL_PORT_NO_SYMBOL. Of an output, any one: it
+                                         follows the symbols; behind its rank: its rank does */
+};
+
+/*
+ * What the model takes and gives. A model with open dimensions beside the batch has a *signature* first: a plan with symbols and
+ * without batches, which cannot be run. `batchable` is false, and no port has a batch axis, when the file fixes the batch, when any
+ * port does not lead with it, or when the samples are not computed apart from each other: such a request is one segment, run whole
+ * at the one size of the ladder, 1. If the leading dimension is open nevertheless, it is a symbol like any other: the plan has
+ * both, symbols and that one size, and its ports have the sizes at which it runs.
+ */
+struct sl_plan_info {
+        char name[SL_PORT_NAME_BYTES]; /* of the graph in the file */
+        char backend[16];
+        uint32_t n_inputs, n_outputs, n_batches, batchable;
+        struct sl_port inputs[SL_PLAN_PORTS_MAX];
+        struct sl_port outputs[SL_PLAN_PORTS_MAX];
+        uint32_t batches[SL_PLAN_BATCHES_MAX];         /* ascending; the first is 1 if batchable */
+        uint64_t weights_bytes;                        /* in the file */
+        uint64_t shared_bytes;                         /* in its base */
+        uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
+        uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
+        uint64_t parameters;
+        uint32_t n_symbols, reserved;
+        char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
+};
+
+/* An output of a plan that can be run whose shape is data-dependent: see sl_instance_run_open(). */
+static inline bool sl_port_is_open(const struct sl_port *port)
+{
+        for (uint32_t i = 0; i < port->shape.rank && i < SL_RANK_MAX; i++)
+                if (port->shape.dims[i] == SL_DIM_UNKNOWN)
+                        return true;
+        return false;
+}
+
+/* An output whose rank follows the sizes of open dimensions. */
+static inline bool sl_port_has_open_rank(const struct sl_port *port)
+{
+        return port->shape.rank < SL_RANK_MAX && port->symbols[port->shape.rank] != SL_PORT_NO_SYMBOL;
+}
+
+/* What tells one plan file from another: its checksum and its size. */
+struct sl_plan_identity {
+        uint64_t checksum, bytes;
+};
