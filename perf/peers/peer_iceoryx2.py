@@ -11,6 +11,7 @@ import numpy as np
 from clients import Client
 
 VALUES = 16
+START_SECONDS = 30
 
 
 class Line(ctypes.Structure):
@@ -28,10 +29,11 @@ def _open_service():
     return node, service
 
 
-def _answer(cpus):
+def _answer(cpus, ready):
     os.sched_setaffinity(0, cpus)
     _, service = _open_service()
     server = service.server_builder().create()
+    ready.set()
     while True:
         request = server.receive()
         if request is not None:
@@ -52,8 +54,12 @@ class Asking(Client):
 
 class Server:
     def __init__(self, cpus):
-        self.process = multiprocessing.get_context("fork").Process(target=_answer, args=(cpus[:1],), daemon=True)
+        fork = multiprocessing.get_context("fork")
+        ready = fork.Event()
+        self.process = fork.Process(target=_answer, args=(cpus[:1], ready), daemon=True)
         self.process.start()
+        if not ready.wait(START_SECONDS):  # what is sent before there is a server is lost
+            raise RuntimeError(f"the server is not there after {START_SECONDS} s")
 
     def connect(self, index):
         return Asking()
