@@ -74,6 +74,12 @@ static int write_stats(FILE *file, struct sl_error *error)
         return page_of_stats(file);
 }
 
+static int write_probes(FILE *file, struct sl_error *error)
+{
+        (void)error;
+        return page_of_probes(file);
+}
+
 static int write_starling(FILE *file, struct sl_error *error)
 {
         (void)error;
@@ -101,6 +107,7 @@ static const struct {
         {"man/man1/starling.1", write_starling},
         {"man/man5/starling-config.5", write_config},
         {"man/man5/starling-stats.5", write_stats},
+        {"man/man7/starling-probes.7", write_probes},
         {"bash-completion/completions/starling", write_bash},
         {"zsh/vendor-completions/_starling", write_zsh},
 };

@@ -73,6 +73,7 @@ int page_of_starling(FILE *out)
         fputs(".Sh SEE ALSO\n", out);
         page_reference(out, "starling-config", 5, 1);
         page_reference(out, "starling-stats", 5, 1);
+        page_reference(out, "starling-probes", 7, 1);
         page_reference(out, "starling", 7, 0);
         return 0;
 }

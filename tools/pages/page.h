@@ -30,6 +30,7 @@ int page_of_starling(FILE *out);
 int page_of_command(FILE *out, const struct command_description *command);
 int page_of_config(FILE *out, struct sl_error *error);
 int page_of_stats(FILE *out);
+int page_of_probes(FILE *out);
 
 /* Sections of starling-exporter(1). */
 void page_metrics(FILE *out);

@@ -8,6 +8,7 @@
 #include "inline_rule.h"
 #include "model.h"
 #include "places.h"
+#include "probe.h"
 
 /* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as nothing is known of their service times. */
 static uint32_t slice_samples(const struct sl_ensemble *ensemble)
@@ -108,6 +109,8 @@ static int broadcast_segment(
         if (segment < 0)
                 return segment;
         send_segment(ensemble, request, (uint32_t)segment, decision->samples, limit);
+        SL_PROBE(
+                segment_broadcast, request->queue->channel->id, request->queue->number, request->index, segment, decision->samples);
         sl_places_pin(ensemble->places, request);
         request->broadcast += decision->samples;
         if (request->broadcast == request->samples)

@@ -52,6 +52,7 @@ static void init_queues(struct sl_channel *channel, const struct sl_channel_offs
 
                 sl_queue_map(&queue->map, &channel->shape, offsets, i, channel->request_map.base, channel->response_map.base);
                 queue->channel = channel;
+                queue->number = i;
                 queue->requests = channel->requests + (size_t)i * channel->shape.depth;
         }
 }

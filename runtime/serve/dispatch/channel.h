@@ -24,7 +24,8 @@ struct sl_channel;
 struct sl_queue {
         struct sl_queue_map map;
         struct sl_channel *channel;
-        uint32_t head; /* entries taken */
+        uint32_t number; /* which of its channel */
+        uint32_t head;   /* entries taken */
         struct sl_completer completer;
         uint32_t taken;         /* completions that the client has taken, as last read */
         uint32_t in_flight;     /* requests not FREE */

@@ -6,6 +6,7 @@
 #include "doorbell.h"
 #include "meter.h"
 #include "places.h"
+#include "probe.h"
 #include "refuse.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static void wake(struct sl_dispatcher *d, struct sl_queue *queue)
         queue->woken_ns = d->pass.now_ns;
         if (sleep == SL_AWAKE)
                 return;
+        SL_PROBE(client_woken, queue->channel->id, queue->number);
         sl_waking_begin(d, queue);
         sl_client_ring(&queue->map, queue->channel->completion_fd, sleep);
         sl_counter_add(&d->stats->wakes, 1);
@@ -194,6 +196,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
 {
         struct sl_queue *queue = request->queue;
         struct sl_ensemble *ensemble = request->ensemble;
+        uint64_t now_ns = sl_pass_now(&d->pass);
 
         if (request->state == SL_REQUEST_PARKED)
                 sl_meter_accepted(request);
@@ -212,9 +215,10 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
                 .n_outputs = (uint16_t)(status == 0 ? ensemble->assembly.n_outputs : 0),
         };
         sl_completer_put(&queue->completer, &queue->map, &completion);
+        SL_PROBE(request_completed, queue->channel->id, queue->number, request->index, status, now_ns - request->taken_ns);
         queue->waking.counting = &ensemble->counting;
         unaccount(d, request);
-        sl_meter_ended(request, status, sl_pass_now(&d->pass));
+        sl_meter_ended(request, status, now_ns);
         request->state = SL_REQUEST_FREE;
         d->unsettled = true;
 }

@@ -8,6 +8,7 @@
 #include "executor.h"
 #include "let.h"
 #include "meter.h"
+#include "probe.h"
 
 #include <errno.h>
 
@@ -96,6 +97,8 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
         const struct sl_piece *piece = &job->pieces[prediction->piece];
         struct sl_request *request = request_of(d, piece);
 
+        SL_PROBE(piece_answered, request->queue->channel->id, request->queue->number, request->index, request->ensemble->name,
+                piece->samples, prediction->status);
         sl_meter_prediction(request, prediction);
         request->started_ns = earlier(request->started_ns, prediction->started_ns);
         request->staged_ns = later(request->staged_ns, prediction->staged_ns);

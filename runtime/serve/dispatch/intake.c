@@ -10,6 +10,7 @@
 #include "forecast.h"
 #include "meter.h"
 #include "places.h"
+#include "probe.h"
 #include "refuse.h"
 #include "route.h"
 #include "shapes.h"
@@ -168,7 +169,17 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
         request->entry = *entry;
         account(d, request);
         sl_shapes_park(slot, request);
+        SL_PROBE(request_parked, queue->channel->id, queue->number, request->index, request->samples, open->name);
         sl_give_up_if_cancelled(d, request);
+}
+
+static void enqueue(struct sl_request *request, struct sl_ensemble *ensemble)
+{
+        const struct sl_queue *queue = request->queue;
+
+        sl_meter_accepted(request);
+        sl_broadcaster_enqueue(ensemble, request);
+        SL_PROBE(request_accepted, queue->channel->id, queue->number, request->index, request->samples, ensemble->name);
 }
 
 /* Its memory may have changed since: everything is copied and checked anew. */
@@ -205,8 +216,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         ensemble->in_flight++;
         sl_places_enter(ensemble->places, request);
         request->state = SL_REQUEST_FREE;
-        sl_meter_accepted(request);
-        sl_broadcaster_enqueue(ensemble, request);
+        enqueue(request, ensemble);
         d->unsettled = true;
 }
 
@@ -274,8 +284,7 @@ static int accept_request(
         fill_request(&queue->requests[entry->tag], queue, ensemble, entry, tensors, now);
         note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
-        sl_meter_accepted(&queue->requests[entry->tag]);
-        sl_broadcaster_enqueue(ensemble, &queue->requests[entry->tag]);
+        enqueue(&queue->requests[entry->tag], ensemble);
         sl_give_up_if_cancelled(d, &queue->requests[entry->tag]);
         return 0;
 }
@@ -304,6 +313,7 @@ static void take_entry(struct sl_dispatcher *d, struct sl_queue *queue, const st
         if (r == 0)
                 return;
         sl_meter_refused(d, queue, entry->model < SL_CATALOGUE_MODELS ? d->served[entry->model] : NULL, cause_of(r, &refusal));
+        SL_PROBE(request_refused, queue->channel->id, queue->number, queue->head - 1, r);
         sl_complete_entry(queue, entry, r, &refusal);
 }
 

@@ -10,6 +10,7 @@
 #include "let.h"
 #include "model.h"
 #include "policy.h"
+#include "probe.h"
 #include "request.h"
 #include "stats.h"
 #include "turns.h"
@@ -174,15 +175,16 @@ static bool next_shares(const struct round *round, const struct sl_job *job)
  * Several pieces fit one batch, whatever waits at the head now: a decision was made for tasks of which an earlier one of its round
  * may have taken more or fewer.
  */
-static void fill_job(struct round *round, uint32_t samples, uint32_t batch_max, struct sl_job *job)
+static void fill_job(struct round *round, uint32_t samples, const struct sl_executor *executor, struct sl_job *job)
 {
         bool alone = head_is_alone(round);
-        uint32_t taken, most = samples < batch_max ? samples : batch_max;
+        uint32_t taken, most = samples < executor->batch_max ? samples : executor->batch_max;
 
         job->priority = round->priority;
         taken = take_piece(round, samples, job);
         while (!alone && taken < most && next_shares(round, job))
                 taken += take_piece(round, most - taken, job);
+        SL_PROBE(job_given, round->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taken);
 }
 
 static bool more_urgent_waits(const struct round *round)
@@ -240,7 +242,7 @@ static void give(struct round *round, const struct sl_decision *decision)
         uint32_t samples = decision->samples < worker->samples_max ? decision->samples : worker->samples_max;
 
         SL_ASSERT(samples > 0 && job);
-        fill_job(round, samples, worker->batch_max, job);
+        fill_job(round, samples, worker, job);
         job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
         worker->let->running[round->priority]++;
@@ -348,7 +350,7 @@ static void compute(const struct sl_schedule *schedule, struct sl_model *model, 
         struct sl_inline_budget *budget = schedule->budget;
         uint64_t begun_ns = budget->now_ns, away_ns;
 
-        fill_job(&round, inline_samples(&round), model->inliner->batch_max, sl_executor_job(model->inliner));
+        fill_job(&round, inline_samples(&round), model->inliner, sl_executor_job(model->inliner));
         sl_executor_give(model->inliner, schedule->from);
         budget->now_ns = sl_clock_ns();
         away_ns = budget->now_ns - begun_ns;

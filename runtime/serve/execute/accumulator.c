@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "combine.h"
 #include "job.h"
+#include "probe.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -343,6 +344,7 @@ static void combine(const struct sl_accumulator *a, const struct sl_segment *seg
 {
         for (uint32_t i = 0; i < segment->work->assembly->n_outputs; i++)
                 combine_output(a, segment, i);
+        SL_PROBE(segment_combined, (uint32_t)(segment - a->segments), segment->samples, segment->work->assembly->n_members);
 }
 
 int sl_accumulator_deliver(struct sl_accumulator *a, uint32_t id, uint32_t samples, int status)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "batcher.h"
+#include "probe.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -197,13 +198,15 @@ static uint32_t count_samples(const struct sl_job *job, const uint32_t *pieces, 
 static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
 {
         struct sl_error error = {""};
-        uint32_t batches;
+        uint32_t batches, samples = count_samples(run->job, pieces, n);
 
         sl_batcher_begin(run->runner->batcher, run->job, pieces, n);
         watch_stop(run, pieces, n);
         uint64_t started_ns = n > 1 ? sl_clock_ns() : begun_ns;
+        SL_PROBE(batch_started, run->job->pieces[pieces[0]].segment, n, samples);
         int status = predict(run, pieces[0], &batches, &error);
         uint64_t ended_ns = sl_clock_ns();
+        SL_PROBE(batch_ended, run->job->pieces[pieces[0]].segment, n, status, ended_ns - started_ns);
 
         if (status < 0 && n > 1) {
                 for (uint32_t i = 0; i < n; i++)
@@ -211,7 +214,6 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
                 return;
         }
         bool explained = explain_failure(run, pieces[0], status, &error);
-        uint32_t samples = count_samples(run->job, pieces, n);
         for (uint32_t i = 0; i < n; i++)
                 run->answer(run->context, run->job,
                         &(struct sl_prediction){
