@@ -92,6 +92,8 @@
         X("hang_ms",                                                                                                               \
                 "A worker's process that has a job and answers nothing for so long, and ten times as long as its slowest answer "  \
                 "took, is killed as if it had crashed; so is one that starts for ten times as long. 0: never.")                    \
+        X("predictions", "fake: zeros, computed by nobody, while all else is as with real ones; shows what the system itself "      \
+                         "takes. Not of models whose outputs say only afterwards how large they are.")                             \
         X("shapes_max", "Combinations of sizes, of those that requests bring, that are kept compiled.")                            \
         X("prepared_shapes", "Combinations that are compiled before anybody asks, such as \"sequence=64,height=224\".")            \
         X("version_policy", "Which versions are served, by exactly one of its keys.")                                              \

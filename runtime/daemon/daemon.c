@@ -114,6 +114,8 @@ static int read_config(const struct daemon *daemon, struct sl_config **ret_confi
                 result = sl_lower_options_parse(&config->model_defaults.lowering, daemon->options->lowering[i], error);
                 config->model_defaults.batch_given |= gives_batch_max(daemon->options->lowering[i]);
         }
+        if (daemon->options->fake)
+                config->model_defaults.predictions = SL_PREDICTIONS_FAKE;
         if (result < 0)
                 sl_config_free(config);
         else

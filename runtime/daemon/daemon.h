@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_error;
@@ -24,6 +25,7 @@ struct sl_daemon_options {
         const char *wait;            /* NULL: the configuration's */
         const char *const *lowering; /* KEY=VALUE over model_defaults, as in lower_options.h */
         uint32_t n_lowering;
+        bool fake; /* model_defaults: {predictions: fake} */
         const char *const *repositories;
         uint32_t n_repositories;
 };

@@ -14,6 +14,7 @@
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
  *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     hang_ms: 120000               # a process that answers nothing for so long, and for longer than ever, is killed; 0: never
+ *     predictions: real             # fake: zeros, computed by nobody; all else is as it would be, which shows what it takes
  *     shapes: [sequence=128]        # sizes of open dimensions of its inputs; without them each request brings its own
  *     prepared_shapes: ["sequence=64", "sequence=128"]  # such combinations that are compiled before anybody asks
  *     shapes_max: 16                # of those that requests bring: so many combinations are kept compiled
@@ -58,7 +59,7 @@ struct sl_model_config {
         bool batch_given; /* batch_max is somebody's wish, not the default */
         uint64_t batch_bytes_max;
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
-        uint32_t isolation, on_crash, hang_ms; /* enum sl_isolation, enum sl_on_crash */
+        uint32_t isolation, on_crash, hang_ms, predictions; /* enum sl_isolation, sl_on_crash, sl_predictions */
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -113,7 +114,7 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *isolation, *on_crash, *hang_ms;
+        char *isolation, *on_crash, *hang_ms, *predictions;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

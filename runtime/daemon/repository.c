@@ -113,6 +113,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = config->instances,
                 .warmup_ms = config->warmup_ms,
+                .predictions = (enum sl_predictions)config->predictions,
                 .isolation = (enum sl_isolation)config->isolation,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,

@@ -51,17 +51,6 @@ static void tear_down(void)
 TestSuite(processes, .init = set_up, .fini = tear_down, .timeout = 120);
 TestSuite(hangs, .init = set_up, .fini = tear_down, .timeout = 120);
 
-/* The network lenet under another name. */
-static void add_isolated(const char *name, const char *config)
-{
-        char command[512];
-
-        snprintf(command, sizeof(command), "mkdir -p '%s/%s/1' && cp '%s/models/lenet/1/model.onnx' '%s/%s/1/model.onnx'",
-                world.repository, name, DIGITS, world.repository, name);
-        cr_assert_eq(system(command), 0);
-        world_add_model_config(&world, name, config);
-}
-
 static void guest_enter(struct guest *guest, const char *model)
 {
         memset(guest, 0, sizeof(*guest));
@@ -202,7 +191,7 @@ Test(processes, a_worker_killed_at_any_moment_fails_what_it_had_and_comes_back)
         struct guest guest;
         struct honest *honest;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         guest_enter(&guest, "own");
         honest = honest_start(&world, "mlp");
@@ -234,7 +223,7 @@ Test(processes, what_is_to_run_again_does_so_once)
         uint64_t begun_ns = sl_clock_ns();
         struct guest guest;
 
-        add_isolated("own", "isolation: process\non_crash: rerun\ninstances: 2\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\non_crash: rerun\ninstances: 2\n");
         world_start(&world);
         guest_enter(&guest, "own");
         for (uint32_t round = 0; round < rounds && world_has_time("STARLING_KILLED_WORKERS", round, begun_ns); round++) {
@@ -255,7 +244,7 @@ Test(processes, an_ensemble_with_a_member_of_its_own_process_answers_the_same)
         struct starling_model *plain, *mixed;
         struct digits_job jobs[2];
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_add_model_config(&world, "plain", "ensemble: {members: [lenet, mlp], rule: mean}\n");
         world_add_model_config(&world, "mixed", "ensemble: {members: [own, mlp], rule: mean}\n");
         world_start(&world);
@@ -331,7 +320,7 @@ Test(processes, a_worker_has_given_up_what_it_does_not_need)
 {
         pid_t pid;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         pid = one_worker();
         expect_status(pid, "Seccomp", "2");
@@ -358,7 +347,7 @@ Test(processes, workers_go_with_the_runtime_however_it_ends)
 {
         pid_t pid;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         pid = one_worker();
         world_kill(&world);
@@ -372,7 +361,7 @@ Test(processes, a_signal_to_all_processes_lets_what_runs_end)
         struct guest guest;
         pid_t pid;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         guest_enter(&guest, "own");
         pid = one_worker();
@@ -390,7 +379,7 @@ Test(hangs, a_worker_that_hangs_does_not_hold_up_the_end)
 {
         struct guest guest;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_configure(&world, "grace_seconds: 1\n");
         world_start(&world);
         guest_enter(&guest, "own");
@@ -404,7 +393,7 @@ Test(hangs, a_worker_that_hangs_ends_as_one_that_crashes)
 {
         struct guest guest;
 
-        add_isolated("own", "isolation: process\nhang_ms: 100\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\nhang_ms: 100\n");
         world_start(&world);
         guest_enter(&guest, "own");
         guest.cause = "its process was killed, as it answered nothing for";
@@ -459,7 +448,7 @@ Test(processes, a_model_whose_workers_die_at_once_says_so_and_comes_back)
         struct guest guest;
         char text[256];
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         guest_enter(&guest, "own");
         kill_until_down(&guest, text, sizeof(text));
@@ -478,7 +467,7 @@ Test(processes, more_workers_that_are_refused_while_the_only_one_is_down_change_
         struct guest guest;
         char text[256];
 
-        add_isolated("own", config);
+        world_copy_model(&world, "lenet", "own", config);
         world_configure(&world, "models: [own]\nlimits: {memory_max: 384 MiB}\n");
         world_start(&world);
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
@@ -501,7 +490,7 @@ Test(processes, a_client_that_comes_and_goes_leaves_nothing_in_a_worker)
         pid_t pid;
         uint32_t mappings = 0;
 
-        add_isolated("own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_start(&world);
         pid = one_worker();
         snprintf(path, sizeof(path), "/proc/%d/maps", pid);

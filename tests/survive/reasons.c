@@ -38,14 +38,21 @@ static void add_gather(void)
         add("gather", b);
 }
 
-static void add_nonzero(void)
+static void add_nonzero_as(const char *name)
 {
         struct builder *b = builder_new(16);
 
         builder_input(b, "x", FLOAT, DIMS(8));
         builder_node(b, "NonZero", "x", "places");
         builder_output(b, "places");
-        add("nonzero", b);
+        add(name, b);
+}
+
+/* Zeros of which size? */
+static void add_fake_nonzero(void)
+{
+        add_nonzero_as("guess");
+        world_add_model_config(&world, "guess", "predictions: fake\n");
 }
 
 /* Only multiples of 4 suit the product. */
@@ -90,7 +97,8 @@ static void set_up(void)
 {
         world_init(&world);
         add_gather();
-        add_nonzero();
+        add_nonzero_as("nonzero");
+        add_fake_nonzero();
         add_product();
         add_loop();
 }
@@ -199,6 +207,8 @@ Test(reasons, a_model_that_cannot_be_served_says_why_when_it_is_opened)
         expect_text(error.text, "not an ONNX file");
         cr_expect_eq(starling_model_open(client, "gather", &model, &error), -EIO);
         expect_text(error.text, "gather/config.yaml:1: instances: ");
+        cr_expect_eq(starling_model_open(client, "guess", &model, &error), -EIO);
+        expect_text(error.text, "predictions: fake: output \"places\" says only afterwards how large it is");
         world_add_model_config(&world, "gather", "instances: 1\n");
         struct starling_client *admin = world_connect(&world, STARLING_ROLE_ADMIN);
         cr_expect_eq(starling_admin_load(admin, "gather", &error), 0, "%s", error.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every rule of combination, as a client of `starling serve` sees it: the ensemble's answer is what the rule makes of the answers
- * that its members give when they are asked alone.
+ * that its members give when they are asked alone; and what is made of predictions that nobody computes.
  */
 #include "digits.h"
 #include "world.h"
@@ -42,6 +42,23 @@ static void ask(struct starling_client *client, struct starling_queue *queue, co
                 starling_free(client, outputs[i].data);
         }
         starling_free(client, input.data);
+}
+
+static struct starling_client *connect_to(const struct world *world, struct digits_data *ret_data, struct starling_queue **ret_queue)
+{
+        struct starling_client *client = world_connect(world, STARLING_ROLE_CLIENT);
+
+        cr_assert(digits_read(ret_data, "lenet"));
+        cr_assert_eq(starling_queue_open(client, ret_queue, NULL), 0);
+        return client;
+}
+
+static void leave(struct world *world, struct starling_client *client, struct digits_data *data)
+{
+        starling_close(client);
+        digits_release(data);
+        world_stop(world);
+        world_free(world);
 }
 
 static uint32_t best_of(const float *sample)
@@ -112,9 +129,7 @@ Test(rules, an_ensemble_answers_what_its_rule_makes_of_its_members_answers)
         }
         world_add_model_config(&world, "none", "ensemble:\n  members: [lenet, resnet, mlp]\n  rule: none\n");
         world_start(&world);
-        cr_assert(digits_read(&data, "lenet"));
-        client = world_connect(&world, STARLING_ROLE_CLIENT);
-        cr_assert_eq(starling_queue_open(client, &queue, NULL), 0);
+        client = connect_to(&world, &data, &queue);
         for (uint32_t m = 0; m < MEMBERS; m++)
                 ask(client, queue, &data, names[m], 1, &members[m]);
         for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
@@ -125,8 +140,59 @@ Test(rules, an_ensemble_answers_what_its_rule_makes_of_its_members_answers)
         for (uint32_t m = 0; m < MEMBERS; m++)
                 for (uint32_t i = 0; i < VALUES; i++)
                         cr_assert(fabsf(side_by_side[m][i] - members[m][i]) <= 1e-5f, "member %s, element %u", names[m], i);
-        starling_close(client);
-        digits_release(&data);
-        world_stop(&world);
-        world_free(&world);
+        leave(&world, client, &data);
+}
+
+static void expect_share(const char *name, const predictions *got, const predictions *of, float share)
+{
+        for (uint32_t i = 0; i < VALUES; i++)
+                cr_assert(fabsf((*got)[i] - share * (*of)[i]) <= 1e-6f, "%s, element %u: %g, not %g of %g", name, i,
+                        (double)(*got)[i], (double)share, (double)(*of)[i]);
+}
+
+/* In threads and in processes; the members beside them compute. */
+Test(rules, fake_predictions_are_zeros_that_are_combined_as_any)
+{
+        struct starling_client *client;
+        struct starling_queue *queue;
+        predictions real[1], got[1];
+        struct digits_data data;
+        struct world world;
+
+        world_init(&world);
+        world_copy_model(&world, "resnet", "zeros", "predictions: fake\n");
+        world_copy_model(&world, "resnet", "apart", "predictions: fake\nisolation: process\n");
+        world_add_model_config(&world, "half", "ensemble:\n  members: [lenet, zeros]\n  rule: mean\n");
+        world_add_model_config(&world, "third", "ensemble:\n  members: [apart, lenet, zeros]\n  rule: mean\n");
+        world_start(&world);
+        world_expect_log(&world, "predictions-fake model=zeros");
+        client = connect_to(&world, &data, &queue);
+        ask(client, queue, &data, "lenet", 1, real);
+        ask(client, queue, &data, "zeros", 1, got);
+        expect_share("zeros", got, real, 0);
+        ask(client, queue, &data, "apart", 1, got);
+        expect_share("apart", got, real, 0);
+        ask(client, queue, &data, "half", 1, got);
+        expect_share("half", got, real, 1.0f / 2);
+        ask(client, queue, &data, "third", 1, got);
+        expect_share("third", got, real, 1.0f / 3);
+        leave(&world, client, &data);
+}
+
+Test(rules, fake_is_said_once_for_all_on_the_command_line)
+{
+        static const predictions none = {0};
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct digits_data data;
+        predictions got[1];
+        struct world world;
+
+        world_init(&world);
+        world.arguments[0] = "--fake";
+        world_start(&world);
+        client = connect_to(&world, &data, &queue);
+        ask(client, queue, &data, "digits", 1, got);
+        expect_share("digits", got, &none, 0);
+        leave(&world, client, &data);
 }

@@ -40,12 +40,7 @@ TestSuite(stats, .init = set_up, .fini = tear_down, .timeout = 60);
 /* The network lenet as "own", whose workers are processes. */
 static void start_with_processes(void)
 {
-        char command[512];
-
-        snprintf(command, sizeof(command), "mkdir -p '%s/own/1' && cp '%s/models/lenet/1/model.onnx' '%s/own/1/model.onnx'",
-                world.repository, DIGITS, world.repository);
-        cr_assert_eq(system(command), 0);
-        world_add_model_config(&world, "own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", "isolation: process\n");
         world_configure(&world, "models: [own]\n");
         world_start(&world);
         cr_assert_eq(sl_stats_open(world.name, NULL, &page, NULL), 0);

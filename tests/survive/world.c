@@ -144,6 +144,16 @@ void world_add_model_config(const struct world *world, const char *name, const c
         write_file(path, yaml, strlen(yaml));
 }
 
+void world_copy_model(const struct world *world, const char *of, const char *name, const char *yaml)
+{
+        char command[512];
+
+        snprintf(command, sizeof(command), "mkdir -p '%s/%s/1' && cp '%s/models/%s/1/model.onnx' '%s/%s/1/model.onnx'",
+                world->repository, name, DIGITS, of, world->repository, name);
+        cr_assert_eq(system(command), 0);
+        world_add_model_config(world, name, yaml);
+}
+
 void world_remove_model(const struct world *world, const char *name)
 {
         char path[512];

@@ -90,6 +90,8 @@ struct starling_client *world_connect(const struct world *world, enum starling_r
 /* A model folder NAME/1/model.onnx of the repository with these bytes, or NAME/config.yaml with a text. */
 void world_add_model(const struct world *world, const char *name, const void *bytes, size_t size);
 void world_add_model_config(const struct world *world, const char *name, const char *yaml);
+/* The network @of of the digits under another name, with a NAME/config.yaml of its own. */
+void world_copy_model(const struct world *world, const char *of, const char *name, const char *yaml);
 void world_remove_model(const struct world *world, const char *name);
 
 /* $variable as a number, or @normal (a tenth of it, at least one, under sanitizers). */

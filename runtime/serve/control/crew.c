@@ -173,6 +173,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .batch_max = options->limit.batch_max,
+                        .fake = options->fake,
                         .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
@@ -198,6 +199,7 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .accumulator = options->accumulator,
                         .program = options->runtime->compile_program,
                         .batch_max = options->limit.batch_max,
+                        .fake = options->fake,
                         .memory_bytes = crew->worker_bytes,
                         .open_bytes = open_bytes(options),
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
@@ -278,7 +280,7 @@ static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *re
 int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error)
 {
         crew->wanted = crew->before = n;
-        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns > 0, error);
+        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
 }
 
 static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)

@@ -51,6 +51,7 @@ struct sl_crew_options {
         struct sl_batch_limit limit;
         uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
         bool own_process;                 /* each worker has one */
+        bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;
         uint64_t hang_ns; /* that a process may have a job and answer nothing, at least; 0: any time */

@@ -41,6 +41,7 @@ struct sl_load {
         char *path;       /* of the model file */
         bool compiled;    /* and not found in the cache */
         bool own_process; /* for each worker */
+        bool fake;        /* predictions are zeros */
         uint32_t workers, warmup_ms, hang_ms;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
@@ -162,6 +163,20 @@ static int take_plan_memory(struct sl_load *load, struct sl_error *error)
         return r < 0 ? sl_error_prefix(error, r, "its plan") : 0;
 }
 
+/* Nobody is to take zeros for predictions. */
+static int tell_fake(const struct sl_load *load, struct sl_error *error)
+{
+        const struct sl_plan_info *info = load->model->info;
+
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                if (sl_port_is_open(&info->outputs[i]))
+                        return sl_error_set(error, EINVAL,
+                                "predictions: fake: output \"%s\" says only afterwards how large it is, and zeros of which size is not known",
+                                info->outputs[i].name);
+        log_load(load, LOG_WARNING, "predictions-fake", "its predictions are zeros (predictions: fake)");
+        return 0;
+}
+
 static int make_crew(struct sl_load *load, struct sl_error *error)
 {
         const struct sl_crew_options options = {
@@ -178,10 +193,13 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .warmup_ms = load->warmup_ms,
                 .own_process = load->own_process,
+                .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
                 .supervisor = load->options.supervisor,
         };
 
+        if (load->fake && tell_fake(load, error) < 0)
+                return -EINVAL;
         if (sl_crew_new(&options, &load->model->crew) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its workers");
         const struct sl_model *replaced = *load->options.replaced;
@@ -299,6 +317,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->warmup_ms = spec->warmup_ms;
         load->hang_ms = spec->hang_ms;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
+        load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)
                 return load;

@@ -14,6 +14,7 @@
 #define SL_PREPARED_MAX 8
 
 enum sl_isolation { SL_ISOLATION_NONE, SL_ISOLATION_PROCESS };
+enum sl_predictions { SL_PREDICTIONS_REAL, SL_PREDICTIONS_FAKE };
 enum sl_on_crash { SL_ON_CRASH_FAIL, SL_ON_CRASH_RERUN };
 
 struct sl_model_spec {
@@ -32,6 +33,7 @@ struct sl_model_spec {
         uint32_t workers;         /* 1 to SL_WORKERS_MAX */
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
         uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
+        enum sl_predictions predictions; /* fake: zeros, all else is real */
         enum sl_isolation isolation; /* whether each worker has a process of its own */
         enum sl_on_crash on_crash;   /* what becomes of what such a process has died with */
         uint32_t hang_ms;            /* that such a process may have a job and answer nothing, at least; 0: any time */

@@ -22,6 +22,7 @@ struct sl_job_runner_options {
         uint32_t batch_max;               /* a size of the plan's ladder: sl_job_runner_batch_max() */
         const struct sl_regions *regions; /* of the jobs' places, as they are mapped here */
         const _Atomic int32_t *verdicts;  /* one for each segment: V2 of job.h */
+        bool fake;                        /* nothing is computed: outputs, all of known sizes, are zeros */
 };
 
 /* The largest size of the plan's ladder that is not above @batch_max. */

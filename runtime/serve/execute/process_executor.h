@@ -31,6 +31,7 @@ struct sl_process_executor_options {
         struct sl_regions *regions;
         struct sl_accumulator *accumulator;
         const char *program;   /* that is the worker's when its first argument is SL_PROCESS_COMMAND; NULL: /proc/self/exe */
+        bool fake;             /* predictions are zeros: job_runner.h */
         uint32_t batch_max;    /* the instance's is the largest size of the plan's ladder that is not above it */
         uint64_t memory_bytes; /* that its instance and its pool take */
         uint64_t open_bytes;   /* room for each output that says only afterwards how large it is */

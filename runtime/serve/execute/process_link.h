@@ -106,6 +106,7 @@ struct sl_process_start {
         uint32_t n_regions;  /* numbers; that of the staging is the next one */
         uint32_t has_base;   /* there is a base plan */
         uint32_t background; /* something is served meanwhile: the start gives way to it */
+        uint32_t fake;       /* predictions are zeros: job_runner.h */
         int32_t parent;      /* process id of the runtime */
         uint64_t order_bytes, reply_bytes, verdicts_bytes;
         uint64_t memory_bytes; /* that its instance and its pool take */

@@ -35,6 +35,7 @@ static int prepare(struct thread_executor *t)
                 .batch_max = t->common.batch_max,
                 .regions = t->options.regions,
                 .verdicts = sl_accumulator_verdict(t->options.accumulator, 0),
+                .fake = t->options.fake,
         };
         uint64_t until_ns = sl_clock_ns() + t->options.warmup_ns;
         int r = sl_job_runner_new(&options, &t->runner);

@@ -135,6 +135,7 @@ static int send_start(struct sl_process *p, bool has_base, struct sl_error *erro
         const struct sl_process_start start = {
                 .kind = SL_PROCESS_START,
                 .batch_max = p->common.batch_max,
+                .fake = p->options.fake,
                 .n_regions = p->options.regions->n_max,
                 .has_base = has_base,
                 .background = p->options.background,

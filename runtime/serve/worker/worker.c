@@ -88,6 +88,7 @@ static int make_runner(struct worker *w, struct sl_error *error)
                 .batch_max = w->link.start.batch_max,
                 .regions = w->link.regions,
                 .verdicts = w->link.verdicts_map.base,
+                .fake = w->link.start.fake,
         };
         const struct sl_plan_info *info = sl_plan_info(w->plan);
         int r = sl_job_runner_new(&options, &w->runner);
