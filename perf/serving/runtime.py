@@ -21,14 +21,15 @@ def end_with_parent():
 
 
 def write_repository(folder, models, ensembles, instances=1):
-    """`models`: {name: ONNX file}, each with so many workers; `ensembles`: {name: [members]}, whose mean is the answer."""
+    """`models`: {name: ONNX file}, each with so many workers, or {name: workers}; `ensembles`: {name: [members]}, whose mean is the answer."""
     for name, path in models.items():
         version = os.path.join(folder, name, "1")
         os.makedirs(version)
         os.symlink(os.path.abspath(path), os.path.join(version, "model.onnx"))
-        if instances > 1:
+        workers = instances.get(name, 1) if isinstance(instances, dict) else instances
+        if workers > 1:
             with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
-                file.write(f"instances: {instances}\n")
+                file.write(f"instances: {workers}\n")
     for name, members in ensembles.items():
         os.makedirs(os.path.join(folder, name))
         with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
@@ -36,7 +37,7 @@ def write_repository(folder, models, ensembles, instances=1):
 
 
 class Runtime:
-    def __init__(self, command, models, ensembles=None, instances=1):
+    def __init__(self, command, models, ensembles=None, instances=1, arguments=()):
         self.folder = tempfile.mkdtemp(prefix="starling-serving-")
         repository = os.path.join(self.folder, "models")
         os.mkdir(repository)
@@ -44,7 +45,7 @@ class Runtime:
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
         self.name = f"serving-{os.getpid()}"
         self.socket = os.path.join(self.folder, self.name + ".sock")
-        self.process = subprocess.Popen([command, "serve", "--name", self.name, repository], stdin=subprocess.DEVNULL, stderr=self.log,
+        self.process = subprocess.Popen([command, "serve", "--name", self.name, *arguments, repository], stdin=subprocess.DEVNULL, stderr=self.log,
                                         env=dict(os.environ, STARLING_SOCKET_DIR=self.folder), preexec_fn=end_with_parent)  # fmt: skip
 
     def connect(self, **options):
