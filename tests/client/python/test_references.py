@@ -127,8 +127,9 @@ class References(WorldCase):
         self.runtime.go_on()
         np.testing.assert_array_equal(future.result(30), counting(5))
         del future
-        gc.collect()
-        self.assertIsNone(alive())
+        while alive() is not None:  # the thread that told the future may still be about to let go
+            gc.collect()
+            time.sleep(0.001)
 
     def test_an_interrupted_request_leaves_its_memory_when_it_is_done(self):
         before = used_bytes(self.client)
