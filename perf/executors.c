@@ -191,7 +191,7 @@ int main(int argc, char **argv)
         uint64_t differences[TURNS];
         char machine[256];
         int cpus[2];
-        struct sl_let let = {.for_one = true, .at_once = 1};
+        struct sl_let let = {.turns = {.for_one = true, .at_once = 1}};
 
         if (argc < 3 || (argc > 3 ? sscanf(argv[3], "%d,%d", &cpus[0], &cpus[1]) != 2 : sl_cores_pick(cpus) < 0)) {
                 fprintf(stderr, "usage: bench-executors PLAN STARLING [CPU,CPU]\n");

@@ -140,12 +140,12 @@ static void note_memory(const struct sl_crew_options *options, struct sl_worker_
 /* Where workers share cores none spins, and what runs to become warm would delay others. */
 static uint64_t spin_ns(const struct sl_crew *crew, const struct sl_let *let)
 {
-        return let->for_one ? crew->options.runtime->spin_ns : 0;
+        return let->turns.for_one ? crew->options.runtime->spin_ns : 0;
 }
 
 static uint64_t warmup_ns(const struct sl_crew *crew, const struct sl_let *let, bool background)
 {
-        return background && !let->for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
+        return background && !let->turns.for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
 }
 
 static uint64_t longer(uint64_t a, uint64_t b)

@@ -12,7 +12,7 @@
 
 static void single_let_init(struct sl_let *let, int core)
 {
-        *let = (struct sl_let){.at_once = 1, .for_one = true};
+        *let = (struct sl_let){.turns = {.at_once = 1, .for_one = true}};
         CPU_SET(core, &let->cpus);
 }
 
@@ -20,16 +20,17 @@ static void shared_let_init(struct sl_let *let, const cpu_set_t *cpus, uint32_t 
 {
         uint32_t cores = (uint32_t)CPU_COUNT(cpus);
 
-        *let = (struct sl_let){.cpus = *cpus, .at_once = cores ? cores : usable};
-        if (!let->at_once)
-                let->at_once = 1;
+        *let = (struct sl_let){.cpus = *cpus, .turns.at_once = cores ? cores : usable};
+        if (!let->turns.at_once)
+                let->turns.at_once = 1;
 }
 
 static void show_let(struct sl_stats *stats, struct sl_let *let)
 {
-        struct sl_let_stats shown = {.n_cores = (uint32_t)CPU_COUNT(&let->cpus), .at_once = let->at_once, .for_one = let->for_one};
+        struct sl_let_stats shown = {
+                .n_cores = (uint32_t)CPU_COUNT(&let->cpus), .at_once = let->turns.at_once, .for_one = let->turns.for_one};
 
-        if (let->for_one)
+        if (let->turns.for_one)
                 snprintf(shown.name, sizeof(shown.name), "core %d", sl_first_core(&let->cpus));
         else
                 snprintf(shown.name, sizeof(shown.name), "worker cores");

@@ -98,7 +98,7 @@ static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct s
 {
         sl_workers_add(&model->workers, worker);
         sl_fault_clear(&model->down);
-        worker->let->n_workers++;
+        worker->let->turns.n_workers++;
         sl_workers_watch(d, worker);
         sl_shared_core_note(d);
 }

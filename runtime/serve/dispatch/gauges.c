@@ -78,7 +78,7 @@ static void show_let(const struct sl_let *let)
         if (!let->stats)
                 return;
         for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                running += let->running[i];
+                running += let->turns.running[i];
         show(&let->stats->running, running);
 }
 

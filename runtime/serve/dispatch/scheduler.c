@@ -15,10 +15,8 @@
 #include "stats.h"
 #include "turns.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 _Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all workers of a model");
+_Static_assert(SL_POLICY_TASKS_MAX == SL_JOB_PIECES_MAX, "what a policy gathers is a job");
 
 /* Of a model in one run. */
 #define DECISIONS_MAX (SL_POLICY_WORKERS_MAX + 1)
@@ -28,17 +26,13 @@ _Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all worke
 
 int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 {
-        uint32_t slots = 1;
-
-        while (slots < 2 * segments) /* pieces that come back are tasks of their own */
-                slots <<= 1;
         *scheduler = (struct sl_scheduler){0};
         for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                scheduler->queues[i].mask = slots - 1;
-                scheduler->queues[i].tasks = calloc(slots, sizeof(struct sl_task));
-                if (!scheduler->queues[i].tasks) {
+                int r = sl_task_queue_init(&scheduler->queues[i], 2 * segments); /* pieces that come back are tasks of their own */
+
+                if (r < 0) {
                         sl_scheduler_deinit(scheduler);
-                        return -ENOMEM;
+                        return r;
                 }
         }
         return 0;
@@ -46,34 +40,18 @@ int sl_scheduler_init(struct sl_scheduler *scheduler, uint32_t segments)
 
 void sl_scheduler_deinit(struct sl_scheduler *scheduler)
 {
-        for (uint32_t i = 0; i < SL_PRIORITIES; i++) {
-                free(scheduler->queues[i].tasks);
-                scheduler->queues[i].tasks = NULL;
-        }
+        for (uint32_t i = 0; i < SL_PRIORITIES; i++)
+                sl_task_queue_deinit(&scheduler->queues[i]);
 }
 
 void sl_scheduler_push(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
-        struct sl_task_queue *queue = &scheduler->queues[priority];
-
-        SL_ASSERT(sl_task_queue_length(queue) <= queue->mask);
-        queue->tasks[queue->tail++ & queue->mask] = *task;
-        queue->samples += task->samples;
+        sl_task_queue_push(&scheduler->queues[priority], task);
 }
 
 bool sl_scheduler_return(struct sl_scheduler *scheduler, const struct sl_task *task, uint32_t priority)
 {
-        struct sl_task_queue *queue = &scheduler->queues[priority];
-        uint32_t length = sl_task_queue_length(queue), i;
-
-        if (length > queue->mask)
-                return false;
-        queue->head--;
-        for (i = 0; i < length && sl_task_queue_at(queue, i + 1)->arrival_ns < task->arrival_ns; i++)
-                *sl_task_queue_at(queue, i) = *sl_task_queue_at(queue, i + 1);
-        *sl_task_queue_at(queue, i) = *task;
-        queue->samples += task->samples;
-        return true;
+        return sl_task_queue_return(&scheduler->queues[priority], task);
 }
 
 bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
@@ -84,28 +62,12 @@ bool sl_scheduler_waits(const struct sl_scheduler *scheduler)
         return false;
 }
 
-static uint32_t queue_drop(struct sl_task_queue *queue, bool (*ends)(void *context, const struct sl_task *task), void *context)
-{
-        uint32_t length = sl_task_queue_length(queue), kept = 0;
-
-        for (uint32_t i = 0; i < length; i++) {
-                const struct sl_task task = *sl_task_queue_at(queue, i);
-
-                if (ends(context, &task))
-                        queue->samples -= task.samples;
-                else
-                        *sl_task_queue_at(queue, kept++) = task;
-        }
-        queue->tail = queue->head + kept;
-        return length - kept;
-}
-
 uint32_t sl_scheduler_drop(struct sl_scheduler *scheduler, bool (*ends)(void *context, const struct sl_task *task), void *context)
 {
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < SL_PRIORITIES; i++)
-                n += queue_drop(&scheduler->queues[i], ends, context);
+                n += sl_task_queue_drop(&scheduler->queues[i], ends, context);
         return n;
 }
 
@@ -143,7 +105,7 @@ static void note_capacities(struct sl_job *job, const struct sl_segment *segment
 static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_job *job)
 {
         struct sl_accumulator *accumulator = round->schedule->accumulator;
-        struct sl_task *task = sl_task_queue_at(round->queue, 0);
+        const struct sl_task *task = sl_task_queue_at(round->queue, 0);
         const struct sl_segment *segment = sl_accumulator_segment(accumulator, task->segment);
         uint32_t samples = task->samples < samples_max ? task->samples : samples_max;
 
@@ -152,11 +114,8 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
         job->pieces[job->n_pieces - 1].reruns = task->reruns;
         job->pieces[job->n_pieces - 1].losses = task->losses;
         note_assigned(segment, round->schedule->now_ns);
-        task->first += samples;
-        task->samples -= samples;
-        round->queue->samples -= samples;
+        sl_task_queue_take(round->queue, samples);
         round->model->samples_given += samples;
-        round->queue->head += task->samples == 0;
         return samples;
 }
 
@@ -202,7 +161,7 @@ static uint32_t show_let(const struct round *round, struct sl_let *let, struct s
                 return let->shown;
         let->shown = view->n_lets++;
         shown[let->shown] = let;
-        view->starts_max[let->shown] = sl_turns_left(let, round->priority, round->schedule->run);
+        view->starts_max[let->shown] = sl_turns_left(&let->turns, round->priority, round->schedule->run);
         return let->shown;
 }
 
@@ -232,7 +191,7 @@ static bool is_light(const struct round *round, const struct sl_executor *worker
 {
         uint64_t expected_ns = sl_service_time_ns(&round->model->service_time, samples);
 
-        return sl_let_is_shared(worker->let) && expected_ns && expected_ns <= LIGHT_NS;
+        return sl_turns_are_shared(&worker->let->turns) && expected_ns && expected_ns <= LIGHT_NS;
 }
 
 static void give(struct round *round, const struct sl_decision *decision)
@@ -245,7 +204,7 @@ static void give(struct round *round, const struct sl_decision *decision)
         fill_job(round, samples, worker, job);
         job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
-        worker->let->running[round->priority]++;
+        worker->let->turns.running[round->priority]++;
         if (worker->let->stats)
                 sl_counter_add(&worker->let->stats->turns, 1);
 }
@@ -255,7 +214,7 @@ static void note_waiting(const struct round *round)
         const struct sl_workers *workers = &round->model->workers;
 
         for (uint32_t i = 0; i < workers->n && waiting(round); i++)
-                sl_turns_wait(workers->list[i]->let, round->priority, round->schedule->run);
+                sl_turns_wait(&workers->list[i]->let->turns, round->priority, round->schedule->run);
 }
 
 static uint32_t run_model(struct round *round)

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "layout.h"
-#include "task.h"
+#include "task_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -80,7 +80,7 @@ static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
                         return;
                 }
                 sl_workers_forget(&model->workers, worker);
-                let->n_workers--;
+                let->turns.n_workers--;
                 sl_shared_core_note(d);
         }
 }

@@ -17,7 +17,7 @@ void sl_workers_add(struct sl_workers *workers, struct sl_executor *executor)
 void sl_workers_count_on_lets(const struct sl_workers *workers, int32_t change)
 {
         for (uint32_t i = 0; i < sl_workers_all(workers); i++)
-                workers->list[i]->let->n_workers += (uint32_t)change;
+                workers->list[i]->let->turns.n_workers += (uint32_t)change;
 }
 
 /* The others keep their order. */

@@ -124,7 +124,7 @@ static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *fr
                 return;
         if (!is_light || !sl_ready_put(ready, t))
                 sl_thread_tell(t, from);
-        else if (sl_ready_awake(ready) < (int32_t)t->options.let->at_once) /* A1 */
+        else if (sl_ready_awake(ready) < (int32_t)t->options.let->turns.at_once) /* A1 */
                 sl_thread_ring(t, from);
 }
 

@@ -24,7 +24,7 @@ static struct sl_lets *make(cpu_set_t workers, cpu_set_t dispatcher, uint32_t ex
 
 static bool is_core(const struct sl_let *let, int core)
 {
-        return let->for_one && CPU_COUNT(&let->cpus) == 1 && CPU_ISSET(core, &let->cpus);
+        return let->turns.for_one && CPU_COUNT(&let->cpus) == 1 && CPU_ISSET(core, &let->cpus);
 }
 
 Test(lets, each_worker_has_a_core_for_itself_as_long_as_there_are_enough)
@@ -46,9 +46,9 @@ Test(lets, all_share_the_worker_cores_where_there_are_too_few)
         struct sl_lets *lets = make(cores(0, 1), cores(0, 0), 2);
         struct sl_let *let = sl_lets_assign(lets, NULL, 0);
 
-        cr_expect_not(let->for_one);
+        cr_expect_not(let->turns.for_one);
         cr_expect_eq(CPU_COUNT(&let->cpus), 2, "the dispatcher's too, where the configuration says so");
-        cr_expect_eq(let->at_once, 2);
+        cr_expect_eq(let->turns.at_once, 2);
         cr_expect_eq(sl_lets_assign(lets, NULL, 0), let);
         cr_expect_eq(let->n_assigned, 2);
         sl_lets_free(lets);
@@ -68,7 +68,7 @@ Test(lets, workers_run_anywhere_where_no_cores_are_configured)
         struct sl_let *let = sl_lets_assign(lets, NULL, 0);
 
         cr_expect_eq(CPU_COUNT(&let->cpus), 0);
-        cr_expect_eq(let->at_once, 3, "as many cores as the process may use");
+        cr_expect_eq(let->turns.at_once, 3, "as many cores as the process may use");
         sl_lets_free(lets);
 }
 

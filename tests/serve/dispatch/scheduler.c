@@ -65,7 +65,7 @@ static void share_let(struct crew *crew, struct crew *with)
         crew->let = &with->own_let;
         for (uint32_t i = 0; i < 2; i++)
                 crew->workers[i].common.let = crew->let;
-        crew->let->for_one = false;
+        crew->let->turns.for_one = false;
 }
 
 static void crew_init(struct crew *crew, uint32_t n_workers)
@@ -79,9 +79,9 @@ static void crew_init(struct crew *crew, uint32_t n_workers)
         }
         idle_init(&crew->inliner);
         crew->model->workers = (struct sl_workers){.n = n_workers, .list = {crew->list[0], crew->list[1]}};
-        crew->own_let = (struct sl_let){.at_once = 1};
+        crew->own_let = (struct sl_let){.turns.at_once = 1};
         share_let(crew, crew);
-        crew->let->for_one = true;
+        crew->let->turns.for_one = true;
 }
 
 static void crew_deinit(struct crew *crew)
@@ -108,7 +108,7 @@ static void end_job(struct crew *crew)
 
         for (uint32_t piece = 0; piece < n; piece++)
                 cr_assert_eq(sl_executor_answered(worker, piece), piece == n - 1);
-        crew->let->running[priority]--;
+        crew->let->turns.running[priority]--;
 }
 
 static void push(struct crew *crew, uint32_t id, uint32_t samples, uint32_t priority, bool is_inline)
@@ -237,7 +237,7 @@ Test(scheduler, what_waits_for_a_model_without_workers_holds_up_nobody)
         crew_init(&other, 1);
         share_let(&absent, &other);
         other.model->next = absent.model;
-        other.let->at_once = 0;
+        other.let->turns.at_once = 0;
         wait_with_priority(&absent, 0, 8, 0);
         wait_with_priority(&other, 0, 8, 3);
         give_all(&other);
@@ -337,7 +337,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         cr_expect_eq(next_tag(&urgent), 0);
         cr_expect_eq(next_tag(&other), -1);
         sl_executor_answered(urgent.list[0], 0);
-        other.let->running[1]--;
+        other.let->turns.running[1]--;
         give_all(&other);
         cr_expect_eq(next_tag(&other), 0);
         crew_deinit(&urgent);
@@ -430,7 +430,7 @@ static void log_answer(struct log_run *r)
         }
         for (uint32_t i = 0; i < n; i++)
                 sl_executor_answered(worker, i);
-        crew->let->running[priority]--;
+        crew->let->turns.running[priority]--;
 }
 
 static void log_wait(struct log_run *r)

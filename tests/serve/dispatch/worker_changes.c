@@ -189,8 +189,8 @@ static struct scene *scene_new(uint32_t dice)
 
         memset(s, 0, sizeof(*s));
         s->dice = dice;
-        s->lets[0].at_once = s->lets[1].at_once = 1;
-        s->lets[1].for_one = true;
+        s->lets[0].turns.at_once = s->lets[1].turns.at_once = 1;
+        s->lets[1].turns.for_one = true;
         s->f = fixture_new(2, SL_RULE_MEAN, WIDTH, WIDTH, SEGMENT);
         s->line = aligned_alloc(128, sizeof(*s->line));
         memset(s->line, 0, sizeof(*s->line));
@@ -281,9 +281,9 @@ static void scene_free(struct scene *s)
         hear_until(s, &s->n_channel_gone, 1);
         sl_dispatcher_free(s->dispatcher);
         for (int i = 0; i < 2; i++) {
-                cr_expect_eq(s->lets[i].n_workers, 0);
+                cr_expect_eq(s->lets[i].turns.n_workers, 0);
                 for (uint32_t k = 0; k < SL_PRIORITIES; k++)
-                        cr_expect_eq(s->lets[i].running[k], 0);
+                        cr_expect_eq(s->lets[i].turns.running[k], 0);
         }
         fixture_free(s->f);
         sl_stats_free(s->stats);

@@ -130,7 +130,7 @@ static int32_t awake_after_light_jobs(void)
         struct sl_executor *threads[EXECUTORS];
         int32_t most = 0;
 
-        s->let.at_once = 1;
+        s->let.turns.at_once = 1;
         start_all(s, threads);
         for (uint32_t i = 0; i < EXECUTORS; i++) {
                 give(s, threads[i], i, true);
@@ -157,7 +157,7 @@ Test(thread, no_light_job_is_forgotten_whoever_is_awake, .timeout = 60)
         struct stand *s = stand_new();
         struct sl_executor *threads[EXECUTORS];
 
-        s->let.at_once = 2;
+        s->let.turns.at_once = 2;
         start_all(s, threads);
         for (uint32_t round = 0; round < ROUNDS; round++) {
                 for (uint32_t i = 0; i < EXECUTORS; i++)

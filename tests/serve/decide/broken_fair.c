@@ -3,7 +3,7 @@
  * The fair queue's walker sees each of its equations broken. For builds with assertions: the file under test is a part of this one,
  * as its structs are its own.
  */
-#include "../../../runtime/serve/dispatch/fair.c"
+#include "../../../runtime/serve/decide/fair.c"
 
 #include <criterion/criterion.h>
 #include <signal.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy.h"
 
-#include "job.h"
-
 #include <string.h>
 
 /* How far the decisions have got: tasks that are given, and jobs that may still start on each let. */
@@ -42,7 +40,7 @@ static uint32_t gather(struct progress *p, uint32_t worker, uint32_t tasks)
 {
         uint32_t most = p->view->batchable ? tasks : 1, samples = 0;
 
-        for (uint32_t n = 0; n < most && n < SL_JOB_PIECES_MAX && left(p); n++) {
+        for (uint32_t n = 0; n < most && n < SL_POLICY_TASKS_MAX && left(p); n++) {
                 uint32_t more = sl_task_queue_at(p->view->waiting, p->taken)->samples;
 
                 if (n && samples + more > gathered_max(p->view, worker))

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "task.h"
+#include "task_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +17,9 @@ struct sl_service_time;
 
 /* Workers of a model that a policy looks at. */
 #define SL_POLICY_WORKERS_MAX 64u
+
+/* Tasks that share a job. */
+#define SL_POLICY_TASKS_MAX 128u
 
 struct sl_policy_worker {
         uint32_t batch_max; /* samples of its largest batch */

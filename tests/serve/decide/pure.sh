@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# pure.sh ARCHIVE NAME...: what decides can be driven by a simulator: the objects NAME.c.o of the archive use each other and memory,
-# no clock, no file, no thread, and hold no variable.
+# pure.sh WHOLE [ARCHIVE NAME...]: what decides can be driven by a simulator: all objects of the archive WHOLE and NAME.c.o of the other
+# one use each other and memory, no clock, no file, no thread, and hold no variable.
 set -eu
 
-archive=$1
-shift
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+ar x "$1"
+shift
+archive=${1:-}
+[ $# -eq 0 ] || shift
 for name; do
     ar x "$archive" "$name.c.o"
 done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for a model: samples of segments, oldest first, in a ring for each class. Dispatcher only.
+ * What waits for a model: samples of segments, oldest first, in a ring for each class. One thread, its owner's.
  */
 #pragma once
 
@@ -20,11 +20,15 @@ struct sl_task {
 };
 
 struct sl_task_queue {
-        struct sl_task *tasks; /* more than there are segments, each of which is pushed once */
+        struct sl_task *tasks; /* a power of two of them */
         uint32_t mask;
         uint32_t head, tail;
         uint64_t samples; /* of all of them */
 };
+
+/* Room for @tasks at least. Return: 0, -ENOMEM. */
+int sl_task_queue_init(struct sl_task_queue *queue, uint32_t tasks);
+void sl_task_queue_deinit(struct sl_task_queue *queue);
 
 static inline uint32_t sl_task_queue_length(const struct sl_task_queue *queue)
 {
@@ -36,3 +40,15 @@ static inline struct sl_task *sl_task_queue_at(const struct sl_task_queue *queue
 {
         return &queue->tasks[(queue->head + i) & queue->mask];
 }
+
+/* Behind all others. There is room. */
+void sl_task_queue_push(struct sl_task_queue *queue, const struct sl_task *task);
+
+/* Before what came later. False: there is no room. */
+bool sl_task_queue_return(struct sl_task_queue *queue, const struct sl_task *task);
+
+/* The first @samples of the oldest task, which has as many, are given out: the rest of it stays the oldest. */
+void sl_task_queue_take(struct sl_task_queue *queue, uint32_t samples);
+
+/* Takes out what @ends says of. Return: how many. */
+uint32_t sl_task_queue_drop(struct sl_task_queue *queue, bool (*ends)(void *context, const struct sl_task *task), void *context);

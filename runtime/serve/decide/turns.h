@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns on a let that several workers share: as long as something more urgent computes or waits there, no more jobs run than it has
+ * room for at once, so that it shares a core with nobody for longer than the jobs last that run already. Among equals the operating
+ * system divides the cores by time. Who has a let for itself waits for nobody. One thread, its owner's; at_once and for_one do not
+ * change.
+ */
+#pragma once
+
+#include "layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Who shares a let, and what runs and waits there. */
+struct sl_turns {
+        uint32_t at_once;                /* jobs that run at a time without sharing a core; at least 1 */
+        bool for_one;                    /* made for one worker, which may spin: it has no core to give to another */
+        uint32_t n_workers;              /* known to who decides */
+        uint32_t running[SL_PRIORITIES]; /* jobs given and not answered */
+        uint64_t waiting[SL_PRIORITIES]; /* the last run of the scheduler in which segments found no idle worker here */
+};
+
+/* More than one worker may want the let at a time. */
+static inline bool sl_turns_are_shared(const struct sl_turns *turns)
+{
+        return !turns->for_one || turns->n_workers > 1;
+}
+
+/* How many more jobs of class @priority may start there, in this run of the scheduler. Pure. */
+uint32_t sl_turns_left(const struct sl_turns *turns, uint32_t priority, uint64_t run);
+
+/* Segments of that class find no idle worker there, in this run. */
+void sl_turns_wait(struct sl_turns *turns, uint32_t priority, uint64_t run);
