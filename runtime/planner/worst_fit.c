@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worst_fit.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "matrix.h"
+#include "problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct object {
+        uint32_t model;
+        uint64_t bytes;
+};
+
+static uint64_t worker_bytes(const struct sl_costs *costs, uint32_t device, uint32_t model, uint32_t batch)
+{
+        const struct sl_cost_cell *cell = sl_costs_worker(costs, device, model, batch);
+
+        return costs->models[model].weights_bytes + (cell ? cell->workspace_bytes : 0);
+}
+
+static uint64_t model_bytes(const struct sl_costs *costs, uint32_t model, uint32_t batch)
+{
+        uint64_t most = 0;
+
+        for (uint32_t d = 0; d < costs->n_devices; d++) {
+                uint64_t bytes = worker_bytes(costs, d, model, batch);
+
+                most = bytes > most ? bytes : most;
+        }
+        return most;
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+        const struct object *x = a, *y = b;
+
+        if (x->bytes != y->bytes)
+                return x->bytes > y->bytes ? -1 : 1;
+        return x->model < y->model ? -1 : 1;
+}
+
+static uint64_t memory_left(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device)
+{
+        uint32_t row = problem->costs->devices[device].memory_of;
+        uint64_t room = sl_problem_room(problem, row), taken = sl_matrix_memory(problem, matrix, row);
+
+        return taken < room ? room - taken : 0;
+}
+
+/* The row of @kind with the most memory left; SL_COST_NONE where there is no candidate. */
+static uint32_t more_remaining_memory(
+        const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t model, uint32_t batch, enum sl_device_kind kind)
+{
+        const struct sl_costs *costs = problem->costs;
+        uint32_t best = SL_COST_NONE;
+        uint64_t most = 0;
+
+        for (uint32_t d = 0; d < costs->n_devices; d++) {
+                if (costs->classes[costs->devices[d].class_index].kind != kind || !sl_problem_allows(problem, d, model, batch))
+                        continue;
+                uint64_t left = memory_left(problem, matrix, d);
+
+                if (best == SL_COST_NONE || left > most) {
+                        best = d;
+                        most = left;
+                }
+        }
+        return best;
+}
+
+static bool worker_put(const struct sl_problem *problem, struct sl_matrix *matrix, uint32_t device, uint32_t model, uint32_t batch)
+{
+        if (device == SL_COST_NONE)
+                return false;
+        *sl_matrix_entry(matrix, device, model) = batch;
+        if (sl_matrix_fits(problem, matrix))
+                return true;
+        *sl_matrix_entry(matrix, device, model) = 0;
+        return false;
+}
+
+static int no_device_error(
+        const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t model, uint32_t batch, struct sl_error *error)
+{
+        const struct sl_costs *costs = problem->costs;
+        uint32_t best = SL_COST_NONE;
+
+        for (uint32_t d = 0; d < costs->n_devices; d++)
+                if (sl_problem_allows(problem, d, model, batch) &&
+                        (best == SL_COST_NONE || memory_left(problem, matrix, d) > memory_left(problem, matrix, best)))
+                        best = d;
+        if (best == SL_COST_NONE)
+                return sl_error_set(error, ENOSPC,
+                        "allocation: \"%s\", batch %u: none of %u devices may run it, or its cost is not known",
+                        costs->models[model].name, batch, costs->n_devices);
+        return sl_error_set(error, ENOSPC,
+                "allocation: no device has enough memory for \"%s\": batch %u takes %llu bytes, the most that is left is %llu on "
+                "\"%s\"",
+                costs->models[model].name, batch, (unsigned long long)worker_bytes(costs, best, model, batch),
+                (unsigned long long)memory_left(problem, matrix, best), costs->devices[best].name);
+}
+
+static int model_put(
+        const struct sl_problem *problem, struct sl_matrix *matrix, uint32_t model, uint32_t batch, struct sl_error *error)
+{
+        if (sl_matrix_workers_of(matrix, model))
+                return 0;
+        if (worker_put(problem, matrix, more_remaining_memory(problem, matrix, model, batch, SL_DEVICE_GPU), model, batch) ||
+                worker_put(problem, matrix, more_remaining_memory(problem, matrix, model, batch, SL_DEVICE_CPU), model, batch))
+                return 0;
+        return no_device_error(problem, matrix, model, batch, error);
+}
+
+static void pins_put(const struct sl_problem *problem, struct sl_matrix *matrix)
+{
+        memset(matrix->entries, 0, (size_t)matrix->n_devices * matrix->n_models * sizeof(matrix->entries[0]));
+        for (size_t i = 0; problem->pinned && i < (size_t)matrix->n_devices * matrix->n_models; i++)
+                if (problem->pinned[i] != SL_CELL_FREE)
+                        matrix->entries[i] = problem->pinned[i];
+}
+
+int sl_worst_fit(const struct sl_problem *problem, uint32_t default_batch, struct sl_matrix *matrix, struct sl_error *error)
+{
+        const struct sl_costs *costs = problem->costs;
+        int r = 0;
+
+        if (sl_costs_find_batch(costs, default_batch) == SL_COST_NONE)
+                return sl_error_set(
+                        error, EINVAL, "allocation: default batch size %u is not among the allowed ones", default_batch);
+        SL_CLEANUP(sl_cleanup_free) struct object *objects = malloc(costs->n_models * sizeof(*objects));
+        if (!objects)
+                return sl_error_set(error, ENOMEM, "allocation: out of memory");
+        for (uint32_t m = 0; m < costs->n_models; m++)
+                objects[m] = (struct object){m, model_bytes(costs, m, default_batch)};
+        qsort(objects, costs->n_models, sizeof(*objects), compare_objects);
+        pins_put(problem, matrix);
+        for (uint32_t i = 0; i < costs->n_models && r == 0; i++)
+                r = model_put(problem, matrix, objects[i].model, default_batch, error);
+        return r < 0 ? r : sl_matrix_check(problem, matrix, error);
+}
+
+uint32_t sl_worst_fit_batch(const struct sl_problem *problem)
+{
+        bool allowed = sl_costs_find_batch(problem->costs, SL_DEFAULT_BATCH) != SL_COST_NONE;
+
+        return allowed ? SL_DEFAULT_BATCH : problem->costs->batches[0];
+}
