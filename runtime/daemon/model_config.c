@@ -10,6 +10,7 @@
 #include "yaml_file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
@@ -70,7 +71,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),              \
+                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),              \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -166,6 +167,50 @@ static int apply_lowering(const struct reading *reading, const struct sl_model_t
 #define X(name, kind, text, least, most) result = result < 0 ? result : APPLY_##kind(name);
         SL_LOWER_OPTIONS(X)
 #undef X
+        return result;
+}
+
+static int compare_descending(const void *a, const void *b)
+{
+        uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+        return (x < y) - (x > y);
+}
+
+/* The ladder of plans has powers of two, up to batch_max: nothing else can be a worker's largest batch. */
+static int check_batch_size(const struct reading *reading, uint32_t size, uint32_t batch_max)
+{
+        if (size > batch_max)
+                return bad(reading, "batch_sizes", "%u is above batch_max, %u", size, batch_max);
+        if (size & (size - 1) && size != batch_max)
+                return bad(reading, "batch_sizes", "%u is neither a power of two nor batch_max, %u", size, batch_max);
+        return 0;
+}
+
+/* Sources: multi-granularity workers, E2bird, section 6. */
+static int apply_batch_sizes(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        char wish[SL_WISH_BYTES];
+        int result = 0;
+
+        if (!texts->batch_sizes) {
+                config->n_batch_sizes = texts->instances ? 0 : config->n_batch_sizes;
+                return 0;
+        }
+        if (texts->instances)
+                return bad(reading, "batch_sizes", "says how many workers there are, and so does instances");
+        if (texts->batch_sizes_count < 1 || texts->batch_sizes_count > SL_WORKERS_MAX)
+                return bad(reading, "batch_sizes", "%u workers, a model has 1 to %u", texts->batch_sizes_count, SL_WORKERS_MAX);
+        for (uint32_t i = 0; i < texts->batch_sizes_count && result == 0; i++) {
+                uint64_t size;
+
+                if (sl_value_number(texts->batch_sizes[i], 1, UINT32_MAX, &size, wish) < 0)
+                        return bad(reading, "batch_sizes", "\"%s\" is %s", texts->batch_sizes[i], wish);
+                config->batch_sizes[i] = (uint32_t)size;
+                result = check_batch_size(reading, (uint32_t)size, config->lowering.batch_max);
+        }
+        config->instances = config->n_batch_sizes = texts->batch_sizes_count;
+        qsort(config->batch_sizes, config->n_batch_sizes, sizeof(config->batch_sizes[0]), compare_descending);
         return result;
 }
 
@@ -314,6 +359,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
         if (result == 0)
                 result = apply_lowering(&reading, texts, config);
         config->batch_given = config->batch_given || texts->batch_max;
+        if (result == 0)
+                result = apply_batch_sizes(&reading, texts, config);
         if (result == 0)
                 result = apply_prepared(&reading, texts, config);
         if (result == 0)

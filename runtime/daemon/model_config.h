@@ -6,6 +6,7 @@
  *     batch_max: 32                 # largest batch of a worker, and every other option of lower_options.h
  *     batch_bytes_max: 64 MiB       # of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this
  *     instances: 1                  # workers of this model; requests are spread over them
+ *     batch_sizes: [1, 1, 2, 4, 8]  # instead of instances: a worker for each, which takes batches up to that
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
  *     slice_ms: 10                  # a worker computes no longer before it looks for what is more urgent, but for a single sample
  *     samples_max: 1048576          # of one request
@@ -60,6 +61,7 @@ struct sl_model_config {
         uint64_t batch_bytes_max;
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         uint32_t isolation, on_crash, hang_ms, predictions; /* enum sl_isolation, sl_on_crash, sl_predictions */
+        uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -115,6 +117,8 @@ struct sl_model_texts {
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
         char *isolation, *on_crash, *hang_ms, *predictions;
+        char **batch_sizes;
+        uint32_t batch_sizes_count;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

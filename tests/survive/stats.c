@@ -37,13 +37,18 @@ static void tear_down(void)
 
 TestSuite(stats, .init = set_up, .fini = tear_down, .timeout = 60);
 
-/* The network lenet as "own", whose workers are processes. */
-static void start_with_processes(void)
+/* The network lenet as "own". */
+static void start_with(const char *config)
 {
-        world_copy_model(&world, "lenet", "own", "isolation: process\n");
+        world_copy_model(&world, "lenet", "own", config);
         world_configure(&world, "models: [own]\n");
         world_start(&world);
         cr_assert_eq(sl_stats_open(world.name, NULL, &page, NULL), 0);
+}
+
+static void start_with_processes(void)
+{
+        start_with("isolation: process\n");
 }
 
 static bool read_worker(struct sl_worker_stats *ret_worker)
@@ -89,6 +94,52 @@ static void infer(uint32_t times)
                 cr_assert_eq(starling_infer(queue, &request, NULL), 0);
         }
         starling_close(client);
+}
+
+static bool serves_in(const struct sl_worker_stats *worker, uint32_t batch_max)
+{
+        return worker->state == SL_STATS_WORKER_SERVING && worker->batch_max == batch_max;
+}
+
+/* A process that takes batches up to @batch_max and serves; 0: none does. */
+static uint32_t pid_of(uint32_t batch_max)
+{
+        struct sl_worker_stats worker;
+
+        for (uint32_t i = 0; i < sl_stats_count(page, SL_STATS_WORKERS); i++)
+                if (sl_stats_read_worker(page, i, &worker) == 0 && serves_in(&worker, batch_max))
+                        return worker.pid;
+        return 0;
+}
+
+static uint32_t count_of(uint32_t batch_max)
+{
+        struct sl_worker_stats worker;
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < sl_stats_count(page, SL_STATS_WORKERS); i++)
+                n += sl_stats_read_worker(page, i, &worker) == 0 && serves_in(&worker, batch_max);
+        return n;
+}
+
+/* Multi-granularity workers: one for each size, and one of the same size follows one that died. */
+Test(stats, workers_have_the_batch_sizes_that_were_asked_for_and_keep_them)
+{
+        static const uint32_t sizes[] = {4, 2, 1};
+
+        start_with("isolation: process\nbatch_sizes: [1, 4, 1, 2]\n");
+        infer(5);
+        for (uint32_t i = 0; i < 3; i++) {
+                uint32_t before = pid_of(sizes[i]), wanted = sizes[i] == 1 ? 2 : 1;
+
+                cr_assert_eq(count_of(sizes[i]), wanted, "%u workers of %u", count_of(sizes[i]), sizes[i]);
+                cr_assert_eq(kill((pid_t)before, SIGKILL), 0);
+                while (pid_of(sizes[i]) == before || count_of(sizes[i]) < wanted)
+                        world_pause_us(1000);
+                cr_expect_eq(count_of(sizes[i]), wanted, "%u workers of %u", count_of(sizes[i]), sizes[i]);
+        }
+        infer(5);
+        world_stop(&world);
 }
 
 Test(stats, the_process_that_follows_a_killed_one_goes_on_counting_in_its_place)

@@ -40,15 +40,14 @@ static uint64_t open_bytes(const struct sl_crew_options *options)
 }
 
 /* What one worker may take: its instance, its pool, what data-dependent steps make while they run, and what its process shares. */
-static uint64_t bytes_of_worker(const struct sl_crew_options *options)
+static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t batch_max)
 {
-        uint64_t bytes = sl_job_runner_bytes(options->model->plan, options->limit.batch_max);
+        uint64_t bytes = sl_job_runner_bytes(options->model->plan, batch_max);
 
         if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes))
                 return UINT64_MAX;
         if (options->own_process &&
-                sl_add_overflows(bytes,
-                        sl_process_executor_bytes(options->model->plan, options->limit.batch_max, open_bytes(options)), &bytes))
+                sl_add_overflows(bytes, sl_process_executor_bytes(options->model->plan, batch_max, open_bytes(options)), &bytes))
                 return UINT64_MAX;
         return bytes;
 }
@@ -60,12 +59,12 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         if (!crew)
                 return -ENOMEM;
         crew->options = *options;
-        crew->worker_bytes = bytes_of_worker(options);
+        for (uint32_t i = 0; i < SL_WORKERS_MAX; i++)
+                crew->bytes[i] = bytes_of_worker(options, options->limits[i].batch_max);
         crew->seats = (struct sl_seats){
                 .stats = options->stats,
                 .model = options->model->name,
                 .executor = options->own_process ? "process" : "thread",
-                .batch_max = options->limit.batch_max,
                 .with_histograms = options->runtime->worker_histograms,
         };
         *ret_crew = crew;
@@ -82,7 +81,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
-        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, crew->worker_bytes);
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, crew->bytes[worker.place]);
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
 }
 
@@ -116,25 +115,47 @@ bool sl_crew_is_short(const struct sl_crew *crew)
         return sl_crew_serving(crew) < (crew->wanted < crew->before ? crew->wanted : crew->before);
 }
 
-static int take_memory(const struct sl_crew *crew, uint32_t n, struct sl_error *error)
+/* The first @n that nobody has who stays. */
+static void find_places(const struct sl_crew *crew, uint32_t n, uint32_t *ret_places)
 {
-        uint64_t bytes;
-        int r;
+        bool taken[SL_WORKERS_MAX] = {false};
 
-        if (sl_mul_overflows(crew->worker_bytes, n, &bytes))
-                return sl_error_set(error, ENOMEM, "%u workers of %llu bytes", n, (unsigned long long)crew->worker_bytes);
-        r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
-        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u, %llu bytes each", n, crew->options.limit.batch_max,
-                               (unsigned long long)crew->worker_bytes)
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].state != SL_CREW_LEAVING)
+                        taken[crew->workers[i].place] = true;
+        for (uint32_t place = 0, found = 0; found < n; place++)
+                if (!taken[place])
+                        ret_places[found++] = place;
+}
+
+static uint64_t bytes_of_places(const struct sl_crew *crew, const uint32_t *places, uint32_t n)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (sl_add_overflows(bytes, crew->bytes[places[i]], &bytes))
+                        return UINT64_MAX;
+        return bytes;
+}
+
+static int take_memory(const struct sl_crew *crew, const uint32_t *places, uint32_t n, struct sl_error *error)
+{
+        uint64_t bytes = bytes_of_places(crew, places, n);
+        int r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
+
+        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, crew->options.limits[places[0]].batch_max,
+                               n > 1 ? " and less" : "", (unsigned long long)bytes)
                      : 0;
 }
 
-static void note_memory(const struct sl_crew_options *options, struct sl_worker_stats *stats)
+static void note_memory(const struct sl_crew_options *options, uint32_t place, struct sl_worker_stats *stats)
 {
-        sl_counter_set(&stats->batch_reason, options->limit.reason);
+        const struct sl_batch_limit *limit = &options->limits[place];
+
+        sl_counter_set(&stats->batch_reason, limit->reason);
         sl_counter_set(&stats->plan_bytes, sl_plan_identity(options->model->plan).bytes);
-        sl_counter_set(&stats->workspace_bytes, options->limit.workspace_bytes);
-        sl_counter_set(&stats->pool_bytes, options->limit.pool_bytes);
+        sl_counter_set(&stats->workspace_bytes, limit->workspace_bytes);
+        sl_counter_set(&stats->pool_bytes, limit->pool_bytes);
 }
 
 /* Where workers share cores none spins, and what runs to become warm would delay others. */
@@ -156,6 +177,7 @@ static uint64_t longer(uint64_t a, uint64_t b)
 /* Of a worker that is about to start. */
 struct start {
         struct sl_let *let;
+        uint32_t place;
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
@@ -172,7 +194,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .plan = options->model->plan,
                         .regions = options->regions,
                         .accumulator = options->accumulator,
-                        .batch_max = options->limit.batch_max,
+                        .batch_max = options->limits[start->place].batch_max,
                         .fake = options->fake,
                         .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
@@ -198,9 +220,9 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .program = options->runtime->compile_program,
-                        .batch_max = options->limit.batch_max,
+                        .batch_max = options->limits[start->place].batch_max,
                         .fake = options->fake,
-                        .memory_bytes = crew->worker_bytes,
+                        .memory_bytes = crew->bytes[start->place],
                         .open_bytes = open_bytes(options),
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .spin_ns = spin_ns(crew, start->let),
@@ -227,8 +249,9 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         struct sl_crew_worker *worker = &crew->workers[crew->n];
         int r;
 
+        crew->seats.batch_max = options->limits[start->place].batch_max;
         start->stats = sl_seats_take(&crew->seats, start->let, -1);
-        note_memory(options, start->stats);
+        note_memory(options, start->place, start->stats);
         r = options->own_process ? start_process(crew, start, &worker->executor, error)
                                  : start_thread(crew, start, &worker->executor, error);
         if (r < 0) {
@@ -241,6 +264,7 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
+        worker->place = start->place;
         worker->seat = start->stats;
         crew->n++;
         return 0;
@@ -263,16 +287,20 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_cre
 static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, bool tries_inline,
         struct sl_error *error)
 {
-        int r = take_memory(crew, n, error);
+        uint32_t places[SL_WORKERS_MAX] = {0};
+        int r;
 
+        find_places(crew, n, places);
+        r = take_memory(crew, places, n, error);
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
                         &(struct start){.let = assign_let(crew, replaced),
+                                .place = places[i],
                                 .background = background,
                                 .tries_inline = tries_inline && i == 0},
                         error);
                 if (r < 0)
-                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, (n - i) * crew->worker_bytes);
+                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of_places(crew, places + i, n - i));
         }
         return r;
 }
@@ -286,13 +314,14 @@ int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replac
 static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
+        uint32_t batch_max = options->limits[crew->workers[i].place].batch_max;
 
         if (options->own_process)
                 return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted,
                         sl_process_executor_why(crew->workers[i].executor));
         return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
                 "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted, strerror(-state),
-                options->limit.batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, options->limit.batch_max));
+                batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
 }
 
 int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)

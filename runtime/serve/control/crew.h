@@ -48,7 +48,7 @@ struct sl_crew_options {
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
         struct sl_model *model; /* it has its plan */
-        struct sl_batch_limit limit;
+        struct sl_batch_limit limits[SL_WORKERS_MAX]; /* of the worker in each place */
         uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
         bool own_process;                 /* each worker has one */
         bool fake;                        /* predictions are zeros */
@@ -59,7 +59,7 @@ struct sl_crew_options {
 
 struct sl_crew {
         struct sl_crew_options options;
-        uint64_t worker_bytes;        /* promised to each */
+        uint64_t bytes[SL_WORKERS_MAX]; /* promised to the worker in each place */
         uint32_t wanted;              /* workers */
         uint32_t before;              /* as were wanted before the change that is under way */
         uint32_t n_named;             /* threads that have got a name */
@@ -70,6 +70,7 @@ struct sl_crew {
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
+                uint32_t place;      /* of its limit and its bytes; who leaves has left it to whoever follows */
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
