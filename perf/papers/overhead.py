@@ -24,6 +24,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from host import processor
 from runtime import Runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -67,7 +68,7 @@ def measure(options, classes):
         twice = WORKERS - MEMBERS
         names = [f"member{i}" for i in range(MEMBERS)]
         runtime = Runtime(options.program, {name: path for name in names}, {"ensemble": names},
-                          {name: 2 for name in names[:twice]}, ["--fake"])  # fmt: skip
+                          configs={name: "instances: 2\n" for name in names[:twice]}, arguments=["--fake"])  # fmt: skip
         try:
             with runtime.connect() as client:
                 x = client.empty((IMAGES, *PIXELS), np.float32)
@@ -85,13 +86,6 @@ def copy_seconds(count):
         target[:] = source
         times.append(time.perf_counter() - begun)
     return statistics.median(times)
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        fields = dict(line.split(":", 1) for line in file if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in fields.items()}
-    return f"{fields.get('model name')}, family {fields.get('cpu family')}, model {fields.get('model')}"
 
 
 def read_arguments():

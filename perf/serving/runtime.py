@@ -20,16 +20,16 @@ def end_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
-def write_repository(folder, models, ensembles, instances=1):
-    """`models`: {name: ONNX file}, each with so many workers, or {name: workers}; `ensembles`: {name: [members]}, whose mean is the answer."""
+def write_repository(folder, models, ensembles, instances=1, configs=None):
+    """`models`: {name: ONNX file}, each with so many workers; `ensembles`: {name: [members]}, whose mean is the answer; `configs`: {name:
+    lines of its config.yaml}."""
     for name, path in models.items():
         version = os.path.join(folder, name, "1")
         os.makedirs(version)
         os.symlink(os.path.abspath(path), os.path.join(version, "model.onnx"))
-        workers = instances.get(name, 1) if isinstance(instances, dict) else instances
-        if workers > 1:
-            with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
-                file.write(f"instances: {workers}\n")
+        config = (configs or {}).get(name, f"instances: {instances}\n")
+        with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(config)
     for name, members in ensembles.items():
         os.makedirs(os.path.join(folder, name))
         with open(os.path.join(folder, name, "config.yaml"), "w", encoding="utf-8") as file:
@@ -37,11 +37,11 @@ def write_repository(folder, models, ensembles, instances=1):
 
 
 class Runtime:
-    def __init__(self, command, models, ensembles=None, instances=1, arguments=()):
+    def __init__(self, command, models, ensembles=None, instances=1, configs=None, arguments=()):
         self.folder = tempfile.mkdtemp(prefix="starling-serving-")
         repository = os.path.join(self.folder, "models")
         os.mkdir(repository)
-        write_repository(repository, models, ensembles or {}, instances)
+        write_repository(repository, models, ensembles or {}, instances, configs)
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
         self.name = f"serving-{os.getpid()}"
         self.socket = os.path.join(self.folder, self.name + ".sock")

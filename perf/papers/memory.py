@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What six granularities of one network take, beside six engines of their own.
+
+    memory.py --zoo DIR [--only NAME,NAME] [--out FILE.json] [--program FILE]
+
+Sources: E2bird, section 6 and figure 17: workers of batch sizes 1, 1, 2, 4, 8, 16 share weights and plan; as separate engines each has its
+own. Live: resident memory of `starling serve` (VmRSS) with one model and `batch_sizes`, and with six models of one worker each, after a
+request for each worker's largest batch. What an empty runtime has resident is taken off both.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+
+import numpy as np
+import onnx
+
+from host import processor
+from runtime import Runtime
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZES = [1, 1, 2, 4, 8, 16]
+PAPER_SAVED = 0.648
+NETWORKS = "resnet18,resnet50,densenet121,mobilenetv2,vgg16"
+
+
+def input_shape(path):
+    return [dim.dim_value for dim in onnx.load(path, load_external_data=False).graph.input[0].type.tensor_type.shape.dim][1:]
+
+
+def resident(process):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS:"))
+
+
+def measure(options, path, configs):
+    """Bytes resident once each model has computed the largest batches of its workers."""
+    runtime = Runtime(options.program, {name: path for name in configs}, configs=configs)
+    try:
+        with runtime.connect() as client:
+            for name in configs:
+                x = client.empty((sum(SIZES), *input_shape(path)), np.float32)
+                x[:] = 0.5
+                for _ in range(3):
+                    client.infer(name, x)
+            return resident(runtime.process)
+    finally:
+        runtime.close()
+
+
+def compare(options, name):
+    path = os.path.join(options.zoo, name + ".onnx")
+    empty = measure(options, path, {})
+    shared = measure(options, path, {"shared": f"batch_max: {max(SIZES)}\nbatch_sizes: {SIZES}\n"})
+    apart = measure(options, path, {f"engine{i}": f"batch_max: {size}\n" for i, size in enumerate(SIZES)})
+    row = {"network": name, "shared_bytes": shared - empty, "separate_bytes": apart - empty,
+           "saved": round(1 - (shared - empty) / (apart - empty), 3)}  # fmt: skip
+    print(f"{name:14} shared {row['shared_bytes'] / 2**20:7.0f} MiB, separate {row['separate_bytes'] / 2**20:7.0f} MiB: {row['saved']:.1%} less",
+          flush=True)  # fmt: skip
+    return row
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zoo", required=True)
+    parser.add_argument("--only", default=NETWORKS)
+    parser.add_argument("--out")
+    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
+    return parser.parse_args()
+
+
+def main():
+    options = read_arguments()
+    rows = [compare(options, name) for name in options.only.split(",")]
+    saved = [row["saved"] for row in rows]
+    result = {
+        "benchmark": "memory",
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": " ".join(["perf/papers/memory.py", *sys.argv[1:]]),
+        "processor": processor(),
+        "kernel": platform.release(),
+        "live": True,
+        "batch_sizes": SIZES,
+        "rows": rows,
+        "saved_mean": round(sum(saved) / len(saved), 3),
+        "paper_saved": PAPER_SAVED,
+    }
+    print(f"mean {result['saved_mean']:.1%} less; the paper's, on a GPU: {PAPER_SAVED:.1%}")
+    if options.out:
+        with open(options.out, "w", encoding="utf-8") as file:
+            file.write(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
