@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulated_bench.h"
-#include "base/error.h"
 #include "allocation_bench.h"
+#include "base/error.h"
 #include "matrix.h"
 #include "problem.h"
 
@@ -28,6 +28,7 @@ struct worker {
 
 struct model_state {
         double busy, capacity, time_ns;
+        double busy_at_throughput;
         uint32_t n_workers;
 };
 
@@ -69,6 +70,17 @@ static void workers_collect(struct simulated_bench *bench, const struct sl_matri
                                 worker_add(bench, d, m, sl_matrix_batch(matrix, d, m));
 }
 
+/* Beside one other, in closed form. */
+static double pair_speed(const struct simulated_bench *bench, uint32_t w, uint32_t other)
+{
+        const struct sl_costs *costs = bench->problem->costs;
+        const struct worker *worker = &bench->workers[w];
+        uint32_t beside = bench->workers[other].model;
+        double busy = bench->models[beside].busy;
+
+        return 1 - busy + busy / sl_costs_slowdown(costs, costs->devices[worker->device].class_index, worker->model, &beside, 1);
+}
+
 /* Of worker @w among those from @first to @last on its device. */
 static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
 {
@@ -77,6 +89,8 @@ static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint
 
         if (last - first == 1)
                 return 1;
+        if (last - first == 2)
+                return pair_speed(bench, w, w == first ? last - 1 : first);
         if (last - first == 2) {
                 const struct worker *other = &bench->workers[w == first ? first + 1 : first];
                 double slowed = pair_powers(bench, worker->device, worker->model, other->model)[NODES];
@@ -146,6 +160,8 @@ static double throughput(struct simulated_bench *bench, uint32_t n_models)
                 if (busy_update(bench, n_models, rate, round < ROUNDS_MAX / 4 ? 1 : 0.5) < CLOSE)
                         break;
         }
+        for (uint32_t m = 0; m < n_models; m++)
+                bench->models[m].busy_at_throughput = bench->models[m].busy;
         return rate;
 }
 
@@ -212,6 +228,11 @@ static void simulated_free(struct sl_bench *base)
 }
 
 static const struct sl_bench_ops simulated_ops = {"simulated", simulated_run, simulated_free};
+
+double sl_simulated_bench_busy(const struct sl_bench *bench, uint32_t model)
+{
+        return ((const struct simulated_bench *)bench)->models[model].busy_at_throughput;
+}
 
 static void powers_fill(double *powers, const struct sl_costs *costs)
 {

@@ -11,7 +11,7 @@
  *
  * The throughput is the X at which the busiest u(m) is 1. The expectation over the 2^n sets of busy workers is the integral over t
  * from 0 to 1 of the product of (1 - u(v) + u(v) * t^(pair(w, v) - 1)), here in 8 Gauss-Legendre nodes: exact for 15 others on a
- * device shared by time, within 0.1 % for one other of any pair. Sharing by time is met exactly: workers whose batches take p and q
+ * device shared by time, and by its closed form for one other. Sharing by time is met exactly: workers whose batches take p and q
  * alone reach 1 / (p + q) each.
  *
  * Latency at a load: u at X = load; the slowest model's batch time / speed, and in front of it the wait in a queue with n workers
@@ -23,9 +23,14 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct sl_bench;
 struct sl_error;
 struct sl_problem;
 
 /* @problem is checked, and outlives it. Return: 0; -ENOMEM. */
 int sl_simulated_bench_new(const struct sl_problem *problem, struct sl_bench **ret_bench, struct sl_error *error);
+
+/* u(m) of the last run at its throughput, for each model: 1 of the one that limits it. Valid until the next run. */
+double sl_simulated_bench_busy(const struct sl_bench *bench, uint32_t model);
