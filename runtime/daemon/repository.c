@@ -111,8 +111,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .stamp = sl_model_stamp(config, served->path),
                 .lowering = config->lowering,
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
-                .workers = config->instances,
-                .n_batch_sizes = config->n_batch_sizes,
+                .workers = {.n = config->instances},
                 .warmup_ms = config->warmup_ms,
                 .predictions = (enum sl_predictions)config->predictions,
                 .isolation = (enum sl_isolation)config->isolation,
@@ -128,7 +127,8 @@ static void fill_spec(struct served *served, int64_t version)
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };
-        memcpy(served->spec.batch_sizes, config->batch_sizes, sizeof(served->spec.batch_sizes));
+        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
+                served->spec.workers.batch_sizes[i] = config->batch_sizes[i];
         served->spec.n_prepared = config->n_prepared;
         memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
 }

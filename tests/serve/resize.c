@@ -16,7 +16,7 @@
 static void set_workers(struct service *service, uint32_t workers)
 {
         pthread_mutex_lock(&service->specs_lock);
-        service->specs[LENET].workers = workers;
+        service->specs[LENET].workers.n = workers;
         pthread_mutex_unlock(&service->specs_lock);
 }
 

@@ -230,7 +230,7 @@ Test(shapes, get_as_many_workers_as_the_model_is_to_have, .timeout = 60)
         start(&s);
         expect_sum(&s, 3, 4);
         pthread_mutex_lock(&s.service.specs_lock);
-        s.service.specs[1].workers = 2;
+        s.service.specs[1].workers.n = 2;
         pthread_mutex_unlock(&s.service.specs_lock);
         service_reload(&s.service);
         service_expect_log(&s.service, "workers-changed model=\"open[4]\"");

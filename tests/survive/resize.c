@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model's number of workers changes while it serves: what a reload does where nothing else of its configuration has changed.
+ * A model's workers change while it serves, in number or in the batches that they take: what a reload does where nothing else of its configuration has changed.
  */
 #include "digits.h"
 #include "honest.h"
@@ -23,12 +23,20 @@ static struct world world;
 static struct starling_client *admin;
 static const char *options = ""; /* of the model, beside the number of workers */
 
+static void set_workers(const char *workers)
+{
+        char yaml[768];
+
+        snprintf(yaml, sizeof(yaml), "%s\n%s", workers, options);
+        world_add_model_config(&world, MODEL, yaml);
+}
+
 static void set_instances(uint32_t instances)
 {
-        char yaml[128];
+        char workers[32];
 
-        snprintf(yaml, sizeof(yaml), "instances: %u\n%s", instances, options);
-        world_add_model_config(&world, MODEL, yaml);
+        snprintf(workers, sizeof(workers), "instances: %u", instances);
+        set_workers(workers);
 }
 
 /* A copy of the network, as its folder gets a configuration. */
@@ -68,6 +76,7 @@ struct page {
         uint64_t memory_bytes;
         uint32_t n;
         uint64_t batches[SLOTS_MAX], worker_bytes; /* of each worker of MODEL; of one */
+        uint32_t batch_max[SLOTS_MAX];
 };
 
 static struct page read_page(void)
@@ -86,18 +95,27 @@ static struct page read_page(void)
                         continue;
                 cr_assert_lt(page.n, SLOTS_MAX);
                 page.worker_bytes = sl_counter_read(&worker.workspace_bytes) + sl_counter_read(&worker.pool_bytes);
+                page.batch_max[page.n] = worker.batch_max;
                 page.batches[page.n++] = sl_counter_read(&worker.batches);
         }
         sl_stats_close(view);
         return page;
 }
 
-static void reload(uint32_t instances)
+static void reload_workers(const char *workers)
 {
         struct starling_error error = {""};
 
-        set_instances(instances);
-        cr_assert_eq(starling_admin_reload(admin, MODEL, &error), 0, "%s\n%s", error.text, world_log(&world));
+        set_workers(workers);
+        cr_assert_eq(starling_admin_reload(admin, MODEL, &error), 0, "%s: %s\n%s", workers, error.text, world_log(&world));
+}
+
+static void reload(uint32_t instances)
+{
+        char workers[32];
+
+        snprintf(workers, sizeof(workers), "instances: %u", instances);
+        reload_workers(workers);
 }
 
 static bool all_compute(const struct page *page)
@@ -183,6 +201,76 @@ Test(resize, at_any_moment_loses_nothing)
         }
         for (int i = 0; i < 2; i++)
                 honest_stop(honest[i]);
+        expect_not_loaded_again();
+}
+
+static void expect_sizes(const uint32_t *sizes, uint32_t n)
+{
+        struct page page = read_page();
+        bool found[SLOTS_MAX] = {false};
+
+        cr_assert_eq(page.n, n, "%u workers, not %u", page.n, n);
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t k = 0;
+
+                while (k < n && (found[k] || page.batch_max[k] != sizes[i]))
+                        k++;
+                cr_assert_lt(k, n, "no worker of batch %u", sizes[i]);
+                found[k] = true;
+        }
+}
+
+#define EXPECT_SIZES(...) expect_sizes((const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* Those that both sets have stay, the new ones are ready before the others leave. */
+Test(resize, batch_sizes_change_while_the_model_serves_and_no_request_is_lost)
+{
+        struct honest *honest[2];
+
+        set_workers("batch_sizes: [1, 2, 4]");
+        start("");
+        for (int i = 0; i < 2; i++)
+                honest[i] = honest_start(&world, MODEL);
+        EXPECT_SIZES(4, 2, 1);
+        reload_workers("batch_sizes: [16, 1]");
+        EXPECT_SIZES(16, 1);
+        reload_workers("batch_sizes: [8]");
+        EXPECT_SIZES(8);
+        reload_workers("batch_sizes: [1, 1, 2, 4, 8, 16]");
+        EXPECT_SIZES(16, 8, 4, 2, 1, 1);
+        reload_workers("instances: 2");
+        EXPECT_SIZES(32, 32);
+        for (int i = 0; i < 2; i++) {
+                honest_expect_progress(honest[i], 100);
+                honest_stop(honest[i]);
+        }
+        expect_not_loaded_again();
+}
+
+/* The old ones stay, as if nobody had asked. */
+Test(resize, batch_sizes_that_want_too_much_are_refused_and_the_old_ones_stay)
+{
+        struct starling_error error = {""};
+        struct honest *honest;
+        char many[512];
+        size_t used = 0;
+        uint64_t before;
+
+        options = "batch_max: 1024\nsegment_samples: 1024\n";
+        set_workers("batch_sizes: [2, 1]");
+        start("limits: {memory_max: 384 MiB}\n");
+        honest = honest_start(&world, MODEL);
+        before = read_page().memory_bytes;
+        for (size_t i = 0; i < 62; i++)
+                used += (size_t)snprintf(many + used, sizeof(many) - used, "%s1024", i ? "," : "batch_sizes: [");
+        snprintf(many + used, sizeof(many) - used, "]");
+        set_workers(many);
+        cr_expect_eq(starling_admin_reload(admin, MODEL, &error), -ENOMEM, "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "62 workers of batch 1024 and less, "), "%s", error.text);
+        EXPECT_SIZES(2, 1);
+        cr_expect_eq(read_page().memory_bytes, before);
+        honest_expect_progress(honest, 50);
+        honest_stop(honest);
         expect_not_loaded_again();
 }
 

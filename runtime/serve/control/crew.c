@@ -59,8 +59,6 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         if (!crew)
                 return -ENOMEM;
         crew->options = *options;
-        for (uint32_t i = 0; i < SL_WORKERS_MAX; i++)
-                crew->bytes[i] = bytes_of_worker(options, options->limits[i].batch_max);
         crew->seats = (struct sl_seats){
                 .stats = options->stats,
                 .model = options->model->name,
@@ -81,7 +79,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
-        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, crew->bytes[worker.place]);
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, worker.bytes);
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
 }
 
@@ -112,46 +110,36 @@ uint32_t sl_crew_serving(const struct sl_crew *crew)
 
 bool sl_crew_is_short(const struct sl_crew *crew)
 {
-        return sl_crew_serving(crew) < (crew->wanted < crew->before ? crew->wanted : crew->before);
+        return sl_crew_serving(crew) < (crew->wanted.n < crew->before.n ? crew->wanted.n : crew->before.n);
 }
 
-/* The first @n that nobody has who stays. */
-static void find_places(const struct sl_crew *crew, uint32_t n, uint32_t *ret_places)
+static struct sl_batch_limit limit_of(const struct sl_crew *crew, uint32_t batch_size)
 {
-        bool taken[SL_WORKERS_MAX] = {false};
-
-        for (uint32_t i = 0; i < crew->n; i++)
-                if (crew->workers[i].state != SL_CREW_LEAVING)
-                        taken[crew->workers[i].place] = true;
-        for (uint32_t place = 0, found = 0; found < n; place++)
-                if (!taken[place])
-                        ret_places[found++] = place;
+        return batch_size ? sl_batch_limit_choose(crew->options.model->plan, batch_size, 0) : crew->options.limit;
 }
 
-static uint64_t bytes_of_places(const struct sl_crew *crew, const uint32_t *places, uint32_t n)
+static uint64_t bytes_of(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n)
 {
         uint64_t bytes = 0;
 
         for (uint32_t i = 0; i < n; i++)
-                if (sl_add_overflows(bytes, crew->bytes[places[i]], &bytes))
+                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, batch_sizes[i]).batch_max), &bytes))
                         return UINT64_MAX;
         return bytes;
 }
 
-static int take_memory(const struct sl_crew *crew, const uint32_t *places, uint32_t n, struct sl_error *error)
+static int take_memory(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, struct sl_error *error)
 {
-        uint64_t bytes = bytes_of_places(crew, places, n);
+        uint64_t bytes = bytes_of(crew, batch_sizes, n);
         int r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
 
-        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, crew->options.limits[places[0]].batch_max,
-                               n > 1 ? " and less" : "", (unsigned long long)bytes)
+        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, limit_of(crew, batch_sizes[0]).batch_max,
+                               batch_sizes[0] && n > 1 ? " and less" : "", (unsigned long long)bytes)
                      : 0;
 }
 
-static void note_memory(const struct sl_crew_options *options, uint32_t place, struct sl_worker_stats *stats)
+static void note_memory(const struct sl_crew_options *options, const struct sl_batch_limit *limit, struct sl_worker_stats *stats)
 {
-        const struct sl_batch_limit *limit = &options->limits[place];
-
         sl_counter_set(&stats->batch_reason, limit->reason);
         sl_counter_set(&stats->plan_bytes, sl_plan_identity(options->model->plan).bytes);
         sl_counter_set(&stats->workspace_bytes, limit->workspace_bytes);
@@ -177,7 +165,9 @@ static uint64_t longer(uint64_t a, uint64_t b)
 /* Of a worker that is about to start. */
 struct start {
         struct sl_let *let;
-        uint32_t place;
+        uint32_t batch_size; /* as in the set */
+        struct sl_batch_limit limit;
+        uint64_t bytes;
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
@@ -194,7 +184,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .plan = options->model->plan,
                         .regions = options->regions,
                         .accumulator = options->accumulator,
-                        .batch_max = options->limits[start->place].batch_max,
+                        .batch_max = start->limit.batch_max,
                         .fake = options->fake,
                         .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
@@ -220,9 +210,9 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .program = options->runtime->compile_program,
-                        .batch_max = options->limits[start->place].batch_max,
+                        .batch_max = start->limit.batch_max,
                         .fake = options->fake,
-                        .memory_bytes = crew->bytes[start->place],
+                        .memory_bytes = start->bytes,
                         .open_bytes = open_bytes(options),
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .spin_ns = spin_ns(crew, start->let),
@@ -249,9 +239,9 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         struct sl_crew_worker *worker = &crew->workers[crew->n];
         int r;
 
-        crew->seats.batch_max = options->limits[start->place].batch_max;
+        crew->seats.batch_max = start->limit.batch_max;
         start->stats = sl_seats_take(&crew->seats, start->let, -1);
-        note_memory(options, start->place, start->stats);
+        note_memory(options, &start->limit, start->stats);
         r = options->own_process ? start_process(crew, start, &worker->executor, error)
                                  : start_thread(crew, start, &worker->executor, error);
         if (r < 0) {
@@ -264,7 +254,8 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
-        worker->place = start->place;
+        worker->batch_size = start->batch_size;
+        worker->bytes = start->bytes;
         worker->seat = start->stats;
         crew->n++;
         return 0;
@@ -284,43 +275,44 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_cre
 }
 
 /* As many as can; the memory of the others goes back. */
-static int start_some(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, bool tries_inline,
-        struct sl_error *error)
+static int start_some(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, const struct sl_crew *replaced, bool background,
+        bool tries_inline, struct sl_error *error)
 {
-        uint32_t places[SL_WORKERS_MAX] = {0};
-        int r;
+        int r = take_memory(crew, batch_sizes, n, error);
 
-        find_places(crew, n, places);
-        r = take_memory(crew, places, n, error);
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
                         &(struct start){.let = assign_let(crew, replaced),
-                                .place = places[i],
+                                .batch_size = batch_sizes[i],
+                                .limit = limit_of(crew, batch_sizes[i]),
+                                .bytes = bytes_of(crew, &batch_sizes[i], 1),
                                 .background = background,
                                 .tries_inline = tries_inline && i == 0},
                         error);
                 if (r < 0)
-                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of_places(crew, places + i, n - i));
+                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &batch_sizes[i], n - i));
         }
         return r;
 }
 
-int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error)
+int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
+        struct sl_error *error)
 {
-        crew->wanted = crew->before = n;
-        return start_some(crew, n, replaced, background, crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
+        crew->wanted = crew->before = *set;
+        return start_some(crew, set->batch_sizes, set->n, replaced, background,
+                crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
 }
 
 static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
-        uint32_t batch_max = options->limits[crew->workers[i].place].batch_max;
+        uint32_t batch_max = limit_of(crew, crew->workers[i].batch_size).batch_max;
 
         if (options->own_process)
-                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted,
+                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted.n,
                         sl_process_executor_why(crew->workers[i].executor));
         return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
-                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted, strerror(-state),
+                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted.n, strerror(-state),
                 batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
 }
 
@@ -374,47 +366,79 @@ static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *wor
         command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
 }
 
-/* The newest first; what does not serve yet goes at once. */
-static void dismiss(struct sl_crew *crew, uint32_t n)
-{
-        for (uint32_t i = crew->n; i-- > 0 && n;) {
-                struct sl_crew_worker *worker = &crew->workers[i];
+/* Those of @set that nobody is who stays, and who of those is not of it: of several alike the newest. */
+struct difference {
+        uint32_t n_missing, n_surplus;
+        uint32_t missing[SL_WORKERS_MAX]; /* batch sizes */
+        bool surplus[SL_WORKERS_MAX];     /* of workers, by number */
+};
 
-                if (worker->state == SL_CREW_LEAVING)
+static bool find_in(const struct sl_worker_set *set, uint32_t batch_size, bool *found)
+{
+        for (uint32_t k = 0; k < set->n; k++)
+                if (!found[k] && set->batch_sizes[k] == batch_size)
+                        return found[k] = true;
+        return false;
+}
+
+static void compare(const struct sl_crew *crew, const struct sl_worker_set *set, struct difference *ret_difference)
+{
+        bool found[SL_WORKERS_MAX] = {false};
+        struct difference d = {.n_missing = 0};
+
+        for (uint32_t i = 0; i < crew->n; i++) {
+                d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING && !find_in(set, crew->workers[i].batch_size, found);
+                d.n_surplus += d.surplus[i];
+        }
+        for (uint32_t k = 0; k < set->n; k++)
+                if (!found[k])
+                        d.missing[d.n_missing++] = set->batch_sizes[k];
+        *ret_difference = d;
+}
+
+/* Who is not wanted: what does not serve yet goes at once. */
+static void dismiss_surplus(struct sl_crew *crew)
+{
+        struct difference difference;
+
+        compare(crew, &crew->wanted, &difference);
+        for (uint32_t i = crew->n; i-- > 0;) {
+                if (!difference.surplus[i])
                         continue;
-                n--;
-                if (worker->state == SL_CREW_STARTING) {
+                if (crew->workers[i].state == SL_CREW_STARTING)
                         worker_free(crew, i);
-                        continue;
-                }
-                begin_leaving(crew, worker);
+                else
+                        begin_leaving(crew, &crew->workers[i]);
         }
 }
 
-static int hire(struct sl_crew *crew, uint32_t n, struct sl_error *error)
+static int hire(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, struct sl_error *error)
 {
         uint32_t before = crew->n;
         int r;
 
         if (crew->n + n > SL_WORKERS_MAX)
-                return sl_error_set(error, EBUSY, "%u workers more, but of %u some have not left yet, and %u are the limit", n,
+                return sl_error_set(error, EBUSY, "%u workers more, beside %u that have not left yet: %u are the limit", n,
                         crew->n, SL_WORKERS_MAX);
-        r = start_some(crew, n, NULL, true, false, error);
-        if (r < 0)
-                dismiss(crew, crew->n - before);
+        r = start_some(crew, batch_sizes, n, NULL, true, false, error);
+        while (r < 0 && crew->n > before)
+                worker_free(crew, crew->n - 1);
         return r;
 }
 
-int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error)
+int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
 {
-        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
-        int r = n > staying ? hire(crew, n - staying, error) : 0;
+        struct difference difference;
+        int r = 0;
 
+        compare(crew, set, &difference);
+        if (difference.n_missing)
+                r = hire(crew, difference.missing, difference.n_missing, error);
         if (r < 0)
                 return r;
-        if (n < staying)
-                dismiss(crew, staying - n);
-        crew->wanted = n;
+        crew->wanted = *set;
+        if (!difference.n_missing)
+                dismiss_surplus(crew);
         return 0;
 }
 
@@ -464,10 +488,13 @@ static void relieve_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns)
         sl_seats_vacate(&crew->seats, seat, crew->why, crew->due_ns > now_ns);
 }
 
-/* It cannot start while more workers are being added: then that is undone (sl_crew_advance). */
-static bool undoes_change(const struct sl_crew *crew, const struct sl_crew_worker *worker)
+/* It cannot start while workers are being added: then that is undone (sl_crew_advance). */
+static bool undoes_change(const struct sl_crew *crew, uint32_t i)
 {
-        return worker->state == SL_CREW_STARTING && crew->wanted > crew->before;
+        struct difference difference;
+
+        compare(crew, &crew->before, &difference);
+        return crew->workers[i].state == SL_CREW_STARTING && difference.surplus[i];
 }
 
 static void enlist_worker(struct sl_crew *crew, uint32_t i)
@@ -485,7 +512,7 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
         if (worker->state == SL_CREW_LEAVING) {
                 if (now_ns - worker->leaving_ns > LEAVING_MAX_NS)
                         sl_process_executor_kill(worker->executor);
-        } else if (state < 0 && !undoes_change(crew, worker)) {
+        } else if (state < 0 && !undoes_change(crew, i)) {
                 relieve_worker(crew, i, now_ns);
         } else if (state == SL_EXECUTOR_READY && worker->state == SL_CREW_STARTING) {
                 enlist_worker(crew, i);
@@ -499,15 +526,17 @@ static uint64_t look_at_worker(struct sl_crew *crew, uint32_t i, uint64_t now_ns
 static uint64_t replace_missing(struct sl_crew *crew, uint64_t now_ns)
 {
         struct sl_error error;
-        uint32_t leaving = count_in(crew, SL_CREW_LEAVING), staying = crew->n - leaving;
-        sl_seats_trim(&crew->seats, staying < crew->wanted ? crew->wanted - staying : 0);
-        if (staying >= crew->wanted)
+        struct difference difference;
+
+        compare(crew, &crew->wanted, &difference);
+        sl_seats_trim(&crew->seats, difference.n_missing);
+        if (!difference.n_missing)
                 return UINT64_MAX;
         if (now_ns < crew->due_ns)
                 return crew->due_ns;
-        if (hire(crew, crew->wanted - staying, &error) == 0)
+        if (hire(crew, difference.missing, difference.n_missing, &error) == 0)
                 return UINT64_MAX;
-        if (leaving) /* they have memory that comes back */
+        if (count_in(crew, SL_CREW_LEAVING)) /* they have memory that comes back */
                 return now_ns + RELIEF_STEP_NS;
         strike(crew, now_ns, error.text);
         return crew->due_ns > now_ns ? crew->due_ns : now_ns + RELIEF_STEP_NS;
@@ -530,13 +559,13 @@ uint64_t sl_crew_relieve(struct sl_crew *crew, uint64_t now_ns)
 
 void sl_crew_undo(struct sl_crew *crew)
 {
-        uint32_t staying = crew->n - count_in(crew, SL_CREW_LEAVING);
+        struct difference difference;
 
-        if (crew->wanted < crew->before) /* they leave already */
+        compare(crew, &crew->wanted, &difference);
+        if (!difference.n_missing) /* those that are too many leave already */
                 crew->before = crew->wanted;
         crew->wanted = crew->before;
-        if (staying > crew->before)
-                dismiss(crew, staying - crew->before);
+        dismiss_surplus(crew);
 }
 
 static int advance_worker(struct sl_crew *crew, uint32_t i, struct sl_error *error)
@@ -564,6 +593,8 @@ int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
                 if (r < 0)
                         return r;
         }
+        if (!count_in(crew, SL_CREW_STARTING))
+                dismiss_surplus(crew);
         int changing = (int)(count_in(crew, SL_CREW_STARTING) + count_in(crew, SL_CREW_LEAVING));
         if (!changing)
                 crew->before = crew->wanted;

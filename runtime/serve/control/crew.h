@@ -13,6 +13,7 @@
 #pragma once
 
 #include "batch_limit.h"
+#include "worker_set.h"
 #include "seats.h"
 #include "workers.h"
 
@@ -48,7 +49,7 @@ struct sl_crew_options {
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
         struct sl_model *model; /* it has its plan */
-        struct sl_batch_limit limits[SL_WORKERS_MAX]; /* of the worker in each place */
+        struct sl_batch_limit limit; /* of a worker without a batch size of its own */
         uint64_t dynamic_bytes;           /* of data-dependent steps, for each worker */
         bool own_process;                 /* each worker has one */
         bool fake;                        /* predictions are zeros */
@@ -59,9 +60,8 @@ struct sl_crew_options {
 
 struct sl_crew {
         struct sl_crew_options options;
-        uint64_t bytes[SL_WORKERS_MAX]; /* promised to the worker in each place */
-        uint32_t wanted;              /* workers */
-        uint32_t before;              /* as were wanted before the change that is under way */
+        struct sl_worker_set wanted;
+        struct sl_worker_set before;  /* as was wanted before the change that is under way */
         uint32_t n_named;             /* threads that have got a name */
         char why[SL_STATS_WHY_BYTES]; /* the last process ended that did */
         struct sl_seats seats;
@@ -70,7 +70,8 @@ struct sl_crew {
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
-                uint32_t place;      /* of its limit and its bytes; who leaves has left it to whoever follows */
+                uint32_t batch_size; /* as in the set */
+                uint64_t bytes;      /* promised */
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
@@ -85,11 +86,11 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
 struct sl_crew *sl_crew_free(struct sl_crew *crew);
 
 /*
- * Of a model that is being loaded: @n workers start, with the memory for all of them. @replaced: whose place they take; NULL:
+ * Of a model that is being loaded: these workers start, with the memory for all of them. @replaced: whose place they take; NULL:
  * nobody's.
  * @background: something is served meanwhile. Return: 0; -ENOMEM, -EAGAIN, -EMFILE with text.
  */
-int sl_crew_start(struct sl_crew *crew, uint32_t n, const struct sl_crew *replaced, bool background, struct sl_error *error);
+int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background, struct sl_error *error);
 
 /* How many take jobs; whether those are fewer than there should be, and no change is under way. */
 uint32_t sl_crew_serving(const struct sl_crew *crew);
@@ -105,10 +106,10 @@ struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew);
 void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
 
 /*
- * Of a model that serves: @n workers are wanted. Those that are missing start, with memory for all of them; those that are too many
- * leave. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
+ * Of a model that serves: these workers are wanted. Those that are missing start, with memory for all of them; those that are too
+ * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
  */
-int sl_crew_resize(struct sl_crew *crew, uint32_t n, struct sl_error *error);
+int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
 
 /*
  * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that hang or do not

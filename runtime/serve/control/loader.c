@@ -42,8 +42,8 @@ struct sl_load {
         bool compiled;    /* and not found in the cache */
         bool own_process; /* for each worker */
         bool fake;        /* predictions are zeros */
-        uint32_t workers, warmup_ms, hang_ms;
-        uint32_t n_batch_sizes, batch_sizes[SL_WORKERS_MAX]; /* as in the spec */
+        uint32_t warmup_ms, hang_ms;
+        struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
         bool keyed;              /* there is a cache, and `key` is the plan's in it */
@@ -178,18 +178,9 @@ static int tell_fake(const struct sl_load *load, struct sl_error *error)
         return 0;
 }
 
-static void choose_limits(const struct sl_load *load, struct sl_batch_limit ret_limits[SL_WORKERS_MAX])
-{
-        const struct sl_plan *plan = load->model->plan;
-        struct sl_batch_limit common = sl_batch_limit_choose(plan, load->lowering.batch_max, load->batch_bytes_max);
-
-        for (uint32_t i = 0; i < SL_WORKERS_MAX; i++)
-                ret_limits[i] = i < load->n_batch_sizes ? sl_batch_limit_choose(plan, load->batch_sizes[i], 0) : common;
-}
-
 static int make_crew(struct sl_load *load, struct sl_error *error)
 {
-        struct sl_crew_options options = {
+        const struct sl_crew_options options = {
                 .runtime = load->options.runtime,
                 .regions = load->options.regions,
                 .accumulator = load->options.accumulator,
@@ -199,6 +190,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .control = load->options.control,
                 .dispatcher = load->options.dispatcher,
                 .model = load->model,
+                .limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max),
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .warmup_ms = load->warmup_ms,
                 .own_process = load->own_process,
@@ -209,11 +201,10 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
 
         if (load->fake && tell_fake(load, error) < 0)
                 return -EINVAL;
-        choose_limits(load, options.limits);
         if (sl_crew_new(&options, &load->model->crew) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its workers");
         const struct sl_model *replaced = *load->options.replaced;
-        return sl_crew_start(load->model->crew, load->workers, replaced ? replaced->crew : NULL, load->options.background, error);
+        return sl_crew_start(load->model->crew, &load->workers, replaced ? replaced->crew : NULL, load->options.background, error);
 }
 
 /* The plan is there. What has open dimensions has nothing to run before they have sizes. */
@@ -324,8 +315,6 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         fill_core(options, &load->lowering);
         load->batch_bytes_max = spec->batch_bytes_max;
         load->workers = spec->workers;
-        load->n_batch_sizes = spec->n_batch_sizes;
-        memcpy(load->batch_sizes, spec->batch_sizes, sizeof(load->batch_sizes));
         load->warmup_ms = spec->warmup_ms;
         load->hang_ms = spec->hang_ms;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;

@@ -22,7 +22,7 @@ static void resize_done(struct sl_registry *r, struct sl_served *served)
         served->resize = false;
         sl_fields_add(&fields, "model", served->own.name);
         sl_fields_add_number(&fields, "version", served->own.spec.version);
-        sl_fields_add_number(&fields, "workers", served->own.spec.workers);
+        sl_fields_add_number(&fields, "workers", served->own.spec.workers.n);
         sl_account_log(r->options.accounts, sl_names_account(r, served), 2, "workers-changed", fields.text);
         sl_names_answer(r, served, 0, "ready");
 }
@@ -37,9 +37,9 @@ static void resize_failed(struct sl_registry *r, struct sl_served *served, int s
         sl_names_answer(r, served, status, text);
 }
 
-static int crew_advance(struct sl_crew *crew, uint32_t workers, struct sl_error *error)
+static int crew_advance(struct sl_crew *crew, const struct sl_worker_set *workers, struct sl_error *error)
 {
-        int r = crew->wanted == workers ? 0 : sl_crew_resize(crew, workers, error);
+        int r = sl_worker_set_equal(&crew->wanted, workers) ? 0 : sl_crew_resize(crew, workers, error);
 
         return r < 0 ? r : sl_crew_advance(crew, error);
 }
@@ -51,7 +51,7 @@ void sl_resize_advance(struct sl_registry *r, struct sl_served *served)
         int result = 0;
 
         if (crew)
-                result = crew_advance(crew, served->own.spec.workers, &error);
+                result = crew_advance(crew, &served->own.spec.workers, &error);
         else
                 sl_sizes_resize(r, served);
         if (result == 0)

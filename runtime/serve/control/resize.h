@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From one number of workers to another while the model serves: what a reload does where nothing else of the configuration has
+ * From one set of workers to another, in number or in the batches that they take, while the model serves: what a reload does where nothing else of the configuration has
  * changed. Workers join as they are ready, and leave when they have answered what they have; the model, its plan and its queue
  * stay. Control thread only; nothing waits.
  */

@@ -33,7 +33,7 @@ bool sl_spec_same(const struct sl_model_spec *a, const struct sl_model_spec *b)
 
 bool sl_spec_resized(const struct sl_model_spec *a, const struct sl_model_spec *b)
 {
-        return sl_spec_same(a, b) && a->path && a->workers != b->workers;
+        return sl_spec_same(a, b) && a->path && !sl_worker_set_equal(&a->workers, &b->workers);
 }
 
 static enum sl_model_state catalogue_state(const struct sl_served *served)

@@ -42,11 +42,11 @@ static int check_memory(const struct sl_registry *r, const struct sl_served *ope
         uint64_t bytes = sl_shape_input_bytes(open->model->info, sizes);
         int result;
 
-        if (sl_mul_overflows(bytes, open->own.spec.workers, &bytes))
+        if (sl_mul_overflows(bytes, open->own.spec.workers.n, &bytes))
                 bytes = UINT64_MAX;
         result = sl_memory_check(r->options.memory, bytes, error);
         return result < 0
-                       ? sl_error_prefix(error, result, "the inputs of one sample for each of %u workers", open->own.spec.workers)
+                       ? sl_error_prefix(error, result, "the inputs of one sample for each of %u workers", open->own.spec.workers.n)
                        : 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "lower_options.h"
 #include "rule.h"
-#include "workers.h"
+#include "worker_set.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,9 +31,7 @@ struct sl_model_spec {
         uint64_t stamp;   /* changes when the file or its configuration does: reload compares it */
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
-        uint32_t workers;         /* 1 to SL_WORKERS_MAX */
-        uint32_t n_batch_sizes;   /* 0: each takes all that it may; else `workers`, the largest batch of each, the largest first */
-        uint32_t batch_sizes[SL_WORKERS_MAX];
+        struct sl_worker_set workers;
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
         uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
         enum sl_predictions predictions; /* fake: zeros, all else is real */

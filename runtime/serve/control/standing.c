@@ -40,7 +40,7 @@ static const struct sl_crew *count_workers(const struct sl_ensemble *ensemble, s
 
                 if (!crew)
                         continue;
-                shown->workers_wanted += crew->wanted;
+                shown->workers_wanted += crew->wanted.n;
                 shown->workers_serving += sl_crew_serving(crew);
                 if (!short_one && sl_crew_is_short(crew))
                         short_one = crew;
@@ -60,7 +60,7 @@ static void show_ready(const struct sl_served *served, struct sl_model_stats *sh
         shown->queue_requests = ensemble->queue_requests;
         if (crew)
                 snprintf(shown->why, sizeof(shown->why), "%.40s: %u of %u workers serve; %.60s", crew->options.model->name,
-                        sl_crew_serving(crew), crew->wanted, crew->why);
+                        sl_crew_serving(crew), crew->wanted.n, crew->why);
         else
                 snprintf(shown->why, sizeof(shown->why), "%.*s", (int)sizeof(shown->why) - 1, served->why);
 }
