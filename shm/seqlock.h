@@ -65,19 +65,23 @@ static inline void sl_seqlock_load(void *restrict to, const void *shared, size_t
         }
 }
 
-/* Copies @bytes that @seq guards. Return: 0; -EAGAIN: every try met a change, so the writer is very busy or died inside one. */
+/* Copies @bytes that @seq guards, or what it meets in the middle of a change. Return: 0; -EAGAIN: it met one. */
+static inline int sl_seqlock_try(const _Atomic uint32_t *seq, void *restrict to, const void *from, size_t bytes)
+{
+        uint32_t before = atomic_load_explicit(seq, memory_order_acquire);
+
+        sl_seqlock_load(to, from, bytes);
+        return !(before & 1) && atomic_load_explicit(seq, memory_order_relaxed) == before ? 0 : -EAGAIN;
+}
+
+/* The same until it is whole. Return: 0; -EAGAIN: every try met a change, so the writer is very busy or died inside one. */
 static inline int sl_seqlock_read(const _Atomic uint32_t *seq, void *restrict to, const void *from, size_t bytes)
 {
         for (int i = 0; i < SL_SEQLOCK_TRIES; i++) {
-                uint32_t before = atomic_load_explicit(seq, memory_order_acquire);
-
+                if (sl_seqlock_try(seq, to, from, bytes) == 0)
+                        return 0;
                 if (i % SL_SEQLOCK_SPINS == SL_SEQLOCK_SPINS - 1)
                         nanosleep(&(struct timespec){.tv_nsec = SL_SEQLOCK_PAUSE_NS}, NULL);
-                if (before & 1)
-                        continue;
-                sl_seqlock_load(to, from, bytes);
-                if (atomic_load_explicit(seq, memory_order_relaxed) == before)
-                        return 0;
         }
         return -EAGAIN;
 }

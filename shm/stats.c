@@ -2,7 +2,7 @@
 /*
  * The writer's side of the stats page: its file. It is sparse: the sections of slots are reserved at the start, a set of histograms
  * when somebody gets it (stats_slots.c), so that a store into the mapping never meets a full file system (which would be a SIGBUS)
- * and an idle runtime holds some hundred KiB instead of the whole bound.
+ * and an idle runtime holds a part of the bound.
  */
 #include "stats.h"
 
@@ -48,6 +48,13 @@ static const uint32_t counts_default[SL_STATS_SECTIONS_N] = {
         [SL_STATS_MEMORY] = 16,
 };
 
+/* And of these as many as fit a part of the page: of 16 MiB, 4096 records, 1024 that were traced, and 2048 spans. */
+static const uint32_t parts[SL_STATS_SECTIONS_N] = {
+        [SL_STATS_RECORDS] = 32,
+        [SL_STATS_TRACED] = 128,
+        [SL_STATS_SPANS] = 128,
+};
+
 SL_DEFINE_CLEANUP(struct sl_stats *, sl_stats_free)
 
 /* ---- the file ------------------------------------------------------------------------------------------------------- */
@@ -86,6 +93,20 @@ int sl_stats_reserve(struct sl_stats *stats, uint64_t offset, uint64_t bytes, st
         return r;
 }
 
+/* A power of two, where it goes by the bytes of the page; SL_STATS_NONE in the options: none. */
+static uint32_t count_of(const struct sl_stats *stats, enum sl_stats_section section, uint32_t wish)
+{
+        uint32_t count = 1;
+
+        if (!parts[section])
+                return wish ? wish : counts_default[section];
+        if (wish == SL_STATS_NONE)
+                return 0;
+        while (count < COUNT_MAX && 2 * count * strides[section] <= stats->bytes / parts[section])
+                count *= 2;
+        return count;
+}
+
 /* @offset: where the section begins; moved behind it. Return: 0, -EINVAL. */
 static int place_section(
         struct sl_stats *stats, enum sl_stats_section section, uint32_t count, uint64_t *offset, struct sl_error *error)
@@ -106,7 +127,7 @@ static int place_sections(struct sl_stats *stats, const uint32_t *counts, struct
 
         for (int i = 0; i < SL_STATS_SECTIONS_N && r == 0; i++)
                 if (i != SL_STATS_HISTOGRAMS)
-                        r = place_section(stats, i, counts[i] ? counts[i] : counts_default[i], &offset, error);
+                        r = place_section(stats, i, count_of(stats, i, counts[i]), &offset, error);
         if (r == 0)
                 r = place_section(stats, SL_STATS_HISTOGRAMS, counts_default[SL_STATS_HISTOGRAMS], &offset, error);
         if (r < 0)

@@ -25,7 +25,8 @@ struct sl_stats_options {
         const char *release;                  /* of Starling; NULL: "" */
         const struct sl_stats_guard *guard;   /* who may read it; NULL: everybody */
         uint64_t bytes;                       /* of the file; 0: SL_STATS_BYTES_DEFAULT. Memory is taken as slots are used */
-        uint32_t counts[SL_STATS_SECTIONS_N]; /* slots of each section; 0: as many as stats.c says. Histograms get the rest */
+        uint32_t counts[SL_STATS_SECTIONS_N]; /* slots of each section; 0: as many as stats.c says. Histograms get the rest.
+                                                 Of records and spans only whether: SL_STATS_NONE is none */
 };
 
 /*
@@ -63,6 +64,10 @@ void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max);
 /* Dispatcher @index's slot; NULL unless there are so many. In use from the start. */
 struct sl_dispatcher_stats *sl_stats_dispatcher(struct sl_stats *stats, uint32_t index);
 void sl_stats_dispatcher_pinned(struct sl_stats *stats, uint32_t index, int32_t core);
+
+/* The slots of a section that somebody else writes (recorder.h); a slot's number there, SL_STATS_NONE: it is none of them. */
+void *sl_stats_slots(struct sl_stats *stats, enum sl_stats_section section, uint32_t *ret_n);
+uint32_t sl_stats_number(const struct sl_stats *stats, enum sl_stats_section section, const void *slot);
 
 /* What a model's thread counts with: pointers into the page, and whether other models count in the same place. A plain value. */
 struct sl_model_counting {
@@ -145,6 +150,9 @@ struct sl_stats_view;
  * version (the text says which); -errno.
  */
 int sl_stats_open(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error);
+
+/* The same of a file, wherever it lies and whosever it is. */
+int sl_stats_open_file(const char *path, struct sl_stats_view **ret_view, struct sl_error *error);
 struct sl_stats_view *sl_stats_close(struct sl_stats_view *view);
 
 /* Copy of the header. */
@@ -166,6 +174,13 @@ uint32_t sl_stats_count(const struct sl_stats_view *view, enum sl_stats_section 
 int sl_stats_read_slot(
         const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot);
 
+/*
+ * The same of what changes all the time, a record or a span, without trying again: -EAGAIN is then no sign of a crash, and the copy
+ * is torn: of each word either what stood there before or after.
+ */
+int sl_stats_try_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot);
+
 #define SL_STATS_READER(name, section, type)                                                                                       \
         static inline int name(const struct sl_stats_view *view, uint32_t index, type *ret_slot)                                   \
         {                                                                                                                          \
@@ -179,6 +194,12 @@ SL_STATS_READER(sl_stats_read_worker, SL_STATS_WORKERS, struct sl_worker_stats)
 SL_STATS_READER(sl_stats_read_queue, SL_STATS_QUEUES, struct sl_queue_stats)
 SL_STATS_READER(sl_stats_read_let, SL_STATS_LETS, struct sl_let_stats)
 SL_STATS_READER(sl_stats_read_memory, SL_STATS_MEMORY, struct sl_memory_stats)
+
+static inline int sl_stats_read_record(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_flight_record *ret_record)
+{
+        return sl_stats_try_slot(view, section, index, &ret_record->slot);
+}
 
 /* The live histograms of a model; NULL for a number out of range. Valid until the view is closed. */
 const struct sl_histogram_set *sl_stats_histograms(const struct sl_stats_view *view, const struct sl_model_stats *model);
@@ -194,3 +215,4 @@ const char *sl_stats_model_state_name(uint32_t state);
 const char *sl_stats_model_kind_name(uint32_t kind);
 const char *sl_stats_queue_kind_name(uint32_t kind);
 const char *sl_stats_worker_state_name(uint32_t state);
+const char *sl_flight_stage_name(uint32_t stage);

@@ -18,8 +18,9 @@
  * nothing is any more.
  *
  * A slot is the control thread's until it hands it on, and again once its users are done. What stands before the counters of a slot
- * is the control thread's all the time, and changes under `seq` (seqlock.h). Readers: any process. This header is installed as
- * <starling/stats.h>, with what it includes: starling-stats(5) says how a page is read.
+ * is the control thread's all the time, and changes under `seq` (seqlock.h); records and spans are the dispatcher's, whole.
+ * Readers: any process. This header is installed as <starling/stats.h>, with what it includes: starling-stats(5) says how a page is
+ * read.
  */
 #pragma once
 
@@ -340,6 +341,77 @@ struct sl_memory_stats {
         SL_MEMORY_COUNTERS(SL_STATS_FIELD)
 };
 
+/*
+ * Where a request is:
+ *
+ *     PARKED --> QUEUED --> BROADCAST --> GIVEN --> ENDED
+ *                  +------------+-----------+---------^     given up, expired, cancelled
+ */
+#define SL_FLIGHT_STAGES(X)                                                                                                        \
+        X(PARKED, "parked", "waits until its model is compiled for its sizes")                                                     \
+        X(QUEUED, "queued", "waits for its turn")                                                                                  \
+        X(BROADCAST, "broadcast", "had its turn; no worker has got a part of it yet")                                              \
+        X(GIVEN, "given", "workers have got a part of it: `places` says which have not answered")                                  \
+        X(ENDED, "ended", "its completion is in the ring")
+
+enum sl_flight_stage {
+#define X(id, name, text) SL_FLIGHT_##id,
+        SL_FLIGHT_STAGES(X)
+#undef X
+                SL_FLIGHT_STAGE_LIMIT
+};
+
+#define SL_FLIGHT_PLACES  4u
+#define SL_FLIGHT_SEVERAL UINT16_MAX
+
+/* A worker that has pieces of a request and has not answered. The last place stands for several where there are not enough. */
+struct sl_flight_place {
+        uint16_t worker; /* 1 + its slot in the section of workers; 0: unused; SL_FLIGHT_SEVERAL */
+        uint16_t pieces;
+};
+
+/*
+ * The flight recorder: a request, in flight or ended. Those in flight stay, of the others the latest do: a new request takes the
+ * record of the one that ended longest ago, and goes without where all are in flight. Here `used` is the number of the request,
+ * from 1 in the order of acceptance. Writer: the dispatcher, each change under `seq`; it is left odd by a crash in the middle.
+ */
+struct sl_flight_record {
+        alignas(128) struct sl_stats_slot slot;
+        uint64_t client; /* its id */
+        uint32_t uid, pid;
+        uint32_t model; /* slot in the section of models */
+        uint16_t queue; /* pair, of its client */
+        uint8_t priority;
+        uint8_t sampled; /* 1: its spans are traced */
+        uint32_t stage;  /* enum sl_flight_stage */
+        int32_t status;  /* ENDED: 0, -errno */
+        uint32_t samples;
+        uint32_t broadcast; /* samples that had their turn */
+        uint32_t index;     /* as the client counts, of its queue pair */
+        uint32_t answered;  /* pieces */
+        union {
+                struct sl_flight_place places[SL_FLIGHT_PLACES];
+                uint64_t number; /* in the section of traced ones, where `used` counts those: of the request */
+        };
+        uint64_t taken_ns, since_ns; /* since_ns: it is in this stage. All are CLOCK_MONOTONIC; 0: it has not come so far */
+        uint64_t assigned_ns, started_ns, staged_ns, combined_ns;
+};
+static_assert(sizeof(struct sl_flight_record) == 128, "two lines");
+
+/*
+ * What a worker did for a sampled request, or how long a client took to wake for one. Both rings of the trace, this one and that of
+ * records of sampled requests that have ended, are written in turn: number n, counted in `used` from 1, lies at (n - 1) % count.
+ */
+struct sl_trace_span {
+        alignas(64) struct sl_stats_slot slot;
+        uint64_t request, client;    /* number of the request; id of its client */
+        uint32_t worker;             /* slot in the section of workers; SL_STATS_NONE: the client woke */
+        uint32_t samples;            /* computed; or which queue pair of the client */
+        uint64_t begun_ns, ended_ns; /* it computed; or slept on, after the completion */
+        uint64_t combined_ns;        /* 0: it was not the one that combined */
+};
+static_assert(sizeof(struct sl_trace_span) == 64, "one line");
+
 /* New ones come last. Whoever defines slots in a header of its own includes it here and adds its rows. */
 #define SL_STATS_SECTIONS(X)                                                                                                       \
         /* id        slot                        title */                                                                          \
@@ -350,7 +422,10 @@ struct sl_memory_stats {
         X(HISTOGRAMS, struct sl_histogram_set, "histograms")                                                                       \
         X(QUEUES, struct sl_queue_stats, "queues")                                                                                 \
         X(LETS, struct sl_let_stats, "lets")                                                                                       \
-        X(MEMORY, struct sl_memory_stats, "memory")
+        X(MEMORY, struct sl_memory_stats, "memory")                                                                                \
+        X(RECORDS, struct sl_flight_record, "records")                                                                             \
+        X(TRACED, struct sl_flight_record, "traced")                                                                               \
+        X(SPANS, struct sl_trace_span, "spans")
 
 enum sl_stats_section {
 #define X(id, type, title) SL_STATS_##id,

@@ -10,6 +10,7 @@
 #define MODEL(id, name, text)  [SL_STATS_MODEL_##id] = name,
 #define QUEUE(id, name, text)  [SL_STATS_QUEUE_##id] = name,
 #define WORKER(id, name, text) [SL_STATS_WORKER_##id] = name,
+#define FLIGHT(id, name, text) [SL_FLIGHT_##id] = name,
 #define DEFINE(function, list, row, limit)                                                                                         \
         const char *function(uint32_t code)                                                                                        \
         {                                                                                                                          \
@@ -25,3 +26,4 @@ DEFINE(sl_stats_model_state_name, SL_STATS_MODEL_STATES, MODEL, SL_STATS_MODEL_S
 DEFINE(sl_stats_model_kind_name, SL_STATS_MODEL_KINDS, MODEL, SL_STATS_MODEL_KIND_LIMIT)
 DEFINE(sl_stats_queue_kind_name, SL_STATS_QUEUE_KINDS, QUEUE, SL_STATS_QUEUE_KIND_LIMIT)
 DEFINE(sl_stats_worker_state_name, SL_STATS_WORKER_STATES, WORKER, SL_STATS_WORKER_STATE_LIMIT)
+DEFINE(sl_flight_stage_name, SL_FLIGHT_STAGES, FLIGHT, SL_FLIGHT_STAGE_LIMIT)

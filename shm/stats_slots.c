@@ -34,6 +34,17 @@ static uint32_t index_of(const struct sl_stats *stats, enum sl_stats_section sec
         return (const char *)slot >= stats->base + extent->offset && index < extent->count ? (uint32_t)index : SL_STATS_NONE;
 }
 
+void *sl_stats_slots(struct sl_stats *stats, enum sl_stats_section section, uint32_t *ret_n)
+{
+        *ret_n = stats->sections[section].count;
+        return slot_at(stats, section, 0);
+}
+
+uint32_t sl_stats_number(const struct sl_stats *stats, enum sl_stats_section section, const void *slot)
+{
+        return index_of(stats, section, slot);
+}
+
 /* Every kind of slot begins with a struct sl_stats_slot; what follows seq is replaced by @content. */
 static void write_slot(struct sl_stats_slot *slot, const void *content, size_t bytes)
 {

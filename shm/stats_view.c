@@ -147,15 +147,10 @@ static int page_path(const char *name, const char *directory, char *ret_path, si
         return 0;
 }
 
-static int open_in(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+int sl_stats_open_file(const char *path, struct sl_stats_view **ret_view, struct sl_error *error)
 {
-        char path[512];
-        int r = page_path(name, directory, path, sizeof(path), error);
-
-        if (r < 0)
-                return r;
-
         SL_CLEANUP(sl_cleanup_sl_stats_close) struct sl_stats_view *view = calloc(1, sizeof(*view));
+        int r;
 
         if (!view)
                 return sl_error_set(error, ENOMEM, "stats page \"%s\": no memory", path);
@@ -167,6 +162,14 @@ static int open_in(const char *name, const char *directory, struct sl_stats_view
                 return r;
         *ret_view = sl_take(view);
         return 0;
+}
+
+static int open_in(const char *name, const char *directory, struct sl_stats_view **ret_view, struct sl_error *error)
+{
+        char path[512];
+        int r = page_path(name, directory, path, sizeof(path), error);
+
+        return r < 0 ? r : sl_stats_open_file(path, ret_view, error);
 }
 
 /* @ret_folder is "" when there is no such place. Return: true and its owner when a socket lies there. */
@@ -288,9 +291,11 @@ static void terminate_texts(enum sl_stats_section section, struct sl_stats_slot 
                         ((char *)slot)[slot_texts[i].offset + slot_texts[i].bytes - 1] = 0;
 }
 
+typedef int (*read_fn)(const _Atomic uint32_t *seq, void *restrict to, const void *from, size_t bytes);
+
 /* Copies a slot from its member `used` on. */
-int sl_stats_read_slot(
-        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
+static int copy_slot(const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, read_fn read,
+        struct sl_stats_slot *ret_slot)
 {
         const struct sl_stats_extent *extent = &view->sections[section];
         const size_t skip = offsetof(struct sl_stats_slot, used);
@@ -301,16 +306,26 @@ int sl_stats_read_slot(
                 return -ENOENT;
 
         const char *slot = view->base + extent->offset + (uint64_t)index * extent->stride;
-        int r = sl_seqlock_read((const _Atomic uint32_t *)(const void *)slot, copy, slot + skip, bytes);
+        int r = read((const _Atomic uint32_t *)(const void *)slot, copy, slot + skip, bytes);
 
-        if (r < 0)
-                return r;
         if (copy[0] == 0)
-                return -ENOENT;
+                return r < 0 ? r : -ENOENT;
         memset(ret_slot, 0, skip);
         memcpy((char *)ret_slot + skip, copy, bytes);
         terminate_texts(section, ret_slot);
-        return 0;
+        return r;
+}
+
+int sl_stats_read_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
+{
+        return copy_slot(view, section, index, sl_seqlock_read, ret_slot);
+}
+
+int sl_stats_try_slot(
+        const struct sl_stats_view *view, enum sl_stats_section section, uint32_t index, struct sl_stats_slot *ret_slot)
+{
+        return copy_slot(view, section, index, sl_seqlock_try, ret_slot);
 }
 
 static const struct sl_histogram_set *set_at(const struct sl_stats_view *view, uint32_t index)

@@ -101,6 +101,44 @@ static const struct field lets[] = {SLOT, FIELD(struct sl_let_stats, n_cores, "0
 static const struct field memory[] = {
         SLOT, FIELD(struct sl_memory_stats, name, "what it is promised for"), SL_MEMORY_COUNTERS(MEMORY)};
 
+static const struct field records[] = {
+        FIELD(struct sl_stats_slot, seq, "odd while the record changes, and after a crash in the middle of that"),
+        FIELD(struct sl_stats_slot, used, "number of the request, from 1 in the order of acceptance; 0: the record is unused"),
+        FIELD(struct sl_flight_record, client, "its id"),
+        FIELD(struct sl_flight_record, uid, "of its process"),
+        FIELD(struct sl_flight_record, pid, "in the runtime's PID namespace"),
+        FIELD(struct sl_flight_record, model, "slot in the section of models"),
+        FIELD(struct sl_flight_record, queue, "pair, of its client"),
+        FIELD(struct sl_flight_record, priority, "0 is the most urgent"),
+        FIELD(struct sl_flight_record, sampled, "1: its spans are traced"),
+        FIELD(struct sl_flight_record, stage, "where it is, see below"),
+        FIELD(struct sl_flight_record, status, "of one that has ended: 0, or a negative errno"),
+        FIELD(struct sl_flight_record, samples, "of the request"),
+        FIELD(struct sl_flight_record, broadcast, "samples that had their turn"),
+        FIELD(struct sl_flight_record, index, "of the request, as the client counts in its queue pair"),
+        FIELD(struct sl_flight_record, answered, "pieces"),
+        FIELD(struct sl_flight_record, places,
+                "workers that have pieces: 1 + slot in the section of workers (2 bytes; all bits set: several others), pieces (2)"),
+        FIELD(struct sl_flight_record, taken_ns, "its entry was taken; CLOCK_MONOTONIC, as all that follow"),
+        FIELD(struct sl_flight_record, since_ns, "it is in this stage"),
+        FIELD(struct sl_flight_record, assigned_ns, "a worker got the first piece of it; 0: none yet"),
+        FIELD(struct sl_flight_record, started_ns, "the first batch began; 0: nothing was answered yet"),
+        FIELD(struct sl_flight_record, staged_ns, "the last prediction was there"),
+        FIELD(struct sl_flight_record, combined_ns, "the last result was combined"),
+};
+
+static const struct field spans[] = {
+        FIELD(struct sl_stats_slot, seq, "odd while it is written"),
+        FIELD(struct sl_stats_slot, used, "number n of the span, from 1; it lies at (n - 1) % count, as a traced record does"),
+        FIELD(struct sl_trace_span, request, "its number"),
+        FIELD(struct sl_trace_span, client, "its id"),
+        FIELD(struct sl_trace_span, worker, "slot in the section of workers; all bits set: the client woke"),
+        FIELD(struct sl_trace_span, samples, "computed; or which queue pair of the client"),
+        FIELD(struct sl_trace_span, begun_ns, "it began to compute; or slept on from here"),
+        FIELD(struct sl_trace_span, ended_ns, "its end"),
+        FIELD(struct sl_trace_span, combined_ns, "the worker had combined the predictions; 0: another one did"),
+};
+
 static const struct field histogram[] = {
         FIELD(struct sl_histogram, count, "of values"),
         FIELD(struct sl_histogram, sum_ns, "of the true values"),
@@ -128,6 +166,8 @@ static const struct table {
         {"Queues", sizeof(struct sl_queue_stats), FIELDS(queues)},
         {"Lets", sizeof(struct sl_let_stats), FIELDS(lets)},
         {"Memory", sizeof(struct sl_memory_stats), FIELDS(memory)},
+        {"Records of requests, and of those that were traced", sizeof(struct sl_flight_record), FIELDS(records)},
+        {"Spans of traced requests", sizeof(struct sl_trace_span), FIELDS(spans)},
 };
 
 static void print_table(FILE *out, const struct table *table)
@@ -161,7 +201,7 @@ static void print_lists(FILE *out)
         static const char *const refusals[] = {SL_REFUSALS(NAME)}, *const stages[] = {SL_STAGES_OF_A_REQUEST(NAME)},
                                  *const reasons[] = {SL_BATCH_REASONS(NAME)}, *const served[] = {SL_STATS_MODEL_STATES(STATE)},
                                  *const kinds[] = {SL_STATS_MODEL_KINDS(STATE)}, *const waits[] = {SL_STATS_QUEUE_KINDS(STATE)},
-                                 *const states[] = {SL_STATS_WORKER_STATES(STATE)};
+                                 *const states[] = {SL_STATS_WORKER_STATES(STATE)}, *const flight[] = {SL_FLIGHT_STAGES(STATE)};
 
         print_names(out, "Reasons of a refusal", refusals, SL_REFUSAL_LIMIT);
         print_names(out, "States of a model", served, SL_STATS_MODEL_STATE_LIMIT);
@@ -169,6 +209,7 @@ static void print_lists(FILE *out)
         print_names(out, "Kinds of a queue", waits, SL_STATS_QUEUE_KIND_LIMIT);
         print_names(out, "States of a worker", states, SL_STATS_WORKER_STATE_LIMIT);
         print_names(out, "Reasons of a worker's batch_max", reasons, SL_BATCH_REASON_LIMIT);
+        print_names(out, "Where the request of a record is", flight, SL_FLIGHT_STAGE_LIMIT);
         print_names(out, "Stages of a request, each with a histogram", stages, SL_STAGES);
 }
 
@@ -196,6 +237,7 @@ int page_of_stats(FILE *out)
         fprintf(out, "A slot holds one histogram of %zu bytes for each stage.\n", sizeof(struct sl_histogram));
         print_lists(out);
         fputs(".Sh SEE ALSO\n", out);
-        page_reference(out, "starling-stats", 1, 0);
+        page_reference(out, "starling-stats", 1, 1);
+        page_reference(out, "starling-postmortem", 1, 0);
         return 0;
 }

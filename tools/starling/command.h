@@ -29,6 +29,7 @@ enum status {
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [--watch [SECONDS]] [NAME]", "show what a runtime counts, also after its crash")       \
         X("top", command_top, "[--interval SECONDS] [NAME]", "watch a runtime on the terminal: models, workers, queues, clients")  \
+        X("postmortem", command_postmortem, "[--json] [--last N] [NAME|FILE]", "show what was in flight when a runtime crashed")   \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \

@@ -21,6 +21,7 @@ OPTIONS(reload, ADMINISTER_OPTIONS)
 OPTIONS(stats, STATS_OPTIONS)
 OPTIONS(exporter, EXPORTER_OPTIONS)
 OPTIONS(top, TOP_OPTIONS)
+OPTIONS(postmortem, POSTMORTEM_OPTIONS)
 OPTIONS(cache, CACHE_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
@@ -108,6 +109,15 @@ static const char command_top_text[] =
         "    h q                        help; quit\n"
         "\n"
         "NO_COLOR in the environment leaves out the colours. For a script or a log there is `starling stats --watch`.";
+
+static const char command_postmortem_text[] =
+        "Reads the flight recorder of a runtime: the last requests, 4096 with a stats page of 16 MiB, in flight or ended. Of each: "
+        "its client, queue pair, model, samples, the stage that it was in and since when, which workers had pieces of it, how long "
+        "each stage took, and how it ended. It works after any crash, also after SIGKILL, until a runtime of the name starts "
+        "again; copy the file to keep it. A runtime that lives is shown as it is now.\n"
+        "\n"
+        "A name with a slash is that of a file, see starling-stats(5). A record that was being written when the runtime crashed "
+        "is shown as torn; one that cannot be is counted as damaged and left out.";
 
 static const char command_cache_text[] = "`list` prints every file of the cache: its bytes, its last use, and for whom it is kept. "
                                          "`clear` removes them; runtimes that "

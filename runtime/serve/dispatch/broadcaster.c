@@ -9,6 +9,7 @@
 #include "model.h"
 #include "places.h"
 #include "probe.h"
+#include "recorder.h"
 
 /* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as nothing is known of their service times. */
 static uint32_t slice_samples(const struct sl_ensemble *ensemble)
@@ -99,8 +100,8 @@ static void send_segment(struct sl_ensemble *ensemble, const struct sl_request *
 }
 
 /* Return: 0; as sl_accumulator_open(). */
-static int broadcast_segment(
-        const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit)
+static int broadcast_segment(const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator,
+        const struct sl_inline_limit *limit, uint64_t now_ns)
 {
         struct sl_ensemble *ensemble = sl_ensemble_of(decision->queue);
         struct sl_request *request = sl_request_of_turn(decision->item);
@@ -111,6 +112,7 @@ static int broadcast_segment(
         send_segment(ensemble, request, (uint32_t)segment, decision->samples, limit);
         SL_PROBE(
                 segment_broadcast, request->queue->channel->id, request->queue->number, request->index, segment, decision->samples);
+        sl_record_broadcast(request->record, decision->samples, now_ns);
         sl_places_pin(ensemble->places, request);
         request->broadcast += decision->samples;
         if (request->broadcast == request->samples)
@@ -131,7 +133,8 @@ static void look_at_windows(const struct sl_broadcast_ring *ring)
         }
 }
 
-uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit)
+uint32_t sl_broadcaster_run(
+        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit, uint64_t now_ns)
 {
         struct sl_broadcast_round round;
         struct sl_broadcast_decision decision;
@@ -141,7 +144,7 @@ uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, struct sl_accumulato
         look_at_windows(ring);
         sl_broadcast_round_begin(&round, ring);
         while (sl_broadcast_round_next(&round, &decision)) {
-                int r = broadcast_segment(&decision, accumulator, limit);
+                int r = broadcast_segment(&decision, accumulator, limit, now_ns);
 
                 if (r < 0) {
                         sl_broadcast_round_lacks(&round, r);

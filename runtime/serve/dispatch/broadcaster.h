@@ -31,4 +31,4 @@ void sl_broadcaster_withdraw(struct sl_request *request);
  * dispatcher computes itself (inline_rule.h). Return: how many segments were broadcast.
  */
 uint32_t sl_broadcaster_run(
-        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit);
+        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit, uint64_t now_ns);

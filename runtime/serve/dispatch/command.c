@@ -9,6 +9,7 @@
 #include "intake.h"
 #include "let.h"
 #include "listening.h"
+#include "record.h"
 #include "route.h"
 #include "shapes.h"
 #include "spin_advice.h"
@@ -89,8 +90,12 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
         model->next = d->models;
         d->models = model;
         sl_workers_count_on_lets(&model->workers, 1);
-        for (uint32_t i = 0; i < model->workers.n; i++)
+        for (uint32_t i = 0; i < model->workers.n; i++) {
                 sl_workers_watch(d, model->workers.list[i]);
+                sl_record_worker(d, model->workers.list[i]);
+        }
+        if (model->inliner)
+                sl_record_worker(d, model->inliner);
         sl_shared_core_note(d);
 }
 
@@ -100,6 +105,7 @@ static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct s
         sl_fault_clear(&model->down);
         worker->let->turns.n_workers++;
         sl_workers_watch(d, worker);
+        sl_record_worker(d, worker);
         sl_shared_core_note(d);
 }
 

@@ -7,6 +7,7 @@
 #include "meter.h"
 #include "places.h"
 #include "probe.h"
+#include "record.h"
 #include "refuse.h"
 
 #include <errno.h>
@@ -217,6 +218,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
         sl_completer_put(&queue->completer, &queue->map, &completion);
         SL_PROBE(request_completed, queue->channel->id, queue->number, request->index, status, now_ns - request->taken_ns);
         queue->waking.counting = &ensemble->counting;
+        sl_record_end(d, request, status);
         unaccount(d, request);
         sl_meter_ended(request, status, now_ns);
         request->state = SL_REQUEST_FREE;

@@ -131,7 +131,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .ret_next_ns = &d->next_ns,
         };
         const struct sl_inline_limit limit = {.ns = d->options.inline_ns, .alone = d->budget.keeps};
-        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, &limit);
+        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, &limit, d->pass.now_ns);
 
         return done + sl_scheduler_run(&schedule);
 }
@@ -418,6 +418,8 @@ static int allocate(struct sl_dispatcher *d, struct sl_error *error)
         if (r == 0)
                 r = sl_mailbox_new(
                         sl_events_reserved(d->options.clients_max) + SL_WORKERS_MAX, sizeof(struct sl_event), &d->events);
+        if (r == 0)
+                r = sl_recorder_init(&d->recorder, d->options.stats);
         if (r < 0 || !d->hot || !d->cold)
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher's tables of %zu queue pairs", queues);
         return 0;
@@ -485,6 +487,7 @@ struct sl_dispatcher *sl_dispatcher_free(struct sl_dispatcher *d)
         sl_wait_free(d->wait);
         sl_mailbox_free(d->commands);
         sl_mailbox_free(d->events);
+        sl_recorder_deinit(&d->recorder);
         free(d->hot);
         free(d->cold);
         free(d);

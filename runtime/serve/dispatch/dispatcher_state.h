@@ -12,6 +12,7 @@
 #include "lateness.h"
 #include "model.h"
 #include "pass_clock.h"
+#include "recorder.h"
 #include "scheduler.h"
 #include "stats.h"
 
@@ -21,6 +22,7 @@ struct sl_dispatcher {
         struct sl_bell bell;
         struct sl_mailbox *commands, *events;
         struct sl_dispatcher_stats *stats;
+        struct sl_recorder recorder;
         pthread_t thread;
         bool running, quit;
 

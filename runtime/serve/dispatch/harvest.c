@@ -9,6 +9,7 @@
 #include "let.h"
 #include "meter.h"
 #include "probe.h"
+#include "record.h"
 
 #include <errno.h>
 
@@ -92,7 +93,8 @@ static void count_answered(struct sl_dispatcher *d, struct sl_request *request, 
                 finish_segment(d, request, id, segment->samples);
 }
 
-static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct sl_prediction *prediction)
+static void hear(
+        struct sl_dispatcher *d, const struct sl_executor *worker, const struct sl_job *job, const struct sl_prediction *prediction)
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
         struct sl_request *request = request_of(d, piece);
@@ -103,6 +105,7 @@ static void hear(struct sl_dispatcher *d, const struct sl_job *job, const struct
         request->started_ns = earlier(request->started_ns, prediction->started_ns);
         request->staged_ns = later(request->staged_ns, prediction->staged_ns);
         request->combined_ns = later(request->combined_ns, prediction->combined_ns);
+        sl_record_piece(d, request, worker, prediction);
         keep_made(request, job, piece);
         if (prediction->explained)
                 sl_fault_tell(request->fault, job->faults[prediction->piece].text);
@@ -138,16 +141,18 @@ static bool goes_again(struct sl_dispatcher *d, struct sl_model *model, const st
                 request->priority);
 }
 
-static void receive_lost(
-        struct sl_dispatcher *d, struct sl_model *model, const struct sl_job *job, const struct sl_prediction *prediction)
+static void receive_lost(struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker,
+        const struct sl_job *job, const struct sl_prediction *prediction)
 {
         const struct sl_piece *piece = &job->pieces[prediction->piece];
 
         sl_meter_lost(request_of(d, piece));
-        if (goes_again(d, model, job, prediction))
+        if (goes_again(d, model, job, prediction)) {
+                sl_record_piece(d, request_of(d, piece), worker, prediction);
                 return;
+        }
         sl_accumulator_deliver(d->options.accumulator, piece->segment, piece->samples, prediction->status);
-        hear(d, job, prediction);
+        hear(d, worker, job, prediction);
 }
 
 static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker, const struct sl_job *job,
@@ -158,10 +163,10 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
 
         count_piece(model, worker, request_of(d, piece), piece, prediction);
         if (prediction->lost) {
-                receive_lost(d, model, job, prediction);
+                receive_lost(d, model, worker, job, prediction);
         } else {
                 learn_service_time(d, model, prediction);
-                hear(d, job, prediction);
+                hear(d, worker, job, prediction);
         }
         if (sl_executor_answered(worker, prediction->piece))
                 end_job(worker, priority);

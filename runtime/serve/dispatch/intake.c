@@ -11,6 +11,7 @@
 #include "meter.h"
 #include "places.h"
 #include "probe.h"
+#include "record.h"
 #include "refuse.h"
 #include "route.h"
 #include "shapes.h"
@@ -168,16 +169,18 @@ static void park(struct sl_dispatcher *d, struct sl_queue *queue, struct sl_ense
         fill_request(request, queue, open, entry, tensors, now_ns);
         request->entry = *entry;
         account(d, request);
+        sl_record_begin(d, request, SL_FLIGHT_PARKED);
         sl_shapes_park(slot, request);
         SL_PROBE(request_parked, queue->channel->id, queue->number, request->index, request->samples, open->name);
         sl_give_up_if_cancelled(d, request);
 }
 
-static void enqueue(struct sl_request *request, struct sl_ensemble *ensemble)
+static void enqueue(struct sl_dispatcher *d, struct sl_request *request, struct sl_ensemble *ensemble)
 {
         const struct sl_queue *queue = request->queue;
 
         sl_meter_accepted(request);
+        sl_record_begin(d, request, SL_FLIGHT_QUEUED);
         sl_broadcaster_enqueue(ensemble, request);
         SL_PROBE(request_accepted, queue->channel->id, queue->number, request->index, request->samples, ensemble->name);
 }
@@ -216,7 +219,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         ensemble->in_flight++;
         sl_places_enter(ensemble->places, request);
         request->state = SL_REQUEST_FREE;
-        enqueue(request, ensemble);
+        enqueue(d, request, ensemble);
         d->unsettled = true;
 }
 
@@ -284,7 +287,7 @@ static int accept_request(
         fill_request(&queue->requests[entry->tag], queue, ensemble, entry, tensors, now);
         note_capacities(&queue->requests[entry->tag], descriptors);
         account(d, &queue->requests[entry->tag]);
-        enqueue(&queue->requests[entry->tag], ensemble);
+        enqueue(d, &queue->requests[entry->tag], ensemble);
         sl_give_up_if_cancelled(d, &queue->requests[entry->tag]);
         return 0;
 }

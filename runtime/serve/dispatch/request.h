@@ -21,15 +21,17 @@
 #include <stdint.h>
 
 struct sl_ensemble;
+struct sl_flight_record;
 struct sl_queue;
 struct sl_shape_slot;
 
 enum sl_request_state { SL_REQUEST_FREE, SL_REQUEST_PARKED, SL_REQUEST_WAITING, SL_REQUEST_RUNNING };
 
 struct sl_request {
-        struct sl_work work;    /* all that workers see of it */
-        int32_t verdict;        /* 0, or the -errno that ends it early */
-        struct sl_fault *fault; /* words for why it failed */
+        struct sl_work work;             /* all that workers see of it */
+        int32_t verdict;                 /* 0, or the -errno that ends it early */
+        struct sl_fault *fault;          /* words for why it failed */
+        struct sl_flight_record *record; /* in the flight recorder; NULL: it has none */
         struct sl_queue *queue;
         struct sl_ensemble *ensemble;
         uint32_t samples;

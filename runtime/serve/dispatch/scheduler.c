@@ -11,6 +11,7 @@
 #include "model.h"
 #include "policy.h"
 #include "probe.h"
+#include "recorder.h"
 #include "request.h"
 #include "stats.h"
 #include "turns.h"
@@ -84,10 +85,11 @@ static uint32_t waiting(const struct round *round)
         return sl_task_queue_length(round->queue);
 }
 
-static void note_assigned(const struct sl_segment *segment, uint64_t now_ns)
+static void note_assigned(const struct sl_segment *segment, const struct sl_executor *executor, uint64_t now_ns)
 {
         struct sl_request *request = sl_request_of(segment->work);
 
+        sl_record_given(request->record, executor->number, now_ns);
         if (!request->assigned_ns)
                 request->assigned_ns = now_ns;
 }
@@ -102,7 +104,7 @@ static void note_capacities(struct sl_job *job, const struct sl_segment *segment
 }
 
 /* Of the oldest task, what fits; the rest of it stays the oldest. */
-static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_job *job)
+static uint32_t take_piece(struct round *round, uint32_t samples_max, const struct sl_executor *executor, struct sl_job *job)
 {
         struct sl_accumulator *accumulator = round->schedule->accumulator;
         const struct sl_task *task = sl_task_queue_at(round->queue, 0);
@@ -113,7 +115,7 @@ static uint32_t take_piece(struct round *round, uint32_t samples_max, struct sl_
         sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, samples);
         job->pieces[job->n_pieces - 1].reruns = task->reruns;
         job->pieces[job->n_pieces - 1].losses = task->losses;
-        note_assigned(segment, round->schedule->now_ns);
+        note_assigned(segment, executor, round->schedule->now_ns);
         sl_task_queue_take(round->queue, samples);
         round->model->samples_given += samples;
         return samples;
@@ -140,9 +142,9 @@ static void fill_job(struct round *round, uint32_t samples, const struct sl_exec
         uint32_t taken, most = samples < executor->batch_max ? samples : executor->batch_max;
 
         job->priority = round->priority;
-        taken = take_piece(round, samples, job);
+        taken = take_piece(round, samples, executor, job);
         while (!alone && taken < most && next_shares(round, job))
-                taken += take_piece(round, most - taken, job);
+                taken += take_piece(round, most - taken, executor, job);
         SL_PROBE(job_given, round->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taken);
 }
 

@@ -2,6 +2,7 @@
 #include "waking.h"
 
 #include "dispatcher_state.h"
+#include "record.h"
 
 void sl_waking_look(struct sl_dispatcher *d, struct sl_queue *queue)
 {
@@ -17,6 +18,7 @@ void sl_waking_look(struct sl_dispatcher *d, struct sl_queue *queue)
                 sl_counter_add(&stats->waking_ns, awake_ns - waking->since_ns);
                 if (waking->woken)
                         sl_model_record(waking->woken, SL_STAGE_WAKING, awake_ns - waking->since_ns);
+                sl_record_woken(d, queue, awake_ns);
         }
         waking->since_ns = 0;
 }
@@ -29,6 +31,7 @@ void sl_waking_begin(struct sl_dispatcher *d, struct sl_queue *queue)
                 sl_waking_look(d, queue);
         waking->since_ns = waking->held_ns ? waking->held_ns : sl_pass_now(&d->pass);
         waking->woken = waking->counting;
+        waking->woken_traced = waking->traced;
 }
 
 static void forget_in(struct sl_queue *const *queues, uint32_t n, const struct sl_model_counting *counting)

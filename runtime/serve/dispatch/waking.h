@@ -25,6 +25,7 @@ struct sl_waking {
         uint64_t held_ns;                         /* the same of one that sleeps on for a moment; 0: it does not */
         const struct sl_model_counting *counting; /* of the model whose completion came last; NULL: of none */
         const struct sl_model_counting *woken;    /* the same, when it was woken */
+        uint64_t traced, woken_traced;            /* the same of the request, when that is sampled; 0: it is not */
 };
 
 /* It sleeps and is about to be woken. */

@@ -16,7 +16,7 @@ static uint32_t run(struct fixture *f)
 {
         struct sl_broadcast_ring ring = {.first = &f->ensemble->broadcasts};
 
-        return sl_broadcaster_run(&ring, f->accumulator, &(struct sl_inline_limit){0});
+        return sl_broadcaster_run(&ring, f->accumulator, &(struct sl_inline_limit){0}, 0);
 }
 
 struct expected {
@@ -121,11 +121,11 @@ Test(broadcaster, an_ensemble_with_large_segments_gets_staging_beside_one_with_s
         for (uint16_t tag = 0; tag < 8; tag++)
                 sl_broadcaster_enqueue(small->ensemble, fixture_request(small, tag, 4096));
         sl_broadcaster_enqueue(large->ensemble, fixture_request(large, 0, 128));
-        sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0});
+        sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0}, 0);
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 0, "the staging is full of small segments");
         for (uint32_t i = 0; i < FIXTURE_SEGMENTS; i++) {
                 sl_accumulator_close(accumulator, out->tasks[out->head++ & out->mask].segment);
-                sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0});
+                sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0}, 0);
         }
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 1, "the small segments took all that came back");
         fixture_free(small);
@@ -145,13 +145,13 @@ Test(broadcaster, ensembles_share_the_segments_when_there_are_too_few_for_all)
         }
         for (int i = 3; i-- > 0;)
                 sl_broadcast_ring_add(&ring, &f[i]->ensemble->broadcasts);
-        cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}), FIXTURE_SEGMENTS);
+        cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}, 0), FIXTURE_SEGMENTS);
         for (int i = 0; i < 30; i++) {
                 struct sl_scheduler *scheduler = &f[0]->models[0].scheduler;
                 struct sl_task_queue *out = &scheduler->queues[0];
 
                 sl_accumulator_close(f[0]->accumulator, out->tasks[out->head++ & out->mask].segment);
-                cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}), 1);
+                cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}, 0), 1);
                 for (int k = 0; k < 3; k++)
                         got[k] = f[k]->models[0].scheduler.queues[0].tail;
         }
@@ -171,9 +171,9 @@ Test(broadcaster, an_ensemble_that_stages_nothing_goes_on_while_staging_is_short
         sl_broadcast_ring_add(&ring, &direct->ensemble->broadcasts);
         sl_broadcast_ring_add(&ring, &staged->ensemble->broadcasts);
         sl_broadcaster_enqueue(staged->ensemble, fixture_request(staged, 0, 4096));
-        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}), 1);
+        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}, 0), 1);
         sl_broadcaster_enqueue(direct->ensemble, fixture_request(direct, 0, 16));
-        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}), 1);
+        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}, 0), 1);
         cr_assert_eq(direct->models[0].scheduler.queues[0].tail, 1);
         fixture_free(staged);
         fixture_free(direct);
@@ -342,7 +342,7 @@ static void log_step(struct turns_log *log)
                 log_withdraw(log);
         else
                 log->ensembles[roll(log, 3)]->models[0].slice_samples = 1 + roll(log, 200);
-        sl_broadcaster_run(&log->ring, log->ensembles[0]->accumulator, &(struct sl_inline_limit){0});
+        sl_broadcaster_run(&log->ring, log->ensembles[0]->accumulator, &(struct sl_inline_limit){0}, 0);
         for (uint32_t i = 0; i < 3; i++)
                 log_broadcasts(log, i);
 }
