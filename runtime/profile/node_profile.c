@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "peak.h"
+#include "sample_ports.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,90 +17,36 @@
 #define RUNS_MIN     3
 #define WARM_UP      2
 #define PEAK_SECONDS 0.3
-#define ALIGNMENT    64
-
-struct ports {
-        void *inputs[SL_PLAN_PORTS_MAX], *outputs[SL_PLAN_PORTS_MAX];
-};
 
 struct measurement {
         struct sl_node_profile *profile;
         struct sl_instance *instance;
-        struct ports ports;
+        struct sl_sample_ports ports;
         uint64_t *step_ns; /* of run r: from r * n_steps */
         uint64_t *run_ns;
 };
 
 static void measurement_deinit(struct measurement *measurement)
 {
-        for (uint32_t i = 0; i < SL_PLAN_PORTS_MAX; i++) {
-                free(measurement->ports.inputs[i]);
-                free(measurement->ports.outputs[i]);
-        }
+        sl_sample_ports_deinit(&measurement->ports);
         free(measurement->step_ns);
         free(measurement->run_ns);
         sl_instance_free(measurement->instance);
 }
 
-static void *port_new(const struct sl_port *port, uint32_t batch, uint64_t *state)
-{
-        struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
-        uint64_t bytes, n;
-        void *data;
-
-        if (port->batch_axis == 0)
-                tensor.shape.dims[0] = batch;
-        /* What is data-dependent is not written while steps are timed. */
-        if (sl_port_is_open(port))
-                tensor.shape = (struct sl_shape){0};
-        bytes = sl_tensor_bytes(&tensor);
-        n = sl_shape_elements(&tensor.shape);
-        data = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
-        if (!data)
-                return NULL;
-        memset(data, 0, bytes);
-        for (uint64_t i = 0; i < n && tensor.dtype == SL_DTYPE_F32; i++) {
-                *state = *state * 6364136223846793005u + 1442695040888963407u;
-                ((float *)data)[i] = (float)(*state >> 40) / (float)(1 << 23) - 1.0f;
-        }
-        for (uint64_t i = 0; i < n && !sl_dtype_is_float(tensor.dtype); i++)
-                ((uint8_t *)data)[i * sl_dtype_bytes(tensor.dtype)] = 1;
-        return data;
-}
-
-static int make_ports(const struct sl_plan_info *info, uint32_t batch, struct ports *ports)
-{
-        uint64_t state = 1;
-
-        for (uint32_t i = 0; i < info->n_inputs; i++) {
-                ports->inputs[i] = port_new(&info->inputs[i], batch, &state);
-                if (!ports->inputs[i])
-                        return -ENOMEM;
-        }
-        for (uint32_t i = 0; i < info->n_outputs; i++) {
-                ports->outputs[i] = port_new(&info->outputs[i], batch, &state);
-                if (!ports->outputs[i])
-                        return -ENOMEM;
-        }
-        return 0;
-}
-
 static int run_once(const struct measurement *measurement, uint64_t *ret_ns)
 {
-        const struct ports *ports = &measurement->ports;
-        struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
         uint64_t before = sl_clock_ns();
-        int r = sl_instance_run_open(
-                measurement->instance, measurement->profile->batch, (const void *const *)ports->inputs, ports->outputs, open, NULL);
+        int r = sl_sample_ports_run(&measurement->ports, measurement->instance, measurement->profile->batch);
 
         *ret_ns = sl_clock_ns() - before;
-        return r == -EMSGSIZE ? 0 : r; /* open outputs have no room: all is computed but not written */
+        return r;
 }
 
 static int run_in_turns(struct measurement *measurement, double seconds)
 {
         struct sl_node_profile *profile = measurement->profile;
-        const struct ports *ports = &measurement->ports;
+        const struct sl_sample_ports *ports = &measurement->ports;
         uint64_t until, ignored;
         int r = 0;
 
@@ -155,7 +102,7 @@ static int measure(const struct sl_plan *plan, double seconds, struct measuremen
         measurement->step_ns = calloc(RUNS_MAX * (profile->n_steps + 1), sizeof(uint64_t));
         measurement->run_ns = calloc(RUNS_MAX, sizeof(uint64_t));
         if (!measurement->step_ns || !measurement->run_ns ||
-                make_ports(sl_plan_info(plan), profile->batch, &measurement->ports) < 0)
+                sl_sample_ports_init(&measurement->ports, sl_plan_info(plan), profile->batch) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to profile %llu steps", (unsigned long long)profile->n_steps);
         r = run_in_turns(measurement, seconds);
         if (r == 0)
