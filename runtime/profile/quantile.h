@@ -25,7 +25,8 @@ struct sl_interval {
         double low, median, high;
 };
 
-/* Of @n sorted numbers, at least 1: covers the median with at least 95 %. With fewer than SL_INTERVAL_MIN it is from 0 to infinity. */
+/* Of @n sorted numbers, at least 1: covers the median with at least 95 %. With fewer than SL_INTERVAL_MIN it is from 0 to infinity.
+ */
 struct sl_interval sl_interval_of_median(const double *sorted, size_t n);
 
 /* (high - low) / median. */

@@ -62,7 +62,8 @@ void sl_sample_ports_deinit(struct sl_sample_ports *ports)
 int sl_sample_ports_run(const struct sl_sample_ports *ports, struct sl_instance *instance, uint32_t batch)
 {
         struct sl_open_output open[SL_PLAN_PORTS_MAX] = {0};
-        int r = sl_instance_run_open(instance, batch, (const void *const *)ports->inputs, (void *const *)ports->outputs, open, NULL);
+        int r = sl_instance_run_open(
+                instance, batch, (const void *const *)ports->inputs, (void *const *)ports->outputs, open, NULL);
 
         return r == -EMSGSIZE ? 0 : r; /* open outputs have no room: all is computed but not written */
 }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One round of a measurement: workers, each on a thread of its own that is bound to one core, compute batch after batch at the same
+ * time. They begin together, after one batch each that is not counted. A worker counts the batches that it begins before the
+ * round's end; it computes on, uncounted, until every other one has counted its last, so that each is always beside all the others.
+ *
+ * Threads: those of a round live as long as sl_worker_round() runs.
+ */
+#pragma once
+
+#include "sample_ports.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct sl_error;
+
+#define SL_ROUND_WORKERS_MAX 16u
+#define SL_LATENCIES_MAX     (1u << 20) /* that are kept of a worker; later ones are only counted */
+
+/* A worker that can be measured, and what has been seen of it so far. One owner. */
+struct sl_timed_worker {
+        struct sl_instance *instance;
+        struct sl_sample_ports ports;
+        uint32_t batch;
+        int core;
+        double *latencies_ns; /* n_latencies; room for one more round is made before it */
+        size_t n_latencies, room;
+        uint64_t n_runs, span_ns; /* of the last round: batches that count, and from the first one's start to the last one's end */
+};
+
+/* Makes an instance of @plan, which must outlive it, for @batch. Return: 0; -ENOMEM; what sl_instance_new() says. */
+int sl_timed_worker_init(
+        struct sl_timed_worker *worker, const struct sl_plan *plan, uint32_t batch, int core, struct sl_error *error);
+/* What is all zero is fine. */
+void sl_timed_worker_deinit(struct sl_timed_worker *worker);
+
+/*
+ * @stops: when it becomes true the round ends after the batches that are under way; NULL: nothing ends it. @keep: latencies are
+ * kept. Return: 0; -EINTR; -ENOMEM; -errno of a thread; what a run says, with text.
+ */
+int sl_worker_round(struct sl_timed_worker *const *workers, uint32_t n, uint64_t round_ns, bool keep, const atomic_bool *stops,
+        struct sl_error *error);

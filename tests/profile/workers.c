@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules of measuring workers: figures of one profile agree with each other, two workers of one core take twice as long each, and
+ * whoever says stop is heard.
+ */
+#include "base/error.h"
+#include "device_let.h"
+#include "network.h"
+#include "worker_measure.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+static struct network net;
+static struct sl_plan *plan;
+static struct sl_timed_worker workers[2];
+static struct sl_worker_profile profiles[2];
+static struct sl_device_let let;
+static struct sl_error error;
+
+static void setup(void)
+{
+        uint32_t x;
+        int fd;
+
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 8, 12, 12));
+        x = network_conv(&net, x, 8, 16, 3, 1, 1);
+        network_output(&net, x);
+        network_finish(&net);
+        fd = network_plan_fd(&net, "cpu", 2);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        close(fd);
+        cr_assert_eq(sl_device_let_parse("cpu", &let, &error), 0, "%s", error.text);
+        for (int i = 0; i < 2; i++) {
+                sl_worker_profile_init(&profiles[i]);
+                cr_assert_eq(sl_timed_worker_init(&workers[i], plan, 2, sl_device_let_core(&let, 0), &error), 0, "%s", error.text);
+        }
+}
+
+static void teardown(void)
+{
+        for (int i = 0; i < 2; i++)
+                sl_timed_worker_deinit(&workers[i]);
+        sl_plan_free(plan);
+        network_deinit(&net);
+}
+
+TestSuite(profile_workers, .init = setup, .fini = teardown);
+
+Test(profile_workers, figures_agree_with_each_other)
+{
+        const struct sl_measure_limits limits = {.width = 0.5, .seconds = 5};
+        const struct sl_worker_profile *profile = &profiles[0];
+
+        cr_assert_eq(sl_measure_alone(&workers[0], &limits, &profiles[0], &error), 0, "%s", error.text);
+        cr_expect_leq(profile->latency_low_ns, profile->latency_p50_ns);
+        cr_expect_leq(profile->latency_p50_ns, profile->latency_high_ns);
+        cr_expect_leq(profile->latency_p50_ns, profile->latency_p95_ns);
+        cr_expect_leq(profile->latency_p95_ns, profile->latency_p99_ns);
+        cr_expect_geq(profile->runs, profile->rounds);
+        cr_expect(!profile->converged || profile->rounds >= 6);
+        cr_expect_gt(profile->samples_per_second, 0);
+}
+
+Test(profile_workers, too_little_time_is_said_and_has_no_interval)
+{
+        const struct sl_measure_limits limits = {.width = 0.5, .seconds = 1e-9};
+
+        cr_assert_eq(sl_measure_alone(&workers[0], &limits, &profiles[0], &error), 0, "%s", error.text);
+        cr_expect_eq(profiles[0].converged, 0);
+        cr_expect_eq(profiles[0].rounds, 1);
+        cr_expect(isnan(profiles[0].latency_low_ns));
+}
+
+/* What the scheduler gives to each is near one half over rounds of 50 ms; others on the core make both slow. */
+Test(profile_workers, two_of_one_core_share_it)
+{
+        const struct sl_measure_limits limits = {.width = 0.01, .seconds = 2};
+        struct sl_timed_worker *both[] = {&workers[0], &workers[1]};
+
+        cr_assert_eq(sl_measure_together(both, 2, &limits, profiles, &error), 0, "%s", error.text);
+        double rates = 1 / profiles[0].slowdown + 1 / profiles[1].slowdown;
+
+        cr_expect_gt(rates, 0.5, "%g", rates);
+        cr_expect_lt(rates, 1.5, "%g: as if each had a core", rates);
+}
+
+Test(profile_workers, stop_is_heard)
+{
+        const atomic_bool stop = true;
+        const struct sl_measure_limits limits = {.width = 0.01, .seconds = 60, .stops = &stop};
+
+        cr_expect_eq(sl_measure_alone(&workers[0], &limits, &profiles[0], &error), -EINTR);
+}
+
+Test(profile_workers, lets_have_one_name_each)
+{
+        struct sl_device_let other;
+        char text[32];
+
+        snprintf(text, sizeof(text), "cpu:%d+%d", sl_device_let_core(&let, 0), sl_device_let_core(&let, 0));
+        cr_assert_eq(sl_device_let_parse(text, &other, &error), 0, "%s", error.text);
+        cr_expect_eq(other.n_cores, 1);
+        cr_expect_eq(sl_device_let_parse("cpu:1023", &other, &error), -EINVAL);
+        cr_expect_eq(sl_device_let_parse("gpu:0", &other, &error), -EINVAL);
+        cr_expect_eq(sl_device_let_parse("cpu:", &other, &error), -EINVAL);
+}
