@@ -9,7 +9,7 @@ packages=(
         build-essential cmake ninja-build pkg-config
         liburing-dev libnuma-dev libdnnl-dev ocl-icd-opencl-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev
         libcyaml-dev libyaml-dev libxxhash-dev libjansson-dev libseccomp-dev libmicrohttpd-dev libncurses-dev systemtap-sdt-dev
-        libsqlite3-dev python3-dev
+        coinor-libcbc-dev libsqlite3-dev python3-dev
         # to test
         libcriterion-dev libonnx-testdata spin python3 python3-numpy python3-venv tmux
         # the short fuzz run

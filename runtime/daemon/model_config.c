@@ -34,8 +34,6 @@ static const struct sl_setting settings[] = {
         SETTING(hang_ms, SL_SETTING_NUMBER, .min = 0, .max = 86400000),
 };
 
-const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
-
 static const cyaml_schema_field_t version_fields[] = {
         SL_TEXT_FIELD(struct sl_version_texts, latest),
         SL_TEXT_FIELD(struct sl_version_texts, all),
@@ -71,7 +69,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),              \
+                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};

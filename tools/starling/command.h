@@ -33,6 +33,7 @@ enum status {
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
+        X("allocation", command_allocation, "show|check FILE [--costs FILE]", "show where models run, or check that they can")     \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
                 "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER", "describe a model: operators, shapes, parameters, memory")    \

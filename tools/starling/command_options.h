@@ -46,6 +46,10 @@
         X(CONFIG, "config", 0, "FILE", "whose cache.directory it is [$XDG_CACHE_HOME/starling, ~/.cache/starling]")                \
         X(JSON, "json", 0, NULL, "one object instead of text")
 
+#define ALLOCATION_OPTIONS(X)                                                                                                      \
+        X(COSTS, "costs", 0, "FILE", "YAML: devices, models, and what a batch of each costs on each")                              \
+        X(HEADROOM, "headroom", 0, "X", "the share of the memory of each device that stays free [0]")
+
 #define DOCTOR_OPTIONS(X)                                                                                                          \
         X(CONFIG, "config", 0, "FILE", "a runtime's configuration, to be held against this host")                                  \
         X(ONLY, "only", 0, "CHECK,...", "these checks; may be given again [all]")                                                  \

@@ -23,6 +23,7 @@ OPTIONS(exporter, EXPORTER_OPTIONS)
 OPTIONS(top, TOP_OPTIONS)
 OPTIONS(postmortem, POSTMORTEM_OPTIONS)
 OPTIONS(cache, CACHE_OPTIONS)
+OPTIONS(allocation, ALLOCATION_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
 OPTIONS(quantize, QUANTIZE_OPTIONS)
@@ -122,6 +123,18 @@ static const char command_postmortem_text[] =
 static const char command_cache_text[] = "`list` prints every file of the cache: its bytes, its last use, and for whom it is kept. "
                                          "`clear` removes them; runtimes that "
                                          "serve go on, and compile again what they load next.";
+
+static const char command_allocation_text[] =
+        "An allocation is a matrix: a row for each device, a column for each model, and in it the batch size of the worker there.\n"
+        "\n"
+        "    models: [resnet50, resnet101, vgg19]\n"
+        "    rows:\n"
+        "      - {device: gpu1, batches: [8, 128, 0]}\n"
+        "      - {device: gpu2, batches: [0, 0, 8]}\n"
+        "\n"
+        "`show` prints it as a table; with costs also the memory that each device needs and what the ensemble would reach, computed "
+        "from the costs. `check` says which cell is wrong, and what the limit is: a batch size that is not allowed, a model without "
+        "a worker, a device without enough memory.";
 
 static const char command_import_triton_text[] =
         "Reads config.pbtxt of a model folder, or of every model of a repository, and says the same in config.yaml. What has no "

@@ -26,7 +26,10 @@ struct sl_yaml_file *sl_yaml_file_free(struct sl_yaml_file *file);
 /* The struct that the schema describes; NULL for an empty file. Owned by the handle. */
 const void *sl_yaml_file_data(const struct sl_yaml_file *file);
 
-/* Line of the key at a path like "limits.client.arena_bytes"; of the deepest part that is there. From 1. */
+/*
+ * Line of the key at a path like "limits.client.arena_bytes", "devices.3.memory" (an entry of a list, from 0);
+ * of the deepest part that is there. From 1.
+ */
 unsigned sl_yaml_file_line(const struct sl_yaml_file *file, const char *key_path);
 
 /* Fills @error with "FILE:LINE: KEY: text"; returns -EINVAL. */

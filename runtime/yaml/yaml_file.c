@@ -2,6 +2,7 @@
 #include "yaml_file.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "schema.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,6 +14,8 @@
 #include <yaml.h>
 
 #define DEPTH_MAX 8
+
+const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
 
 struct sl_yaml_file {
         char *path;
@@ -144,6 +147,17 @@ static yaml_node_t *find_key(yaml_document_t *document, yaml_node_t *node, const
         return found;
 }
 
+/* Entry @name, a number from 0, of the list @node. */
+static yaml_node_t *find_entry(yaml_document_t *document, yaml_node_t *node, const char *name, yaml_node_t **ret_value)
+{
+        if (!node || node->type != YAML_SEQUENCE_NODE || *name < '0' || *name > '9')
+                return NULL;
+        size_t n = (size_t)(node->data.sequence.items.top - node->data.sequence.items.start), i = strtoul(name, NULL, 10);
+        if (i >= n)
+                return NULL;
+        return *ret_value = yaml_document_get_node(document, node->data.sequence.items.start[i]);
+}
+
 unsigned sl_yaml_file_line(const struct sl_yaml_file *file, const char *key_path)
 {
         yaml_document_t *document = (yaml_document_t *)&file->document;
@@ -154,6 +168,8 @@ unsigned sl_yaml_file_line(const struct sl_yaml_file *file, const char *key_path
                 size_t bytes = strcspn(key_path, ".");
                 yaml_node_t *key = find_key(document, node, key_path, bytes, &node);
 
+                if (!key)
+                        key = find_entry(document, node, key_path, &node);
                 if (!key)
                         break;
                 line = key->start_mark.line;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Costs out of a YAML file:
+ *
+ *     # where each figure comes from
+ *     batches: [8, 16, 32]
+ *     classes:
+ *       - {name: V100, kind: gpu, units: 80, copy_engines: 2, beside: 2}     beside: one other worker's slow-down [2]
+ *     devices:
+ *       - {name: gpu, class: V100, memory: 16GiB, count: 4}                  gpu1 to gpu4; without a count one, called as it is
+ *       - {name: let1, class: core, memory_of: cpu}                          draws on another one's memory
+ *     models:
+ *       - {name: resnet50, weights: 98MiB}
+ *     costs:                                                               an entry of each list for each batch size
+ *       - {model: resnet50, class: V100, source: derived, latency_ns: [...], transfer_ns: [...], workspace: [...]}
+ *     pairs:
+ *       - {model: resnet50, beside: vgg19, class: V100, slowdown: 1.8}
+ *
+ * source is measured, published or derived; latency_ns 0 is not known. transfer_ns and workspace may be left out.
+ */
+#pragma once
+
+struct sl_costs;
+struct sl_error;
+
+/* Checked. Return: 0; -EINVAL, -E2BIG with file, line and key, or of sl_costs_check(); -ENOENT, ...; -ENOMEM. */
+int sl_costs_file_read(const char *path, struct sl_costs **ret_costs, struct sl_error *error);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+#include "costs.h"
+#include "costs_file.h"
+#include "fleet.h"
+#include "matrix_file.h"
+#include "problem.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A path with @text behind it; the caller unlinks it. */
+static void text_put(const char *text, char *path)
+{
+        strcpy(path, "/tmp/sl-planner-XXXXXX");
+        int fd = mkstemp(path);
+
+        cr_assert(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+        close(fd);
+}
+
+static int costs_read(const char *text, struct sl_costs **ret_costs, struct sl_error *error)
+{
+        char path[32];
+
+        text_put(text, path);
+        int r = sl_costs_file_read(path, ret_costs, error);
+        unlink(path);
+        return r;
+}
+
+#define HEAD                                                                                                                       \
+        "batches: [8, 16]\n"                                                                                                       \
+        "classes:\n"                                                                                                               \
+        "  - {name: V100, kind: gpu, units: 80, copy_engines: 2}\n"                                                                \
+        "  - {name: core, kind: cpu, beside: 1.5}\n"
+#define DEVICES                                                                                                                    \
+        "devices:\n"                                                                                                               \
+        "  - {name: gpu, class: V100, memory: 16GiB, count: 2}\n"                                                                  \
+        "  - {name: cpu, class: core, memory: 64GiB}\n"                                                                            \
+        "  - {name: let, class: core, memory_of: cpu}\n"
+#define MODELS                                                                                                                     \
+        "models:\n"                                                                                                                \
+        "  - {name: resnet50, weights: 98MiB}\n"                                                                                   \
+        "  - {name: vgg19, weights: 548MiB}\n"
+#define COSTS                                                                                                                      \
+        "costs:\n"                                                                                                                 \
+        "  - {model: vgg19, class: V100, source: published, latency_ns: [100, 0], workspace: [1MiB, 2MiB]}\n"                      \
+        "  - {model: resnet50, class: core, source: measured, latency_ns: [7, 8], transfer_ns: [1, 2]}\n"                          \
+        "pairs:\n"                                                                                                                 \
+        "  - {model: vgg19, beside: resnet50, class: V100, slowdown: 1.7}\n"
+
+Test(costs_file, is_read_as_it_is_written)
+{
+        struct sl_error error = {""};
+        struct sl_costs *costs;
+
+        cr_assert_eq(costs_read(HEAD DEVICES MODELS COSTS, &costs, &error), 0, "%s", error.text);
+        cr_expect_eq(costs->n_devices, 4);
+        cr_expect_str_eq(costs->devices[1].name, "gpu2");
+        cr_expect_eq(costs->devices[1].memory_bytes, 16ull << 30);
+        cr_expect_eq(costs->devices[3].memory_of, 2);
+        cr_expect_eq(costs->classes[0].copy_engines, 2);
+        cr_expect_float_eq(costs->classes[1].pair_default, 1.5, 1e-12);
+        cr_expect_eq(sl_costs_worker(costs, 0, 1, 8)->latency_ns, 100);
+        cr_expect_eq(sl_costs_worker(costs, 0, 1, 8)->source, SL_COST_PUBLISHED);
+        cr_expect_eq(sl_costs_worker(costs, 0, 1, 8)->workspace_bytes, 1u << 20);
+        cr_expect_null(sl_costs_worker(costs, 0, 1, 16));
+        cr_expect_null(sl_costs_worker(costs, 0, 0, 8));
+        cr_expect_eq(sl_costs_worker(costs, 2, 0, 16)->transfer_ns, 2);
+        cr_expect_float_eq(*sl_costs_pair(costs, 0, 1, 0), 1.7, 1e-12);
+        sl_costs_free(costs);
+}
+
+static void expect_refused(const char *text, const char *wanted)
+{
+        struct sl_error error = {""};
+        struct sl_costs *costs = NULL;
+
+        cr_expect_lt(costs_read(text, &costs, &error), 0);
+        cr_expect(strstr(error.text, wanted), "\"%s\" has no \"%s\"", error.text, wanted);
+        cr_expect_null(costs);
+        cr_expect_null(strchr(error.text, '\n'));
+}
+
+Test(costs_file, hostile_ones_end_in_one_error_with_the_line)
+{
+        expect_refused("", "no device classes");
+        expect_refused(HEAD MODELS, "no devices");
+        expect_refused(HEAD "devices:\n  - {name: gpu, class: V100, memory: 1GiB, count: 1000000}\n" MODELS,
+                ":6: devices.0.count: \"1000000\" is not a number from 1 to 4096");
+        expect_refused(HEAD
+                "devices:\n  - {name: a, class: V100, memory: 1GiB, count: 4096}\n  - {name: b, class: V100, memory: 1, "
+                "count: 4096}\n" MODELS,
+                "8192 devices, at most 4096");
+        expect_refused("batches: [8, 99999999999999999999]\n", "no device classes");
+        expect_refused("batches: [8, 99999999999999999999]\nclasses: [{name: a, kind: cpu}]\ndevices: [{name: a, class: a, memory: "
+                       "1}]\nmodels: [{name: a}]\n",
+                ":1: batches.1: \"99999999999999999999\" is not a number from 1 to 65536");
+        expect_refused(HEAD "devices:\n  - {name: gpu, class: V100, memory: 99999999TiB}\n" MODELS, ":6: devices.0.memory: ");
+        expect_refused(HEAD "devices:\n  - {name: gpu, class: V101, memory: 1GiB}\n" MODELS,
+                ":6: devices.0.class: nothing of this file is called \"V101\"");
+        expect_refused(HEAD "devices:\n  - {name: a, class: core, memory_of: b}\n  - {name: b, class: core, memory_of: a}\n" MODELS,
+                "which has none of its own");
+        expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: guessed, latency_ns: [1, 2]}\n",
+                ":13: costs.0.source: \"guessed\" is ");
+        expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived, latency_ns: [1]}\n",
+                ":13: costs.0.latency_ns: 1 entries for 2 batch sizes");
+        expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived, latency_ns: [1, "
+                                           "18446744073709551615]}\n",
+                ":13: costs.0.latency_ns: \"18446744073709551615\" is not a number from 0 to 3600000000000");
+        expect_refused(HEAD DEVICES MODELS COSTS "  - {model: vgg19, beside: resnet50, class: V100, slowdown: nan}\n", "slowdown");
+        expect_refused(HEAD DEVICES MODELS "colour: red\n", "colour: unknown key");
+}
+
+Test(costs_file, a_cost_given_twice_is_refused)
+{
+        expect_refused(HEAD DEVICES MODELS "costs:\n  - {model: vgg19, class: V100, source: derived, latency_ns: [1, 2]}\n"
+                                           "  - {model: vgg19, class: V100, source: derived, latency_ns: [1, 2]}\n",
+                ":14: costs.1.model: \"vgg19\" on \"V100\" is given twice");
+}
+
+static int matrix_read(const char *text, const struct sl_costs *costs, struct sl_matrix **ret_matrix, struct sl_error *error)
+{
+        struct sl_matrix_file *file = NULL;
+        char path[32];
+
+        text_put(text, path);
+        int r = sl_matrix_file_read(path, &file, error);
+        r = r < 0 ? r : sl_matrix_file_bind(file, costs, ret_matrix, error);
+        sl_matrix_file_free(file);
+        unlink(path);
+        return r;
+}
+
+static void matrix_refused(const char *text, const char *wanted)
+{
+        struct sl_costs *costs = plain_fleet(2, 3);
+        struct sl_matrix *matrix = NULL;
+        struct sl_error error = {""};
+
+        cr_expect_lt(matrix_read(text, costs, &matrix, &error), 0);
+        cr_expect(strstr(error.text, wanted), "\"%s\" has no \"%s\"", error.text, wanted);
+        sl_costs_free(costs);
+}
+
+Test(matrix_file, says_what_is_wrong_with_it)
+{
+        matrix_refused("", "models: there are none");
+        matrix_refused("models: [m0]\n", "rows: there are none");
+        matrix_refused("models: [m0, m1]\nrows:\n  - {device: cpu, batches: [8]}\n", ":3: rows.0: 1 batches for 2 models");
+        matrix_refused("models: [m0]\nrows:\n  - {device: cpu, batches: [4294967304]}\n",
+                ":3: rows.0: \"m0\" on \"cpu\": \"4294967304\" is");
+        matrix_refused("models: [m0]\nrows:\n  - {device: cpu, batches: [8]}\n  - {device: cpu, batches: [8]}\n",
+                ":4: rows.1: \"cpu\" is given twice");
+        matrix_refused("models: [m0, m0]\nrows:\n  - {device: cpu, batches: [8, 8]}\n", "\"m0\" is given twice");
+        matrix_refused("models: [m0]\nrows:\n  - {device: tpu, batches: [8]}\n", "no device \"tpu\" among the costs");
+        matrix_refused("models: [m9]\nrows:\n  - {device: cpu, batches: [8]}\n", "no model \"m9\" among the costs");
+}
+
+/* In any order of rows and columns, with names that YAML would read otherwise. */
+Test(matrix_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
+{
+        for (uint64_t seed = 1; seed <= 2000; seed++) {
+                uint64_t stream = seed;
+                struct sl_costs *costs = random_fleet(&stream, 6, 6);
+                struct sl_matrix *matrix = sl_matrix_new(costs->n_devices, costs->n_models), *back = NULL;
+                struct sl_error error = {""};
+                char text[8192] = "";
+                FILE *stream_of_text = fmemopen(text, sizeof(text), "w");
+
+                strcpy(costs->models[0].name, "it's: a #name, {odd}");
+                for (uint32_t i = 0; i < costs->n_devices * costs->n_models; i++)
+                        matrix->entries[i] = draw(&stream, 2) ? draw(&stream, SL_COST_BATCH_MAX) : 0;
+                matrix->entries[0] = 8;
+                cr_assert_eq(sl_matrix_file_write(stream_of_text, costs, matrix), 0);
+                fclose(stream_of_text);
+                cr_assert_eq(matrix_read(text, costs, &back, &error), 0, "seed %lu: %s in\n%s", seed, error.text, text);
+                cr_expect(sl_matrix_equal(matrix, back), "seed %lu", seed);
+                sl_matrix_free(back);
+                sl_matrix_free(matrix);
+                sl_costs_free(costs);
+        }
+}
+
+Test(matrix_file, a_table_has_a_row_for_each_device)
+{
+        struct sl_costs *costs = plain_fleet(1, 2);
+        struct sl_matrix *matrix = sl_matrix_new(2, 2);
+        const char *const devices[] = {"gpu0", "cpu"}, *const models[] = {"m0", "a-long-name"};
+        char text[256] = "";
+        FILE *stream = fmemopen(text, sizeof(text), "w");
+
+        *sl_matrix_entry(matrix, 0, 1) = 128;
+        *sl_matrix_entry(matrix, 1, 0) = 8;
+        sl_matrix_print(stream, matrix, devices, models);
+        fclose(stream);
+        cr_expect_str_eq(text, "          m0  a-long-name\n"
+                               "gpu0       -          128\n"
+                               "cpu        8            -\n");
+        sl_matrix_free(matrix);
+        sl_costs_free(costs);
+}
