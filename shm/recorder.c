@@ -7,14 +7,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* One word of a record, or two halves of one, inside of a change. */
+/* One word of a record, inside of a change. Its size is known here: sl_seqlock_store() would ask for it each time. */
 #define PUT(record, field, value)                                                                                                  \
-        do {                                                                                                                       \
-                __typeof__((record)->field) put_ = (value);                                                                        \
-                static_assert(sizeof(put_) == 4 || sizeof(put_) == 8, "a word");                                                   \
-                sl_seqlock_store(&(record)->field, &put_, sizeof(put_));                                                           \
-        } while (0)
+        _Generic((record)->field, uint64_t : put_long, uint32_t : put_word, int32_t : put_word)(&(record)->field, (value))
+
+static inline void put_long(void *shared, uint64_t value)
+{
+        atomic_store_explicit((sl_seqlock_long *)shared, value, memory_order_release);
+}
+
+static inline void put_word(void *shared, uint32_t value)
+{
+        atomic_store_explicit((sl_seqlock_word *)shared, value, memory_order_release);
+}
 
 int sl_recorder_init(struct sl_recorder *recorder, struct sl_stats *stats)
 {
@@ -54,13 +61,16 @@ static bool draw(struct sl_recorder *recorder)
         return (uint32_t)(x >> 32) <= recorder->sampling;
 }
 
-/* Q1 of a whole one. */
-static void write_slot(struct sl_stats_slot *slot, const struct sl_stats_slot *content, size_t bytes)
+/* Q1 of a whole one: words of 8 bytes. */
+static inline void write_slot(struct sl_stats_slot *slot, const struct sl_stats_slot *content, size_t bytes)
 {
-        const size_t skip = offsetof(struct sl_stats_slot, used);
+        uint64_t value;
 
         sl_seqlock_begin(&slot->seq);
-        sl_seqlock_store((char *)slot + skip, (const char *)content + skip, bytes - skip);
+        for (size_t i = offsetof(struct sl_stats_slot, used); i < bytes; i += sizeof(value)) {
+                memcpy(&value, (const char *)content + i, sizeof(value));
+                put_long((char *)slot + i, value);
+        }
         sl_seqlock_end(&slot->seq);
 }
 
@@ -130,7 +140,7 @@ static void put_place(struct sl_flight_place *place, uint16_t worker, int change
 
         if (now.pieces == 0)
                 now.worker = 0;
-        sl_seqlock_store(place, &now, sizeof(now));
+        put_word(place, (uint32_t)now.pieces << 16 | now.worker); /* little-endian */
 }
 
 static struct sl_flight_place *place_of(struct sl_flight_record *record, uint16_t worker)
