@@ -183,6 +183,64 @@ Test(optimizer, holds_its_word_in_thousands_of_fleets)
         }
 }
 
+/* Devices are forbidden and cells pinned, to nothing or to a worker, at random. */
+static void rules_draw(uint64_t *stream, const struct sl_costs *costs, bool *forbidden, uint32_t *pinned)
+{
+        for (uint32_t d = 0; d < costs->n_devices; d++) {
+                forbidden[d] = draw(stream, 6) == 0;
+                for (uint32_t m = 0; m < costs->n_models; m++) {
+                        uint32_t batch = costs->batches[draw(stream, costs->n_batches)], kind = draw(stream, 12);
+                        bool may = !forbidden[d] && sl_costs_worker(costs, d, m, batch);
+
+                        pinned[d * costs->n_models + m] = kind == 0 ? 0 : kind == 1 && may ? batch : SL_CELL_FREE;
+                }
+        }
+}
+
+static void check_rules(const struct sl_problem *problem, uint64_t seed, enum sl_objective objective, uint32_t *found)
+{
+        struct sl_search search = search_new(problem);
+        struct sl_optimizer_options options = sl_optimizer_defaults(&search);
+        struct sl_matrix *matrix = sl_matrix_new(problem->costs->n_devices, problem->costs->n_models);
+        struct sl_optimum optimum;
+        struct sl_error error = {""};
+
+        search.objective = objective;
+        search.calibration.load = 1000;
+        options.starts = 2;
+        options.benches = 60;
+        options.exhaustive_max = 0;
+        options.seed = seed;
+        int r = sl_optimize(&search, &options, matrix, &optimum, &error);
+        cr_expect(r == 0 || r == -ENOSPC, "seed %lu: %d %s", seed, r, error.text);
+        cr_expect(r < 0 || sl_matrix_check(problem, matrix, &error) == 0, "seed %lu: %s", seed, error.text);
+        cr_expect(r < 0 || optimum.score >= optimum.worst_fit_score, "seed %lu", seed);
+        cr_expect(r < 0 || (optimum.gap == -1) == (objective != SL_MAX_THROUGHPUT));
+        *found += r == 0;
+        sl_bench_free(search.bench);
+        sl_matrix_free(matrix);
+}
+
+Test(optimizer, keeps_to_what_is_forbidden_pinned_and_kept_free_whatever_the_objective)
+{
+        uint32_t found = 0;
+
+        for (uint64_t seed = 1; seed < FLEETS / 3; seed++) {
+                uint64_t stream = seed;
+                struct sl_costs *costs = random_fleet(&stream, 5, 5);
+                bool forbidden[5];
+                uint32_t pinned[25];
+                struct sl_problem problem = {
+                        .costs = costs, .headroom = 0.01 * draw(&stream, 20), .forbidden = forbidden, .pinned = pinned};
+
+                rules_draw(&stream, costs, forbidden, pinned);
+                cr_assert_eq(sl_problem_check(&problem, NULL), 0);
+                check_rules(&problem, seed, (enum sl_objective)(seed % SL_OBJECTIVES), &found);
+                sl_costs_free(costs);
+        }
+        cr_expect_gt(found, FLEETS / 60, "%u", found);
+}
+
 Test(optimizer, without_trying_all_it_comes_within_three_per_cent_of_the_best)
 {
         uint32_t compared = 0;
