@@ -221,7 +221,7 @@ static void check_rules(const struct sl_problem *problem, uint64_t seed, enum sl
         sl_matrix_free(matrix);
 }
 
-Test(optimizer, keeps_to_what_is_forbidden_pinned_and_kept_free_whatever_the_objective)
+Test(optimizer_rules, keeps_to_what_is_forbidden_pinned_and_kept_free_whatever_the_objective)
 {
         uint32_t found = 0;
 
@@ -241,7 +241,7 @@ Test(optimizer, keeps_to_what_is_forbidden_pinned_and_kept_free_whatever_the_obj
         cr_expect_gt(found, FLEETS / 60, "%u", found);
 }
 
-Test(optimizer, without_trying_all_it_comes_within_three_per_cent_of_the_best)
+Test(optimizer_quality, without_trying_all_it_comes_within_three_per_cent_of_the_best)
 {
         uint32_t compared = 0;
 
