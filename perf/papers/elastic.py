@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What batching, and workers of several batch sizes, are worth on this processor: latency under Poisson load.
+
+    elastic.py --zoo DIR [--only NAME,NAME] [--loads 0.3,0.6,0.9] [--seconds S] [--out FILE.json] [--program FILE]
+
+Sources: E2bird, section 3 and figure 13, requests of one sample each. Live: one runtime serves a network once for each way, and each is asked
+in turn for the same arrivals; loads are shares of what two workers answer with 32 requests in flight. All ways share the same cores.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+
+from host import processor
+from runtime import Runtime
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WAYS = {
+    "one-at-a-time": "instances: 2\nbatch_max: 1\n",
+    "one-worker": "instances: 1\nbatch_max: 32\n",
+    "two-workers": "instances: 2\nbatch_max: 32\n",
+    "granular": "batch_max: 16\nbatch_sizes: [1, 1, 2, 4, 8, 16]\n",
+}
+CAPACITY_OF = "two-workers"
+
+
+def bench(options, runtime, name, *arguments):
+    command = [options.program, "bench", "load", "--runtime", runtime.socket, "--repeats", "1", "--warmup", "0.5", "--json", *arguments, name]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+    point = json.loads(output)["points"][0]
+    figures = {key: figure["value"] for key, figure in point["figures"].items()}
+    return {"valid": point["valid"], "answered": point["requests"]["answered"], "per_second": figures["requests_per_second"],
+            "p50_ms": milliseconds(figures["latency_p50_ns"]), "p99_ms": milliseconds(figures["latency_p99_ns"])}  # fmt: skip
+
+
+def milliseconds(nanoseconds):
+    """None: too few lie beyond that quantile."""
+    return None if nanoseconds is None else round(nanoseconds / 1e6, 3)
+
+
+def measure(options, network):
+    path = os.path.join(options.zoo, network + ".onnx")
+    runtime = Runtime(options.program, {way: path for way in WAYS}, configs=WAYS)
+    try:
+        runtime.connect().close()
+        capacity = bench(options, runtime, CAPACITY_OF, "--in-flight", "32", "--seconds", "3")["per_second"]
+        rows = []
+        for load in map(float, options.loads.split(",")):
+            for way in WAYS:
+                point = bench(options, runtime, way, "--rate", f"{load * capacity:.6g}", "--seconds", str(options.seconds))
+                rows.append({"network": network, "load": load, "way": way, **point})
+                print(f"{network:14} {load:4.0%} of {capacity:8.1f}/s {way:14} p50 {shown(point['p50_ms'])} p99 {shown(point['p99_ms'])} ms"
+                      + ("" if point["valid"] else "  (not a valid run)"), flush=True)  # fmt: skip
+        return {"network": network, "capacity_per_second": capacity, "rows": rows}
+    finally:
+        runtime.close()
+
+
+def shown(value):
+    return "       -" if value is None else f"{value:8.2f}"
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zoo", required=True)
+    parser.add_argument("--only", default="mobilenetv2,resnet18,resnet50")
+    parser.add_argument("--loads", default="0.3,0.6,0.9")
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--out")
+    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
+    return parser.parse_args()
+
+
+def main():
+    options = read_arguments()
+    result = {
+        "benchmark": "elastic",
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": " ".join(["perf/papers/elastic.py", *sys.argv[1:]]),
+        "processor": processor(),
+        "kernel": platform.release(),
+        "live": True,
+        "ways": WAYS,
+        "networks": [measure(options, network) for network in options.only.split(",")],
+    }
+    if options.out:
+        with open(options.out, "w", encoding="utf-8") as file:
+            file.write(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
