@@ -150,6 +150,31 @@ static void expect_share(const char *name, const predictions *got, const predict
                         (double)(*got)[i], (double)share, (double)(*of)[i]);
 }
 
+/* The largest ensemble of the ensemble paper, CIF36, has 36. */
+Test(rules, an_ensemble_of_36_alike_answers_what_one_of_them_does)
+{
+        char yaml[512] = "ensemble:\n  rule: mean\n  members: [lenet", name[16];
+        struct starling_client *client;
+        struct starling_queue *queue;
+        predictions one[1], got[1];
+        struct digits_data data;
+        struct world world;
+
+        world_init(&world);
+        for (int i = 1; i < 36; i++) {
+                snprintf(name, sizeof(name), "lenet%d", i);
+                world_copy_model(&world, "lenet", name, "instances: 1\n");
+                strcat(strcat(yaml, ", "), name);
+        }
+        world_add_model_config(&world, "all", strcat(yaml, "]\n"));
+        world_start(&world);
+        client = connect_to(&world, &data, &queue);
+        ask(client, queue, &data, "lenet", 1, one);
+        ask(client, queue, &data, "all", 1, got);
+        expect_share("all", got, one, 1);
+        leave(&world, client, &data);
+}
+
 /* In threads and in processes; the members beside them compute. */
 Test(rules, fake_predictions_are_zeros_that_are_combined_as_any)
 {

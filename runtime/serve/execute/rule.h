@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define SL_MEMBERS_MAX 32
+#define SL_MEMBERS_MAX 64
 
 #define SL_RULES(X)                                                                                                                \
         X(NONE, "none")                     /* all members' outputs side by side */                                                \
