@@ -87,6 +87,17 @@
         X("samples_max", "Of one request.")                                                                                        \
         X("queue_requests", "Accepted and not completed; more are refused.")                                                       \
         X("warmup_ms", "How long an idle worker of a model that just became ready may run larger batches.")                        \
+        X("batching",                                                                                                              \
+                "Which idle worker takes how many samples when: work_conserving and starling hold nothing back, starling batches " \
+                "only where that pays; single never batches; no_wait, opt_wait and static are TensorFlow Serving's (what static "  \
+                "pads, only a simulation does), triton and aimd Triton's and Clipper's; n_ebird and e_ebird run batches of "       \
+                "batch_sizes beside each other.")                                                                                \
+        X("batching_delay_us", "opt_wait, static, triton: how long what does not fill a batch waits for more.")                    \
+        X("batching_latency_ms", "aimd: what a batch may take; batches grow until they take longer.")                              \
+        X("batching_in_order", "triton: one batch is computed at a time, so that answers keep the order of the requests.")         \
+        X("batching_sizes", "triton: preferred batches, ascending.")                                                               \
+        X("batching_rows", "e_ebird: the workers of 1, 2, 4, ... that compute best at a load of 4, 8, 16 and 32 samples, four "    \
+                           "rows such as \"0,0,2,1\".")                                                                            \
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \

@@ -19,6 +19,19 @@ static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLA
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
 static const char *const crash_answers[] = {[SL_ON_CRASH_FAIL] = "fail", [SL_ON_CRASH_RERUN] = "rerun"};
 
+static const char *const answers[] = {"no", "yes"};
+static const char *const policies[] = {
+#define X(name, waits) [SL_POLICY_##name] = #name,
+        SL_POLICIES(X)
+#undef X
+};
+
+/* clang-format off */
+#define BATCHING(key, member, kind, ...)                                                                                           \
+        {#key, offsetof(struct sl_model_texts, key), offsetof(struct sl_model_config, batching.member),                            \
+                sizeof(((struct sl_model_config *)NULL)->batching.member), kind, __VA_ARGS__}
+/* clang-format on */
+
 static const struct sl_setting settings[] = {
         SETTING(batch_bytes_max, SL_SETTING_BYTES, .min = 1, .max = 1ull << 44),
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = SL_WORKERS_MAX),
@@ -32,6 +45,10 @@ static const struct sl_setting settings[] = {
         SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
         SETTING(predictions, SL_SETTING_CHOICE, .names = predictions, .n_names = 2),
         SETTING(hang_ms, SL_SETTING_NUMBER, .min = 0, .max = 86400000),
+        BATCHING(batching, policy, SL_SETTING_CHOICE, .names = policies, .n_names = SL_POLICY_COUNT),
+        BATCHING(batching_delay_us, delay_us, SL_SETTING_NUMBER, .min = 0, .max = 60000000),
+        BATCHING(batching_latency_ms, latency_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
+        BATCHING(batching_in_order, in_order, SL_SETTING_CHOICE, .names = answers, .n_names = 2),
 };
 
 static const cyaml_schema_field_t version_fields[] = {
@@ -69,7 +86,12 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_LIST_FIELD(struct sl_model_texts, batch_sizes), SL_LIST_FIELD(struct sl_model_texts, prepared_shapes),          \
+                SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                                                                  \
+                SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
+                SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
+                SL_TEXT_FIELD(struct sl_model_texts, batching_latency_ms),                                                         \
+                SL_TEXT_FIELD(struct sl_model_texts, batching_in_order), SL_LIST_FIELD(struct sl_model_texts, batching_sizes),     \
+                SL_LIST_FIELD(struct sl_model_texts, batching_rows),                                                               \
                 SL_MAPPING_FIELD(struct sl_model_texts, version_policy, version_fields)
 
 const cyaml_schema_field_t sl_model_default_fields[] = {MODEL_FIELDS, CYAML_FIELD_END};
@@ -100,6 +122,7 @@ void sl_model_config_init(struct sl_model_config *config)
                 .warmup_ms = 200,
                 .shapes_max = 16,
                 .hang_ms = 120000,
+                .batching = {.policy = SL_POLICY_work_conserving, .latency_ms = 20},
                 .version_policy = {.kind = SL_VERSIONS_LATEST, .latest = 1},
                 .rule = SL_RULE_NONE, /* of a model by itself */
         };
@@ -225,6 +248,101 @@ static int apply_prepared(const struct reading *reading, const struct sl_model_t
         if (texts->prepared_shapes)
                 config->n_prepared = texts->prepared_shapes_count;
         return 0;
+}
+
+static int apply_sizes(const struct reading *reading, const struct sl_model_texts *texts, struct sl_batching *batching)
+{
+        char wish[SL_WISH_BYTES];
+
+        if (texts->batching_sizes_count > SL_BATCHING_SIZES_MAX)
+                return bad(
+                        reading, "batching_sizes", "%u sizes, the limit is %u", texts->batching_sizes_count, SL_BATCHING_SIZES_MAX);
+        for (uint32_t i = 0; i < texts->batching_sizes_count; i++) {
+                uint64_t size;
+
+                if (sl_value_number(texts->batching_sizes[i], 1, 65536, &size, wish) < 0)
+                        return bad(reading, "batching_sizes", "\"%s\" is %s", texts->batching_sizes[i], wish);
+                batching->sizes[i] = (uint32_t)size;
+        }
+        if (texts->batching_sizes)
+                batching->n_sizes = texts->batching_sizes_count;
+        return 0;
+}
+
+/* "0,0,2,1": workers of 1, 2, 4, 8; those of what is left out are none. */
+static int read_row(const struct reading *reading, const char *text, struct sl_ebird_configuration *ret_row)
+{
+        const char *at = text;
+
+        for (uint32_t i = 0; i < SL_EBIRD_SIZES; i++, at++) {
+                char *end;
+                unsigned long workers = strtoul(at, &end, 10);
+
+                if (*at < '0' || *at > '9' || workers > 32)
+                        break;
+                ret_row->workers[i] = (uint32_t)workers;
+                at = end;
+                if (!*at)
+                        return 0;
+                if (*at != ',')
+                        break;
+        }
+        return bad(reading, "batching_rows", "\"%s\" is not up to %u numbers of at most 32 with commas between them", text,
+                SL_EBIRD_SIZES);
+}
+
+static int apply_rows(const struct reading *reading, const struct sl_model_texts *texts, struct sl_batching *batching)
+{
+        struct sl_ebird_engine engine = {0};
+        int result = 0;
+
+        if (!texts->batching_rows)
+                return 0;
+        if (texts->batching_rows_count != SL_EBIRD_ROWS)
+                return bad(reading, "batching_rows", "%u rows, e_ebird has %u", texts->batching_rows_count, SL_EBIRD_ROWS);
+        for (uint32_t i = 0; i < SL_EBIRD_ROWS && result == 0; i++)
+                result = read_row(reading, texts->batching_rows[i], &engine.rows[i]);
+        if (result == 0)
+                batching->engine = engine;
+        return result;
+}
+
+static uint32_t count_workers(const struct sl_model_config *config, uint32_t size)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < config->n_batch_sizes; i++)
+                n += config->batch_sizes[i] == size;
+        return n;
+}
+
+/* What runs batches beside each other has workers for them. Of defaults it is not known which ones a model has. */
+static int check_workers(const struct reading *reading, const struct sl_model_config *config)
+{
+        struct sl_ebird_configuration wanted = sl_ebird_workers(&config->batching.engine);
+        const char *policy = policies[config->batching.policy];
+
+        if (*reading->prefix || (config->batching.policy != SL_POLICY_n_ebird && config->batching.policy != SL_POLICY_e_ebird))
+                return 0;
+        if (!config->n_batch_sizes)
+                return bad(reading, "batching", "%s wants workers of several sizes, such as batch_sizes: [1, 1, 2, 4, 8, 16]", policy);
+        for (uint32_t i = 0; i < SL_EBIRD_SIZES && config->batching.policy == SL_POLICY_e_ebird; i++)
+                if (count_workers(config, 1u << i) < wanted.workers[i])
+                        return bad(reading, "batching", "%s: batching_rows want %u workers of %u, batch_sizes has %u", policy,
+                                wanted.workers[i], 1u << i, count_workers(config, 1u << i));
+        return 0;
+}
+
+static int apply_batching(const struct reading *reading, const struct sl_model_texts *texts, struct sl_batching *batching)
+{
+        int result = apply_sizes(reading, texts, batching);
+        const char *wrong;
+
+        if (result == 0)
+                result = apply_rows(reading, texts, batching);
+        if (result == 0 && (wrong = sl_batching_wrong(batching)))
+                result = bad(reading, "batching", "%s: %s", policies[batching->policy], wrong);
+        return result;
 }
 
 static int apply_specific(const struct reading *reading, const struct sl_version_texts *texts, struct sl_version_policy *policy)
@@ -361,6 +479,10 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
                 result = apply_batch_sizes(&reading, texts, config);
         if (result == 0)
                 result = apply_prepared(&reading, texts, config);
+        if (result == 0)
+                result = apply_batching(&reading, texts, &config->batching);
+        if (result == 0)
+                result = check_workers(&reading, config);
         if (result == 0)
                 result = apply_versions(&reading, texts->version_policy, config);
         if (result == 0)

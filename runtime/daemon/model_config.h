@@ -12,6 +12,12 @@
  *     samples_max: 1048576          # of one request
  *     queue_requests: 1024          # accepted and not completed; more are refused
  *     warmup_ms: 200                # a model is ready after one sample; so long may an idle worker then run larger batches
+ *     batching: work_conserving     # who takes how many samples when: a policy of serve/decide/batching.h, and what that is told
+ *     batching_delay_us: 0          # opt_wait, static, triton: what is not full waits so long for more
+ *     batching_latency_ms: 20       # aimd: of a batch, at most
+ *     batching_in_order: no         # triton: yes computes one batch at a time, so that answers keep the order of requests
+ *     batching_sizes: [4, 8]        # triton: preferred batches
+ *     batching_rows: ["0,0,1", "0,0,0,1", "0,0,2,1", "0,0,0,2,1"]  # e_ebird: workers of 1, 2, 4, ... at a load of 4, 8, 16, 32
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
  *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     hang_ms: 120000               # a process that answers nothing for so long, and for longer than ever, is killed; 0: never
@@ -62,6 +68,7 @@ struct sl_model_config {
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         uint32_t isolation, on_crash, hang_ms, predictions; /* enum sl_isolation, sl_on_crash, sl_predictions */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
+        struct sl_batching batching;
         struct sl_version_policy version_policy;
         uint32_t n_prepared;
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
@@ -119,6 +126,9 @@ struct sl_model_texts {
         char *isolation, *on_crash, *hang_ms, *predictions;
         char **batch_sizes;
         uint32_t batch_sizes_count;
+        char *batching, *batching_delay_us, *batching_latency_ms, *batching_in_order;
+        char **batching_sizes, **batching_rows;
+        uint32_t batching_sizes_count, batching_rows_count;
         char **prepared_shapes;
         uint32_t prepared_shapes_count;
         struct sl_version_texts *version_policy;

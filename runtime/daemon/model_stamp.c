@@ -41,6 +41,7 @@ static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
 
         stamp = mix_options(mix(stamp, numbers, sizeof(numbers)), &config->lowering);
         stamp = mix(stamp, &bytes_max, sizeof(bytes_max));
+        stamp = mix(stamp, &config->batching, sizeof(config->batching));
         for (uint32_t i = 0; i < config->n_members; i++) {
                 stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
                 stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));

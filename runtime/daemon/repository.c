@@ -123,6 +123,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .rule = config->rule,
                 .weights = config->is_ensemble && config->rule == SL_RULE_WEIGHTED_MEAN ? config->weights : NULL,
                 .segment_samples = config->segment_samples,
+                .batching = config->batching,
                 .slice_ns = config->slice_ms * SL_NS_PER_MS,
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,

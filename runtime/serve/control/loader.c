@@ -86,7 +86,8 @@ static int model_new(const struct sl_model_spec *spec, const struct sl_load_opti
         model->reruns = spec->on_crash == SL_ON_CRASH_RERUN;
         model->slice_ns = spec->slice_ns;
         model->slice_samples = SL_SLICE_SAMPLES_MAX;
-        model->policy = sl_policy_work_conserving;
+        model->batching = spec->batching;
+        model->policy = sl_policies[spec->batching.policy].decide;
         if (sl_scheduler_init(&model->scheduler, options->segments) < 0) {
                 sl_model_free(model);
                 return -ENOMEM;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "batching.h"
 #include "lower_options.h"
 #include "rule.h"
 #include "worker_set.h"
@@ -33,12 +34,13 @@ struct sl_model_spec {
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
         struct sl_worker_set workers;
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
-        uint32_t warmup_ms;       /* how long an instance may run larger batches than one before its first request */
+        struct sl_batching batching;     /* which idle worker takes how many samples when */
+        uint32_t warmup_ms;              /* how long an instance may run larger batches than one before its first request */
         enum sl_predictions predictions; /* fake: zeros, all else is real */
-        enum sl_isolation isolation; /* whether each worker has a process of its own */
-        enum sl_on_crash on_crash;   /* what becomes of what such a process has died with */
-        uint32_t hang_ms;            /* that such a process may have a job and answer nothing, at least; 0: any time */
-        uint32_t n_prepared;         /* combinations of sizes that are ready before anybody asks */
+        enum sl_isolation isolation;     /* whether each worker has a process of its own */
+        enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
+        uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
+        uint32_t n_prepared;             /* combinations of sizes that are ready before anybody asks */
         struct sl_dim_sizes prepared[SL_PREPARED_MAX];
         uint32_t shapes_max; /* sizes of open dimensions that are served at a time; 1 to SL_SHAPES_MAX */
         bool sized;          /* of sizes that a request asked for: nothing of it is open any more */

@@ -8,12 +8,12 @@
  */
 #pragma once
 
+#include "batching.h"
+#include "service_time.h"
 #include "task_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct sl_service_time;
 
 /* Workers of a model that a policy looks at. */
 #define SL_POLICY_WORKERS_MAX 64u
@@ -37,6 +37,15 @@ struct sl_policy_view {
         const struct sl_service_time *service_time;
         uint32_t slice_samples;
 
+        const struct sl_batching *batching;
+        const struct sl_batching_state *batching_state;
+        uint64_t samples_given; /* to workers, and not answered */
+
+        /* The co-run model: what a job takes beside one other of this model, in times of what it takes alone (0 or 1: the same),
+         * and how many compute at once before they share the device by time (0: any number). */
+        double corun;
+        uint32_t at_once;
+
         uint32_t n_workers;
         struct sl_policy_worker workers[SL_POLICY_WORKERS_MAX];
 
@@ -44,9 +53,12 @@ struct sl_policy_view {
         uint32_t starts_max[SL_POLICY_WORKERS_MAX]; /* jobs that may start now on each let, as it is shared with others (turns.h) */
 };
 
-/* The next @samples that wait, oldest first, become a job of @worker. A task that is larger is cut: the rest of it waits on. */
+/*
+ * The next @samples that wait, oldest first, become a job of @worker. A task that is larger is cut: the rest of it waits on. The
+ * job is computed as if it had @padding more.
+ */
 struct sl_decision {
-        uint32_t worker, samples;
+        uint32_t worker, samples, padding;
 };
 
 /*
@@ -57,7 +69,22 @@ typedef uint32_t sl_policy_fn(
         const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns);
 
 /*
- * Work-conserving: whatever waits when a worker is idle goes out at once, up to one batch and one slice, and no idle worker goes
- * without while another gets several tasks. An only worker gets its next job while it computes, once that job is full.
+ * work_conserving: whatever waits when a worker is idle goes out at once, up to one batch and one slice, and no idle worker goes
+ *     without while another gets several tasks. An only worker gets its next job while it computes, once that job is full.
+ * starling: starling_policy.h.
+ * single: no batches, one task to each idle worker.
+ * no_wait, opt_wait, static: timed_batch.c. triton: triton.c. aimd: aimd.c. n_ebird, e_ebird: ebird.c.
+ *
+ * All of them give tasks out in the order in which they wait, which is that of their arrival.
  */
-sl_policy_fn sl_policy_work_conserving;
+#define X(name, waits) sl_policy_fn sl_policy_##name;
+SL_POLICIES(X)
+#undef X
+
+struct sl_policy {
+        const char *name;
+        sl_policy_fn *decide;
+        const char *waits; /* how long something may wait while a worker is idle */
+};
+
+extern const struct sl_policy sl_policies[SL_POLICY_COUNT];

@@ -39,6 +39,11 @@ uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t sample
         return (uint64_t)(bucket_sample_ns(times, samples_bucket(samples)) * samples);
 }
 
+bool sl_service_time_knows(const struct sl_service_time *times, uint32_t samples)
+{
+        return times->sample_ns[samples_bucket(samples)] > 0;
+}
+
 uint32_t sl_service_time_samples(const struct sl_service_time *times, uint64_t slice_ns, uint32_t most)
 {
         for (uint32_t bucket = samples_bucket(most) + 1; bucket-- > 0;) {

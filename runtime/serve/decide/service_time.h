@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SL_SERVICE_TIME_CLASSES 17u /* jobs of up to 65,536 samples */
@@ -22,6 +23,9 @@ void sl_service_time_learn(struct sl_service_time *times, uint32_t samples, uint
 
 /* What a job of @samples is expected to take; 0: nothing is known. */
 uint64_t sl_service_time_ns(const struct sl_service_time *times, uint32_t samples);
+
+/* Has a job of as many samples, up to the power of two, been seen? */
+bool sl_service_time_knows(const struct sl_service_time *times, uint32_t samples);
 
 /* The largest job of at most @most samples that is expected to take no more than @slice_ns; at least 1; @most: nothing is known. */
 uint32_t sl_service_time_samples(const struct sl_service_time *times, uint64_t slice_ns, uint32_t most);

@@ -46,11 +46,14 @@ static void finish_segment(struct sl_dispatcher *d, struct sl_request *request, 
 }
 
 /* Jobs that ended early say nothing about how long they would have taken. */
-static void learn_service_time(struct sl_dispatcher *d, struct sl_model *model, const struct sl_prediction *prediction)
+static void learn_service_time(
+        struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker, const struct sl_prediction *prediction)
 {
         if (prediction->status < 0 || !prediction->job_samples)
                 return;
         sl_model_learn(model, prediction->job_samples, prediction->busy_ns);
+        sl_batching_learn(
+                &model->batching_state, &model->batching, prediction->job_samples, worker->batch_max, prediction->busy_ns);
         if (model->inliner && prediction->job_samples <= model->inliner->batch_max)
                 sl_inline_learn(&model->gauge, prediction->busy_ns, d->options.inline_ns);
         model->jobs += model->jobs < SL_JOBS_KNOWN;
@@ -165,7 +168,7 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
         if (prediction->lost) {
                 receive_lost(d, model, worker, job, prediction);
         } else {
-                learn_service_time(d, model, prediction);
+                learn_service_time(d, model, worker, prediction);
                 hear(d, worker, job, prediction);
         }
         if (sl_executor_answered(worker, prediction->piece))

@@ -48,6 +48,8 @@ struct sl_model {
         uint64_t samples_given;       /* and not answered */
         struct sl_queue_stats *shown; /* what waits, in the stats page; NULL: it has no slot */
         sl_policy_fn *policy;
+        struct sl_batching batching; /* what it is told */
+        struct sl_batching_state batching_state;
         struct sl_service_time service_time;
         struct sl_inline_gauge gauge;
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */

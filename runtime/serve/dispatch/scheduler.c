@@ -162,6 +162,7 @@ static uint32_t show_let(const struct round *round, struct sl_let *let, struct s
         if (let->shown < view->n_lets && shown[let->shown] == let)
                 return let->shown;
         let->shown = view->n_lets++;
+        view->at_once += let->turns.at_once;
         shown[let->shown] = let;
         view->starts_max[let->shown] = sl_turns_left(&let->turns, round->priority, round->schedule->run);
         return let->shown;
@@ -177,6 +178,11 @@ static void look(const struct round *round, struct sl_policy_view *ret_view)
         ret_view->batchable = model->info->batchable;
         ret_view->service_time = &model->service_time;
         ret_view->slice_samples = model->slice_samples;
+        ret_view->batching = &model->batching;
+        ret_view->batching_state = &model->batching_state;
+        ret_view->samples_given = model->samples_given;
+        ret_view->corun = 1; /* no profile says more: lets that are shared are divided by time */
+        ret_view->at_once = 0;
         ret_view->n_lets = 0;
         ret_view->n_workers = model->workers.n;
         for (uint32_t i = 0; i < ret_view->n_workers; i++)
