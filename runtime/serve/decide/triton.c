@@ -26,13 +26,15 @@ static uint32_t preferred_size(const struct sl_gathering *g, uint32_t most)
 }
 
 /* An answer could overtake that of a batch before it. */
-static bool keeps_order(const struct sl_gathering *g)
+static bool could_overtake(const struct sl_gathering *g)
 {
         bool busy = g->n > 0;
 
-        for (uint32_t i = 0; i < g->view->n_workers; i++)
-                busy |= g->view->workers[i].jobs > 0;
-        return g->view->batching->in_order && busy;
+        if (!g->view->batching->in_order)
+                return false;
+        for (uint32_t i = 0; i < g->view->n_workers && !busy; i++)
+                busy = g->view->workers[i].jobs > 0;
+        return busy;
 }
 
 uint32_t sl_policy_triton(
@@ -42,7 +44,7 @@ uint32_t sl_policy_triton(
 
         sl_gathering_init(&g, view, ret_decisions, max);
         *ret_next_ns = UINT64_MAX;
-        for (uint32_t i = 0; i < view->n_workers && sl_gathering_left(&g) && !keeps_order(&g); i++) {
+        for (uint32_t i = 0; i < view->n_workers && sl_gathering_left(&g) && !could_overtake(&g); i++) {
                 uint64_t due_ns = sl_gathering_oldest(&g)->arrival_ns + view->batching->delay_us * NS_PER_US;
                 uint32_t most = sl_gathering_samples_max(&g, i), size = preferred_size(&g, most);
 
