@@ -127,8 +127,8 @@ double sl_costs_slowdown(const struct sl_costs *costs, uint32_t class_index, uin
 
 /*
  * Another fleet and other models out of the same costs: rows and columns in the order given. A row that is given again is one more
- * device like it, "NAME.2"; a let whose device is not among the rows draws on its own @memory_bytes. Return: 0; -EINVAL; -E2BIG;
- * -ENOMEM.
+ * device like it, "NAME.2" or the next number that is free; a let whose device is not among the rows draws on its own
+ * @memory_bytes. Return: 0; -EINVAL; -E2BIG; -ENOMEM.
  */
 int sl_costs_select(const struct sl_costs *costs, const uint32_t *devices, uint32_t n_devices, const uint32_t *models,
         uint32_t n_models, struct sl_costs **ret_costs, struct sl_error *error);

@@ -33,19 +33,31 @@ static uint32_t new_memory_of(const uint32_t *devices, uint32_t n, uint32_t memo
         return at;
 }
 
+/* Nobody else among the rows is called, or going to be called, like row @at. */
+static bool name_is_free(const struct sl_costs *costs, const uint32_t *devices, uint32_t at, const struct sl_costs *made)
+{
+        for (uint32_t i = 0; i < made->n_devices; i++)
+                if (strcmp(i < at ? made->devices[i].name : costs->devices[devices[i]].name, made->devices[at].name) == 0)
+                        return false;
+        return true;
+}
+
 static int device_select(
         const struct sl_costs *costs, const uint32_t *devices, uint32_t at, struct sl_costs *made, struct sl_error *error)
 {
         struct sl_cost_device *device = &made->devices[at];
-        uint32_t before = times_before(devices, at);
+        uint32_t number = times_before(devices, at) + 1;
+        const char *name = costs->devices[devices[at]].name;
 
         *device = costs->devices[devices[at]];
         device->memory_of = new_memory_of(devices, made->n_devices, device->memory_of, at);
-        if (!before)
+        if (number == 1)
                 return 0;
-        const char *name = costs->devices[devices[at]].name;
-        if (snprintf(device->name, sizeof(device->name), "%.50s.%u", name, before + 1) < (int)strlen(name))
+        if (strlen(name) > 50)
                 return sl_error_set(error, EINVAL, "costs: device \"%s\" again: its name has more than 50 bytes", name);
+        do
+                snprintf(device->name, sizeof(device->name), "%.50s.%u", name, number++);
+        while (!name_is_free(costs, devices, at, made));
         return 0;
 }
 

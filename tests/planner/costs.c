@@ -186,3 +186,16 @@ Test(costs, a_let_draws_on_the_memory_of_its_own_copy_of_the_device)
         sl_costs_free(made);
         sl_costs_free(costs);
 }
+
+Test(costs, one_more_of_a_selection_has_a_name_that_is_free)
+{
+        struct sl_costs *costs = plain_fleet(1, 1), *two = NULL, *three = NULL;
+
+        cr_assert_eq(sl_costs_select(costs, (uint32_t[]){0, 0}, 2, (uint32_t[]){0}, 1, &two, NULL), 0);
+        cr_assert_eq(sl_costs_select(two, (uint32_t[]){0, 1, 0}, 3, (uint32_t[]){0}, 1, &three, NULL), 0);
+        cr_expect_str_eq(three->devices[1].name, "gpu0.2");
+        cr_expect_str_eq(three->devices[2].name, "gpu0.3");
+        sl_costs_free(three);
+        sl_costs_free(two);
+        sl_costs_free(costs);
+}

@@ -50,6 +50,20 @@
         X(COSTS, "costs", 0, "FILE", "YAML: devices, models, and what a batch of each costs on each")                              \
         X(HEADROOM, "headroom", 0, "X", "the share of the memory of each device that stays free [0]")
 
+#define OPTIMIZE_OPTIONS(X)                                                                                                        \
+        X(DEVICES, "devices", 0, "NAME*N,...", "rows, each so many times [all of the costs, once]")                                \
+        X(MODELS, "models", 0, "NAME,...", "columns: the ensemble [all of the costs]")                                             \
+        X(OBJECTIVE, "objective", 0, "throughput|latency|memory|devices", "what is to be best [throughput]")                       \
+        X(LOAD, "load", 0, "N", "samples a second: where the latency is asked for, and what must be carried by few devices")       \
+        X(HEADROOM, "headroom", 0, "X", "the share of the memory of each device that stays free [0]")                              \
+        X(PIN, "pin", 0, "MODEL@DEVICE=BATCH", "the entry of a cell, 0 for no worker; may be given again")                         \
+        X(FORBID, "forbid", 0, "NAME,...", "devices without workers")                                                              \
+        X(SEED, "seed", 0, "N", "of random draws; the same seed finds the same allocation [1]")                                    \
+        X(STARTS, "starts", 0, "N", "of the search [8]")                                                                           \
+        X(BENCHES, "benches", 0, "N", "of the annealing from each start [20000]")                                                  \
+        X(OUTPUT, "output", 'o', "FILE", "the allocation, for `starling allocation`")                                              \
+        X(EXPLAIN, "explain", 0, NULL, "what binds, and what one more device would bring")
+
 #define DOCTOR_OPTIONS(X)                                                                                                          \
         X(CONFIG, "config", 0, "FILE", "a runtime's configuration, to be held against this host")                                  \
         X(ONLY, "only", 0, "CHECK,...", "these checks; may be given again [all]")                                                  \

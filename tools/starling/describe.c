@@ -24,6 +24,7 @@ OPTIONS(top, TOP_OPTIONS)
 OPTIONS(postmortem, POSTMORTEM_OPTIONS)
 OPTIONS(cache, CACHE_OPTIONS)
 OPTIONS(allocation, ALLOCATION_OPTIONS)
+OPTIONS(optimize, OPTIMIZE_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
 OPTIONS(quantize, QUANTIZE_OPTIONS)
@@ -135,6 +136,24 @@ static const char command_allocation_text[] =
         "`show` prints it as a table; with costs also the memory that each device needs and what the ensemble would reach, computed "
         "from the costs. `check` says which cell is wrong, and what the limit is: a batch size that is not allowed, a model without "
         "a worker, a device without enough memory.";
+
+static const char command_optimize_text[] =
+        "Runs worst-fit decreasing, then from several starts the bounded greedy and simulated annealing, all on a bench that is "
+        "computed from the costs; where there are few matrices it tries every one. The answer is never below that of the greedy, "
+        "the same for the same seed, and carries its gap to what no allocation exceeds. Interrupted (SIGINT), it prints the best so "
+        "far.\n"
+        "\n"
+        "COSTS.yaml has devices, models, and for each model, class of devices and batch size its latency, transfer and workspace, "
+        "and whether they were measured, published or derived:\n"
+        "\n"
+        "    batches: [8, 16]\n"
+        "    classes: [{name: V100, kind: gpu, copy_engines: 2}]\n"
+        "    devices: [{name: gpu, class: V100, memory: 16GiB, count: 4}]\n"
+        "    models: [{name: resnet50, weights: 98MiB}]\n"
+        "    costs:\n"
+        "      - {model: resnet50, class: V100, source: measured, latency_ns: [9000000, 16000000],\n"
+        "         workspace: [300MiB, 500MiB]}\n"
+        "    pairs: []                  optional: {model: M, beside: N, class: C, slowdown: 1.7}";
 
 static const char command_import_triton_text[] =
         "Reads config.pbtxt of a model folder, or of every model of a repository, and says the same in config.yaml. What has no "

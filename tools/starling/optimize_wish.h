@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `starling optimize` is asked: its arguments, and the problem that they make out of the costs. One owner.
+ */
+#pragma once
+
+#include "objective.h"
+#include "problem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PINS_MAX 256
+
+struct optimize_wish {
+        const char *costs_path, *output, *devices, *models, *forbid;
+        const char *pins[PINS_MAX];
+        uint32_t n_pins, benches, starts;
+        enum sl_objective objective;
+        double load, headroom;
+        uint64_t seed;
+        bool explain;
+};
+
+/* Costs of the rows and columns that are asked for, and the constraints. */
+struct optimize_task {
+        struct sl_costs *costs;
+        struct sl_problem problem;
+        bool *forbidden;
+        uint32_t *pinned;
+};
+
+/* Return: 0; -EINVAL wrong usage, with or without a text. */
+int optimize_parse(int argc, char **argv, struct optimize_wish *ret_wish, struct sl_error *error);
+
+/* Return: 0, checked; -EINVAL a name that the costs do not have, a pin that cannot be; what reading the file says; -ENOMEM. */
+int optimize_task_init(struct optimize_task *task, const struct optimize_wish *wish, struct sl_error *error);
+
+/* @task with one more row like @device, free of constraints. */
+int optimize_task_extend(struct optimize_task *ret_task, const struct optimize_task *task, uint32_t device, struct sl_error *error);
+void optimize_task_deinit(struct optimize_task *task);
