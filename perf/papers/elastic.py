@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What batching, and workers of several batch sizes, are worth on this processor: latency under Poisson load.
+"""What policies of batching are worth on this processor: latency under Poisson load.
 
     elastic.py --zoo DIR [--only NAME,NAME] [--loads 0.3,0.6,0.9] [--seconds S] [--out FILE.json] [--program FILE]
 
@@ -20,12 +20,14 @@ from runtime import Runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAYS = {
-    "one-at-a-time": "instances: 2\nbatch_max: 1\n",
-    "one-worker": "instances: 1\nbatch_max: 32\n",
-    "two-workers": "instances: 2\nbatch_max: 32\n",
-    "granular": "batch_max: 16\nbatch_sizes: [1, 1, 2, 4, 8, 16]\n",
+    "single": "instances: 2\nbatching: single\n",
+    "work_conserving": "instances: 2\n",
+    "starling": "instances: 2\nbatching: starling\n",
+    "opt_wait": "instances: 2\nbatching: opt_wait\nbatching_delay_us: 30000\n",
+    "triton": "instances: 2\nbatching: triton\nbatching_delay_us: 5000\nbatching_sizes: [4, 8]\n",
+    "n_ebird": "batch_sizes: [1, 1, 2, 4, 8, 16]\nbatching: n_ebird\n",
 }
-CAPACITY_OF = "two-workers"
+CAPACITY_OF = "work_conserving"
 
 
 def bench(options, runtime, name, *arguments):
