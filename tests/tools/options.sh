@@ -35,6 +35,8 @@ while read -r -a command; do
                 *\|*) argument=${argument%%|*} ;;
                 N | P | X | S | D | K | R | T | MS | N,... | R,...) argument=1 ;;
                 A,B,...) argument=0 ;;
+                DEVICE,...) argument=cpu ;;
+                PRECISION,...) argument=fp32 ;;
                 A,B) continue ;; # a host may have one CPU
                 INPUT=*) argument=images=1x2 ;;
                 CHECK,...) argument=smt,kernel ;;

@@ -41,7 +41,8 @@ enum status {
         X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \
-        X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER", "time every node of a model: text, JSON or a Chrome trace")   \
+        X("profile", command_profile, "[OPTIONS] MODEL.onnx|FOLDER... | list|show|export|import|diff [ARGUMENTS]",                 \
+                "time every node of a model, or what its workers cost, alone and beside others")                                   \
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
         X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
@@ -61,6 +62,9 @@ void print_checks(void);
 
 /* Prints "starling COMMAND: text" on stderr; returns @status. */
 int complain(int status, const char *command, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Program @program of libexec in the place of this process. Return: STATUS_FAILED, after saying why. */
+int become(const char *program, char **argv);
 
 /* The line of usage on stderr; returns STATUS_USAGE. */
 int complain_usage(const char *command);

@@ -96,9 +96,19 @@
 #define PROFILE_OPTIONS(X)                                                                                                         \
         X(NODES, "nodes", 0, NULL, "every step, the slowest first; without it only sums by operator")                              \
         X(BATCH, "batch", 0, "N", "samples of a run [1]")                                                                          \
-        X(SECONDS, "seconds", 0, "S", "how long it runs [2]")                                                                      \
-        X(JSON, "json", 0, NULL, "one object, always with the steps")                                                              \
+        X(SECONDS, "seconds", 0, "S", "how long it runs [2]; of workers, the most that each combination takes [5]")                \
+        X(JSON, "json", 0, NULL, "one object, of nodes always with the steps")                                                     \
         X(TRACE, "trace", 0, "FILE", "for chrome://tracing")                                                                       \
+        X(DEVICES, "devices", 0, "DEVICE,...", "profile workers on these: cpu, cpu:2, a let cpu:0-1+4 [cpu]")                      \
+        X(BATCHES, "batches", 0, "N,...", "profile workers of these batch sizes, powers of two [1]")                               \
+        X(PRECISIONS, "precisions", 0, "PRECISION,...", "profile workers in these: fp32, bf16, int8 [the model's option]")         \
+        X(CORUN, "corun", 0, NULL, "pairs of workers that compute at the same time, too")                                          \
+        X(BESIDE, "beside", 0, "N", "combinations of 2 to N workers at the same time, at most 16 [2 with --corun]")                \
+        X(MIXED, "mixed", 0, NULL, "combinations of different batch sizes, too")                                                   \
+        X(WIDTH, "width", 0, "P", "percent of the median: repeat until its 95 % interval is as narrow [5]")                        \
+        X(AGAIN, "again", 0, NULL, "measure what is stored, too")                                                                  \
+        X(STORE, "store", 0, "FILE", "of profiles [$XDG_DATA_HOME/starling/profiles.db, below ~/.local/share without it]")         \
+        X(OUTPUT, "output", 'o', "FILE", "of export, JSON where it ends with .json or with --json, else CSV [standard output]")    \
         X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
 
 #define COMPILE_OPTIONS(X)                                                                                                         \

@@ -195,10 +195,26 @@ static const char command_bench_text[] = "Runs one of the benchmarks. `starling 
                                          "a page of its own: starling-bench-load(1) "
                                          "and so on.";
 
-static const char command_profile_text[] = "Compiles a model in this process, runs it on one thread, and says where its time goes: "
-                                           "by operator, or step by step with the "
-                                           "kernel, its shape and the share of what the core could do.\n"
-                                           "\n" MODEL_TEXT;
+static const char command_profile_text[] =
+        "Compiles a model in this process, runs it on one thread, and says where its time goes: by operator, or step by step with the "
+        "kernel, its shape and the share of what the core could do.\n"
+        "\n" MODEL_TEXT "\n"
+        "\n"
+        "With one of the options from --devices to --store it profiles workers instead, of models and of the members of ensembles: for "
+        "each precision, device or let, and batch size the latency, samples a second, the time of loading from the model and from the "
+        "cache of plans, and memory. A worker is one thread; of several on one let each is bound to the next core of it. "
+        "It repeats until the 95 % interval of the median is narrow enough, or the time is over, which is then said, and looks before and "
+        "after each whether the machine is the same. What is stored and not stale is not measured again: after an interruption the "
+        "same command goes on.\n"
+        "\n"
+        "    list                what is stored, and what of it is stale and why\n"
+        "    show MODEL...       all that is known of these, each figure with its origin\n"
+        "    export [-o FILE]    as CSV or JSON\n"
+        "    import FILE...      what export wrote, tables of others, or a store\n"
+        "    diff FILE [FILE]    what differs (from the store), and what of that is noise by the intervals\n"
+        "\n"
+        "These words come first. A profile is stale when the model's file, that of a model beside it, the processor, a library or starling "
+        "has changed.";
 
 static const char command_compile_text[] =
         "Compiles a model into a plan file, in a child process with the limits that the runtime sets "

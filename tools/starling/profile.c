@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `starling profile`: compiles a model in this process, runs it on the calling thread and says where the time goes.
+ * `starling profile`: compiles a model in this process, runs it on the calling thread and says where the time goes. What is said of
+ * workers is another program's (tools/profile).
  */
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -32,7 +33,7 @@ struct wish {
         struct sl_lower_options lowering;
         uint32_t batch; /* 0: the largest of the ladder */
         double seconds;
-        bool nodes, json;
+        bool nodes, json, workers;
 };
 
 static int take(struct wish *wish, int option, const char *value, struct sl_error *error)
@@ -54,6 +55,18 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
         case OPTION_SECONDS:
                 wish->seconds = strtod(value, NULL);
                 return wish->seconds > 0 && wish->seconds <= 3600 ? 0 : -EINVAL;
+        case OPTION_DEVICES:
+        case OPTION_BATCHES:
+        case OPTION_PRECISIONS:
+        case OPTION_CORUN:
+        case OPTION_BESIDE:
+        case OPTION_MIXED:
+        case OPTION_WIDTH:
+        case OPTION_AGAIN:
+        case OPTION_STORE:
+        case 'o':
+                wish->workers = true;
+                return 0;
         case 'O':
                 return sl_lower_options_parse(&wish->lowering, value, error);
         default:
@@ -68,6 +81,8 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                 if (take(wish, option, optarg, error) < 0)
                         return -EINVAL;
         }
+        if (wish->workers)
+                return 0;
         if (argc - optind != 1)
                 return -EINVAL;
         wish->path = argv[optind];
@@ -159,6 +174,16 @@ static int profile(const struct wish *wish, struct sl_error *error)
         return r < 0 ? r : show(wish, measured, error);
 }
 
+static bool is_action(const char *word)
+{
+        static const char *const actions[] = {"list", "show", "export", "import", "diff"};
+
+        for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++)
+                if (strcmp(actions[i], word) == 0)
+                        return true;
+        return false;
+}
+
 int command_profile(int argc, char **argv)
 {
         struct wish wish = {.seconds = 2};
@@ -167,8 +192,12 @@ int command_profile(int argc, char **argv)
 
         sl_lower_options_init(&wish.lowering);
         wish.lowering.batch_max = 1;
+        if (argc > 1 && is_action(argv[1]))
+                return become("starling-profile", argv);
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "profile", "%s", error.text) : complain_usage("profile");
+        if (wish.workers)
+                return become("starling-profile", argv);
         r = find_model(argc, argv, &wish, &error);
         if (r == 0)
                 r = profile(&wish, &error);

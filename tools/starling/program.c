@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands that are programs of their own, so that their libraries are mapped into no runtime, and a runtime's into none of them:
- * HTTP's of the exporter, the terminal's of top.
+ * HTTP's of the exporter, the terminal's of top, the database's of profiles.
  */
 #include "command.h"
 
@@ -13,8 +13,7 @@
 
 #define FOLDER "../libexec/starling/" /* from the folder of this program */
 
-/* In the place of this process. */
-static int become(const char *program, char **argv)
+int become(const char *program, char **argv)
 {
         char self[2048], path[sizeof(self) + sizeof(FOLDER) + 64];
         ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

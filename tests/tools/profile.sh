@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# profile.sh STARLING MODELS: workers are profiled, listed, exported, imported and compared; a changed model is stale; what was
+# interrupted goes on; broken stores, a full disk and two at once are no harm.
+set -euo pipefail
+starling=$1
+models=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME=$folder/cache XDG_DATA_HOME=$folder/data
+mkdir "$folder/cache" "$folder/models"
+cp -r "$models/mlp" "$models/lenet" "$folder/models"
+store=$folder/data/starling/profiles.db
+status=0
+
+wrong() {
+        printf 'starling profile: %s\n' "$*"
+        status=1
+}
+
+# run ARGUMENT...: sets said and code
+run() {
+        code=0
+        said=$("$starling" profile "$@" 2>&1) || code=$?
+}
+
+core=cpu:$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+quick=(--seconds 0.01 --devices "$core")
+
+run list
+[[ $code -eq 0 && $said == *"0 profiles, 0 stale"* ]] || wrong "list of nothing: $code, $said"
+[ ! -e "$store" ] || wrong "list makes a store"
+
+# Measured, and then stored.
+run "$folder/models/mlp" "$folder/models/lenet/1/model.onnx" "${quick[@]}" --batches 4 --corun
+[[ $code -eq 0 && $said == *"5/5"* && $said == *"times as long"* ]] || wrong "measuring: $code, $said"
+run list
+[[ $said == *"6 profiles, 0 stale"* && $(grep -c "^$core .*beside" <<<"$said") -eq 4 ]] || wrong "list: $said"
+run show mlp
+[[ $said == *"model_hash "* && $said == *"oneDNN"* && $said == *"cold_load_ns"*"[measured]"* ]] || wrong "show: $said"
+run show what
+[[ $code -eq 1 && $said == *'"what"'* ]] || wrong "show what: $code, $said"
+run "$folder/models/mlp" "${quick[@]}" --batches 4
+[[ $code -eq 0 && $said == *"1 of 1 are stored already"* && $said != *left* ]] || wrong "it is measured again: $said"
+
+# Out, in again, and the same.
+for kind in csv json; do
+        run export -o "$folder/one.$kind"
+        run import "$folder/one.$kind" --store "$folder/$kind.db"
+        [[ $code -eq 0 && $said == "6 profiles into "* ]] || wrong "import $kind: $code, $said"
+        run export -o "$folder/two.$kind" --store "$folder/$kind.db"
+        cmp -s "$folder/one.$kind" "$folder/two.$kind" || wrong "$kind is not the same after export and import"
+done
+run export --store "$folder/json.db"
+[ "$said" = "$(cat "$folder/one.csv")" ] || wrong "CSV and JSON are not the same"
+run diff "$folder/one.csv" "$folder/json.db"
+[[ $code -eq 0 && $(wc -l <<<"$said") -eq 6 && $said != *larger* && $said != *smaller* && $said != *only* ]] || wrong "diff: $said"
+
+# Intervals tell noise from differences.
+{
+        printf 'device,model,precision,batch,origin,latency_p50_ns,latency_low_ns,latency_high_ns\n'
+        printf 'cpu:0,a,fp32,1,measured,100,95,105\ncpu:0,b,fp32,1,measured,100,95,105\n'
+} >"$folder/before.csv"
+sed 's/a,fp32,1,measured,100,95,105/a,fp32,1,measured,104,100,108/; s/b,fp32,1,measured,100,95,105/b,fp32,1,measured,120,110,130/' \
+        "$folder/before.csv" >"$folder/after.csv"
+run diff "$folder/before.csv" "$folder/after.csv"
+[[ $said == *" a "*"(+4.0 %) noise"*" b "*"(+20.0 %) larger"* ]] || wrong "noise: $said"
+
+# What nobody measured here says so.
+{
+        printf '# 1: made up for this test\ndevice,model,precision,batch,origin,latency_p50_ns,weights_bytes\n'
+        printf 'V100,big,fp32,8,"latency_p50_ns=published 1, weights_bytes=derived 1",5e6,1e8\n'
+} >"$folder/v100.csv"
+run import "$folder/v100.csv" --store "$folder/v100.db"
+run show big --store "$folder/v100.db"
+[[ $said == *"[published 1]"* && $said == *"[derived 1]"* && $said == *"made up for this test"* && $said == *"NOT MEASURED"* ]] || wrong "origins: $said"
+
+# A changed model is stale, with those that were beside it, and measured again.
+cp "$folder/models/lenet/1/model.onnx" "$folder/lenet.onnx"
+cp "$folder/models/mlp/1/model.onnx" "$folder/models/lenet/1/model.onnx"
+run list
+[[ $said == *"6 profiles, 4 stale"* && $said == *"STALE: the model lenet has changed: "* ]] || wrong "stale: $said"
+run "$folder/models/lenet" "${quick[@]}" --batches 4
+[[ $code -eq 0 && $said == *"1/1"* ]] || wrong "stale is not measured again: $said"
+cp "$folder/lenet.onnx" "$folder/models/lenet/1/model.onnx"
+
+# Interrupted when the first is stored; the rest comes from the same command.
+mkfifo "$folder/says"
+"$starling" profile "$folder/models/mlp" --store "$folder/part.db" --devices "$core" --seconds 2 --width 0.01 --batches 1,2 2>"$folder/says" &
+pid=$!
+exec 3<"$folder/says"
+while read -r line <&3 && [[ $line != 1/2* ]]; do :; done
+kill -INT $pid
+cat <&3 >"$folder/said"
+exec 3<&-
+code=0
+wait $pid || code=$?
+[[ $code -eq 1 && $(tail -n 1 "$folder/said") == *"interrupted: "*" of 2 are stored"* ]] || wrong "interrupted: $code, $(cat "$folder/said")"
+run "$folder/models/mlp" --store "$folder/part.db" "${quick[@]}" --batches 1,2
+[[ $code -eq 0 && $said == *" of 2 are stored already"* ]] || wrong "it does not go on: $code, $said"
+run list --store "$folder/part.db"
+[[ $said == *"2 profiles, 0 stale"* ]] || wrong "after going on: $said"
+
+# one_error WORDS
+one_error() {
+        [[ $code -eq 1 && $(wc -l <<<"$said") -eq 1 && $said == *"$1"* ]] || wrong "wanted one line with \"$1\": $code, $said"
+}
+
+printf 'no database%.0s' {1..2000} >"$folder/broken.db"
+run list --store "$folder/broken.db"
+one_error "broken.db\" is no database"
+head -c 5000 "$store" >"$folder/cut.db"
+run list --store "$folder/cut.db"
+one_error "cut.db\""
+code=0
+said=$( (ulimit -f 2 && "$starling" profile import "$folder/one.csv" --store "$folder/full.db") 2>&1) || code=$?
+one_error "full.db\": "
+printf 'device,model\n"cpu' >"$folder/open.csv"
+run import "$folder/open.csv" --store "$folder/v100.db"
+one_error "line 2: a quote is not closed"
+printf 'what\n' >"$folder/what.csv"
+run import "$folder/what.csv" --store "$folder/v100.db"
+one_error 'line 1: no field "what"'
+
+# Two at once into one store that is not there yet.
+"$starling" profile "$folder/models/mlp" "${quick[@]}" --batches 1,2 --store "$folder/both.db" 2>"$folder/first" &
+pid=$!
+run "$folder/models/lenet" "${quick[@]}" --batches 1,2 --store "$folder/both.db"
+wait $pid || wrong "the other of two: $(cat "$folder/first")"
+[ "$code" -eq 0 ] || wrong "one of two: $said"
+run list --store "$folder/both.db"
+[[ $said == *"4 profiles, 0 stale"* ]] || wrong "two at once: $said"
+
+# Wrong usage.
+for words in "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13"; do
+        read -r -a arguments <<<"$words"
+        run "$folder/models/mlp" "${arguments[@]}"
+        [ "$code" -eq 2 ] || wrong "$words: $code, $said"
+done
+exit "$status"

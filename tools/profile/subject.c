@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "subject.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "compile.h"
+#include "model_argument.h"
+#include "model_config.h"
+#include "plan.h"
+#include "plan_cache.h"
+#include "repository.h"
+#include "wish.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CACHE_BYTES (16ull << 30) /* of the folder of plans, beyond which old ones go */
+#define PROGRAM     "/../../bin/starling"
+
+SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
+SL_DEFINE_CLEANUP(struct sl_plan_cache *, sl_plan_cache_free)
+SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
+
+/* ---- which models ---- */
+
+static int add_subject(struct subjects *subjects, const struct subject *subject, struct sl_error *error)
+{
+        struct subject *items = reallocarray(subjects->items, subjects->n + 1, sizeof(*items));
+
+        if (!items)
+                return sl_error_set(error, ENOMEM, "no memory for %u models", subjects->n + 1);
+        subjects->items = items;
+        for (uint32_t i = 0; i < subjects->n; i++) {
+                bool is_same = items[i].lowering.precision == subject->lowering.precision;
+
+                if (strcmp(items[i].name, subject->name) != 0 || !is_same)
+                        continue;
+                if (strcmp(items[i].path, subject->path) == 0)
+                        return 0;
+                return sl_error_set(error, EINVAL, "two models have the name \"%s\"", subject->name);
+        }
+        items[subjects->n++] = *subject;
+        return 0;
+}
+
+/* In each precision. What the command line says goes before the model's configuration. */
+static int add_model(const struct wish *wish, const struct subject *model, struct subjects *subjects, struct sl_error *error)
+{
+        struct model_argument argument = {.configured = false};
+        struct subject subject = *model;
+        int r = wish_lower(wish, &subject.lowering, error);
+
+        if (r < 0)
+                return r;
+        subject.lowering.batch_max = wish->batches[wish->n_batches - 1];
+        snprintf(argument.path, sizeof(argument.path), "%s", subject.path);
+        r = model_argument_settle("profile", &argument, 1, &subject.lowering, error);
+        for (uint32_t i = 0; r == 0 && i < (wish->n_precisions ? wish->n_precisions : 1); i++) {
+                if (wish->n_precisions)
+                        subject.lowering.precision = wish->precisions[i];
+                r = add_subject(subjects, &subject, error);
+        }
+        return r;
+}
+
+/* REPOSITORY/NAME/VERSION/model.onnx is NAME; ANY/NAME.onnx too. */
+static void name_file(const char *path, char *ret_name, size_t bytes)
+{
+        char copy[PATH_MAX], *file, *version;
+
+        snprintf(copy, sizeof(copy), "%s", path);
+        file = basename(copy);
+        if (strcmp(file, "model.onnx") == 0) {
+                version = basename(dirname(copy));
+                if (strspn(version, "0123456789") == strlen(version))
+                        file = basename(dirname(copy));
+        }
+        snprintf(ret_name, bytes, "%.*s", (int)bytes - 1, file);
+        char *dot = strrchr(ret_name, '.');
+        if (dot && dot != ret_name)
+                *dot = 0;
+}
+
+static int add_file(const struct wish *wish, const char *path, struct subjects *subjects, struct sl_error *error)
+{
+        struct subject subject = {.plan = NULL};
+
+        if (!realpath(path, subject.path))
+                return sl_error_set(error, errno, "%s", strerror(errno));
+        name_file(subject.path, subject.name, sizeof(subject.name));
+        sl_lower_options_init(&subject.lowering);
+        return add_model(wish, &subject, subjects, error);
+}
+
+/* Keeps the first complaint. */
+static void note_complaint(void *context, const char *text)
+{
+        struct sl_error *first = context;
+
+        if (!first->text[0])
+                snprintf(first->text, sizeof(first->text), "%s", text);
+}
+
+static int scan(
+        const char *repository, const char *const *names, uint32_t n, struct sl_repository_scan **ret_scan, struct sl_error *error)
+{
+        struct sl_model_config defaults;
+        struct sl_error complaint = {""};
+
+        sl_model_config_init(&defaults);
+        const struct sl_repository_query query = {
+                .repositories = &repository, .n_repositories = 1, .models = names, .n_models = n, .defaults = &defaults};
+        int r = sl_repository_scan(&query, note_complaint, &complaint, ret_scan, error);
+
+        return r == 0 && complaint.text[0] ? sl_error_set(error, EINVAL, "%s", complaint.text) : r;
+}
+
+static int add_named(const struct wish *wish, const char *repository, const char *const *names, uint32_t n, bool members,
+        struct subjects *subjects, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *found = NULL;
+        uint32_t n_specs = 0;
+        int r = scan(repository, names, n, &found, error);
+        const struct sl_model_spec *specs = r == 0 ? sl_repository_specs(found, &n_specs) : NULL;
+
+        for (uint32_t i = 0; i < n_specs && r == 0; i++) {
+                struct subject subject = {.lowering = specs[i].lowering};
+
+                if (specs[i].refused)
+                        return sl_error_set(error, EINVAL, "%s: %s", specs[i].name, specs[i].refused);
+                if (!specs[i].path) {
+                        r = members ? sl_error_set(error, EINVAL, "%s is an ensemble of an ensemble", specs[i].name)
+                                    : add_named(wish, repository, specs[i].members, specs[i].n_members, true, subjects, error);
+                        continue;
+                }
+                snprintf(subject.name, sizeof(subject.name), "%s", specs[i].name);
+                snprintf(subject.path, sizeof(subject.path), "%s", specs[i].path);
+                r = add_model(wish, &subject, subjects, error);
+        }
+        return r;
+}
+
+static int add_folder(const struct wish *wish, const char *path, struct subjects *subjects, struct sl_error *error)
+{
+        char folder[PATH_MAX];
+
+        if (!realpath(path, folder))
+                return sl_error_set(error, errno, "%s", strerror(errno));
+        char *slash = strrchr(folder, '/');
+        const char *name = slash + 1;
+
+        *slash = 0;
+        return add_named(wish, *folder ? folder : "/", &name, 1, false, subjects, error);
+}
+
+int subjects_find(const struct wish *wish, struct subjects *subjects, struct sl_error *error)
+{
+        int r = 0;
+
+        *subjects = (struct subjects){.n = 0};
+        for (int i = 0; i < wish->n_names && r == 0; i++) {
+                struct stat status;
+                bool is_folder = stat(wish->names[i], &status) == 0 && S_ISDIR(status.st_mode);
+
+                r = (is_folder ? add_folder : add_file)(wish, wish->names[i], subjects, error);
+                if (r < 0)
+                        sl_error_prefix(error, r, "%s", wish->names[i]);
+        }
+        return r;
+}
+
+void subjects_deinit(struct subjects *subjects)
+{
+        for (uint32_t i = 0; i < subjects->n; i++)
+                sl_plan_free(subjects->items[i].plan);
+        free(subjects->items);
+        *subjects = (struct subjects){.n = 0};
+}
+
+/* ---- what they are called in a profile ---- */
+
+const char *subject_precision(const struct subject *subject)
+{
+        static const char *const names[] = {
+                [SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
+
+        return names[subject->lowering.precision];
+}
+
+/* What differs from the defaults; precision and batches are fields of their own, and what a core reaches follows from the host. */
+static int print_options(const struct subject *subject, char *ret_text, size_t bytes)
+{
+        struct sl_lower_options defaults;
+        size_t used = 0;
+
+        ret_text[0] = 0;
+        sl_lower_options_init(&defaults);
+        for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
+                char text[SL_LOWER_OPTION_TEXT_BYTES], before[SL_LOWER_OPTION_TEXT_BYTES];
+
+                if (i == SL_LOWER_OPTION_precision || i == SL_LOWER_OPTION_batch_max || i == SL_LOWER_OPTION_core)
+                        continue;
+                sl_lower_options_text(&subject->lowering, (enum sl_lower_option)i, text);
+                sl_lower_options_text(&defaults, (enum sl_lower_option)i, before);
+                if (strcmp(text, before) == 0)
+                        continue;
+                used += (size_t)snprintf(ret_text + used, bytes - used, "%s%s=%s", used ? " " : "",
+                        sl_lower_option_name((enum sl_lower_option)i), text);
+                if (used >= bytes)
+                        return -EINVAL;
+        }
+        return 0;
+}
+
+int subject_fill(const struct subject *subject, struct sl_worker_profile *profile, struct sl_error *error)
+{
+        if (strlen(subject->path) >= sizeof(profile->path))
+                return sl_error_set(error, EINVAL, "%s: a path of more than %zu bytes", subject->name, sizeof(profile->path) - 1);
+        strcpy(profile->path, subject->path);
+        strcpy(profile->model, subject->name);
+        strcpy(profile->precision, subject_precision(subject));
+        if (print_options(subject, profile->options, sizeof(profile->options)) < 0)
+                return sl_error_set(
+                        error, EINVAL, "%s: options of more than %zu bytes", subject->name, sizeof(profile->options) - 1);
+        return 0;
+}
+
+/* ---- plans, and how long they take to come ---- */
+
+/* The command beside this program is what the runtime starts for a compilation. */
+static int find_program(char ret_path[PATH_MAX], struct sl_error *error)
+{
+        char self[PATH_MAX - sizeof(PROGRAM)];
+        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+        if (n < 0)
+                return sl_error_set(error, errno, "/proc/self/exe: %s", strerror(errno));
+        self[n] = 0;
+        snprintf(ret_path, PATH_MAX, "%s" PROGRAM, dirname(self));
+        return 0;
+}
+
+static double ns_since(uint64_t start_ns)
+{
+        return (double)(sl_clock_ns() - start_ns);
+}
+
+/* A worker that could compute, and what that took since @start_ns. */
+static int time_instance(const struct sl_plan *plan, uint32_t batch, uint64_t start_ns, double *ret_ns, struct sl_error *error)
+{
+        struct sl_instance *instance;
+        int r = sl_instance_new(plan, batch, &instance, error);
+
+        if (r < 0)
+                return r;
+        *ret_ns = ns_since(start_ns);
+        sl_instance_free(instance);
+        return 0;
+}
+
+static uint32_t batch_within(const struct sl_plan *plan, uint32_t batch)
+{
+        const struct sl_plan_info *info = sl_plan_info(plan);
+        uint32_t largest = info->batches[info->n_batches - 1];
+
+        return batch < largest ? batch : largest;
+}
+
+static int load_cold(struct subject *subject, const char *program, uint32_t batch, int *ret_fd, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = NULL;
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        uint64_t start_ns = sl_clock_ns();
+        struct sl_error warning = {""};
+        int r = sl_compile(
+                &(struct sl_compile_options){.program = program, .model_path = subject->path, .lowering = &subject->lowering}, &fd,
+                &warning);
+
+        if (r < 0)
+                return sl_error_set(error, -r, "%s: %s", subject->name, warning.text);
+        r = sl_plan_open(fd, &plan, error);
+        if (r == 0)
+                r = time_instance(plan, batch_within(plan, batch), start_ns, &subject->cold_load_ns, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "%s", subject->name);
+        subject->plan = sl_take(plan);
+        *ret_fd = fd;
+        fd = -1;
+        return 0;
+}
+
+static int load_warm(struct subject *subject, struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, uint32_t batch,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_free) struct sl_plan *plan = NULL;
+        uint64_t start_ns = sl_clock_ns();
+        int r = sl_plan_cache_find(cache, key, NULL, &plan, error);
+
+        return r < 0 ? r : time_instance(plan, batch_within(plan, batch), start_ns, &subject->warm_load_ns, error);
+}
+
+/* What the runtime plans for, as long as nothing else is said. */
+static void fill_core(struct subject *subject, struct sl_plan_cache *cache)
+{
+        struct sl_lower_options *lowering = &subject->lowering;
+        struct sl_target target;
+
+        if (lowering->core_measured && !sl_lower_options_have_core(lowering) &&
+                sl_plan_cache_target(cache, sl_lower_options_backend(lowering), &target) == 0)
+                lowering->core = target.core;
+}
+
+int subject_load(struct subject *subject, uint32_t batch, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_plan_cache_free) struct sl_plan_cache *cache = NULL;
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        struct sl_plan_cache_key key;
+        char program[PATH_MAX];
+        int r = subject->plan ? 1 : find_program(program, error);
+
+        if (r != 0)
+                return r < 0 ? r : 0;
+        subject->warm_load_ns = NAN;
+        bool cached = sl_plan_cache_new(NULL, CACHE_BYTES, &cache, NULL) == 0;
+        if (cached)
+                fill_core(subject, cache);
+        cached = cached && sl_plan_cache_key(cache, subject->path, program, &subject->lowering, &key, NULL) == 0;
+        r = load_cold(subject, program, batch, &fd, error);
+        if (r < 0 || !cached)
+                return r;
+        if (sl_plan_cache_store(cache, &key, subject->path, fd, NULL) == 0 && sl_plan_cache_wait(cache, NULL) == 0)
+                (void)load_warm(subject, cache, &key, batch, NULL);
+        return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is asked of `starling profile`: the command line, read and checked. Plain values; strings are the command line's.
+ */
+#pragma once
+
+#include "device_let.h"
+#include "lower_options.h"
+#include "worker_round.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_error;
+
+#define WISH_DEVICES_MAX    16u
+#define WISH_BATCHES_MAX    11u /* 1 to 1024 */
+#define WISH_PRECISIONS_MAX 3u
+
+struct wish {
+        char **names; /* behind the options: models, files */
+        int n_names;
+        struct sl_device_let devices[WISH_DEVICES_MAX];
+        uint32_t n_devices;
+        uint32_t batches[WISH_BATCHES_MAX]; /* ascending */
+        uint32_t n_batches;
+        uint32_t precisions[WISH_PRECISIONS_MAX]; /* enum sl_precision; none: what the model's configuration says */
+        uint32_t n_precisions;
+        uint32_t n_beside; /* workers of the largest combination; 1: each alone */
+        bool mixed, again, json;
+        double width, seconds;
+        char store[PATH_MAX];
+        const char *output;        /* NULL: stdout */
+        const char *lowerings[64]; /* KEY=VALUE */
+        uint32_t n_lowerings;
+};
+
+/* @argv[0] is not looked at. Return: 0; -EINVAL with a text, or without one after getopt has complained. */
+int wish_parse(int argc, char **argv, struct wish *ret_wish, struct sl_error *error);
+
+/* Gives the options of the command line to @lowering. Return: 0; -EINVAL with the text. */
+int wish_lower(const struct wish *wish, struct sl_lower_options *lowering, struct sl_error *error);
