@@ -49,16 +49,21 @@ uint32_t sl_starling_size(const struct sl_policy_view *view, uint64_t samples, u
  * one. */
 static uint32_t tasks_in_time(const struct sl_gathering *g, uint64_t now_ns, uint32_t size)
 {
+        uint32_t n = 0, samples = 0, left = sl_gathering_left(g);
         uint64_t earliest_ns = UINT64_MAX;
-        uint32_t n = 0, samples = 0;
 
-        for (; n < sl_gathering_left(g) && n < SL_POLICY_TASKS_MAX; n++) {
+        for (; n < left && n < size; n++) {
                 const struct sl_task *task = sl_task_queue_at(g->view->waiting, g->taken + n);
-                uint64_t end_ns = now_ns + sl_service_time_ns(g->view->service_time, samples + task->samples);
+                uint64_t end_ns = now_ns;
 
-                if (n && (samples + task->samples > size || end_ns > earliest_ns))
-                        break;
                 samples += task->samples;
+                if (n && samples > size)
+                        break;
+                if (!task->deadline_ns && earliest_ns == UINT64_MAX)
+                        continue;
+                end_ns += sl_service_time_ns(g->view->service_time, samples);
+                if (n && end_ns > earliest_ns)
+                        break;
                 if (task->deadline_ns && task->deadline_ns >= end_ns && task->deadline_ns < earliest_ns)
                         earliest_ns = task->deadline_ns;
         }
