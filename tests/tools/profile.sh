@@ -131,6 +131,10 @@ wait $pid || wrong "the other of two: $(cat "$folder/first")"
 run list --store "$folder/both.db"
 [[ $said == *"4 profiles, 0 stale"* ]] || wrong "two at once: $said"
 
+# An ensemble is its members.
+run "$models/digits" "${quick[@]}" --store "$folder/digits.db"
+[[ $code -eq 0 && $said == *"5/5"* ]] || wrong "an ensemble: $code, $said"
+
 # Wrong usage.
 for words in "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13"; do
         read -r -a arguments <<<"$words"

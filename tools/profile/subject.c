@@ -99,50 +99,65 @@ static int add_file(const struct wish *wish, const char *path, struct subjects *
         return add_model(wish, &subject, subjects, error);
 }
 
-/* Keeps the first complaint. */
+/* Why each model is left out is for `serve` to say; here only what is asked for counts. */
 static void note_complaint(void *context, const char *text)
 {
-        struct sl_error *first = context;
+        struct sl_error *last = context;
 
-        if (!first->text[0])
-                snprintf(first->text, sizeof(first->text), "%s", text);
+        snprintf(last->text, sizeof(last->text), "%s", text);
 }
 
-static int scan(
-        const char *repository, const char *const *names, uint32_t n, struct sl_repository_scan **ret_scan, struct sl_error *error)
+/* All of them: an ensemble is known by its members. */
+static int scan(const char *repository, struct sl_error *complaint, struct sl_repository_scan **ret_scan, struct sl_error *error)
 {
         struct sl_model_config defaults;
-        struct sl_error complaint = {""};
 
         sl_model_config_init(&defaults);
-        const struct sl_repository_query query = {
-                .repositories = &repository, .n_repositories = 1, .models = names, .n_models = n, .defaults = &defaults};
-        int r = sl_repository_scan(&query, note_complaint, &complaint, ret_scan, error);
+        const struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
 
-        return r == 0 && complaint.text[0] ? sl_error_set(error, EINVAL, "%s", complaint.text) : r;
+        return sl_repository_scan(&query, note_complaint, complaint, ret_scan, error);
 }
 
-static int add_named(const struct wish *wish, const char *repository, const char *const *names, uint32_t n, bool members,
-        struct subjects *subjects, struct sl_error *error)
+static const struct sl_model_spec *find_spec(const struct sl_repository_scan *found, const char *name)
+{
+        uint32_t n;
+        const struct sl_model_spec *specs = sl_repository_specs(found, &n);
+
+        for (uint32_t i = 0; i < n; i++)
+                if (strcmp(specs[i].name, name) == 0)
+                        return &specs[i];
+        return NULL;
+}
+
+static int add_spec(const struct wish *wish, const struct sl_model_spec *spec, struct subjects *subjects, struct sl_error *error)
+{
+        struct subject subject = {.lowering = spec->lowering};
+
+        snprintf(subject.name, sizeof(subject.name), "%s", spec->name);
+        snprintf(subject.path, sizeof(subject.path), "%s", spec->path);
+        return add_model(wish, &subject, subjects, error);
+}
+
+static int add_named(
+        const struct wish *wish, const char *repository, const char *name, struct subjects *subjects, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *found = NULL;
-        uint32_t n_specs = 0;
-        int r = scan(repository, names, n, &found, error);
-        const struct sl_model_spec *specs = r == 0 ? sl_repository_specs(found, &n_specs) : NULL;
+        struct sl_error complaint = {""};
+        int r = scan(repository, &complaint, &found, error);
+        const struct sl_model_spec *spec = r == 0 ? find_spec(found, name) : NULL;
 
-        for (uint32_t i = 0; i < n_specs && r == 0; i++) {
-                struct subject subject = {.lowering = specs[i].lowering};
+        if (r < 0)
+                return r;
+        if (!spec || spec->refused)
+                return sl_error_set(error, EINVAL, "%s", spec ? spec->refused : *complaint.text ? complaint.text : "no model");
+        if (spec->path)
+                return add_spec(wish, spec, subjects, error);
+        for (uint32_t i = 0; i < spec->n_members && r == 0; i++) {
+                const struct sl_model_spec *member = find_spec(found, spec->members[i]);
 
-                if (specs[i].refused)
-                        return sl_error_set(error, EINVAL, "%s: %s", specs[i].name, specs[i].refused);
-                if (!specs[i].path) {
-                        r = members ? sl_error_set(error, EINVAL, "%s is an ensemble of an ensemble", specs[i].name)
-                                    : add_named(wish, repository, specs[i].members, specs[i].n_members, true, subjects, error);
-                        continue;
-                }
-                snprintf(subject.name, sizeof(subject.name), "%s", specs[i].name);
-                snprintf(subject.path, sizeof(subject.path), "%s", specs[i].path);
-                r = add_model(wish, &subject, subjects, error);
+                r = member && member->path && !member->refused
+                            ? add_spec(wish, member, subjects, error)
+                            : sl_error_set(error, EINVAL, "member \"%s\" cannot be profiled", spec->members[i]);
         }
         return r;
 }
@@ -154,10 +169,9 @@ static int add_folder(const struct wish *wish, const char *path, struct subjects
         if (!realpath(path, folder))
                 return sl_error_set(error, errno, "%s", strerror(errno));
         char *slash = strrchr(folder, '/');
-        const char *name = slash + 1;
 
         *slash = 0;
-        return add_named(wish, *folder ? folder : "/", &name, 1, false, subjects, error);
+        return add_named(wish, *folder ? folder : "/", slash + 1, subjects, error);
 }
 
 int subjects_find(const struct wish *wish, struct subjects *subjects, struct sl_error *error)

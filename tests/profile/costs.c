@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules of costs out of profiles: a figure of one worker stands in one cell, a pair has what its largest batch had, and what nobody
+ * has measured is unknown.
+ */
+#include "costs.h"
+#include "base/error.h"
+#include "profile_costs.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#define MEMORY (1ull << 30)
+
+static struct sl_profile_list list;
+static struct sl_error error;
+
+static void add(const char *device, const char *model, const char *precision, uint64_t batch, const char *beside, double figure)
+{
+        struct sl_worker_profile profile;
+
+        sl_worker_profile_init(&profile);
+        strcpy(profile.device, device);
+        strcpy(profile.model, model);
+        strcpy(profile.precision, precision);
+        strcpy(profile.beside, beside);
+        strcpy(profile.origin, "measured");
+        profile.batch = batch;
+        profile.latency_p50_ns = *beside ? 1 : figure;
+        profile.slowdown = *beside ? figure : 1;
+        profile.weights_bytes = 1000;
+        cr_assert_eq(sl_profile_list_add(&list, &profile), 0);
+}
+
+Test(profile_costs, each_worker_has_its_cell_and_each_pair_its_largest_batch)
+{
+        struct sl_costs *costs;
+
+        add("cpu:0", "lenet", "fp32", 8, "", 800);
+        add("cpu:0", "lenet", "fp32", 1, "", 100);
+        add("cpu:1", "lenet", "bf16", 1, "", 60);
+        add("cpu:0", "lenet", "fp32", 8, "lenet bf16 8", 1.75);
+        add("cpu:0", "lenet", "fp32", 1, "lenet bf16 1", 1.25);
+        add("cpu:0", "lenet", "fp32", 1, "lenet bf16 1 + lenet fp32 1", 3);
+        cr_assert_eq(sl_profile_costs(&list, MEMORY, &costs, &error), 0, "%s", error.text);
+
+        uint32_t zero = sl_costs_find_device(costs, "cpu:0"), one = sl_costs_find_device(costs, "cpu:1");
+        uint32_t plain = sl_costs_find_model(costs, "lenet"), half = sl_costs_find_model(costs, "lenet bf16");
+
+        cr_assert(zero != SL_COST_NONE && one != SL_COST_NONE && plain != SL_COST_NONE && half != SL_COST_NONE);
+        cr_expect_eq(sl_costs_worker(costs, zero, plain, 8)->latency_ns, 800);
+        cr_expect_eq(sl_costs_worker(costs, zero, plain, 1)->latency_ns, 100);
+        cr_expect_eq(sl_costs_worker(costs, zero, plain, 1)->source, SL_COST_MEASURED);
+        cr_expect_eq(sl_costs_worker(costs, one, half, 1)->latency_ns, 60);
+        cr_expect_null(sl_costs_worker(costs, one, plain, 1), "nobody has measured it");
+        cr_expect_eq(*sl_costs_pair(costs, zero, plain, half), 1.75);
+        cr_expect_eq(*sl_costs_pair(costs, zero, plain, plain), 0, "a combination of three is no pair");
+        cr_expect_eq(costs->devices[one].memory_of, zero, "lets of one host share its memory");
+        cr_expect_eq(costs->models[plain].weights_bytes, 1000);
+        sl_costs_free(costs);
+        sl_profile_list_deinit(&list);
+}
+
+Test(profile_costs, no_profiles_are_no_costs)
+{
+        struct sl_costs *costs;
+
+        cr_expect_eq(sl_profile_costs(&list, MEMORY, &costs, &error), -EINVAL);
+        cr_expect_neq(error.text[0], 0);
+}
