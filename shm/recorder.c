@@ -25,7 +25,7 @@ static inline void put_word(void *shared, uint32_t value)
 
 int sl_recorder_init(struct sl_recorder *recorder, struct sl_stats *stats)
 {
-        *recorder = (struct sl_recorder){.stats = stats, .random = 1};
+        *recorder = (struct sl_recorder){.stats = stats, .random = 0x9e3779b97f4a7c15};
         recorder->records = sl_stats_slots(stats, SL_STATS_RECORDS, &recorder->n_records);
         recorder->traced = sl_stats_slots(stats, SL_STATS_TRACED, &recorder->n_traced);
         recorder->spans = sl_stats_slots(stats, SL_STATS_SPANS, &recorder->n_spans);

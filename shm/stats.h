@@ -64,6 +64,7 @@ void sl_stats_set_memory(struct sl_stats *stats, uint64_t bytes, uint64_t max);
 /* Dispatcher @index's slot; NULL unless there are so many. In use from the start. */
 struct sl_dispatcher_stats *sl_stats_dispatcher(struct sl_stats *stats, uint32_t index);
 void sl_stats_dispatcher_pinned(struct sl_stats *stats, uint32_t index, int32_t core);
+void sl_stats_dispatcher_samples(struct sl_stats *stats, uint32_t index, uint32_t sampling);
 
 /* The slots of a section that somebody else writes (recorder.h); a slot's number there, SL_STATS_NONE: it is none of them. */
 void *sl_stats_slots(struct sl_stats *stats, enum sl_stats_section section, uint32_t *ret_n);

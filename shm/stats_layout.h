@@ -251,8 +251,8 @@ struct sl_stats_slot {
 
 struct sl_dispatcher_stats {
         alignas(128) struct sl_stats_slot slot;
-        int32_t core; /* it is pinned to; -1: none */
-        uint32_t reserved;
+        int32_t core;      /* it is pinned to; -1: none */
+        uint32_t sampling; /* of 2^32 - 1 requests, how many are traced */
         SL_DISPATCHER_COUNTERS(SL_STATS_FIELD)
         _Atomic uint64_t refusals[SL_REFUSAL_LIMIT];
 };

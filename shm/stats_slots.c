@@ -112,6 +112,17 @@ void sl_stats_dispatcher_pinned(struct sl_stats *stats, uint32_t index, int32_t 
                 write_slot(&slot->slot, &content, offsetof(struct sl_dispatcher_stats, requests));
 }
 
+void sl_stats_dispatcher_samples(struct sl_stats *stats, uint32_t index, uint32_t sampling)
+{
+        struct sl_dispatcher_stats *slot = sl_stats_dispatcher(stats, index);
+
+        if (!slot)
+                return;
+        struct sl_dispatcher_stats content = {.slot.used = 1, .core = slot->core, .sampling = sampling};
+
+        write_slot(&slot->slot, &content, offsetof(struct sl_dispatcher_stats, requests));
+}
+
 void sl_stats_start_slots(struct sl_stats *stats)
 {
         struct sl_model_stats common = {.slot.used = 1, .state = SL_STATS_MODEL_READY, .name = COMMON_NAME};

@@ -43,6 +43,10 @@ struct cache_texts {
         char *directory, *bytes;
 };
 
+struct trace_texts {
+        char *sampling;
+};
+
 struct stats_texts {
         char *worker_histograms;
 };
@@ -63,6 +67,7 @@ struct texts {
         struct compile_texts compile;
         struct cache_texts cache;
         struct stats_texts stats;
+        struct trace_texts trace;
 };
 
 static const cyaml_schema_field_t quota_fields[] = {
@@ -116,6 +121,11 @@ static const cyaml_schema_field_t stats_fields[] = {
         CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t trace_fields[] = {
+        SL_TEXT_FIELD(struct trace_texts, sampling),
+        CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t access_fields[] = {
         SL_LIST_FIELD(struct access_texts, allow),
         SL_LIST_FIELD(struct access_texts, admins),
@@ -138,6 +148,7 @@ const cyaml_schema_field_t sl_config_fields[] = {
         CYAML_FIELD_MAPPING("compile", CYAML_FLAG_OPTIONAL, struct texts, compile, compile_fields),
         CYAML_FIELD_MAPPING("cache", CYAML_FLAG_OPTIONAL, struct texts, cache, cache_fields),
         CYAML_FIELD_MAPPING("stats", CYAML_FLAG_OPTIONAL, struct texts, stats, stats_fields),
+        CYAML_FIELD_MAPPING("trace", CYAML_FLAG_OPTIONAL, struct texts, trace, trace_fields),
         CYAML_FIELD_END,
 };
 
@@ -178,6 +189,7 @@ static const struct sl_setting settings[] = {
         NUMBER(compile.seconds, compile_seconds, 1, 86400),
         BYTES(cache.bytes, cache_bytes, 0, 1024 * TIB),
         CHOICE(stats.worker_histograms, worker_histograms, flags, 2),
+        SETTING(trace.sampling, sampling, "trace.sampling", SL_SETTING_SHARE, .max = UINT32_MAX),
         CHOICE(wait, wait, waits, 3),
         CHOICE(log_level, log_level, levels, 4),
 };

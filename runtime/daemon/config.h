@@ -34,7 +34,7 @@
  * 1, memory_bytes: 8 GiB, seconds: 120} cache:                           # of compiled plans directory: /srv/plans          # this
  * user's alone; default: $XDG_CACHE_HOME/starling, ~/.cache/starling bytes: 16 GiB                  # what was used longest ago
  * goes, by shares (compile/cache/cache_folder.h); 0: no cache stats: {worker_histograms: false}  # a set of its own for each worker
- * in the stats page, 50 KB of stats_bytes wait: auto                       # io_uring, epoll log_level: info                  #
+ * in the stats page, 50 KB of stats_bytes trace: {sampling: 0} # share of requests that are traced; 1: all wait: auto                       # io_uring, epoll log_level: info                  #
  * error, warning, info, debug
  *
  * Threads: one at a time; immutable once read. Strings belong to the configuration.
@@ -71,6 +71,7 @@ struct sl_config {
         uint64_t staging_bytes; /* 0: the default */
         uint64_t stats_bytes;
         uint32_t worker_histograms; /* 0 or 1 */
+        uint32_t sampling;          /* of 2^32 - 1 requests, how many are traced; read again by a reload */
 
         cpu_set_t dispatcher_cores, worker_cores; /* empty: to be chosen */
         uint32_t numa_node;                       /* or SL_NUMA_ANY */

@@ -86,6 +86,10 @@ static void describe_setting(const struct sl_setting *setting, const void *value
                 print_bytes(setting->max, most);
                 snprintf(key->wants, SL_KEY_BYTES, "bytes, from %.60s to %.60s", least, most);
                 break;
+        case SL_SETTING_SHARE:
+                snprintf(key->wants, SL_KEY_BYTES, "a number from 0 to 1");
+                snprintf(key->default_text, SL_KEY_BYTES, "%g", (double)value / UINT32_MAX);
+                return;
         case SL_SETTING_NUMBER:
                 snprintf(key->wants, SL_KEY_BYTES, "a number from %llu to %llu", (unsigned long long)setting->min,
                         (unsigned long long)setting->max);

@@ -53,7 +53,9 @@
         X("cache.bytes", "Of all plans; what was used longest ago goes. 0 keeps none.")                                            \
         X("stats", "What the stats page shows beside what it always does, see starling-stats(5).")                                 \
         X("stats.worker_histograms",                                                                                               \
-                "Whether each worker has histograms of its own, beside those of its model: about 50 KB of stats_bytes each.")
+                "Whether each worker has histograms of its own, beside those of its model: about 50 KB of stats_bytes each.")      \
+        X("trace", "What `starling trace` can show of requests.")                                                                  \
+        X("trace.sampling", "The share of requests that are traced: 0 none, 1 all. A reload changes it while the runtime serves.")
 
 #define SL_MODEL_WORDS(X)                                                                                                          \
         X("backend", "Where operators run; what cpu lacks, ref runs.")                                                             \
@@ -104,7 +106,7 @@
         X("hang_ms",                                                                                                               \
                 "A worker's process that has a job and answers nothing for so long, and ten times as long as its slowest answer "  \
                 "took, is killed as if it had crashed; so is one that starts for ten times as long. 0: never.")                    \
-        X("predictions", "fake: zeros, computed by nobody, while all else is as with real ones; shows what the system itself "      \
+        X("predictions", "fake: zeros, computed by nobody, while all else is as with real ones; shows what the system itself "     \
                          "takes. Not of models whose outputs say only afterwards how large they are.")                             \
         X("shapes_max", "Combinations of sizes, of those that requests bring, that are kept compiled.")                            \
         X("prepared_shapes", "Combinations that are compiled before anybody asks, such as \"sequence=64,height=224\".")            \

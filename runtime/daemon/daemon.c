@@ -188,6 +188,7 @@ static void reload(struct daemon *daemon)
         sl_log_event(&daemon->log, SL_LOG_INFO, "reload", "");
         sl_notify_reloading();
         sl_runtime_reload(daemon->runtime);
+        sl_runtime_sample(daemon->runtime, daemon->models->sampling);
         sl_notify("READY=1");
 }
 
@@ -424,7 +425,11 @@ static int new_runtime(struct daemon *daemon, struct sl_error *error)
 
         open_cache(daemon);
         fill_options(daemon, daemon->socket_path, &options);
-        return sl_runtime_new(&options, &daemon->runtime, error);
+        int result = sl_runtime_new(&options, &daemon->runtime, error);
+
+        if (result == 0)
+                sl_runtime_sample(daemon->runtime, daemon->config->sampling);
+        return result;
 }
 
 static void mention_nothing(const struct daemon *daemon)

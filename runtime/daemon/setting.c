@@ -7,6 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What is not 0 stays so. */
+static int convert_share(const char *text, uint64_t *ret_value, char *ret_wish)
+{
+        double share;
+        int r = sl_value_real(text, 0, 1, &share, ret_wish);
+
+        if (r == 0)
+                *ret_value = share > 0 && share * UINT32_MAX < 1 ? 1 : (uint64_t)(share * UINT32_MAX);
+        return r;
+}
+
 static int convert(const struct sl_setting *setting, const char *text, uint64_t *ret_value, char *ret_wish)
 {
         switch (setting->kind) {
@@ -16,6 +27,8 @@ static int convert(const struct sl_setting *setting, const char *text, uint64_t 
                 return sl_value_bytes(text, setting->min, setting->max, ret_value, ret_wish);
         case SL_SETTING_CHOICE:
                 return sl_value_choice(text, setting->names, setting->n_names, ret_value, ret_wish);
+        case SL_SETTING_SHARE:
+                return convert_share(text, ret_value, ret_wish);
         }
         return -EINVAL;
 }

@@ -11,7 +11,7 @@
 struct sl_error;
 struct sl_yaml_file;
 
-enum sl_setting_kind { SL_SETTING_NUMBER, SL_SETTING_BYTES, SL_SETTING_CHOICE };
+enum sl_setting_kind { SL_SETTING_NUMBER, SL_SETTING_BYTES, SL_SETTING_CHOICE, SL_SETTING_SHARE };
 
 struct sl_setting {
         const char *key;     /* dotted path below the prefix */
@@ -19,7 +19,7 @@ struct sl_setting {
         size_t value_offset; /* of a uint32_t or uint64_t */
         size_t value_bytes;  /* 4 or 8 */
         enum sl_setting_kind kind;
-        uint64_t min, max;        /* of a number or of bytes */
+        uint64_t min, max;        /* of a number or of bytes; of a share 0 and UINT32_MAX, which stands for 1 */
         const char *const *names; /* of a choice; the value is the index */
         uint32_t n_names;
 };

@@ -49,6 +49,7 @@ static const struct field header[] = {
 static const struct field dispatchers[] = {
         SLOT,
         FIELD(struct sl_dispatcher_stats, core, "it is pinned to; -1: none"),
+        FIELD(struct sl_dispatcher_stats, sampling, "of 2^32 - 1 requests, how many are traced; the control thread changes it"),
         SL_DISPATCHER_COUNTERS(DISPATCHER)
                 FIELD(struct sl_dispatcher_stats, refusals, "entries that were refused, by the reasons below"),
 };

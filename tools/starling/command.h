@@ -28,6 +28,8 @@ enum status {
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
         X("stats", command_stats, "[--json] [--watch [SECONDS]] [NAME]", "show what a runtime counts, also after its crash")       \
+        X("trace", command_trace, "[-o FILE] [--seconds N] [--requests N] [NAME]",                                                 \
+                "write what a runtime does with the requests that it samples, for Perfetto or Chrome")                             \
         X("top", command_top, "[--interval SECONDS] [NAME]", "watch a runtime on the terminal: models, workers, queues, clients")  \
         X("postmortem", command_postmortem, "[--json] [--last N] [NAME|FILE]", "show what was in flight when a runtime crashed")   \
         X("exporter", command_exporter, "[--listen ADDRESS] [NAME...]", "answer Prometheus with the metrics of runtimes")          \

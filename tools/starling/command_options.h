@@ -32,6 +32,12 @@
         X(COUNT, "count", 0, "N", "lines of --watch; without it until it is interrupted")                                          \
         X(MODEL, "model", 0, "NAME", "of this model alone, with --watch")
 
+#define TRACE_OPTIONS(X)                                                                                                           \
+        X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
+        X(OUTPUT, "output", 'o', "FILE", "where the trace goes [standard output]")                                                 \
+        X(SECONDS, "seconds", 0, "N", "how long, at most [10]")                                                                    \
+        X(REQUESTS, "requests", 0, "N", "how many, at most [100000]")
+
 #define EXPORTER_OPTIONS(X) X(LISTEN, "listen", 0, "ADDRESS", "numeric, with a port; whoever reaches it may read [127.0.0.1:9464]")
 
 #define POSTMORTEM_OPTIONS(X)                                                                                                      \

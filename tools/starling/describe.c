@@ -19,6 +19,7 @@ OPTIONS(load, ADMINISTER_OPTIONS)
 OPTIONS(unload, ADMINISTER_OPTIONS)
 OPTIONS(reload, ADMINISTER_OPTIONS)
 OPTIONS(stats, STATS_OPTIONS)
+OPTIONS(trace, TRACE_OPTIONS)
 OPTIONS(exporter, EXPORTER_OPTIONS)
 OPTIONS(top, TOP_OPTIONS)
 OPTIONS(postmortem, POSTMORTEM_OPTIONS)
@@ -78,6 +79,20 @@ static const char command_stats_text[] =
         "percentiles of the time from a request's arrival to its completion, of those that were completed in the interval; and how "
         "many "
         "workers computed. When the runtime ends that is said, and another one of its name is watched on.";
+
+static const char command_trace_text[] =
+        "Writes the spans of sampled requests that end while it runs, as JSON for ui.perfetto.dev or chrome://tracing: a lane for "
+        "each worker (computing, combining), for the queue of each model (queued), and for each queue pair of a client (the "
+        "request, and in it queued, batched, computing, combining; waking, where the client had slept). What overlaps has further "
+        "lanes.\n"
+        "\n"
+        "The runtime samples the share trace.sampling of all requests, see starling-config(5); it is 0 unless the configuration "
+        "says otherwise, and `systemctl reload`, or SIGHUP, changes it while the runtime serves:\n"
+        "\n"
+        "    trace: {sampling: 0.01}\n"
+        "\n"
+        "It reads the stats page alone, as whoever may attach can. What it comes too late for is counted on standard error and in "
+        "otherData.";
 
 static const char command_exporter_text[] =
         "Answers GET /metrics with what the runtimes of these names count (without names, of `starling`; at most 16), in "

@@ -443,6 +443,12 @@ void sl_runtime_stop(struct sl_runtime *rt)
         rt->stops++;
 }
 
+void sl_runtime_sample(struct sl_runtime *rt, uint32_t sampling)
+{
+        sl_dispatcher_command(rt->dispatcher, &(struct sl_command){.kind = SL_COMMAND_SAMPLE, .index = sampling});
+        sl_stats_dispatcher_samples(rt->stats, 0, sampling);
+}
+
 void sl_runtime_reload(struct sl_runtime *rt)
 {
         struct sl_fields fields = {0};

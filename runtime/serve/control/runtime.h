@@ -50,6 +50,9 @@ int sl_runtime_run(struct sl_runtime *runtime);
 /* Ends sl_runtime_run(): from a handler of sl_runtime_watch(). Called a second time: without grace. */
 void sl_runtime_stop(struct sl_runtime *runtime);
 
+/* Of 2^32 - 1 requests, how many are traced from now on. */
+void sl_runtime_sample(struct sl_runtime *runtime, uint32_t sampling);
+
 /* Scans again: loads what is new, reloads what changed, unloads what is gone. Control thread (a handler); goes on in the
  * background. */
 void sl_runtime_reload(struct sl_runtime *runtime);

@@ -173,6 +173,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
         case SL_COMMAND_PROBE:
                 sl_event_send(d, SL_EVENT_ALIVE, NULL, 0, "");
                 break;
+        case SL_COMMAND_SAMPLE:
+                d->recorder.sampling = command->index;
+                break;
         case SL_COMMAND_QUIT:
                 d->quit = true;
                 break;

@@ -25,6 +25,7 @@ enum sl_command_kind {
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
         SL_COMMAND_CANCEL_ALL,     /* end what is in flight as cancelled */
         SL_COMMAND_PROBE,          /* answered by ALIVE */
+        SL_COMMAND_SAMPLE,         /* index: of 2^32 - 1 requests, how many are traced from now on */
         SL_COMMAND_QUIT,           /* the dispatcher thread returns */
 };
 
