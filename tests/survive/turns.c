@@ -31,7 +31,7 @@
 static void add_slow(const struct world *world, const char *name, const char *config)
 {
         struct builder *b = builder_new(13);
-        char from[16] = "wide", to[16];
+        char from[24] = "wide", to[24];
         Onnx__NodeProto *node;
         size_t bytes;
 

@@ -27,7 +27,7 @@ static void begin_family(struct parser *parser, const char *name, const char *ty
         parser->families = realloc(parser->families, strlen(parser->families) + sizeof(mark));
         strcat(parser->families, mark);
         snprintf(parser->family, sizeof(parser->family), "%s", name);
-        snprintf(parser->type, sizeof(parser->type), "%s", type);
+        snprintf(parser->type, sizeof(parser->type), "%.15s", type);
         cr_assert(strstr(parser->openmetrics ? "counter gauge histogram info" : "counter gauge histogram", type), "type %s", type);
         if (strcmp(type, "counter") == 0)
                 cr_assert_eq(strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0, !parser->openmetrics, "%s", name);
