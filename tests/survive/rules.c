@@ -153,7 +153,7 @@ static void expect_share(const char *name, const predictions *got, const predict
 /* The largest ensemble of the ensemble paper, CIF36, has 36. */
 Test(rules, an_ensemble_of_36_alike_answers_what_one_of_them_does)
 {
-        char yaml[512] = "ensemble:\n  rule: mean\n  members: [lenet", name[16];
+        char yaml[512] = "ensemble:\n  rule: mean\n  members: [lenet", name[24];
         struct starling_client *client;
         struct starling_queue *queue;
         predictions one[1], got[1];
