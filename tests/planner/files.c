@@ -203,3 +203,47 @@ Test(matrix_file, a_table_has_a_row_for_each_device)
         sl_matrix_free(matrix);
         sl_costs_free(costs);
 }
+
+/* What is written reads back as it was. */
+Test(files, costs_that_are_written_read_back)
+{
+        struct sl_error error = {""};
+        struct sl_costs *costs, *again;
+        char path[] = "/tmp/sl-planner-XXXXXX";
+        FILE *stream = fdopen(mkstemp(path), "w");
+
+        cr_assert_eq(costs_read(
+                             "batches: [8, 16]\n"
+                             "classes: [{name: V100, kind: gpu, units: 80, copy_engines: 2}, {name: \"o'core\", kind: cpu, beside: 1.5}]\n"
+                             "devices: [{name: gpu, class: V100, memory: 16GiB, count: 2}, {name: cpu, class: \"o'core\", memory: 1GiB},\n"
+                             "          {name: let, class: \"o'core\", memory_of: cpu}]\n"
+                             "models: [{name: a, weights: 98MiB}, {name: \"b c\", weights: 3}]\n"
+                             "costs:\n"
+                             "  - {model: a, class: V100, source: published, latency_ns: [9, 0], transfer_ns: [1, 2], workspace: [5, 6]}\n"
+                             "  - {model: \"b c\", class: \"o'core\", source: measured, latency_ns: [7, 8]}\n"
+                             "pairs: [{model: a, beside: \"b c\", class: V100, slowdown: 1.625}]\n",
+                             &costs, &error),
+                0, "%s", error.text);
+        cr_assert_eq(sl_costs_file_write(stream, costs), 0);
+        fclose(stream);
+        cr_assert_eq(sl_costs_file_read(path, &again, &error), 0, "%s", error.text);
+        unlink(path);
+        cr_assert(again->n_devices == 4 && again->n_models == 2 && again->n_classes == 2 && again->n_batches == 2);
+        cr_expect_arr_eq(again->classes, costs->classes, 2 * sizeof(*costs->classes));
+        cr_expect_arr_eq(again->devices, costs->devices, 4 * sizeof(*costs->devices));
+        cr_expect_arr_eq(again->models, costs->models, 2 * sizeof(*costs->models));
+        for (uint32_t class = 0; class < 2; class ++)
+                for (uint32_t model = 0; model < 2; model++) {
+                        cr_expect_eq(*sl_costs_pair(again, class, model, 1), *sl_costs_pair(costs, class, model, 1));
+                        for (uint32_t batch = 0; batch < 2; batch++) {
+                                const struct sl_cost_cell *a = sl_costs_cell(again, class, model, batch),
+                                                          *b = sl_costs_cell(costs, class, model, batch);
+
+                                cr_expect(a->latency_ns == b->latency_ns && a->transfer_ns == b->transfer_ns &&
+                                                  a->workspace_bytes == b->workspace_bytes && a->source == b->source,
+                                        "class %u, model %u, batch %u", class, model, batch);
+                        }
+                }
+        sl_costs_free(costs);
+        sl_costs_free(again);
+}

@@ -56,6 +56,12 @@ run export --store "$folder/json.db"
 run diff "$folder/one.csv" "$folder/json.db"
 [[ $code -eq 0 && $(wc -l <<<"$said") -eq 6 && $said != *larger* && $said != *smaller* && $said != *only* ]] || wrong "diff: $said"
 
+# As costs, which the optimizer takes.
+run export -o "$folder/costs.yaml"
+[ "$code" -eq 0 ] || wrong "export as costs: $said"
+said=$("$starling" optimize "$folder/costs.yaml" -o "$folder/allocation.yaml" 2>&1) || wrong "optimize: $said"
+grep -q "models: \['lenet'\|models: \['mlp'" "$folder/allocation.yaml" || wrong "no allocation: $(cat "$folder/allocation.yaml")"
+
 # Intervals tell noise from differences.
 {
         printf 'device,model,precision,batch,origin,latency_p50_ns,latency_low_ns,latency_high_ns\n'

@@ -2,7 +2,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command_profile.h"
+#include "costs.h"
+#include "costs_file.h"
 #include "freshness.h"
+#include "profile_costs.h"
 #include "profile_file.h"
 #include "profile_store.h"
 
@@ -135,11 +138,39 @@ int profile_show(const struct wish *wish, struct sl_error *error)
 
 /* ---- in and out ---- */
 
-static bool wants_json(const struct wish *wish)
-{
-        const char *dot = wish->output ? strrchr(wish->output, '.') : NULL;
+SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
 
-        return wish->json || (dot && strcmp(dot, ".json") == 0);
+static bool ends_with(const char *path, const char *ending)
+{
+        const char *dot = path ? strrchr(path, '.') : NULL;
+
+        return dot && strcmp(dot, ending) == 0;
+}
+
+/* What a runtime may take of this host by default. */
+static uint64_t memory_for_workers(void)
+{
+        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 8 * 7;
+}
+
+/* For `starling optimize`. */
+static int write_costs(const struct sl_profile_list *list, FILE *stream, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *costs = NULL;
+        int r = sl_profile_costs(list, memory_for_workers(), &costs, error);
+
+        if (r < 0)
+                return r;
+        fputs("# costs out of profiles; memory is seven eighths of this host's: of devices elsewhere, say what they have\n", stream);
+        r = sl_costs_file_write(stream, costs);
+        return r < 0 ? sl_error_set(error, -r, "the costs cannot be written: %s", strerror(-r)) : 0;
+}
+
+static int write_profiles(const struct sl_profile_list *list, bool json, FILE *stream, struct sl_error *error)
+{
+        int r = profile_file_write(list, json, stream);
+
+        return r < 0 ? sl_error_set(error, -r, "the profiles cannot be written: %s", strerror(-r)) : 0;
 }
 
 int profile_export(const struct wish *wish, struct sl_error *error)
@@ -152,10 +183,11 @@ int profile_export(const struct wish *wish, struct sl_error *error)
                 return r;
         if (wish->output && !(stream = fopen(wish->output, "we")))
                 return sl_error_set(error, errno, "\"%s\": %s", wish->output, strerror(errno));
-        r = profile_file_write(&list, wants_json(wish), stream);
+        r = ends_with(wish->output, ".yaml") ? write_costs(&list, stream, error)
+                                             : write_profiles(&list, wish->json || ends_with(wish->output, ".json"), stream, error);
         if (wish->output && fclose(stream) != 0 && r == 0)
-                r = -errno;
-        return r < 0 ? sl_error_set(error, -r, "\"%s\": %s", wish->output ? wish->output : "stdout", strerror(-r)) : 0;
+                r = sl_error_set(error, errno, "\"%s\": %s", wish->output, strerror(errno));
+        return r;
 }
 
 int profile_import(const struct wish *wish, struct sl_error *error)

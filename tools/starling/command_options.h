@@ -114,7 +114,7 @@
         X(WIDTH, "width", 0, "P", "percent of the median: repeat until its 95 % interval is as narrow [5]")                        \
         X(AGAIN, "again", 0, NULL, "measure what is stored, too")                                                                  \
         X(STORE, "store", 0, "FILE", "of profiles [$XDG_DATA_HOME/starling/profiles.db, below ~/.local/share without it]")         \
-        X(OUTPUT, "output", 'o', "FILE", "of export, JSON where it ends with .json or with --json, else CSV [standard output]")    \
+        X(OUTPUT, "output", 'o', "FILE", "of export: JSON where it ends with .json, costs with .yaml, else CSV [standard output]") \
         X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
 
 #define COMPILE_OPTIONS(X)                                                                                                         \

@@ -224,7 +224,7 @@ static const char command_profile_text[] =
         "\n"
         "    list                what is stored, and what of it is stale and why\n"
         "    show MODEL...       all that is known of these, each figure with its origin\n"
-        "    export [-o FILE]    as CSV or JSON\n"
+        "    export [-o FILE]    as CSV or JSON, or FILE.yaml as costs for `starling optimize`\n"
         "    import FILE...      what export wrote, tables of others, or a store\n"
         "    diff FILE [FILE]    what differs (from the store), and what of that is noise by the intervals\n"
         "\n"

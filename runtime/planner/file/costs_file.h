@@ -20,8 +20,14 @@
  */
 #pragma once
 
+#include <stdio.h>
+
 struct sl_costs;
 struct sl_error;
 
 /* Checked. Return: 0; -EINVAL, -E2BIG with file, line and key, or of sl_costs_check(); -ENOENT, ...; -ENOMEM. */
 int sl_costs_file_read(const char *path, struct sl_costs **ret_costs, struct sl_error *error);
+
+/* Costs that were checked, so that they read back as they are; where batch sizes of a model differ in their source, the one that
+ * is known least well is that of all. Return: 0; -EIO. */
+int sl_costs_file_write(FILE *stream, const struct sl_costs *costs);

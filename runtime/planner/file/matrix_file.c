@@ -5,6 +5,7 @@
 #include "costs.h"
 #include "schema.h"
 #include "yaml_file.h"
+#include "yaml_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,18 +166,6 @@ int sl_matrix_file_bind(
         return 0;
 }
 
-/* A scalar that YAML reads back as it was: in single quotes, those in it doubled. */
-static void write_name(FILE *stream, const char *name)
-{
-        putc('\'', stream);
-        for (; *name; name++) {
-                if (*name == '\'')
-                        putc('\'', stream);
-                putc(*name, stream);
-        }
-        putc('\'', stream);
-}
-
 static void write_row(FILE *stream, const struct sl_costs *costs, const struct sl_matrix *matrix, uint32_t device)
 {
         bool used = false;
@@ -186,7 +175,7 @@ static void write_row(FILE *stream, const struct sl_costs *costs, const struct s
         if (!used)
                 return;
         fputs("  - {device: ", stream);
-        write_name(stream, costs->devices[device].name);
+        sl_yaml_put_text(stream, costs->devices[device].name);
         for (uint32_t m = 0; m < matrix->n_models; m++)
                 fprintf(stream, "%s%u", m ? ", " : ", batches: [", sl_matrix_batch(matrix, device, m));
         fputs("]}\n", stream);
@@ -196,7 +185,7 @@ int sl_matrix_file_write(FILE *stream, const struct sl_costs *costs, const struc
 {
         for (uint32_t m = 0; m < matrix->n_models; m++) {
                 fputs(m ? ", " : "models: [", stream);
-                write_name(stream, costs->models[m].name);
+                sl_yaml_put_text(stream, costs->models[m].name);
         }
         fputs("]\nrows:\n", stream);
         for (uint32_t d = 0; d < matrix->n_devices; d++)
