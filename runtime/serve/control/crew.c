@@ -368,7 +368,7 @@ static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *wor
 
 /* Those of @set that nobody is who stays, and who of those is not of it: of several alike the newest. */
 struct difference {
-        uint32_t n_missing, n_surplus;
+        uint32_t n_missing;
         uint32_t missing[SL_WORKERS_MAX]; /* batch sizes */
         bool surplus[SL_WORKERS_MAX];     /* of workers, by number */
 };
@@ -386,10 +386,8 @@ static void compare(const struct sl_crew *crew, const struct sl_worker_set *set,
         bool found[SL_WORKERS_MAX] = {false};
         struct difference d = {.n_missing = 0};
 
-        for (uint32_t i = 0; i < crew->n; i++) {
+        for (uint32_t i = 0; i < crew->n; i++)
                 d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING && !find_in(set, crew->workers[i].batch_size, found);
-                d.n_surplus += d.surplus[i];
-        }
         for (uint32_t k = 0; k < set->n; k++)
                 if (!found[k])
                         d.missing[d.n_missing++] = set->batch_sizes[k];
