@@ -311,6 +311,7 @@ Test(shapes, requests_that_wait_end_with_the_model, .timeout = 60)
         start(&s);
         waits = request(&s, 1, 9);
         cr_assert_eq(starling_submit(s.queue, &waits, &id), 0);
+        cr_assert_eq(starling_infer(s.queue, &(struct starling_request){.flags = STARLING_NOOP}, NULL), 0, "behind it: it waits now");
         pthread_mutex_lock(&s.service.specs_lock);
         s.service.n_specs = 1;
         pthread_mutex_unlock(&s.service.specs_lock);
