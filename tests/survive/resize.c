@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,14 +41,9 @@ static void set_instances(uint32_t instances)
 /* A copy of the network, as its folder gets a configuration. */
 static void set_up(void)
 {
-        char command[512];
-
         world_init(&world);
         world_remove_model(&world, MODEL);
-        snprintf(command, sizeof(command), "mkdir -p '%s/" MODEL "/1' && cp '%s/models/" MODEL "/1/model.onnx' '%s/" MODEL "/1/'",
-                world.repository, DIGITS, world.repository);
-        cr_assert_eq(system(command), 0);
-        set_instances(1);
+        world_copy_model(&world, MODEL, MODEL, "instances: 1\n");
 }
 
 static void tear_down(void)

@@ -52,6 +52,21 @@ static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t 
         return bytes;
 }
 
+static struct sl_batch_limit limit_of(const struct sl_crew *crew, uint32_t batch_size)
+{
+        return batch_size ? sl_batch_limit_choose(crew->options.model->plan, batch_size, 0) : crew->options.limit;
+}
+
+static uint64_t bytes_of(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, batch_sizes[i]).batch_max), &bytes))
+                        return UINT64_MAX;
+        return bytes;
+}
+
 int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew)
 {
         struct sl_crew *crew = calloc(1, sizeof(*crew));
@@ -79,7 +94,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
-        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, worker.bytes);
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &worker.batch_size, 1));
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
 }
 
@@ -111,21 +126,6 @@ uint32_t sl_crew_serving(const struct sl_crew *crew)
 bool sl_crew_is_short(const struct sl_crew *crew)
 {
         return sl_crew_serving(crew) < (crew->wanted.n < crew->before.n ? crew->wanted.n : crew->before.n);
-}
-
-static struct sl_batch_limit limit_of(const struct sl_crew *crew, uint32_t batch_size)
-{
-        return batch_size ? sl_batch_limit_choose(crew->options.model->plan, batch_size, 0) : crew->options.limit;
-}
-
-static uint64_t bytes_of(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n)
-{
-        uint64_t bytes = 0;
-
-        for (uint32_t i = 0; i < n; i++)
-                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, batch_sizes[i]).batch_max), &bytes))
-                        return UINT64_MAX;
-        return bytes;
 }
 
 static int take_memory(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, struct sl_error *error)
@@ -166,8 +166,6 @@ static uint64_t longer(uint64_t a, uint64_t b)
 struct start {
         struct sl_let *let;
         uint32_t batch_size; /* as in the set */
-        struct sl_batch_limit limit;
-        uint64_t bytes;
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
@@ -184,7 +182,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .plan = options->model->plan,
                         .regions = options->regions,
                         .accumulator = options->accumulator,
-                        .batch_max = start->limit.batch_max,
+                        .batch_max = limit_of(crew, start->batch_size).batch_max,
                         .fake = options->fake,
                         .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
@@ -210,9 +208,9 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .program = options->runtime->compile_program,
-                        .batch_max = start->limit.batch_max,
+                        .batch_max = limit_of(crew, start->batch_size).batch_max,
                         .fake = options->fake,
-                        .memory_bytes = start->bytes,
+                        .memory_bytes = bytes_of(crew, &start->batch_size, 1),
                         .open_bytes = open_bytes(options),
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .spin_ns = spin_ns(crew, start->let),
@@ -237,11 +235,12 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
 {
         const struct sl_crew_options *options = &crew->options;
         struct sl_crew_worker *worker = &crew->workers[crew->n];
+        struct sl_batch_limit limit = limit_of(crew, start->batch_size);
         int r;
 
-        crew->seats.batch_max = start->limit.batch_max;
+        crew->seats.batch_max = limit.batch_max;
         start->stats = sl_seats_take(&crew->seats, start->let, -1);
-        note_memory(options, &start->limit, start->stats);
+        note_memory(options, &limit, start->stats);
         r = options->own_process ? start_process(crew, start, &worker->executor, error)
                                  : start_thread(crew, start, &worker->executor, error);
         if (r < 0) {
@@ -255,7 +254,6 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
         worker->batch_size = start->batch_size;
-        worker->bytes = start->bytes;
         worker->seat = start->stats;
         crew->n++;
         return 0;
@@ -284,8 +282,6 @@ static int start_some(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_
                 r = start_worker(crew,
                         &(struct start){.let = assign_let(crew, replaced),
                                 .batch_size = batch_sizes[i],
-                                .limit = limit_of(crew, batch_sizes[i]),
-                                .bytes = bytes_of(crew, &batch_sizes[i], 1),
                                 .background = background,
                                 .tries_inline = tries_inline && i == 0},
                         error);

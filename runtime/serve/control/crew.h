@@ -70,8 +70,7 @@ struct sl_crew {
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
-                uint32_t batch_size; /* as in the set */
-                uint64_t bytes;      /* promised */
+                uint32_t batch_size; /* as in the set: what it takes follows from it */
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
