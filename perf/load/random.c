@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "random.h"
 
+#include "base/split_mix.h"
+
 #include <math.h>
-
-#define GOLDEN 0x9e3779b97f4a7c15ull
-
-static uint64_t scramble(uint64_t x)
-{
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-        return x ^ (x >> 31);
-}
 
 static double unit_of(uint64_t bits)
 {
@@ -19,10 +12,10 @@ static double unit_of(uint64_t bits)
 
 void sl_random_seed(struct sl_random *random, uint64_t seed, uint64_t stream)
 {
-        uint64_t at = scramble(seed) ^ scramble(stream * GOLDEN + 1);
+        uint64_t at = sl_split_mix_scramble(seed) ^ sl_split_mix_scramble(stream * SL_SPLIT_MIX_STEP + 1);
 
         for (int i = 0; i < 4; i++)
-                random->state[i] = scramble(at += GOLDEN);
+                random->state[i] = sl_split_mix_next(&at);
 }
 
 static uint64_t rotate(uint64_t x, int by)
@@ -55,5 +48,5 @@ double sl_random_exponential(struct sl_random *random, double mean)
 
 double sl_random_of(uint64_t seed, uint64_t number)
 {
-        return unit_of(scramble(scramble(seed) + number * GOLDEN));
+        return unit_of(sl_split_mix_scramble(sl_split_mix_scramble(seed) + number * SL_SPLIT_MIX_STEP));
 }

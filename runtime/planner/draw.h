@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random draws out of a seed: the same on every machine, so that an optimizer finds the same again. Sources: G. L. Steele, D. Lea,
- * C. H. Flood, "Fast splittable pseudorandom number generators", 2014 (SplitMix64).
+ * Random draws out of a seed (SplitMix64): the same on every machine, so that an optimizer finds the same again.
  */
 #pragma once
+
+#include "base/split_mix.h"
 
 #include <stdint.h>
 
@@ -13,11 +14,7 @@ struct sl_draw {
 
 static inline uint64_t sl_draw_bits(struct sl_draw *draw)
 {
-        uint64_t x = draw->state += 0x9e3779b97f4a7c15ull;
-
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-        return x ^ (x >> 31);
+        return sl_split_mix_next(&draw->state);
 }
 
 /* In [0, n), @n above 0 and below 2^32. */

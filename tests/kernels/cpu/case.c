@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/split_mix.h"
 #include "cpu/base/threads.h"
 
 #include "ref/half.h"
@@ -15,15 +16,6 @@
 
 #define GUARD_BYTES 256 /* on each side of an output: nothing may write there */
 #define GUARD_VALUE 0x5a
-
-static uint64_t next_random(uint64_t *state)
-{
-        uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-}
 
 static const struct {
         const char *word;
@@ -228,7 +220,7 @@ struct sl_node_desc case_cpu_node(const struct test_case *test)
 
 static double random_value(const struct test_case *test, uint32_t dtype, uint64_t *state)
 {
-        double unit = (double)(next_random(state) >> 11) / (double)(1ull << 53);
+        double unit = (double)(sl_split_mix_next(state) >> 11) / (double)(1ull << 53);
 
         if (dtype == SL_DTYPE_BOOL)
                 return unit < 0.5;
