@@ -138,6 +138,24 @@ runtime=
 check "an orderly end" grep 'event=stopped' /tmp/starling.log
 check "the unit's filter lets all pass that the runtime called" no_call_is_filtered starling.service /tmp/trace
 check "the unit's filter lets all pass that the exporter called" no_call_is_filtered starling-exporter.service /tmp/exporter-trace
+
+# What the unit runs behind a runtime that has ended, which an orderly end leaves nothing for.
+stop_post=$(sed -n "s/^ExecStopPost=-.bin.sh -c '\(.*\)'$/\1/p" /usr/lib/systemd/system/starling.service)
+check "the unit runs something after the end" test -n "$stop_post"
+setpriv --reuid starling --regid starling --init-groups starling serve --config /etc/starling/starling.yaml 2>/tmp/starling.log &
+runtime=$!
+until [ -S /run/starling/starling.sock ]; do
+        kill -0 "$runtime" || { cat /tmp/starling.log; exit 1; }
+        sleep 0.1
+done
+kill -KILL "$runtime"
+wait "$runtime" || true
+runtime=
+SERVICE_RESULT=signal strace -f -qq -o /tmp/post-trace -u starling sh -c "${stop_post//\$\$/\$}" >/tmp/post
+check "after a crash the journal is told" grep 'ended without saying so' /tmp/post
+check "the unit's filter lets all pass that this called" no_call_is_filtered starling.service /tmp/post-trace
+rm -f /dev/shm/starling.starling
+
 rm -r /var/lib/starling/models/*
 check "purge" apt-get purge -qq -y starling libstarling0 libstarling-dev python3-starling
 for left in /etc/starling /var/lib/starling /var/cache/starling /usr/bin/starling /usr/include/starling; do
