@@ -3,7 +3,7 @@
 #include "costs.h"
 #include "costs_file.h"
 #include "fleet.h"
-#include "matrix_file.h"
+#include "allocation_file.h"
 #include "problem.h"
 
 #include <criterion/criterion.h>
@@ -124,13 +124,15 @@ Test(costs_file, a_cost_given_twice_is_refused)
 
 static int matrix_read(const char *text, const struct sl_costs *costs, struct sl_matrix **ret_matrix, struct sl_error *error)
 {
-        struct sl_matrix_file *file = NULL;
+        struct sl_allocation *allocation = NULL;
+        struct sl_costs *rows = NULL;
         char path[32];
 
         text_put(text, path);
-        int r = sl_matrix_file_read(path, &file, error);
-        r = r < 0 ? r : sl_matrix_file_bind(file, costs, ret_matrix, error);
-        sl_matrix_file_free(file);
+        int r = sl_allocation_read(path, &allocation, error);
+        r = r < 0 ? r : sl_allocation_bind(allocation, costs, &rows, ret_matrix, error);
+        sl_allocation_free(allocation);
+        sl_costs_free(rows);
         unlink(path);
         return r;
 }
@@ -146,7 +148,7 @@ static void matrix_refused(const char *text, const char *wanted)
         sl_costs_free(costs);
 }
 
-Test(matrix_file, says_what_is_wrong_with_it)
+Test(allocation_file, says_what_is_wrong_with_it)
 {
         matrix_refused("", "models: there are none");
         matrix_refused("models: [m0]\n", "rows: there are none");
@@ -156,12 +158,14 @@ Test(matrix_file, says_what_is_wrong_with_it)
         matrix_refused("models: [m0]\nrows:\n  - {device: cpu, batches: [8]}\n  - {device: cpu, batches: [8]}\n",
                 ":4: rows.1: \"cpu\" is given twice");
         matrix_refused("models: [m0, m0]\nrows:\n  - {device: cpu, batches: [8, 8]}\n", "\"m0\" is given twice");
+        matrix_refused("models: [m0]\nrows:\n  - {device: cpu, batches: [8+0]}\n", ":3: rows.0: \"m0\" on \"cpu\": \"8+0\" is");
+        matrix_refused("models: [m0]\nrows:\n  - {device: cpu, batches: [8+]}\n", "\"8+\" is");
         matrix_refused("models: [m0]\nrows:\n  - {device: tpu, batches: [8]}\n", "no device \"tpu\" among the costs");
         matrix_refused("models: [m9]\nrows:\n  - {device: cpu, batches: [8]}\n", "no model \"m9\" among the costs");
 }
 
 /* In any order of rows and columns, with names that YAML would read otherwise. */
-Test(matrix_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
+Test(allocation_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
 {
         for (uint64_t seed = 1; seed <= 2000; seed++) {
                 uint64_t stream = seed;
@@ -175,8 +179,11 @@ Test(matrix_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
                 for (uint32_t i = 0; i < costs->n_devices * costs->n_models; i++)
                         matrix->entries[i] = draw(&stream, 2) ? draw(&stream, SL_COST_BATCH_MAX) : 0;
                 matrix->entries[0] = 8;
-                cr_assert_eq(sl_matrix_file_write(stream_of_text, costs, matrix), 0);
+                struct sl_allocation *allocation = NULL;
+                cr_assert_eq(sl_allocation_of(costs, matrix, &allocation), 0);
+                cr_assert_eq(sl_allocation_write(stream_of_text, allocation), 0);
                 fclose(stream_of_text);
+                sl_allocation_free(allocation);
                 cr_assert_eq(matrix_read(text, costs, &back, &error), 0, "seed %lu: %s in\n%s", seed, error.text, text);
                 cr_expect(sl_matrix_equal(matrix, back), "seed %lu", seed);
                 sl_matrix_free(back);
@@ -185,23 +192,49 @@ Test(matrix_file, what_is_written_is_read_as_it_was_in_thousands_of_fleets)
         }
 }
 
-Test(matrix_file, a_table_has_a_row_for_each_device)
+Test(allocation_file, a_cell_may_have_several_workers)
 {
-        struct sl_costs *costs = plain_fleet(1, 2);
-        struct sl_matrix *matrix = sl_matrix_new(2, 2);
-        const char *const devices[] = {"gpu0", "cpu"}, *const models[] = {"m0", "a-long-name"};
+        static const char text[] = "models: ['m0', 'm1']\nrows:\n  - {device: 'gpu0', batches: [0, 8+8+32]}\n"
+                                   "  - {device: 'cpu', batches: [8, 0]}\n";
+        struct sl_costs *costs = plain_fleet(1, 2), *rows;
+        struct sl_allocation *allocation;
+        struct sl_matrix *matrix;
+        struct sl_error error = {""};
+        char path[32], back[256] = "";
+        FILE *stream = fmemopen(back, sizeof(back), "w");
+
+        text_put(text, path);
+        cr_assert_eq(sl_allocation_read(path, &allocation, &error), 0, "%s", error.text);
+        unlink(path);
+        cr_expect_eq(allocation->n_workers, 4);
+        cr_expect_eq(sl_allocation_depth(allocation), 3);
+        cr_expect_eq(sl_allocation_write(stream, allocation), 0);
+        fclose(stream);
+        cr_expect_str_eq(back, text);
+        cr_assert_eq(sl_allocation_bind(allocation, costs, &rows, &matrix, &error), 0, "%s", error.text);
+        const struct sl_problem problem = {.costs = rows};
+        uint32_t gpu = sl_costs_find_device(costs, "gpu0");
+        uint64_t one = sl_costs_worker(costs, gpu, 1, 8)->workspace_bytes, large = sl_costs_worker(costs, gpu, 1, 32)->workspace_bytes;
+        cr_expect_eq(sl_matrix_workers(matrix), 4);
+        cr_expect_eq(sl_matrix_memory(&problem, matrix, gpu), costs->models[1].weights_bytes + 2 * one + large);
+        sl_matrix_free(matrix);
+        sl_costs_free(rows);
+        sl_costs_free(costs);
+        sl_allocation_free(allocation);
+}
+
+Test(allocation_file, a_table_has_a_row_for_each_device)
+{
+        struct sl_allocation_worker workers[] = {{0, 1, 128}, {0, 1, 2}, {1, 0, 8}};
+        struct sl_allocation allocation = {2, 2, 3, (char *[]){"gpu0", "cpu"}, (char *[]){"m0", "a-long-name"}, workers};
         char text[256] = "";
         FILE *stream = fmemopen(text, sizeof(text), "w");
 
-        *sl_matrix_entry(matrix, 0, 1) = 128;
-        *sl_matrix_entry(matrix, 1, 0) = 8;
-        sl_matrix_print(stream, matrix, devices, models);
+        sl_allocation_print(stream, &allocation);
         fclose(stream);
         cr_expect_str_eq(text, "          m0  a-long-name\n"
-                               "gpu0       -          128\n"
+                               "gpu0       -        128+2\n"
                                "cpu        8            -\n");
-        sl_matrix_free(matrix);
-        sl_costs_free(costs);
 }
 
 /* What is written reads back as it was. */

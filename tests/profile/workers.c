@@ -33,7 +33,7 @@ static void setup(void)
         fd = network_plan_fd(&net, "cpu", 2);
         cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
         close(fd);
-        cr_assert_eq(sl_device_let_parse("cpu", &let, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_device_let_parse("cpu", NULL, &let, &error), 0, "%s", error.text);
         for (int i = 0; i < 2; i++) {
                 sl_worker_profile_init(&profiles[i]);
                 cr_assert_eq(sl_timed_worker_init(&workers[i], plan, 2, sl_device_let_core(&let, 0), &error), 0, "%s", error.text);
@@ -102,9 +102,9 @@ Test(profile_workers, lets_have_one_name_each)
         char text[32];
 
         snprintf(text, sizeof(text), "cpu:%d+%d", sl_device_let_core(&let, 0), sl_device_let_core(&let, 0));
-        cr_assert_eq(sl_device_let_parse(text, &other, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_device_let_parse(text, NULL, &other, &error), 0, "%s", error.text);
         cr_expect_eq(other.n_cores, 1);
-        cr_expect_eq(sl_device_let_parse("cpu:1023", &other, &error), -EINVAL);
-        cr_expect_eq(sl_device_let_parse("gpu:0", &other, &error), -EINVAL);
-        cr_expect_eq(sl_device_let_parse("cpu:", &other, &error), -EINVAL);
+        cr_expect_eq(sl_device_let_parse("cpu:1023", NULL, &other, &error), -EINVAL);
+        cr_expect_eq(sl_device_let_parse("gpu:0", NULL, &other, &error), -EINVAL);
+        cr_expect_eq(sl_device_let_parse("cpu:", NULL, &other, &error), -EINVAL);
 }

@@ -94,7 +94,7 @@ static int add_device(struct wish *wish, const char *item, struct sl_error *erro
 {
         if (wish->n_devices == WISH_DEVICES_MAX)
                 return sl_error_set(error, EINVAL, "--devices: more than %u", WISH_DEVICES_MAX);
-        int r = sl_device_let_parse(item, &wish->devices[wish->n_devices], error);
+        int r = sl_device_let_parse(item, NULL, &wish->devices[wish->n_devices], error);
 
         if (r < 0)
                 return r;

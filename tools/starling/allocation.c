@@ -3,13 +3,13 @@
  * `starling allocation show|check`: an allocation matrix as a table, and what is wrong with it. Reads files only.
  */
 #include "allocation_bench.h"
+#include "allocation_file.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/value.h"
 #include "command.h"
 #include "command_options.h"
 #include "costs_file.h"
-#include "matrix_file.h"
 #include "problem.h"
 #include "simulated_bench.h"
 
@@ -20,7 +20,7 @@ enum { OPTIONS = OPTIONS_BEGIN, ALLOCATION_OPTIONS(OPTION_ID) };
 
 SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
 SL_DEFINE_CLEANUP(struct sl_matrix *, sl_matrix_free)
-SL_DEFINE_CLEANUP(struct sl_matrix_file *, sl_matrix_file_free)
+SL_DEFINE_CLEANUP(struct sl_allocation *, sl_allocation_free)
 SL_DEFINE_CLEANUP(struct sl_bench *, sl_bench_free)
 
 struct wish {
@@ -75,36 +75,42 @@ static int throughput_print(const struct sl_problem *problem, const struct sl_ma
 }
 
 /* Against costs; @show: with the figures, also those of an allocation that is wrong. */
-static int allocation_judge(const struct wish *wish, const struct sl_matrix_file *file, bool show, struct sl_error *error)
+static int allocation_judge(const struct wish *wish, const struct sl_allocation *allocation, bool show, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *costs = NULL;
+        SL_CLEANUP(sl_cleanup_sl_costs_free) struct sl_costs *rows = NULL;
         SL_CLEANUP(sl_cleanup_sl_matrix_free) struct sl_matrix *matrix = NULL;
         int r = sl_costs_file_read(wish->costs, &costs, error);
 
-        r = r < 0 ? r : sl_matrix_file_bind(file, costs, &matrix, error);
+        r = r < 0 ? r : sl_allocation_bind(allocation, costs, &rows, &matrix, error);
         if (r < 0)
                 return r;
-        const struct sl_problem problem = {.costs = costs, .headroom = wish->headroom};
+        const struct sl_problem problem = {.costs = rows, .headroom = wish->headroom};
         r = sl_problem_check(&problem, error);
         if (r < 0)
                 return r;
         if (show)
                 memory_print(&problem, matrix);
         r = sl_matrix_check(&problem, matrix, error);
-        return r < 0 || !show ? r : throughput_print(&problem, matrix, error);
+        if (r < 0 || !show)
+                return r;
+        if (sl_allocation_depth(allocation) == 1)
+                return throughput_print(&problem, matrix, error);
+        printf("%-16s  %s\n", "throughput", "not computed where a cell has several workers");
+        return 0;
 }
 
 static int allocation_run(const struct wish *wish, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_sl_matrix_file_free) struct sl_matrix_file *file = NULL;
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
         bool show = strcmp(wish->action, "show") == 0;
-        int r = sl_matrix_file_read(wish->file, &file, error);
+        int r = sl_allocation_read(wish->file, &allocation, error);
 
         if (r < 0)
                 return r;
         if (show)
-                sl_matrix_print(stdout, file->matrix, (const char *const *)file->devices, (const char *const *)file->models);
-        return wish->costs ? allocation_judge(wish, file, show, error) : 0;
+                sl_allocation_print(stdout, allocation);
+        return wish->costs ? allocation_judge(wish, allocation, show, error) : 0;
 }
 
 int command_allocation(int argc, char **argv)

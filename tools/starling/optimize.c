@@ -3,12 +3,12 @@
  * `starling optimize`: where the models of an ensemble run best, computed from costs. SIGINT ends the search with the best so far:
  * it is blocked and looked for between benches, so nothing is interrupted half way.
  */
+#include "allocation_file.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "bound.h"
 #include "command.h"
 #include "matrix.h"
-#include "matrix_file.h"
 #include "optimize_explain.h"
 #include "optimize_wish.h"
 #include "optimizer.h"
@@ -28,6 +28,7 @@
 
 SL_DEFINE_CLEANUP(struct sl_matrix *, sl_matrix_free)
 SL_DEFINE_CLEANUP(struct sl_bench *, sl_bench_free)
+SL_DEFINE_CLEANUP(struct sl_allocation *, sl_allocation_free)
 
 struct view {
         int interrupts; /* a signalfd */
@@ -63,19 +64,6 @@ static bool view_progress(void *context, const struct sl_search *search, const s
         return !view->stopped;
 }
 
-static void table_print(const struct sl_costs *costs, const struct sl_matrix *matrix)
-{
-        SL_CLEANUP(sl_cleanup_free) const char **devices = malloc(costs->n_devices * sizeof(*devices));
-        SL_CLEANUP(sl_cleanup_free) const char **models = malloc(costs->n_models * sizeof(*models));
-
-        for (uint32_t d = 0; devices && d < costs->n_devices; d++)
-                devices[d] = costs->devices[d].name;
-        for (uint32_t m = 0; models && m < costs->n_models; m++)
-                models[m] = costs->models[m].name;
-        if (devices && models)
-                sl_matrix_print(stdout, matrix, devices, models);
-}
-
 static double memory_of(const struct sl_problem *problem, const struct sl_matrix *matrix)
 {
         double bytes = 0;
@@ -99,15 +87,25 @@ static void bound_print(const struct sl_problem *problem, const struct sl_optimu
                 optimum->exhaustive ? ", all matrices were tried" : "");
 }
 
+static int allocation_print(const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
+
+        if (sl_allocation_of(costs, matrix, &allocation) < 0)
+                return sl_error_set(error, ENOMEM, "out of memory");
+        sl_allocation_print(stdout, allocation);
+        return 0;
+}
+
 static int answer_print(const struct optimize_task *task, struct sl_search *search, const struct sl_matrix *matrix,
         const struct sl_optimum *optimum, struct sl_error *error)
 {
         struct sl_bench_result result;
         int r = sl_bench_run(search->bench, matrix, &search->calibration, &result, error);
 
+        r = r < 0 ? r : allocation_print(task->costs, matrix, error);
         if (r < 0)
                 return r;
-        table_print(task->costs, matrix);
         printf("throughput  %.1f samples a second, computed from the costs\n", result.throughput);
         if (search->calibration.load > 0)
                 printf("latency     %.3f ms at %.6g samples a second\n", result.latency_ns / 1e6, search->calibration.load);
@@ -123,9 +121,12 @@ static int answer_print(const struct optimize_task *task, struct sl_search *sear
 
 static int answer_write(const char *path, const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
 {
-        FILE *file = fopen(path, "we");
-        int r = file ? sl_matrix_file_write(file, costs, matrix) : -errno;
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
+        int r = sl_allocation_of(costs, matrix, &allocation);
+        FILE *file = r == 0 ? fopen(path, "we") : NULL;
 
+        if (r == 0)
+                r = file ? sl_allocation_write(file, allocation) : -errno;
         if (file && fclose(file) != 0 && r == 0)
                 r = -errno;
         return r < 0 ? sl_error_set(error, -r, "%s: %s", path, strerrordesc_np(-r)) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices and lets on which a worker is measured, by the names under which profiles are kept:
+ * The devices and lets on which workers run and are measured, by the names that profiles and allocations have for them:
  *
- *     cpu            all cores that this process may use
+ *     cpu            all cores that are allowed
  *     cpu:2          one core
  *     cpu:0-1+4      a let of three
  *
@@ -23,8 +23,8 @@ struct sl_device_let {
         uint32_t n_cores;
 };
 
-/* Return: 0; -EINVAL with the text: no such kind, no core, or one that this process may not use. */
-int sl_device_let_parse(const char *text, struct sl_device_let *ret_let, struct sl_error *error);
+/* @allowed: NULL: what this process may use. Return: 0; -EINVAL with the text: no such kind, no core, or one that is not allowed. */
+int sl_device_let_parse(const char *text, const cpu_set_t *allowed, struct sl_device_let *ret_let, struct sl_error *error);
 
 /* Core @index of it, from the beginning again behind the last. */
 int sl_device_let_core(const struct sl_device_let *let, uint32_t index);

@@ -44,23 +44,30 @@ static int print_name(struct sl_device_let *let)
         return 0;
 }
 
-int sl_device_let_parse(const char *text, struct sl_device_let *ret_let, struct sl_error *error)
+static int check_allowed(const char *text, const cpu_set_t *cores, const cpu_set_t *allowed, struct sl_error *error)
+{
+        for (int core = 0; core < CPU_SETSIZE; core++)
+                if (CPU_ISSET(core, cores) && !CPU_ISSET(core, allowed))
+                        return sl_error_set(error, EINVAL, "device \"%.40s\": core %d is not among those that may be used", text, core);
+        return 0;
+}
+
+int sl_device_let_parse(const char *text, const cpu_set_t *allowed, struct sl_device_let *ret_let, struct sl_error *error)
 {
         struct sl_device_let let = {.n_cores = 0};
-        cpu_set_t allowed;
+        cpu_set_t own;
         int r = 0;
 
-        if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+        if (!allowed && sched_getaffinity(0, sizeof(own), &own) < 0)
                 return sl_error_set(error, errno, "the cores of this process: %s", strerror(errno));
+        allowed = allowed ? allowed : &own;
         if (strcmp(text, "cpu") == 0)
-                let.cores = allowed;
+                let.cores = *allowed;
         else if (strncmp(text, "cpu:", 4) == 0)
                 r = parse_ranges(text + 4, &let.cores, error);
         else
                 return sl_error_set(error, EINVAL, "device \"%.40s\": not cpu, cpu:CORE or cpu:CORE-CORE+CORE", text);
-        for (int core = 0; r == 0 && core < CPU_SETSIZE; core++)
-                if (CPU_ISSET(core, &let.cores) && !CPU_ISSET(core, &allowed))
-                        r = sl_error_set(error, EINVAL, "device \"%.40s\": this process may not use core %d", text, core);
+        r = r < 0 ? r : check_allowed(text, &let.cores, allowed, error);
         if (r == 0 && print_name(&let) < 0)
                 r = sl_error_set(error, EINVAL, "device \"%.40s\": a name of more than %zu bytes", text, sizeof(let.name) - 1);
         if (r < 0)
