@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the derived cost tables: they are what their formula gives, say so, and the formula keeps to what was published."""
+
+import os
+import tempfile
+import unittest
+
+import derive
+import devices
+import networks
+
+
+class Tables(unittest.TestCase):
+    def test_each_is_what_the_formula_gives(self):
+        self.assertEqual(derive.differing(derive.HERE), [])
+
+    def test_one_that_was_changed_by_hand_is_found(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name, text in derive.tables().items():
+                with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+                    file.write(text.replace("ResNet152, class: T4, source: derived", "ResNet152, class: T4, source: measured"))
+            self.assertEqual(sorted(derive.differing(directory)), ["elastic-t4.yaml", "ensembles-t4.yaml"])
+
+    def test_none_says_that_it_was_measured(self):
+        for name, text in derive.tables().items():
+            self.assertIn("# Derived, not measured", text, name)
+            self.assertNotIn("source: measured", text, name)
+
+
+class Formula(unittest.TestCase):
+    def test_it_keeps_within_four_per_cent_of_what_was_published(self):
+        made = derive.formulas()
+        self.assertLess(made[devices.TITAN_RTX][0].error(derive.titan_points()), 0.04)
+        self.assertLess(made[devices.V100][0].error(derive.v100_points()), 0.04)
+
+    def test_least_squares_find_what_made_the_points(self):
+        terms = [[1, 2, 3], [4, 5, 7], [1, 8, 2], [3, 1, 1]]
+        found = derive.fit(terms, [sum(a * b for a, b in zip(row, (0.5, 2, 3))) for row in terms])
+        for got, was in zip(found, (0.5, 2, 3)):
+            self.assertAlmostEqual(got, was, 9)
+
+
+class Skeleton(unittest.TestCase):
+    def test_it_counts_the_known_resnets(self):
+        known = {network.name: network for network in networks.IMN12}
+        for name, depth in (("ResNet18", 18), ("ResNet34", 34)):
+            macs, outputs, parameters = networks.count_skeleton(depth, 1, 224, 4)
+            self.assertAlmostEqual(macs / 1e9 / known[name].gmacs, 1, 1)
+            self.assertAlmostEqual(outputs / 1e6 / known[name].macts, 1, 1)
+            self.assertAlmostEqual(parameters / 1e6 / known[name].mparams, 1, 1)
+
+    def test_the_families_have_the_ranges_of_the_paper(self):
+        for family, n in ((networks.FOS14, 14), (networks.CIF36, 36)):
+            self.assertEqual((len(family), family[0].layers, family[-1].layers), (n, 10, 132))
+            self.assertTrue(family[0].name.endswith("x3.00") and family[-1].name.endswith("x0.50"))
+
+
+if __name__ == "__main__":
+    unittest.main()
