@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 
+#include "base/processor.h"
 #include "cores.h"
 #include "starling.h"
 
@@ -14,25 +15,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-static void cpu_model(char *ret_model, size_t bytes)
-{
-        FILE *file = fopen("/proc/cpuinfo", "re");
-        char line[512];
-
-        snprintf(ret_model, bytes, "unknown CPU");
-        while (file && fgets(line, sizeof(line), file)) {
-                char *colon = strchr(line, ':');
-
-                if (!colon || strncmp(line, "model name", 10))
-                        continue;
-                line[strcspn(line, "\n")] = 0;
-                snprintf(ret_model, bytes, "%.*s", (int)bytes - 1, colon + 1 + strspn(colon + 1, " "));
-                break;
-        }
-        if (file)
-                fclose(file);
-}
-
 static void kernel(char *ret_kernel, size_t bytes)
 {
         struct utsname name;
@@ -45,11 +27,11 @@ static void kernel(char *ret_kernel, size_t bytes)
 
 void sl_machine_line(char *ret_text, size_t bytes)
 {
-        char model[96], release[140];
+        char processor[SL_PROCESSOR_BYTES], release[140];
 
-        cpu_model(model, sizeof(model));
+        sl_processor_name(processor);
         kernel(release, sizeof(release));
-        snprintf(ret_text, bytes, "%s, %d CPUs, %s", model, get_nprocs(), release);
+        snprintf(ret_text, bytes, "%s, %d CPUs, %s", processor, get_nprocs(), release);
 }
 
 /* The first line of a file; "unknown" where there is none, as in most virtual machines. */
@@ -76,13 +58,13 @@ static json_t *allowed_cpus(void)
 
 struct json_t *sl_machine_json(void)
 {
-        char model[96], release[140], date[32], governor[32], isolated[64];
+        char processor[SL_PROCESSOR_BYTES], release[140], date[32], governor[32], isolated[64];
         double load[1] = {0};
         struct sysinfo info;
         time_t now = time(NULL);
         struct tm utc;
 
-        cpu_model(model, sizeof(model));
+        sl_processor_name(processor);
         kernel(release, sizeof(release));
         strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
         if (getloadavg(load, 1) < 0)
@@ -91,7 +73,7 @@ struct json_t *sl_machine_json(void)
                 memset(&info, 0, sizeof(info));
         first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof(governor));
         first_line("/sys/devices/system/cpu/isolated", isolated, sizeof(isolated));
-        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f, s:s, s:s, s:o, s:s, s:s}", "date", date, "cpu", model, "cpus",
+        return json_pack("{s:s, s:s, s:i, s:I, s:s, s:f, s:s, s:s, s:o, s:s, s:s}", "date", date, "cpu", processor, "cpus",
                 get_nprocs(), "memory_bytes", (json_int_t)((uint64_t)info.totalram * info.mem_unit), "kernel", release,
                 "load_average", load[0], "governor", governor, "isolated_cpus", isolated, "allowed_cpus", allowed_cpus(),
                 "starling", starling_version(), "compiler", __VERSION__);

@@ -8,7 +8,7 @@
 
 struct json_t;
 
-/* "AMD EPYC 9354, 2 cores, Linux 6.18.1" */
+/* "AMD EPYC 9354, family 25, model 17, 2 CPUs, Linux 6.18.1" */
 void sl_machine_line(char *ret_text, size_t bytes);
 
 /*

@@ -4,6 +4,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/processor.h"
 #include "format.h"
 #include "model_digest.h"
 
@@ -26,19 +27,6 @@ struct sl_freshness {
         size_t n_hashes;
 };
 
-static void read_processor(char *ret_text, size_t bytes)
-{
-        FILE *file = fopen("/proc/cpuinfo", "re");
-        char line[256], found[128] = "unknown";
-
-        while (file && fgets(line, sizeof(line), file))
-                if (sscanf(line, "model name : %127[^\n]", found) == 1)
-                        break;
-        if (file)
-                fclose(file);
-        snprintf(ret_text, bytes, "%s", found);
-}
-
 static void look_here(struct sl_worker_profile *here)
 {
         char libraries[SL_BACKEND_KEY_BYTES] = "";
@@ -46,7 +34,7 @@ static void look_here(struct sl_worker_profile *here)
         sl_worker_profile_init(here);
         if (gethostname(here->host, sizeof(here->host) - 1) < 0)
                 snprintf(here->host, sizeof(here->host), "unknown");
-        read_processor(here->processor, sizeof(here->processor));
+        sl_processor_name(here->processor);
         snprintf(here->starling, sizeof(here->starling), "%s, plans %u", STARLING_PROFILE_VERSION, SL_PLAN_VERSION);
         if (sl_backend_cpu.key(NULL, libraries) == 0)
                 snprintf(here->libraries, sizeof(here->libraries), "%s", libraries);

@@ -6,6 +6,7 @@
 #include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/processor.h"
 #include "command.h"
 #include "command_options.h"
 #include "config.h"
@@ -30,7 +31,7 @@ struct cache {
 };
 
 struct host {
-        char processor[128];
+        char processor[SL_PROCESSOR_BYTES];
         struct cache caches[CACHES_MAX];
         uint32_t n_caches;
         bool measured; /* a backend has found what to plan for */
@@ -66,19 +67,6 @@ static bool read_line(const char *path, char *ret_line, size_t bytes)
         if (file)
                 fclose(file);
         return read;
-}
-
-static void read_processor(struct host *host)
-{
-        FILE *file = fopen("/proc/cpuinfo", "re");
-        char line[256];
-
-        snprintf(host->processor, sizeof(host->processor), "unknown");
-        while (file && fgets(line, sizeof(line), file))
-                if (sscanf(line, "model name : %127[^\n]", host->processor) == 1)
-                        break;
-        if (file)
-                fclose(file);
 }
 
 /* Those of the first processor, as the system says; it may say nothing. */
@@ -195,7 +183,7 @@ int command_version(int argc, char **argv)
                 return complain_usage("version");
         if (wish.host && read_target(wish.config, &host, &error) < 0)
                 return complain(STATUS_FAILED, "version", "%s", error.text[0] ? error.text : "the core cannot be measured");
-        read_processor(&host);
+        sl_processor_name(host.processor);
         read_caches(&host);
         if (wish.json) {
                 print_json(&host);
