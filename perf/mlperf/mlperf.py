@@ -10,15 +10,12 @@ its rate is --qps, or what --load (0.6) of Offline's rate is.
 """
 
 import argparse
-import datetime
 import importlib.metadata
 import json
 import os
-import platform
 import queue
 import re
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -27,6 +24,7 @@ import mlperf_loadgen as loadgen
 import numpy as np
 
 import starling
+from origin import origin
 from runtime import Runtime
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -241,14 +239,6 @@ def run_model(options, name):
     return rows
 
 
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        lines = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines() if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in lines.items()}
-    return {"cpu": fields.get("model name", "unknown"), "family": fields.get("cpu family"), "model": fields.get("model"),
-            "cpus": os.cpu_count(), "kernel": platform.release()}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zoo", metavar="DIR", required=True, help="the folder with the models")
@@ -268,8 +258,7 @@ def main():
     for name in options.models.split(","):
         rows += run_model(options, name)
     result = {
-        "benchmark": "mlperf", "loadgen": importlib.metadata.version("mlcommons-loadgen"), "machine": processor(),
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "command": sys.argv[1:],
+        "benchmark": "mlperf", **origin("perf/mlperf/mlperf.sh"), "loadgen": importlib.metadata.version("mlcommons-loadgen"),
         "mlperf_compliant": False, "why_not_compliant": "generated inputs, no accuracy run", "form": starling.form.NAME, "rows": rows,
     }  # fmt: skip
     with open(options.out, "w", encoding="utf-8") as file:

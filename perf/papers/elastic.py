@@ -7,18 +7,13 @@ Sources: E2bird, section 3 and figure 13, requests of one sample each. Live: one
 in turn for the same arrivals; loads are shares of what two workers answer with 32 requests in flight. All ways share the same cores.
 """
 
-import argparse
-import datetime
 import json
 import os
-import platform
 import subprocess
-import sys
 
-from host import processor
+import experiment
 from runtime import Runtime
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 WAYS = {
     "single": "instances: 2\nbatching: single\n",
     "work_conserving": "instances: 2\n",
@@ -66,32 +61,11 @@ def shown(value):
     return "       -" if value is None else f"{value:8.2f}"
 
 
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", required=True)
-    parser.add_argument("--only", default="mobilenetv2,resnet18,resnet50")
-    parser.add_argument("--loads", default="0.3,0.6,0.9")
-    parser.add_argument("--seconds", type=float, default=8)
-    parser.add_argument("--out")
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
-    return parser.parse_args()
-
-
 def main():
-    options = read_arguments()
-    result = {
-        "benchmark": "elastic",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["perf/papers/elastic.py", *sys.argv[1:]]),
-        "processor": processor(),
-        "kernel": platform.release(),
-        "live": True,
-        "ways": WAYS,
-        "networks": [measure(options, network) for network in options.only.split(",")],
-    }
-    if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(json.dumps(result, indent=1) + "\n")
+    options = experiment.read_arguments(__doc__, "mobilenetv2,resnet18,resnet50", loads="0.3,0.6,0.9", seconds=8.0)
+    result = {**experiment.head("elastic"), "ways": WAYS}
+    result["networks"] = [measure(options, network) for network in options.only.split(",")]
+    experiment.write(result, options.out)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,14 @@ own. Live: resident memory of `starling serve` (VmRSS) with one model and `batch
 request for each worker's largest batch. What an empty runtime has resident is taken off both.
 """
 
-import argparse
-import datetime
-import json
 import os
-import platform
-import sys
 
 import numpy as np
 import onnx
 
-from host import processor
+import experiment
 from runtime import Runtime
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [1, 1, 2, 4, 8, 16]
 PAPER_SAVED = 0.648
 NETWORKS = "resnet18,resnet50,densenet121,mobilenetv2,vgg16"
@@ -63,35 +57,13 @@ def compare(options, name):
     return row
 
 
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--zoo", required=True)
-    parser.add_argument("--only", default=NETWORKS)
-    parser.add_argument("--out")
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
-    return parser.parse_args()
-
-
 def main():
-    options = read_arguments()
+    options = experiment.read_arguments(__doc__, NETWORKS)
     rows = [compare(options, name) for name in options.only.split(",")]
-    saved = [row["saved"] for row in rows]
-    result = {
-        "benchmark": "memory",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["perf/papers/memory.py", *sys.argv[1:]]),
-        "processor": processor(),
-        "kernel": platform.release(),
-        "live": True,
-        "batch_sizes": SIZES,
-        "rows": rows,
-        "saved_mean": round(sum(saved) / len(saved), 3),
-        "paper_saved": PAPER_SAVED,
-    }
-    print(f"mean {result['saved_mean']:.1%} less; the paper's, on a GPU: {PAPER_SAVED:.1%}")
-    if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(json.dumps(result, indent=1) + "\n")
+    mean = round(sum(row["saved"] for row in rows) / len(rows), 3)
+    print(f"mean {mean:.1%} less; the paper's, on a GPU: {PAPER_SAVED:.1%}")
+    result = {**experiment.head("memory"), "batch_sizes": SIZES, "rows": rows, "saved_mean": mean, "paper_saved": PAPER_SAVED}
+    experiment.write(result, options.out)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,8 @@ A message is what a worker says of one segment of one member. Its time is measur
 bytes beside it are those that 1,000 classes add, given as a rate beside the memory's own (a copy of as many bytes, in the same run).
 """
 
-import argparse
-import datetime
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -24,10 +21,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from host import processor
+import experiment
 from runtime import Runtime
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 MEMBERS, WORKERS, IMAGES, CLASSES, SEGMENT = 12, 22, 1024, 1000, 128
 PIXELS = (3, 224, 224)
 PAPER_SECONDS, PAPER_REAL_SECONDS = 0.035, 2.528  # 16 GPUs
@@ -88,27 +84,13 @@ def copy_seconds(count):
     return statistics.median(times)
 
 
-def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out")
-    parser.add_argument("--program", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
-    parser.add_argument("--rounds", type=int, default=15)
-    return parser.parse_args()
-
-
 def main():
-    options = read_arguments()
+    options = experiment.read_arguments(__doc__, rounds=15)
     messages = MEMBERS * -(-IMAGES // SEGMENT)
     whole, bare = measure(options, CLASSES), measure(options, 1)
     combined = MEMBERS * IMAGES * CLASSES * 4
     result = {
-        "benchmark": "overhead",
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["perf/papers/overhead.py", *sys.argv[1:]]),
-        "processor": processor(),
-        "cpus": sorted(os.sched_getaffinity(0)),
-        "kernel": platform.release(),
-        "live": True,
+        **experiment.head("overhead"),
         "members": MEMBERS, "workers": WORKERS, "images": IMAGES, "messages": messages,
         "seconds": round(whole, 6), "paper_seconds": PAPER_SECONDS, "paper_real_seconds": PAPER_REAL_SECONDS,
         "one_class_seconds": round(bare, 6), "message_us": round(bare * 1e6 / messages, 3), "message_us_wanted": MESSAGE_US,
@@ -119,11 +101,8 @@ def main():
         "seconds <= 0.035": whole > PAPER_SECONDS,
         "message_us <= 5": result["message_us"] > MESSAGE_US,
     }.items() if misses]  # fmt: skip
-    text = json.dumps(result, indent=1)
-    print(text)
-    if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+    print(json.dumps(result, indent=1))
+    experiment.write(result, options.out)
 
 
 if __name__ == "__main__":

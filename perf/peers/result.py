@@ -11,6 +11,7 @@ import sys
 
 import goals
 import table
+from origin import processor
 from registry import PEERS
 
 
@@ -73,11 +74,8 @@ def capacity_of(cell):
 
 
 def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        lines = (line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines() if ":" in line)
-        fields = {key.strip(): value.strip() for key, value in lines}
-    return {"cpu": fields.get("model name", "unknown"), "family": fields.get("cpu family"), "model": fields.get("model"),
-            "cpus": os.cpu_count(), "kernel": platform.release(), "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}  # fmt: skip
+    return {**processor(), "cpus": os.cpu_count(), "kernel": platform.release(),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")}  # fmt: skip
 
 
 def _pinned():

@@ -12,4 +12,4 @@ done
 python=$here/../../build/peers-engines-venv/bin/python
 models=$("$python" -B -c 'import sys; sys.path.insert(0, sys.argv[1]); from workloads import *; print(*zoo_models(WORKLOADS), sep=",")' "$here")
 "$here/../zoo/zoo.sh" --out "$here/../../build/zoo" --resume --only "$models" >&2
-exec "$python" -B "$here/run.py" "$@"
+exec env PYTHONPATH="$here/../serving" "$python" -B "$here/run.py" "$@"

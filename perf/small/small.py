@@ -10,7 +10,6 @@ The runtime is as it is by default; ONNX Runtime computes with one thread.
 """
 
 import argparse
-import datetime
 import json
 import os
 import platform
@@ -23,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from origin import origin
 
 MODEL, INPUTS, OUTPUTS = "mlp-64-128-10", 64, 10
 CLIENTS = 4
@@ -256,11 +257,8 @@ def main():
         raise SystemExit("it needs two CPUs")
     os.sched_setaffinity(0, cpus)
     report = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["perf/small/small.py", *sys.argv[1:]]),
-        "processor": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), ""),
+        **origin("perf/small/small.sh"),
         "cpus": cpus,
-        "kernel": platform.release(),
         "python": platform.python_version(),
         "c": run_c(options),
     }

@@ -5,4 +5,4 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../../tools/venv.sh" small "$here/requirements.txt")
-exec env PYTHONPATH="$here/../../client/python" "$python" -B "$here/small.py" "$@"
+exec env PYTHONPATH="$here/../../client/python:$here/../serving" "$python" -B "$here/small.py" "$@"

@@ -8,10 +8,8 @@ its own, in turns. Starling's time ends with READY=1, ONNX Runtime's with its fi
 """
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import shutil
 import signal
 import socket
@@ -21,6 +19,8 @@ import sys
 import tempfile
 import threading
 import time
+
+from origin import origin
 
 PEER = """
 import sys, time
@@ -201,11 +201,8 @@ def main():
     options = read_arguments()
     models = options.models.split(",") if options.models else []
     report = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["perf/starts/starts.py", *sys.argv[1:]]),
-        "processor": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), ""),
+        **origin("perf/starts/starts.sh"),
         "cpus": len(options.cpus),
-        "kernel": platform.release(),
         "load_average_before": os.getloadavg(),
         "starts": [],
         "loads": [],

@@ -5,4 +5,4 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../../tools/venv.sh" engine "$here/../engine/requirements.txt")
-exec env PYTHONPATH="$here/../../client/python" "$python" "$here/starts.py" "$@"
+exec env PYTHONPATH="$here/../../client/python:$here/../serving" "$python" "$here/starts.py" "$@"

@@ -9,10 +9,8 @@ are measured, the time of a visit, and its two limits: in a batch the rate at wh
 """
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -21,9 +19,10 @@ import numpy as np
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "engine"))
+sys.path[:0] = [os.path.join(HERE, "..", "engine"), os.path.join(HERE, "..", "serving")]
 
 from cell import Bench, Runner, disagreement, in_turns, ratio_interval  # noqa: E402
+from origin import origin  # noqa: E402
 
 LOADS_PER_VISIT = 2
 
@@ -114,12 +113,8 @@ def cell(bench, path, batch, cpu, seconds, folder):
 def main():
     options = arguments()
     result = {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        **origin("perf/trees/trees.sh"),
         "commit": subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip(),
-        "processor": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), ""),
-        "processor_model": next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model\t")), ""),
-        "system": platform.platform(),
-        "command": " ".join(["perf/trees/trees.sh", *sys.argv[1:]]),
         "rows": [],
     }
     loads = loads_per_second(options.cpu)

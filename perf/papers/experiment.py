@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every experiment has: options, the head of its result, and the file that this goes into."""
+
+import argparse
+import json
+import os
+
+from origin import origin
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read_arguments(usage, networks=None, **others):
+    """--out and --program; with `networks`, which are those by default, --zoo and --only; `others`: {name: default}, of the default's type."""
+    parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if networks:
+        parser.add_argument("--zoo", metavar="DIR", required=True, help="the folder with the networks")
+        parser.add_argument("--only", metavar="NAMES", default=networks)
+    for name, default in others.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--out", metavar="FILE.json")
+    parser.add_argument("--program", metavar="FILE", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
+    return parser.parse_args()
+
+
+def head(name):
+    """What a result of NAME.py begins with; every experiment here is live."""
+    return {"benchmark": name, **origin(f"perf/papers/papers.sh {name}"), "cpus": sorted(os.sched_getaffinity(0)), "live": True}
+
+
+def write(result, path):
+    """Nowhere without a path."""
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(result, indent=1) + "\n")
