@@ -5,9 +5,8 @@
  *
  * Sources: D. Crankshaw et al., "Clipper: A Low-Latency Online Prediction Serving System", NSDI 2017, section 4.3.1.
  */
+#include "base/clock.h"
 #include "gather.h"
-
-#define NS_PER_MS 1000000ull
 
 static uint32_t todays_max(const struct sl_policy_view *view)
 {
@@ -34,12 +33,12 @@ uint32_t sl_policy_aimd(
         return g.n;
 }
 
-void sl_batching_learn(
+void sl_aimd_learn(
         struct sl_batching_state *state, const struct sl_batching *batching, uint32_t samples, uint32_t batch_max, uint64_t ns)
 {
         double today = state->batch_max > 1 ? state->batch_max : 1;
 
-        if (ns > batching->latency_ms * NS_PER_MS)
+        if (ns > batching->latency_ms * SL_NS_PER_MS)
                 today *= 0.9;
         else if (samples >= (uint32_t)today && today + 1 <= batch_max)
                 today += 1;

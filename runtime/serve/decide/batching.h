@@ -49,9 +49,16 @@ struct sl_batching_state {
         double batch_max; /* aimd: today's; below 1: 1 */
 };
 
-/* A job of @samples took @ns, of a model whose largest batch is @batch_max. */
-void sl_batching_learn(
+void sl_aimd_learn(
         struct sl_batching_state *state, const struct sl_batching *batching, uint32_t samples, uint32_t batch_max, uint64_t ns);
+
+/* A job of @samples took @ns, of a model whose largest batch is @batch_max. aimd alone learns of it. */
+static inline void sl_batching_learn(
+        struct sl_batching_state *state, const struct sl_batching *batching, uint32_t samples, uint32_t batch_max, uint64_t ns)
+{
+        if (batching->policy == SL_POLICY_aimd)
+                sl_aimd_learn(state, batching, samples, batch_max, ns);
+}
 
 /* What is wrong with it, told in one sentence that begins with the key; NULL: nothing. */
 const char *sl_batching_wrong(const struct sl_batching *batching);

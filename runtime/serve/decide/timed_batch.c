@@ -5,9 +5,8 @@
  *
  * Sources: TensorFlow Serving Batching Guide; W. Cui et al., "E2bird", section 3.
  */
+#include "base/clock.h"
 #include "gather.h"
-
-#define NS_PER_US 1000ull
 
 static uint32_t timed_batch(const struct sl_policy_view *view, uint64_t now_ns, uint64_t delay_ns, bool pads,
         struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
@@ -42,11 +41,11 @@ uint32_t sl_policy_no_wait(
 uint32_t sl_policy_opt_wait(
         const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
 {
-        return timed_batch(view, now_ns, view->batching->delay_us * NS_PER_US, false, ret_decisions, max, ret_next_ns);
+        return timed_batch(view, now_ns, view->batching->delay_us * SL_NS_PER_US, false, ret_decisions, max, ret_next_ns);
 }
 
 uint32_t sl_policy_static(
         const struct sl_policy_view *view, uint64_t now_ns, struct sl_decision *ret_decisions, uint32_t max, uint64_t *ret_next_ns)
 {
-        return timed_batch(view, now_ns, view->batching->delay_us * NS_PER_US, true, ret_decisions, max, ret_next_ns);
+        return timed_batch(view, now_ns, view->batching->delay_us * SL_NS_PER_US, true, ret_decisions, max, ret_next_ns);
 }

@@ -7,9 +7,8 @@
  *
  * Sources: NVIDIA Triton Inference Server User Guide, Model Configuration, "Dynamic Batcher".
  */
+#include "base/clock.h"
 #include "gather.h"
-
-#define NS_PER_US 1000ull
 
 /* 0: what waits makes none. */
 static uint32_t preferred_size(const struct sl_gathering *g, uint32_t most)
@@ -45,7 +44,7 @@ uint32_t sl_policy_triton(
         sl_gathering_init(&g, view, ret_decisions, max);
         *ret_next_ns = UINT64_MAX;
         for (uint32_t i = 0; i < view->n_workers && sl_gathering_left(&g) && !could_overtake(&g); i++) {
-                uint64_t due_ns = sl_gathering_oldest(&g)->arrival_ns + view->batching->delay_us * NS_PER_US;
+                uint64_t due_ns = sl_gathering_oldest(&g)->arrival_ns + view->batching->delay_us * SL_NS_PER_US;
                 uint32_t most = sl_gathering_samples_max(&g, i), size = preferred_size(&g, most);
 
                 if (!sl_gathering_is_idle(&g, i))

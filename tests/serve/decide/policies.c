@@ -326,6 +326,17 @@ Test(policies, aimd_grows_by_one_and_shrinks_by_a_tenth)
         table_deinit(&t);
 }
 
+Test(policies, nobody_learns_of_a_job_but_aimd)
+{
+        for (uint32_t policy = 0; policy < SL_POLICY_COUNT; policy++) {
+                struct sl_batching batching = {.policy = policy, .latency_ms = 20};
+                struct sl_batching_state state = {.batch_max = 3};
+
+                sl_batching_learn(&state, &batching, 3, 32, 1 * MS);
+                cr_expect_float_eq(state.batch_max, policy == SL_POLICY_aimd ? 4 : 3, 1e-9, "%s", sl_policies[policy].name);
+        }
+}
+
 /* ---- Starling's ---- */
 
 static void learn(struct table *t, double sample_ms, double saved_ms)
