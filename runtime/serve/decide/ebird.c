@@ -10,6 +10,10 @@
  * (sl_ebird_row()), and is run until it gives nothing more. When nothing is alive and no worker is small enough, the smallest one
  * takes what there is: an engine without a worker of 1 would wait for ever.
  *
+ * The paper knows no slices. A batch that would take longer than one is the largest power of two that fits, and counts as that
+ * where MaxInf is summed up; the worker stays in the class that it is of. Published figures want a slice_ms above the largest
+ * batch.
+ *
  * Sources: W. Cui et al., "E2bird", sections 7.2 and 7.3, algorithms 1 and 2, table 3.
  */
 #include "policy.h"
@@ -23,6 +27,7 @@ struct round {
         struct sl_decision *decisions;
         uint32_t n, max;
         uint64_t pending, alive, alive_max;
+        uint32_t slice;           /* the largest power of two that fits one */
         uint64_t idle[CLASSES];   /* workers of batch size 2^i, as bits */
         uint32_t engine[CLASSES]; /* all workers of that size */
         uint32_t starts[SL_POLICY_WORKERS_MAX];
@@ -41,16 +46,23 @@ static uint32_t class_of(const struct sl_policy_view *view, uint32_t worker)
         return size > 1 ? log_2(size) % CLASSES : 0;
 }
 
+/* What a worker of that class is given. */
+static uint32_t batch_of(const struct round *r, uint32_t class)
+{
+        return 1u << class < r->slice ? 1u << class : r->slice;
+}
+
 static void round_init(struct round *r, const struct sl_policy_view *view, struct sl_decision *ret_decisions, uint32_t max)
 {
         *r = (struct round){.view = view, .decisions = ret_decisions, .max = max};
         r->pending = view->waiting->samples;
         r->alive = view->samples_given;
+        r->slice = view->slice_samples > 1 ? 1u << log_2(view->slice_samples) : 1;
         memcpy(r->starts, view->starts_max, view->n_lets * sizeof(r->starts[0]));
         for (uint32_t i = 0; i < view->n_workers; i++) {
                 uint32_t class = class_of(view, i);
 
-                r->alive_max += 1u << class;
+                r->alive_max += batch_of(r, class);
                 r->engine[class]++;
                 if (view->workers[i].jobs == 0)
                         r->idle[class] |= 1ull << i;
@@ -79,11 +91,11 @@ static uint32_t run_largest(struct round *r, const uint64_t idle[CLASSES])
         uint32_t before = r->n;
 
         for (uint32_t class = CLASSES; class -- > 0;)
-                for (uint64_t left = idle[class]; left && round_left(r) >= 1u << class && r->n < r->max; left &= left - 1) {
+                for (uint64_t left = idle[class]; left && round_left(r) >= batch_of(r, class) && r->n < r->max; left &= left - 1) {
                         uint32_t worker = (uint32_t)__builtin_ctzll(left);
 
                         if (r->starts[r->view->workers[worker].let])
-                                run(r, class, worker, 1u << class);
+                                run(r, class, worker, batch_of(r, class));
                 }
         return r->n - before;
 }
@@ -92,7 +104,7 @@ static void run_smallest(struct round *r)
 {
         for (uint32_t class = 0; class < CLASSES && r->n < r->max; class ++) {
                 uint32_t worker = r->idle[class] ? (uint32_t)__builtin_ctzll(r->idle[class]) : 0;
-                uint64_t samples = r->pending < 1u << class ? r->pending : 1u << class;
+                uint64_t samples = r->pending < batch_of(r, class) ? r->pending : batch_of(r, class);
 
                 if (!r->idle[class] || !r->starts[r->view->workers[worker].let])
                         continue;

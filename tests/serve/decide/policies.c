@@ -156,6 +156,22 @@ Test(policies, an_engine_without_a_worker_of_one_does_not_wait_for_ever)
         table_deinit(&t);
 }
 
+Test(policies, a_batch_of_n_ebird_is_the_largest_power_of_two_that_fits_a_slice)
+{
+        struct table t;
+
+        table_init(&t, SL_POLICY_n_ebird);
+        naive_workers(&t);
+        t.view.slice_samples = 5;
+        wait_singles(&t, 14, 0);
+        expect(&t, decide(&t, 0), 4, (const uint32_t[][2]){{5, 4}, {4, 4}, {3, 4}, {2, 2}});
+        wait_singles(&t, 6, 0);
+        expect(&t, decide(&t, 0), 6, (const uint32_t[][2]){{5, 4}, {4, 4}, {3, 4}, {2, 2}, {0, 1}, {1, 1}});
+        t.view.samples_given = 14; /* of MaxInf 16 */
+        expect(&t, decide(&t, 0), 1, (const uint32_t[][2]){{2, 2}});
+        table_deinit(&t);
+}
+
 static const struct sl_ebird_engine table_four = {{{{0, 0, 1}}, {{0, 0, 0, 1}}, {{0, 0, 2, 1}}, {{0, 0, 0, 2, 1}}}};
 
 Test(policies, equation_six_has_4_10_36_and_202_configurations)
@@ -473,6 +489,22 @@ static void random_batching(struct table *t, uint32_t *dice)
                 }
 }
 
+/* No job is longer than a slice, but for one that a single task makes. */
+static void check_slices(struct table *t, uint32_t n, uint32_t round)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t samples = t->decisions[i].samples, oldest = sl_task_queue_at(&t->waiting, 0)->samples;
+
+                cr_assert(samples <= t->view.slice_samples || samples == oldest, "%s, round %u: %u samples, %u fit a slice",
+                        sl_policies[t->batching.policy].name, round, samples, t->view.slice_samples);
+                for (uint32_t taken; samples; samples -= taken) {
+                        oldest = sl_task_queue_at(&t->waiting, 0)->samples;
+                        taken = samples < oldest ? samples : oldest;
+                        sl_task_queue_take(&t->waiting, taken);
+                }
+        }
+}
+
 /* Nothing twice, nothing that does not wait, no worker that is not free, no let beyond its starts. */
 static void check_decisions(const struct table *t, uint32_t n, uint32_t round)
 {
@@ -527,7 +559,7 @@ static void check_bound(const struct table *t, uint64_t now_ns, uint32_t n, uint
                 cr_assert(t->next_ns <= due_ns && t->next_ns > now_ns, "%s, round %u", name, round);
 }
 
-Test(policies, each_loses_nothing_takes_free_workers_only_and_keeps_its_bound_on_waiting)
+Test(policies, each_loses_nothing_takes_free_workers_only_and_keeps_its_bounds_on_waiting_and_slices)
 {
         uint32_t dice = 1;
 
@@ -542,6 +574,7 @@ Test(policies, each_loses_nothing_takes_free_workers_only_and_keeps_its_bound_on
                 uint32_t n = decide(&t, now_ns);
                 check_decisions(&t, n, round);
                 check_bound(&t, now_ns, n, round);
+                check_slices(&t, n, round);
                 table_deinit(&t);
         }
 }
