@@ -14,6 +14,9 @@
 
 #define SL_SERVICE_TIME_CLASSES 17u /* jobs of up to 65,536 samples */
 
+/* Samples of the largest job, however short they are. */
+#define SL_SLICE_SAMPLES_MAX 65536u
+
 struct sl_service_time {
         double sample_ns[SL_SERVICE_TIME_CLASSES]; /* moving average; 0: not known */
 };

@@ -19,6 +19,7 @@ struct sl_turns {
         uint32_t n_workers;              /* known to who decides */
         uint32_t running[SL_PRIORITIES]; /* jobs given and not answered */
         uint64_t waiting[SL_PRIORITIES]; /* the last run of the scheduler in which segments found no idle worker here */
+        uint32_t shown;                  /* its place in a policy's view; meaningless outside of it (look.h) */
 };
 
 /* More than one worker may want the let at a time. */

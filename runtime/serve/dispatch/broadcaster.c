@@ -3,6 +3,7 @@
 
 #include "accumulator.h"
 #include "base/assert.h"
+#include "broadcast_window.h"
 #include "channel.h"
 #include "ensemble.h"
 #include "inline_rule.h"
@@ -11,44 +12,13 @@
 #include "probe.h"
 #include "recorder.h"
 
-/* Samples that fit the slice of every member; SL_SLICE_SAMPLES_MAX as long as nothing is known of their service times. */
-static uint32_t slice_samples(const struct sl_ensemble *ensemble)
+static struct sl_broadcast_members members_of(const struct sl_ensemble *ensemble)
 {
-        uint32_t samples = SL_SLICE_SAMPLES_MAX;
+        struct sl_broadcast_members members = sl_broadcast_members_none();
 
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                if (ensemble->members[m]->slice_samples < samples)
-                        samples = ensemble->members[m]->slice_samples;
-        return samples;
-}
-
-/* The largest segment that is cut just now. */
-static uint32_t segment_samples(const struct sl_ensemble *ensemble)
-{
-        uint32_t slice = slice_samples(ensemble);
-
-        return slice < ensemble->segment_samples ? slice : ensemble->segment_samples;
-}
-
-static uint32_t most_workers(const struct sl_ensemble *ensemble)
-{
-        uint32_t workers = 0;
-
-        for (uint32_t m = 0; m < ensemble->assembly.n_members; m++)
-                if (ensemble->members[m]->workers.n > workers)
-                        workers = ensemble->members[m]->workers.n;
-        return workers;
-}
-
-/*
- * What may be out at a time: a slice for every worker of the member that has most and one more that waits, so that whoever is more
- * urgent, or comes next in turn, has no more than that before it. However fast the members are, two full segments for each.
- */
-static uint64_t window_samples(const struct sl_ensemble *ensemble)
-{
-        uint64_t slice = slice_samples(ensemble), most = 2ull * ensemble->segment_samples;
-
-        return (most_workers(ensemble) + 1ull) * (slice < most ? slice : most);
+                sl_broadcast_members_add(&members, ensemble->members[m]->slice_samples, ensemble->members[m]->workers.n);
+        return members;
 }
 
 void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *request)
@@ -63,8 +33,10 @@ void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *req
 uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t client, uint32_t priority)
 {
         const struct sl_broadcast_queue *broadcasts = &ensemble->broadcasts;
+        const struct sl_broadcast_members members = members_of(ensemble);
+        uint32_t quantum = sl_broadcast_segment_samples(&members, ensemble->segment_samples);
 
-        return broadcasts->samples_out + sl_fair_ahead(broadcasts->waiting, client, priority, segment_samples(ensemble));
+        return broadcasts->samples_out + sl_fair_ahead(broadcasts->waiting, client, priority, quantum);
 }
 
 static void stop_waiting(struct sl_request *request)
@@ -128,8 +100,9 @@ static void look_at_windows(const struct sl_broadcast_ring *ring)
 
                 if (sl_fair_is_empty(queue->waiting))
                         continue;
-                queue->segment_samples = segment_samples(ensemble);
-                queue->window_samples = window_samples(ensemble);
+                const struct sl_broadcast_members members = members_of(ensemble);
+                queue->segment_samples = sl_broadcast_segment_samples(&members, ensemble->segment_samples);
+                queue->window_samples = sl_broadcast_window_samples(&members, ensemble->segment_samples);
         }
 }
 

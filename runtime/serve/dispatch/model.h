@@ -22,9 +22,6 @@ struct sl_executor;
 /* So many jobs have forgotten the worker's first sample, which was cold: then the service time says what others will wait. */
 #define SL_JOBS_KNOWN 8u
 
-/* Samples of the largest job, however short they are. */
-#define SL_SLICE_SAMPLES_MAX 65536u
-
 struct sl_model {
         char name[64];
         int64_t version;

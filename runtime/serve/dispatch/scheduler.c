@@ -8,12 +8,14 @@
 #include "executor.h"
 #include "job.h"
 #include "let.h"
+#include "look.h"
 #include "model.h"
 #include "policy.h"
 #include "probe.h"
 #include "recorder.h"
 #include "request.h"
 #include "stats.h"
+#include "taking.h"
 #include "turns.h"
 
 _Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all workers of a model");
@@ -103,95 +105,45 @@ static void note_capacities(struct sl_job *job, const struct sl_segment *segment
                 job->made[i] = segment->work->made[member * assembly->member_outputs + i];
 }
 
-/* Of the oldest task, what fits; the rest of it stays the oldest. */
-static uint32_t take_piece(struct round *round, uint32_t samples_max, const struct sl_executor *executor, struct sl_job *job)
-{
-        struct sl_accumulator *accumulator = round->schedule->accumulator;
-        const struct sl_task *task = sl_task_queue_at(round->queue, 0);
-        const struct sl_segment *segment = sl_accumulator_segment(accumulator, task->segment);
-        uint32_t samples = task->samples < samples_max ? task->samples : samples_max;
-
-        note_capacities(job, segment, task->member);
-        sl_accumulator_add_piece(accumulator, job, task->segment, task->member, task->first, samples);
-        job->pieces[job->n_pieces - 1].reruns = task->reruns;
-        job->pieces[job->n_pieces - 1].losses = task->losses;
-        note_assigned(segment, executor, round->schedule->now_ns);
-        sl_task_queue_take(round->queue, samples);
-        round->model->samples_given += samples;
-        return samples;
-}
-
-static bool head_is_alone(const struct round *round)
-{
-        return sl_task_queue_at(round->queue, 0)->reruns;
-}
-
-/* Can the next task share the job? What a process has died with shares none, as it may kill the next one. */
-static bool next_shares(const struct round *round, const struct sl_job *job)
-{
-        return waiting(round) && !head_is_alone(round) && job->n_pieces < SL_JOB_PIECES_MAX;
-}
-
-/*
- * Several pieces fit one batch, whatever waits at the head now: a decision was made for tasks of which an earlier one of its round
- * may have taken more or fewer.
- */
+/* Several pieces fit one batch (taking.h). */
 static void fill_job(struct round *round, uint32_t samples, const struct sl_executor *executor, struct sl_job *job)
 {
-        bool alone = head_is_alone(round);
-        uint32_t taken, most = samples < executor->batch_max ? samples : executor->batch_max;
+        struct sl_accumulator *accumulator = round->schedule->accumulator;
+        struct sl_taking taking;
+        struct sl_task task;
 
         job->priority = round->priority;
-        taken = take_piece(round, samples, executor, job);
-        while (!alone && taken < most && next_shares(round, job))
-                taken += take_piece(round, most - taken, executor, job);
-        SL_PROBE(job_given, round->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taken);
+        sl_taking_begin(&taking, round->queue, samples, executor->batch_max);
+        while (sl_taking_next(&taking, &task)) {
+                const struct sl_segment *segment = sl_accumulator_segment(accumulator, task.segment);
+
+                note_capacities(job, segment, task.member);
+                sl_accumulator_add_piece(accumulator, job, task.segment, task.member, task.first, task.samples);
+                job->pieces[job->n_pieces - 1].reruns = task.reruns;
+                job->pieces[job->n_pieces - 1].losses = task.losses;
+                note_assigned(segment, executor, round->schedule->now_ns);
+        }
+        round->model->samples_given += taking.taken;
+        SL_PROBE(job_given, round->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taking.taken);
 }
 
-static bool more_urgent_waits(const struct round *round)
-{
-        for (uint32_t i = 0; i < round->priority; i++)
-                if (sl_task_queue_length(&round->model->scheduler.queues[i]))
-                        return true;
-        return false;
-}
-
-/* The let's number in the view: what it was shown as last time holds only if the view says so. */
-static uint32_t show_let(const struct round *round, struct sl_let *let, struct sl_let **shown, struct sl_policy_view *view)
-{
-        if (let->shown < view->n_lets && shown[let->shown] == let)
-                return let->shown;
-        let->shown = view->n_lets++;
-        view->at_once += let->turns.at_once;
-        shown[let->shown] = let;
-        view->starts_max[let->shown] = sl_turns_left(&let->turns, round->priority, round->schedule->run);
-        return let->shown;
-}
-
-static void look(const struct round *round, struct sl_policy_view *ret_view)
+static void look(const struct round *round, struct sl_look *ret_look, struct sl_policy_view *ret_view)
 {
         const struct sl_model *model = round->model;
-        struct sl_let *shown[SL_POLICY_WORKERS_MAX];
 
-        ret_view->waiting = round->queue;
-        ret_view->more_urgent_waits = more_urgent_waits(round);
+        sl_look_begin(ret_look, ret_view, model->scheduler.queues, round->priority, round->schedule->run);
         ret_view->batchable = model->info->batchable;
         ret_view->service_time = &model->service_time;
         ret_view->slice_samples = model->slice_samples;
         ret_view->batching = &model->batching;
         ret_view->batching_state = &model->batching_state;
         ret_view->samples_given = model->samples_given;
-        ret_view->corun = 1; /* no profile says more: lets that are shared are divided by time */
-        ret_view->at_once = 0;
-        ret_view->n_lets = 0;
-        ret_view->n_workers = model->workers.n;
-        for (uint32_t i = 0; i < ret_view->n_workers; i++)
-                ret_view->workers[i] = (struct sl_policy_worker){
-                        .batch_max = model->workers.list[i]->batch_max,
-                        .jobs = sl_executor_jobs(model->workers.list[i]),
-                        .jobs_max = SL_EXECUTOR_JOBS_MAX,
-                        .let = show_let(round, model->workers.list[i]->let, shown, ret_view),
-                };
+        for (uint32_t i = 0; i < model->workers.n; i++)
+                sl_look_at(ret_look,
+                        &(struct sl_policy_worker){.batch_max = model->workers.list[i]->batch_max,
+                                .jobs = sl_executor_jobs(model->workers.list[i]),
+                                .jobs_max = SL_EXECUTOR_JOBS_MAX},
+                        &model->workers.list[i]->let->turns);
 }
 
 /* For any thread of the let that is awake (execute/ready_queue.h). */
@@ -217,30 +169,23 @@ static void give(struct round *round, const struct sl_decision *decision)
                 sl_counter_add(&worker->let->stats->turns, 1);
 }
 
-static void note_waiting(const struct round *round)
-{
-        const struct sl_workers *workers = &round->model->workers;
-
-        for (uint32_t i = 0; i < workers->n && waiting(round); i++)
-                sl_turns_wait(&workers->list[i]->let->turns, round->priority, round->schedule->run);
-}
-
 static uint32_t run_model(struct round *round)
 {
         struct sl_decision decisions[DECISIONS_MAX];
         struct sl_policy_view view;
+        struct sl_look shown;
         uint64_t next_ns;
         uint32_t n;
 
         if (!waiting(round) || !round->model->workers.n)
                 return 0;
-        look(round, &view);
+        look(round, &shown, &view);
         n = round->model->policy(&view, round->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
         for (uint32_t i = 0; i < n; i++)
                 give(round, &decisions[i]);
         if (next_ns < *round->schedule->ret_next_ns)
                 *round->schedule->ret_next_ns = next_ns;
-        note_waiting(round);
+        sl_look_end(&shown);
         return n;
 }
 

@@ -24,5 +24,4 @@ struct sl_let {
         struct sl_ready_queue ready; /* light jobs of its workers, for whichever of their threads is awake */
 
         struct sl_turns turns; /* the dispatcher's, but for what does not change */
-        uint32_t shown;        /* its place in a policy's view; meaningless outside of it; dispatcher */
 };

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "look.h"
+
+static bool more_urgent_waits(const struct sl_task_queue queues[SL_PRIORITIES], uint32_t priority)
+{
+        for (uint32_t i = 0; i < priority; i++)
+                if (sl_task_queue_length(&queues[i]))
+                        return true;
+        return false;
+}
+
+void sl_look_begin(struct sl_look *look, struct sl_policy_view *view, const struct sl_task_queue queues[SL_PRIORITIES],
+        uint32_t priority, uint64_t run)
+{
+        look->view = view;
+        look->priority = priority;
+        look->run = run;
+        view->waiting = &queues[priority];
+        view->more_urgent_waits = more_urgent_waits(queues, priority);
+        view->corun = 1;
+        view->at_once = 0;
+        view->n_lets = 0;
+        view->n_workers = 0;
+}
+
+/* What it was shown as last time holds only if the view says so. */
+static uint32_t show_let(struct sl_look *look, struct sl_turns *turns)
+{
+        struct sl_policy_view *view = look->view;
+
+        if (turns->shown < view->n_lets && look->lets[turns->shown] == turns)
+                return turns->shown;
+        turns->shown = view->n_lets++;
+        view->at_once += turns->at_once;
+        look->lets[turns->shown] = turns;
+        view->starts_max[turns->shown] = sl_turns_left(turns, look->priority, look->run);
+        return turns->shown;
+}
+
+void sl_look_at(struct sl_look *look, const struct sl_policy_worker *worker, struct sl_turns *turns)
+{
+        struct sl_policy_worker *shown = &look->view->workers[look->view->n_workers++];
+
+        *shown = *worker;
+        shown->let = show_let(look, turns);
+}
+
+void sl_look_end(const struct sl_look *look)
+{
+        if (!sl_task_queue_length(look->view->waiting))
+                return;
+        for (uint32_t i = 0; i < look->view->n_lets; i++)
+                sl_turns_wait(look->lets[i], look->priority, look->run);
+}
