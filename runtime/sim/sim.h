@@ -1,27 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device that takes the time that a table says: discrete events under a virtual clock. One model with workers of several batch
- * sizes on one device, its queues by class, and the policy that decides for it live: the same object code (serve/decide).
+ * What the runtime serves, under a virtual clock: discrete events, devices that take the time that a table says, and the same
+ * object code that decides live (serve/decide).
  *
- *     arrival --> queue of its class --decide()--> job --> (copied) --> computed beside others --> done
+ *     arrival --> fair turn, segments --> queue of each member, by class --decide()--> job --> (copied) --> computed beside others
+ *                                                                                                                  |
+ *               request ended <-- all its segments have all members' predictions <---------------------------------'
  *
- * All jobs that compute at once are slowed down alike, S(k) for k of them: the device has a clock of its own that runs at 1 / S(k),
- * and a job is done when that clock has advanced by what the job takes alone. With copy engines a batch is copied while others
- * compute; without, copying is a part of what it takes. What has passed its deadline is not computed, as workers do.
+ * world.h says what there is; server.h is the dispatcher's part of it, cores.h the devices'. Jobs that compute on the same cores
+ * slow each other down, by pairs of models: the cores have a clock for each model that runs at 1 / S, and a job is done when that
+ * has advanced by what the job takes alone. With copy engines a batch is copied while others compute; without, copying is a part of
+ * what it takes. What has passed its deadline when a worker begins with it is not computed, as workers do.
  *
- * Deterministic: nothing here draws; whoever makes arrivals seeds them. Events of the same time: ends, then copies, then arrivals.
- * Nothing is allocated after sl_sim_new(). One thread.
+ * Not simulated: staging that runs out, cancellations, requests that end at their deadline while they wait (live up to 0.5 ms after
+ * it, here when a worker comes to them), what the dispatcher computes itself, and the dispatcher's own core.
+ *
+ * Deterministic: nothing here draws; whoever makes arrivals seeds them. Events of the same time: ends of jobs, then begins and
+ * copies, then arrivals, then decisions. Nothing is allocated after it is made. One thread.
  */
 #pragma once
 
-#include "policy.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#define SL_SIM_SIZES 17u /* batches of 1, 2, 4, ... 65,536 */
+#include "world.h"
 
 struct sl_sim;
+
+struct sl_sim_request {
+        uint64_t arrival_ns; /* not before that of the request before */
+        uint64_t deadline_ns;
+        uint32_t samples, priority, client;
+        uint32_t ensemble;
+};
+
+/* @status: 0; -ETIME it was late, and of it was not computed what had not begun; -EBUSY the queue was full. */
+struct sl_sim_end {
+        struct sl_sim_request request;
+        uint64_t number; /* from 0, in the order of arrival */
+        uint64_t end_ns;
+        int status;
+};
+
+/* What a model's policy has decided on what waits in a class. */
+struct sl_sim_decided {
+        uint64_t now_ns;
+        uint32_t model, priority;
+        uint32_t worker; /* of all; decision.worker is its number among those of the model */
+        struct sl_decision decision;
+};
+
+struct sl_sim_calls {
+        void *context;
+        bool (*next)(void *context, struct sl_sim_request *ret_request);      /* false: no more */
+        void (*ended)(void *context, const struct sl_sim_end *end);           /* once for each request */
+        void (*decided)(void *context, const struct sl_sim_decided *decided); /* NULL: nobody asks */
+};
+
+/* Return: 0; -EINVAL as sl_sim_world_check(); -ENOMEM. */
+int sl_sim_of_world(const struct sl_sim_world *world, const struct sl_sim_calls *calls, struct sl_sim **ret_sim);
+struct sl_sim *sl_sim_free(struct sl_sim *sim);
+
+/* Until nothing comes any more and all is done. Return: the time then. */
+uint64_t sl_sim_run(struct sl_sim *sim);
+
+/* ---- One model with workers of several batch sizes on one device, where a request waits for its workers as a whole, in the order
+ * of arrival; service times are known beforehand, and a worker has one job at a time. ---- */
 
 struct sl_sim_device {
         uint64_t latency_ns[SL_SIM_SIZES]; /* of a batch of 2^i alone; 0: as dear, a sample, as the next smaller one */
@@ -40,35 +81,9 @@ struct sl_sim_options {
         uint32_t queue_requests; /* that wait or are computed at a time; more are refused */
 };
 
-struct sl_sim_request {
-        uint64_t arrival_ns; /* not before that of the request before */
-        uint64_t deadline_ns;
-        uint32_t samples, priority, client;
-};
-
-/* @status: 0; -ETIME it was late, and of it was not computed what had not begun; -EBUSY the queue was full. */
-struct sl_sim_end {
-        struct sl_sim_request request;
-        uint64_t number; /* from 0, in the order of arrival */
-        uint64_t end_ns;
-        int status;
-};
-
-struct sl_sim_calls {
-        void *context;
-        bool (*next)(void *context, struct sl_sim_request *ret_request); /* false: no more */
-        void (*ended)(void *context, const struct sl_sim_end *end);      /* once for each request */
-        void (*decided)(
-                void *context, uint64_t now_ns, uint32_t priority, const struct sl_decision *decision); /* NULL: nobody asks */
-};
-
 /* Return: 0; -EINVAL no worker, too many, or one of no samples, no first latency, no queue, or a policy that there is none;
  * -ENOMEM. */
 int sl_sim_new(const struct sl_sim_options *options, const struct sl_sim_calls *calls, struct sl_sim **ret_sim);
-struct sl_sim *sl_sim_free(struct sl_sim *sim);
-
-/* Until nothing comes any more and all is done. Return: the time then. */
-uint64_t sl_sim_run(struct sl_sim *sim);
 
 /* What a batch takes alone, and how much longer beside others. */
 uint64_t sl_sim_latency_ns(const struct sl_sim_device *device, uint32_t samples);

@@ -52,10 +52,10 @@ static void ended(void *context, const struct sl_sim_end *end)
         load->max_ns = ns > load->max_ns ? ns : load->max_ns;
 }
 
-static void decided(void *context, uint64_t now_ns, uint32_t priority, const struct sl_decision *decision)
+static void decided(void *context, const struct sl_sim_decided *decided)
 {
         struct load *load = context;
-        uint64_t words[] = {now_ns, priority, decision->worker, decision->samples};
+        uint64_t words[] = {decided->now_ns, decided->priority, decided->worker, decided->decision.samples};
 
         for (int i = 0; i < 4; i++)
                 load->log = (load->log ^ words[i]) * 0x100000001b3u;
