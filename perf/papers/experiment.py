@@ -10,7 +10,7 @@ from origin import origin
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def read_arguments(usage, networks=None, **others):
+def read_arguments(usage, networks=None, program="starling", **others):
     """--out and --program; with `networks`, which are those by default, --zoo and --only; `others`: {name: default}, of the default's type."""
     parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
     if networks:
@@ -19,13 +19,13 @@ def read_arguments(usage, networks=None, **others):
     for name, default in others.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     parser.add_argument("--out", metavar="FILE.json")
-    parser.add_argument("--program", metavar="FILE", default=os.path.join(HERE, "..", "..", "build", "release", "bin", "starling"))
+    parser.add_argument("--program", metavar="FILE", default=os.path.join(HERE, "..", "..", "build", "release", "bin", program))
     return parser.parse_args()
 
 
-def head(name):
-    """What a result of NAME.py begins with; every experiment here is live."""
-    return {"benchmark": name, **origin(f"perf/papers/papers.sh {name}"), "cpus": sorted(os.sched_getaffinity(0)), "live": True}
+def head(name, live=True):
+    """What a result of NAME.py begins with."""
+    return {"benchmark": name, **origin(f"perf/papers/papers.sh {name}"), "cpus": sorted(os.sched_getaffinity(0)), "live": live}
 
 
 def write(result, path):
