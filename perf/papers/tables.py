@@ -45,7 +45,6 @@ def cell(options, ensemble, gpus):
         "benches": {name: median(runs, name, "benches") for name in ("greedy", "starling", "best_batch", "exhaustive")},
         "seconds": max((run["starling"]["seconds"] for run in runs if run.get("starling")), default=None),
         "paper": dict(zip(("worst_fit", "greedy"), (column[GPUS.index(gpus)] for column in TABLE_1[ensemble]))),
-        "matrix": runs[0].get("matrix"),
     }  # fmt: skip
     print(cell_line(made), flush=True)
     return made
