@@ -29,13 +29,16 @@
  *       worker_cores: []
  *       numa_node: 0                   # only cores of this node; default: all
  *       spin_us: 50                    # how long a thread looks for work before it sleeps
- *       inline_us: 20                  # the dispatcher computes itself what takes no longer; 0: nothing
- * (serve/dispatch/inline_rule.h) grace_seconds: 5                 # for what runs when the runtime is told to stop compile: {jobs:
- * 1, memory_bytes: 8 GiB, seconds: 120} cache:                           # of compiled plans directory: /srv/plans          # this
- * user's alone; default: $XDG_CACHE_HOME/starling, ~/.cache/starling bytes: 16 GiB                  # what was used longest ago
- * goes, by shares (compile/cache/cache_folder.h); 0: no cache stats: {worker_histograms: false}  # a set of its own for each worker
- * in the stats page, 50 KB of stats_bytes trace: {sampling: 0} # share of requests that are traced; 1: all wait: auto                       # io_uring, epoll log_level: info                  #
- * error, warning, info, debug
+ *       inline_us: 20                  # the dispatcher computes itself what takes no longer; 0: nothing (serve/dispatch/inline_rule.h)
+ *     grace_seconds: 5                 # for what runs when the runtime is told to stop
+ *     compile: {jobs: 1, memory_bytes: 8 GiB, seconds: 120}
+ *     cache:                           # of compiled plans
+ *       directory: /srv/plans          # this user's alone; default: $XDG_CACHE_HOME/starling, ~/.cache/starling
+ *       bytes: 16 GiB                  # what was used longest ago goes, by shares (compile/cache/cache_folder.h); 0: no cache
+ *     stats: {worker_histograms: false}  # a set of its own for each worker in the stats page, 50 KB of stats_bytes
+ *     trace: {sampling: 0}             # share of requests that are traced; 1: all
+ *     wait: auto                       # io_uring, epoll
+ *     log_level: info                  # error, warning, info, debug
  *
  * Threads: one at a time; immutable once read. Strings belong to the configuration.
  */
