@@ -27,7 +27,7 @@ struct sl_recorder {
         struct sl_trace_span *spans;
         uint32_t n_traced, n_spans;
         uint64_t next_traced, next_span;
-        uint32_t sampling; /* of 2^32 requests, how many are traced; UINT32_MAX: all. 0: none */
+        uint32_t sampling; /* of 2^32 - 1 requests, how many are traced */
         uint64_t random;
 
         const struct sl_stats *stats;

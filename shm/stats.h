@@ -74,6 +74,7 @@ uint32_t sl_stats_number(const struct sl_stats *stats, enum sl_stats_section sec
 struct sl_model_counting {
         struct sl_model_stats *counters;
         struct sl_histogram_set *histograms;
+        uint32_t number; /* of the slot that has the counters */
         bool shared_counters, shared_histograms;
 };
 

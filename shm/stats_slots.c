@@ -179,9 +179,12 @@ static int count_in_common(struct sl_stats *stats, const char *name, struct sl_m
 
 static void count_in(struct sl_stats *stats, struct sl_model_stats *slot, struct sl_model_counting *ret_counting)
 {
-        stats->model_holders[index_of(stats, SL_STATS_MODELS, slot)]++;
+        uint32_t number = index_of(stats, SL_STATS_MODELS, slot);
+
+        stats->model_holders[number]++;
         *ret_counting = (struct sl_model_counting){.counters = slot,
                 .histograms = slot_at(stats, SL_STATS_HISTOGRAMS, slot->histograms),
+                .number = number,
                 .shared_histograms = slot->histograms == 0};
 }
 
@@ -220,7 +223,7 @@ void sl_stats_model_remove(struct sl_stats *stats, struct sl_model_counting *cou
 {
         struct sl_model_stats *slot = counting->counters;
 
-        if (slot && !counting->shared_counters && --stats->model_holders[index_of(stats, SL_STATS_MODELS, slot)] == 0) {
+        if (slot && !counting->shared_counters && --stats->model_holders[counting->number] == 0) {
                 if (slot->histograms)
                         stats->set_used[slot->histograms] = 0;
                 release_slot(&slot->slot);

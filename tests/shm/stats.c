@@ -105,6 +105,7 @@ Test(stats, slots_are_used_again)
         cr_expect_eq(sl_stats_read_model(v, 1, &model), -ENOENT);
         sl_stats_model_add(stats, "b", &b, NULL);
         cr_expect_eq(b.histograms, set);
+        cr_expect_eq(b.number, 1);
         cr_expect_eq(sl_counter_read(&b.histograms->stages[SL_STAGE_TOTAL].count), 0);
         sl_stats_close(v);
         sl_stats_free(stats);
@@ -263,6 +264,7 @@ Test(stats, a_model_without_a_slot_counts_in_the_common_one)
         sl_model_count(&counting[2], requests, 1);
         sl_model_record(&counting[2], SL_STAGE_TOTAL, 1);
         cr_expect(counting[2].shared_counters && counting[2].shared_histograms);
+        cr_expect(counting[0].number == 1 && counting[1].number == 2 && counting[2].number == 0);
         sl_stats_model_remove(stats, &counting[2]);
         sl_stats_free(stats);
 }

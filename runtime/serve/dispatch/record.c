@@ -4,17 +4,12 @@
 #include "dispatcher_state.h"
 #include "executor.h"
 
-static uint32_t model_of(const struct sl_dispatcher *d, const struct sl_request *request)
-{
-        return sl_stats_number(d->options.stats, SL_STATS_MODELS, request->ensemble->counting.counters);
-}
-
 void sl_record_begin(struct sl_dispatcher *d, struct sl_request *request, enum sl_flight_stage stage)
 {
         const struct sl_channel *channel = request->queue->channel;
 
         if (request->record) {
-                sl_record_model(request->record, model_of(d, request));
+                sl_record_model(request->record, request->ensemble->counting.number);
                 sl_record_stage(request->record, stage, sl_pass_now(&d->pass));
                 return;
         }
@@ -22,7 +17,7 @@ void sl_record_begin(struct sl_dispatcher *d, struct sl_request *request, enum s
                                                                  .client = channel->id,
                                                                  .uid = channel->uid,
                                                                  .pid = (uint32_t)channel->pid,
-                                                                 .model = model_of(d, request),
+                                                                 .model = request->ensemble->counting.number,
                                                                  .queue = (uint16_t)request->queue->number,
                                                                  .priority = request->priority,
                                                                  .stage = (uint32_t)stage,
