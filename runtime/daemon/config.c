@@ -57,7 +57,7 @@ struct access_texts {
 };
 
 struct texts {
-        char *name, *socket_dir, *grace_seconds, *wait, *log_level;
+        char *name, *socket_dir, *allocation, *grace_seconds, *wait, *log_level;
         char **model_repositories, **models;
         uint32_t model_repositories_count, models_count;
         struct access_texts access;
@@ -136,6 +136,7 @@ static const cyaml_schema_field_t access_fields[] = {
 const cyaml_schema_field_t sl_config_fields[] = {
         SL_TEXT_FIELD(struct texts, name),
         SL_TEXT_FIELD(struct texts, socket_dir),
+        SL_TEXT_FIELD(struct texts, allocation),
         SL_TEXT_FIELD(struct texts, grace_seconds),
         SL_TEXT_FIELD(struct texts, wait),
         SL_TEXT_FIELD(struct texts, log_level),
@@ -238,6 +239,9 @@ static int apply_names(struct sl_config *config, const struct texts *texts, stru
         if (texts->socket_dir && texts->socket_dir[0] != '/')
                 return sl_yaml_file_error(config->file, error, "socket_dir", "\"%s\" is not an absolute path", texts->socket_dir);
         config->socket_dir = texts->socket_dir;
+        if (texts->allocation && texts->allocation[0] != '/')
+                return sl_yaml_file_error(config->file, error, "allocation", "\"%s\" is not an absolute path", texts->allocation);
+        config->allocation = texts->allocation;
         if (texts->cache.directory && texts->cache.directory[0] != '/')
                 return sl_yaml_file_error(
                         config->file, error, "cache.directory", "\"%s\" is not an absolute path", texts->cache.directory);

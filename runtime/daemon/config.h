@@ -12,6 +12,8 @@
  *     model_repositories: []           # folders; those of the command line come first
  *     models: []                       # names to serve; empty: all that the repositories have
  *     model_defaults: {}               # as in model_config.h, but ensembles
+ *     allocation: /srv/allocation.yaml # where workers of models run, and in which batch sizes, over what the models' own
+ *                                      # configurations say (planner/file/allocation_file.h); read again by a reload
  *     limits:
  *       clients: 64
  *       client: {arena_bytes: 1 GiB, in_flight: 4096}
@@ -66,6 +68,7 @@ struct sl_config {
         const char *const *models;
         uint32_t n_models;
         struct sl_model_config model_defaults;
+        const char *allocation; /* a file; NULL: none */
 
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;

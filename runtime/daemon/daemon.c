@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
+#include "allocation_file.h"
+#include "allocation_specs.h"
 #include "attach.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -137,6 +139,27 @@ static void mention_triton(struct daemon *daemon, uint32_t n)
         sl_log_event(&daemon->log, SL_LOG_WARNING, "triton-configuration", fields.text);
 }
 
+/* As an allocation says, if there is one. */
+static int place_workers(
+        const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan, struct sl_error *error)
+{
+        const char *path = daemon->options->allocation ? daemon->options->allocation : config->allocation;
+        struct sl_allocation *allocation;
+        struct sl_model_spec *specs;
+        uint32_t n;
+        int r;
+
+        if (!path)
+                return 0;
+        r = sl_allocation_read(path, &allocation, error);
+        if (r < 0)
+                return r;
+        specs = sl_repository_specs(scan, &n);
+        r = sl_allocation_specs(allocation, &daemon->thread_cores.worker_cores, specs, n, error);
+        sl_allocation_free(allocation);
+        return r < 0 ? sl_error_prefix(error, r, "%s", path) : 0;
+}
+
 /* What there is to serve now. The scan before stays valid until this one has succeeded. */
 static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32_t *ret_n_specs, struct sl_error *error)
 {
@@ -160,6 +183,12 @@ static int on_scan(void *context, const struct sl_model_spec **ret_specs, uint32
                 .defaults = &config->model_defaults};
         result = sl_repository_scan(&query, on_report, daemon, &scan, error);
         if (result < 0) {
+                sl_config_free(config);
+                return result;
+        }
+        result = place_workers(daemon, config, scan, error);
+        if (result < 0) {
+                sl_repository_scan_free(scan);
                 sl_config_free(config);
                 return result;
         }

@@ -129,7 +129,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .queue_requests = config->queue_requests,
         };
         for (uint32_t i = 0; i < config->n_batch_sizes; i++)
-                served->spec.workers.batch_sizes[i] = config->batch_sizes[i];
+                served->spec.workers.wishes[i].batch_size = config->batch_sizes[i];
         served->spec.n_prepared = config->n_prepared;
         memcpy(served->spec.prepared, config->prepared, sizeof(config->prepared));
 }
@@ -466,7 +466,7 @@ struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *sc
         return NULL;
 }
 
-const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n)
+struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n)
 {
         *ret_n = scan->n;
         return scan->specs;

@@ -41,8 +41,8 @@ int sl_repository_scan(const struct sl_repository_query *query, sl_repository_re
         struct sl_repository_scan **ret_scan, struct sl_error *error);
 struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *scan);
 
-/* Sorted: models by name and version, then ensembles by name. Owned by the scan. */
-const struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
+/* Sorted: models by name and version, then ensembles by name. Owned by the scan; their workers may be changed. */
+struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
 
 /* Models with a config.pbtxt, as Triton has it, and no config.yaml: they are served as if they had neither. */
 uint32_t sl_repository_triton(const struct sl_repository_scan *scan);

@@ -15,6 +15,7 @@
         X(NAME, "name", 0, "NAME", "of the socket and of the stats page [starling]")                                               \
         X(WAIT, "wait", 0, "auto|io_uring|epoll", "what the control thread waits with [auto]")                                     \
         X(OPTION, "option", 'O', "KEY=VALUE", "of models without another value of their own")                                      \
+        X(ALLOCATION, "allocation", 0, "FILE", "YAML: where workers run, and in which batch sizes; see starling-optimize(1)")        \
         X(FAKE, "fake", 0, NULL, "predictions are zeros that nobody computes, all else is real: what the system itself takes")      \
         X(LOG_LEVEL, "log-level", 0, "error|warning|info|debug", "the least important that is logged [info]")
 

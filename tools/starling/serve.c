@@ -27,6 +27,9 @@ static int parse(int argc, char **argv, const char **lowering, struct sl_daemon_
                 case OPTION_WAIT:
                         ret_options->wait = optarg;
                         break;
+                case OPTION_ALLOCATION:
+                        ret_options->allocation = optarg;
+                        break;
                 case OPTION_FAKE:
                         ret_options->fake = true;
                         break;

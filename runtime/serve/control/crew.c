@@ -57,12 +57,12 @@ static struct sl_batch_limit limit_of(const struct sl_crew *crew, uint32_t batch
         return batch_size ? sl_batch_limit_choose(crew->options.model->plan, batch_size, 0) : crew->options.limit;
 }
 
-static uint64_t bytes_of(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n)
+static uint64_t bytes_of(const struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n)
 {
         uint64_t bytes = 0;
 
         for (uint32_t i = 0; i < n; i++)
-                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, batch_sizes[i]).batch_max), &bytes))
+                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, wishes[i].batch_size).batch_max), &bytes))
                         return UINT64_MAX;
         return bytes;
 }
@@ -94,7 +94,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
-        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &worker.batch_size, 1));
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &worker.wish, 1));
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
 }
 
@@ -128,13 +128,19 @@ bool sl_crew_is_short(const struct sl_crew *crew)
         return sl_crew_serving(crew) < (crew->wanted.n < crew->before.n ? crew->wanted.n : crew->before.n);
 }
 
-static int take_memory(const struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, struct sl_error *error)
+static int take_memory(const struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, struct sl_error *error)
 {
-        uint64_t bytes = bytes_of(crew, batch_sizes, n);
+        uint64_t bytes = bytes_of(crew, wishes, n);
         int r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
+        uint32_t largest = 0;
 
-        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, limit_of(crew, batch_sizes[0]).batch_max,
-                               batch_sizes[0] && n > 1 ? " and less" : "", (unsigned long long)bytes)
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t batch_max = limit_of(crew, wishes[i].batch_size).batch_max;
+
+                largest = batch_max > largest ? batch_max : largest;
+        }
+        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, largest,
+                               wishes[0].batch_size && n > 1 ? " and less" : "", (unsigned long long)bytes)
                      : 0;
 }
 
@@ -165,7 +171,7 @@ static uint64_t longer(uint64_t a, uint64_t b)
 /* Of a worker that is about to start. */
 struct start {
         struct sl_let *let;
-        uint32_t batch_size; /* as in the set */
+        struct sl_worker_wish wish;
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
@@ -182,7 +188,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .plan = options->model->plan,
                         .regions = options->regions,
                         .accumulator = options->accumulator,
-                        .batch_max = limit_of(crew, start->batch_size).batch_max,
+                        .batch_max = limit_of(crew, start->wish.batch_size).batch_max,
                         .fake = options->fake,
                         .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
@@ -208,9 +214,9 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
                         .regions = options->regions,
                         .accumulator = options->accumulator,
                         .program = options->runtime->compile_program,
-                        .batch_max = limit_of(crew, start->batch_size).batch_max,
+                        .batch_max = limit_of(crew, start->wish.batch_size).batch_max,
                         .fake = options->fake,
-                        .memory_bytes = bytes_of(crew, &start->batch_size, 1),
+                        .memory_bytes = bytes_of(crew, &start->wish, 1),
                         .open_bytes = open_bytes(options),
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .spin_ns = spin_ns(crew, start->let),
@@ -235,7 +241,7 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
 {
         const struct sl_crew_options *options = &crew->options;
         struct sl_crew_worker *worker = &crew->workers[crew->n];
-        struct sl_batch_limit limit = limit_of(crew, start->batch_size);
+        struct sl_batch_limit limit = limit_of(crew, start->wish.batch_size);
         int r;
 
         crew->seats.batch_max = limit.batch_max;
@@ -253,13 +259,13 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
-        worker->batch_size = start->batch_size;
+        worker->wish = start->wish;
         worker->seat = start->stats;
         crew->n++;
         return 0;
 }
 
-static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_crew *replaced)
+static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_worker_wish *wish, const struct sl_crew *replaced)
 {
         struct sl_let *leaving[SL_WORKERS_MAX];
         uint32_t n = 0;
@@ -269,40 +275,64 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_cre
         for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
                 if (crew->workers[i].state == SL_CREW_LEAVING)
                         leaving[n++] = crew->workers[i].let;
-        return sl_lets_assign(crew->options.lets, leaving, n);
+        return sl_lets_assign(crew->options.lets, &wish->cores, leaving, n);
 }
 
 /* As many as can; the memory of the others goes back. */
-static int start_some(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, const struct sl_crew *replaced, bool background,
+static int start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, const struct sl_crew *replaced, bool background,
         bool tries_inline, struct sl_error *error)
 {
-        int r = take_memory(crew, batch_sizes, n, error);
+        int r = take_memory(crew, wishes, n, error);
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
-                        &(struct start){.let = assign_let(crew, replaced),
-                                .batch_size = batch_sizes[i],
+                        &(struct start){.let = assign_let(crew, &wishes[i], replaced),
+                                .wish = wishes[i],
                                 .background = background,
                                 .tries_inline = tries_inline && i == 0},
                         error);
                 if (r < 0)
-                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &batch_sizes[i], n - i));
+                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &wishes[i], n - i));
         }
         return r;
+}
+
+int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
+{
+        char cores[128];
+
+        for (uint32_t i = 0; i < set->n; i++) {
+                const struct sl_worker_wish *wish = &set->wishes[i];
+                uint32_t batch_max = limit_of(crew, wish->batch_size).batch_max;
+
+                if (CPU_COUNT(&wish->cores) == 0)
+                        continue;
+                if (wish->batch_size != batch_max)
+                        return sl_error_set(error, EINVAL, "a worker of batch %u: its plan has powers of two up to batch_max, here %u",
+                                wish->batch_size, batch_max);
+                if (!sl_lets_allow(crew->options.lets, &wish->cores))
+                        return sl_error_set(error, EINVAL, "a worker on cores %s: not all of them are worker cores",
+                                sl_cores_text(&wish->cores, cores, sizeof(cores)));
+        }
+        return 0;
 }
 
 int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
         struct sl_error *error)
 {
+        int r = sl_crew_check(crew, set, error);
+
+        if (r < 0)
+                return r;
         crew->wanted = crew->before = *set;
-        return start_some(crew, set->batch_sizes, set->n, replaced, background,
+        return start_some(crew, set->wishes, set->n, replaced, background,
                 crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
 }
 
 static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
-        uint32_t batch_max = limit_of(crew, crew->workers[i].batch_size).batch_max;
+        uint32_t batch_max = limit_of(crew, crew->workers[i].wish.batch_size).batch_max;
 
         if (options->own_process)
                 return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted.n,
@@ -365,14 +395,14 @@ static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *wor
 /* Those of @set that nobody is who stays, and who of those is not of it: of several alike the newest. */
 struct difference {
         uint32_t n_missing;
-        uint32_t missing[SL_WORKERS_MAX]; /* batch sizes */
-        bool surplus[SL_WORKERS_MAX];     /* of workers, by number */
+        struct sl_worker_wish missing[SL_WORKERS_MAX];
+        bool surplus[SL_WORKERS_MAX]; /* of workers, by number */
 };
 
-static bool find_in(const struct sl_worker_set *set, uint32_t batch_size, bool *found)
+static bool find_in(const struct sl_worker_set *set, const struct sl_worker_wish *wish, bool *found)
 {
         for (uint32_t k = 0; k < set->n; k++)
-                if (!found[k] && set->batch_sizes[k] == batch_size)
+                if (!found[k] && sl_worker_wish_equal(&set->wishes[k], wish))
                         return found[k] = true;
         return false;
 }
@@ -383,10 +413,10 @@ static void compare(const struct sl_crew *crew, const struct sl_worker_set *set,
         struct difference d = {.n_missing = 0};
 
         for (uint32_t i = 0; i < crew->n; i++)
-                d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING && !find_in(set, crew->workers[i].batch_size, found);
+                d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING && !find_in(set, &crew->workers[i].wish, found);
         for (uint32_t k = 0; k < set->n; k++)
                 if (!found[k])
-                        d.missing[d.n_missing++] = set->batch_sizes[k];
+                        d.missing[d.n_missing++] = set->wishes[k];
         *ret_difference = d;
 }
 
@@ -406,7 +436,7 @@ static void dismiss_surplus(struct sl_crew *crew)
         }
 }
 
-static int hire(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, struct sl_error *error)
+static int hire(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, struct sl_error *error)
 {
         uint32_t before = crew->n;
         int r;
@@ -414,7 +444,7 @@ static int hire(struct sl_crew *crew, const uint32_t *batch_sizes, uint32_t n, s
         if (crew->n + n > SL_WORKERS_MAX)
                 return sl_error_set(error, EBUSY, "%u workers more, beside %u that have not left yet: %u are the limit", n,
                         crew->n, SL_WORKERS_MAX);
-        r = start_some(crew, batch_sizes, n, NULL, true, false, error);
+        r = start_some(crew, wishes, n, NULL, true, false, error);
         while (r < 0 && crew->n > before)
                 worker_free(crew, crew->n - 1);
         return r;

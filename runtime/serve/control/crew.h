@@ -70,7 +70,7 @@ struct sl_crew {
         uint32_t n;
         struct sl_crew_worker {
                 enum sl_crew_state state;
-                uint32_t batch_size; /* as in the set: what it takes follows from it */
+                struct sl_worker_wish wish;
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
@@ -84,10 +84,13 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
 /* The dispatcher no longer knows the model: ends and frees all. NULL is fine. Returns NULL. */
 struct sl_crew *sl_crew_free(struct sl_crew *crew);
 
+/* Whether its plan has the batch sizes of an allocation, and the runtime its cores. Return: 0; -EINVAL with the value and the limit. */
+int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
+
 /*
  * Of a model that is being loaded: these workers start, with the memory for all of them. @replaced: whose place they take; NULL:
  * nobody's.
- * @background: something is served meanwhile. Return: 0; -ENOMEM, -EAGAIN, -EMFILE with text.
+ * @background: something is served meanwhile. Return: 0; as sl_crew_check(); -ENOMEM, -EAGAIN, -EMFILE with text.
  */
 int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background, struct sl_error *error);
 

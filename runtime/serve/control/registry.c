@@ -227,7 +227,7 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
         if (result < 0)
                 return result;
         for (uint32_t i = 0; i < *ret_n; i++)
-                workers += (*ret_specs)[i].path ? (*ret_specs)[i].workers.n : 0;
+                workers += (*ret_specs)[i].path ? sl_worker_set_unplaced(&(*ret_specs)[i].workers) : 0;
         sl_lets_expect(r->lets, workers);
         return 0;
 }

@@ -13,6 +13,8 @@ static cpu_set_t cores(int first, int last)
         return set;
 }
 
+static const cpu_set_t anywhere;
+
 static struct sl_lets *make(cpu_set_t workers, cpu_set_t dispatcher, uint32_t expected)
 {
         struct sl_lets *lets;
@@ -32,24 +34,24 @@ Test(lets, each_worker_has_a_core_for_itself_as_long_as_there_are_enough)
         struct sl_lets *lets = make(cores(1, 3), cores(0, 0), 3);
         struct sl_let *second;
 
-        cr_expect(is_core(sl_lets_assign(lets, NULL, 0), 1));
-        second = sl_lets_assign(lets, NULL, 0);
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 1));
+        second = sl_lets_assign(lets, &anywhere, NULL, 0);
         cr_expect(is_core(second, 2));
-        cr_expect(is_core(sl_lets_assign(lets, NULL, 0), 3));
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 3));
         sl_lets_return(second);
-        cr_expect(is_core(sl_lets_assign(lets, NULL, 0), 2), "the one with the fewest workers");
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 2), "the one with the fewest workers");
         sl_lets_free(lets);
 }
 
 Test(lets, all_share_the_worker_cores_where_there_are_too_few)
 {
         struct sl_lets *lets = make(cores(0, 1), cores(0, 0), 2);
-        struct sl_let *let = sl_lets_assign(lets, NULL, 0);
+        struct sl_let *let = sl_lets_assign(lets, &anywhere, NULL, 0);
 
         cr_expect_not(let->turns.for_one);
         cr_expect_eq(CPU_COUNT(&let->cpus), 2, "the dispatcher's too, where the configuration says so");
         cr_expect_eq(let->turns.at_once, 2);
-        cr_expect_eq(sl_lets_assign(lets, NULL, 0), let);
+        cr_expect_eq(sl_lets_assign(lets, &anywhere, NULL, 0), let);
         cr_expect_eq(let->n_assigned, 2);
         sl_lets_free(lets);
 }
@@ -58,14 +60,14 @@ Test(lets, the_core_that_the_dispatcher_has_too_is_nobodys_own)
 {
         struct sl_lets *lets = make(cores(0, 1), cores(0, 0), 1);
 
-        cr_expect(is_core(sl_lets_assign(lets, NULL, 0), 1));
+        cr_expect(is_core(sl_lets_assign(lets, &anywhere, NULL, 0), 1));
         sl_lets_free(lets);
 }
 
 Test(lets, workers_run_anywhere_where_no_cores_are_configured)
 {
         struct sl_lets *lets = make(cores(0, -1), cores(0, -1), 1);
-        struct sl_let *let = sl_lets_assign(lets, NULL, 0);
+        struct sl_let *let = sl_lets_assign(lets, &anywhere, NULL, 0);
 
         cr_expect_eq(CPU_COUNT(&let->cpus), 0);
         cr_expect_eq(let->turns.at_once, 3, "as many cores as the process may use");
@@ -75,9 +77,42 @@ Test(lets, workers_run_anywhere_where_no_cores_are_configured)
 Test(lets, who_takes_the_place_of_another_may_have_its_core)
 {
         struct sl_lets *lets = make(cores(1, 2), cores(0, 0), 2);
-        struct sl_let *first = sl_lets_assign(lets, NULL, 0);
+        struct sl_let *first = sl_lets_assign(lets, &anywhere, NULL, 0);
 
-        sl_lets_assign(lets, NULL, 0);
-        cr_expect_eq(sl_lets_assign(lets, &first, 1), first);
+        sl_lets_assign(lets, &anywhere, NULL, 0);
+        cr_expect_eq(sl_lets_assign(lets, &anywhere, &first, 1), first);
+        sl_lets_free(lets);
+}
+
+Test(lets, who_is_to_run_on_certain_cores_shares_their_let_with_its_like_alone)
+{
+        struct sl_lets *lets = make(cores(0, 3), cores(0, 0), 1);
+        cpu_set_t two = cores(1, 2), one = cores(2, 2), all = cores(0, 3), beyond = cores(3, 4);
+        struct sl_let *let = sl_lets_assign(lets, &two, NULL, 0), *own = sl_lets_assign(lets, &anywhere, NULL, 0);
+
+        cr_expect(CPU_EQUAL(&let->cpus, &two));
+        cr_expect_eq(let->turns.at_once, 2);
+        cr_expect_not(let->turns.for_one);
+        cr_expect_eq(sl_lets_assign(lets, &two, NULL, 0), let);
+        cr_expect_eq(let->n_assigned, 2);
+        cr_expect_neq(sl_lets_assign(lets, &one, NULL, 0), let);
+        cr_expect(is_core(own, 1), "it does not count where others were put");
+        cr_expect_eq(sl_lets_assign(lets, &all, NULL, 0), &lets->shared);
+        cr_expect(sl_lets_allow(lets, &all));
+        cr_expect_not(sl_lets_allow(lets, &beyond));
+        sl_lets_free(lets);
+}
+
+Test(lets, beyond_the_lets_that_can_be_named_workers_run_on_all_cores)
+{
+        struct sl_lets *lets = make(cores(0, 255), cores(0, 0), 1);
+
+        for (int i = 0; i < (int)SL_LETS_NAMED_MAX; i++) {
+                cpu_set_t some = cores(i, i + 1);
+
+                cr_assert_neq(sl_lets_assign(lets, &some, NULL, 0), &lets->shared);
+        }
+        cpu_set_t more = cores(250, 251);
+        cr_expect_eq(sl_lets_assign(lets, &more, NULL, 0), &lets->shared);
         sl_lets_free(lets);
 }
