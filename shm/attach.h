@@ -16,6 +16,10 @@
  *     BYE                                     -->  it leaves and will not hand its regions back; there is no answer
  *     LOAD | UNLOAD | RELOAD {name}           -->  administrator's role only
  *                                             <--  DONE {status, text}
+ *     ALLOT {model, batch} device             -->  a worker of the allocation that the next APPLY asks for
+ *                                             <--  DONE {status, text}
+ *     APPLY                                   -->  the workers that were allotted, or those of the configuration where none were
+ *                                             <--  DONE {status, text}, when they serve and the others have left
  *
  * Every answer carries status: 0, or -errno with one line of text. A refused HELLO is answered and the socket closed.
  * Messages are plain structs in host byte order: both ends are one machine. Any thread; no state.
@@ -42,6 +46,8 @@ enum sl_message_type {
         SL_MESSAGE_RELOAD,
         SL_MESSAGE_DONE,
         SL_MESSAGE_BYE,
+        SL_MESSAGE_ALLOT,
+        SL_MESSAGE_APPLY,
 };
 
 enum sl_role {
@@ -84,6 +90,10 @@ struct sl_message {
                 struct {
                         char model[SL_MODEL_NAME_BYTES];
                 } admin;
+                struct {
+                        char model[SL_MODEL_NAME_BYTES]; /* and in text the device */
+                        uint32_t batch;
+                } allot;
         };
         char text[SL_MESSAGE_TEXT]; /* NUL-terminated: the cause when status is not 0, or what an admin asked for */
 };

@@ -532,6 +532,25 @@ STARLING_API int starling_admin_unload(struct starling_client *client, const cha
 /* Puts the newest version in the place of the one that serves; that one serves until then. Requests in flight end normally. */
 STARLING_API int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error);
 
+/* A worker of a model: on "cpu" (all cores of workers), "cpu:2", a let "cpu:0-1+4"; its largest batch, a power of two or the model's
+ * batch_max. */
+struct starling_allotment {
+        const char *model, *device;
+        uint32_t batch;
+};
+
+/*
+ * The workers of all models that @allotments name become these, while they serve; other models keep theirs. New workers are ready
+ * before old ones leave, and the memory of all of them is promised first. It holds until another allocation is applied or the
+ * runtime ends; @n 0: as the configuration says. Returns when the old workers have left.
+ *
+ * Return: 0; otherwise nothing has changed, with the runtime's text: -EINVAL a model, a device or a batch size that there is none;
+ * -E2BIG more than 64 workers of a model, or 4096 in all; -ENOMEM what they need and what there is; -EBUSY models are being loaded,
+ * or another allocation is being applied; -EIO a worker does not start; -EPERM; -EPIPE; -ECHILD
+ */
+STARLING_API int starling_admin_apply(
+        struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct starling_error *error);
+
 #ifdef __cplusplus
 }
 #endif

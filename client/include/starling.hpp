@@ -440,6 +440,12 @@ class client
         {
                 administer(starling_admin_reload, model);
         }
+        void apply(const starling_allotment *allotments, std::uint32_t n) const
+        {
+                starling_error text = {};
+
+                detail::check(starling_admin_apply(get(), allotments, n, &text), text);
+        }
         starling_client *get() const noexcept
         {
                 return connection_.get();

@@ -8,32 +8,42 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The client is locked. */
 static int ask(struct starling_client *client, const struct sl_message *question, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_message answer;
 
-        pthread_mutex_lock(&client->lock);
-        int r = sl_connection_ask(&client->connection, question, -1, SL_MESSAGE_DONE, &answer, &fd, error);
-        pthread_mutex_unlock(&client->lock);
-        return r;
+        return sl_connection_ask(&client->connection, question, -1, SL_MESSAGE_DONE, &answer, &fd, error);
+}
+
+/* @model NULL: no particular one. */
+static int check(struct starling_client *client, const char *model, struct sl_error *error)
+{
+        size_t length = model ? strlen(model) : 1;
+
+        if (sl_forked(&client->fork))
+                return sl_error_set(error, ECHILD, "%s", starling_strerror(-ECHILD));
+        if (client->connection.role != SL_ROLE_ADMIN)
+                return sl_error_set(error, EPERM, "model \"%.80s\": this client did not connect as administrator", model ? model : "");
+        if (length == 0 || length >= SL_MODEL_NAME_BYTES)
+                return sl_error_set(error, EINVAL, "model \"%.80s\": a name has 1 to %u bytes, this one %zu", model,
+                        SL_MODEL_NAME_BYTES - 1, length);
+        return 0;
 }
 
 static int administer(struct starling_client *client, uint32_t type, const char *model, struct starling_error *error)
 {
         struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = type};
-        size_t length = strlen(model);
+        int r = check(client, model, sl_error_of(error));
 
-        if (sl_forked(&client->fork))
-                return sl_error_set(sl_error_of(error), ECHILD, "%s", starling_strerror(-ECHILD));
-        if (client->connection.role != SL_ROLE_ADMIN)
-                return sl_error_set(
-                        sl_error_of(error), EPERM, "model \"%.80s\": this client did not connect as administrator", model);
-        if (length == 0 || length >= sizeof(question.admin.model))
-                return sl_error_set(sl_error_of(error), EINVAL, "model \"%.80s\": a name has 1 to %zu bytes, this one %zu", model,
-                        sizeof(question.admin.model) - 1, length);
-        memcpy(question.admin.model, model, length);
-        return ask(client, &question, sl_error_of(error));
+        if (r < 0)
+                return r;
+        memcpy(question.admin.model, model, strlen(model));
+        pthread_mutex_lock(&client->lock);
+        r = ask(client, &question, sl_error_of(error));
+        pthread_mutex_unlock(&client->lock);
+        return r;
 }
 
 int starling_admin_load(struct starling_client *client, const char *model, struct starling_error *error)
@@ -49,4 +59,49 @@ int starling_admin_unload(struct starling_client *client, const char *model, str
 int starling_admin_reload(struct starling_client *client, const char *model, struct starling_error *error)
 {
         return administer(client, SL_MESSAGE_RELOAD, model, error);
+}
+
+static int check_allotment(struct starling_client *client, const struct starling_allotment *allotment, struct sl_error *error)
+{
+        int r = check(client, allotment->model, error);
+
+        if (r < 0 || strlen(allotment->device) < SL_MESSAGE_TEXT)
+                return r;
+        return sl_error_set(error, EINVAL, "model \"%s\": device \"%.40s...\" has more than %u bytes", allotment->model,
+                allotment->device, SL_MESSAGE_TEXT - 1);
+}
+
+static int allot(struct starling_client *client, const struct starling_allotment *allotment, struct sl_error *error)
+{
+        struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_ALLOT, .allot.batch = allotment->batch};
+
+        strcpy(question.allot.model, allotment->model);
+        strcpy(question.text, allotment->device);
+        return ask(client, &question, error);
+}
+
+/* One after the other without anybody between them: they make one allocation. */
+static int apply(struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct sl_error *error)
+{
+        const struct sl_message question = {.magic = SL_WIRE_MAGIC, .type = SL_MESSAGE_APPLY};
+        int r = 0;
+
+        for (uint32_t i = 0; i < n && r == 0; i++)
+                r = allot(client, &allotments[i], error);
+        return r < 0 ? r : ask(client, &question, error);
+}
+
+int starling_admin_apply(
+        struct starling_client *client, const struct starling_allotment *allotments, uint32_t n, struct starling_error *error)
+{
+        int r = check(client, NULL, sl_error_of(error));
+
+        for (uint32_t i = 0; i < n && r == 0; i++)
+                r = check_allotment(client, &allotments[i], sl_error_of(error));
+        if (r < 0)
+                return r;
+        pthread_mutex_lock(&client->lock);
+        r = apply(client, allotments, n, sl_error_of(error));
+        pthread_mutex_unlock(&client->lock);
+        return r;
 }

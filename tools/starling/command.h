@@ -27,6 +27,8 @@ enum status {
         X("load", command_load, "[--name NAME] MODEL", "load a model of the repository, or an unloaded one again")                 \
         X("unload", command_unload, "[--name NAME] MODEL", "stop serving a model; requests in flight are finished")                \
         X("reload", command_reload, "[--name NAME] MODEL", "put the newest version of a model in the place of the served one")     \
+        X("apply", command_apply, "[--name NAME] ALLOCATION.yaml | --configured",                                                  \
+                "move the workers of models to where an allocation has them, while they serve")                                    \
         X("stats", command_stats, "[--json] [--watch [SECONDS]] [NAME]", "show what a runtime counts, also after its crash")       \
         X("trace", command_trace, "[-o FILE] [--seconds N] [--requests N] [NAME]",                                                 \
                 "write what a runtime does with the requests that it samples, for Perfetto or Chrome")                             \

@@ -26,6 +26,10 @@
 
 #define ADMINISTER_OPTIONS(X) X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")
 
+#define APPLY_OPTIONS(X)                                                                                                           \
+        X(NAME, "name", 0, "NAME", "of the runtime, or the path of its socket [starling]")                                         \
+        X(CONFIGURED, "configured", 0, NULL, "instead of a file: what the configuration of the runtime says, read again")
+
 #define STATS_OPTIONS(X)                                                                                                           \
         X(NAME, "name", 0, "NAME", "of the runtime, as the argument [starling]")                                                   \
         X(JSON, "json", 0, NULL, "one object instead of text; with --watch one for each line")                                     \

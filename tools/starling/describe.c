@@ -18,6 +18,7 @@ OPTIONS(models, MODELS_OPTIONS)
 OPTIONS(load, ADMINISTER_OPTIONS)
 OPTIONS(unload, ADMINISTER_OPTIONS)
 OPTIONS(reload, ADMINISTER_OPTIONS)
+OPTIONS(apply, APPLY_OPTIONS)
 OPTIONS(stats, STATS_OPTIONS)
 OPTIONS(trace, TRACE_OPTIONS)
 OPTIONS(exporter, EXPORTER_OPTIONS)
@@ -68,6 +69,24 @@ static const char command_reload_text[] =
         "Loads the newest version and puts it in the place of the one that serves, which serves until "
         "then. Where nothing but the model's number of workers (instances) has changed, workers join or leave, and "
         "nothing is loaded again. Only administrators may: see access.admins in starling-config(5).";
+
+static const char command_apply_text[] =
+        "Changes on which cores the models of the file have workers, and of which batch sizes; models that it does not name keep "
+        "theirs. New workers are ready before old ones leave; no request is lost. The memory of all new workers is promised before "
+        "the first of them starts: where it does not suffice, or one cannot start, everything stays as it was. Returns when the "
+        "old workers have left.\n"
+        "\n"
+        "It holds until another allocation is applied, the configuration is asked for again (--configured), or the runtime ends. "
+        "`starling optimize -o FILE` writes such files, and `allocation: FILE` in starling-config(5), or `starling serve "
+        "--allocation FILE`, begins with one:\n"
+        "\n"
+        "    models: [lenet, resnet]\n"
+        "    rows:\n"
+        "      - {device: 'cpu:0', batches: [8, 0]}\n"
+        "      - {device: 'cpu:1', batches: [0, 1+1+16]}\n"
+        "\n"
+        "A device is cpu (all cores of workers), a core cpu:2, or a let cpu:0-1+4. Batch sizes are powers of two up to the model's "
+        "batch_max, or that. Only administrators may: see access.admins in starling-config(5).";
 
 static const char command_stats_text[] =
         "Reads the stats page of a runtime, see starling-stats(5). It needs no connection, costs the runtime "

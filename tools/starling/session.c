@@ -16,6 +16,8 @@ int session_parse(int argc, char **argv, const struct option *options, int min, 
                         arguments.json = true;
                 else if (option == OPTION_VERBOSE)
                         arguments.verbose = true;
+                else if (option == OPTION_CONFIGURED)
+                        arguments.configured = true;
                 else
                         return complain_usage(argv[0]);
         }

@@ -314,22 +314,30 @@ class Client:
 
     # ---- administration ----
 
-    def _administer(self, call, model):
+    def _administer(self, call, *arguments):
         self._check()
         error = library.Error()
         with self._gate:
-            status = call(self._core.handle, model.encode(), ctypes.byref(error))
+            status = call(self._core.handle, *arguments, ctypes.byref(error))
         if status < 0:
             raise error_of(status, error.text.decode())
 
     def load(self, model):
         """Loads a model of the repository; needs the role "admin". Returns when it serves."""
-        self._administer(self._library.admin_load, model)
+        self._administer(self._library.admin_load, model.encode())
 
     def unload(self, model):
         """Ends a model, after its requests in flight."""
-        self._administer(self._library.admin_unload, model)
+        self._administer(self._library.admin_unload, model.encode())
 
     def reload(self, model):
         """Puts the newest version in the place of the one that serves."""
-        self._administer(self._library.admin_reload, model)
+        self._administer(self._library.admin_reload, model.encode())
+
+    def apply(self, allotments):
+        """Changes the workers of models while they serve: a (model, device, batch) for each, device "cpu", "cpu:2" or "cpu:0-1+4".
+
+        Returns when the old workers have left. None: as the configuration says.
+        """
+        rows = [library.Allotment(model.encode(), device.encode(), batch) for model, device, batch in allotments or []]
+        self._administer(self._library.admin_apply, (library.Allotment * len(rows))(*rows), len(rows))

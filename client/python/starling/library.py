@@ -23,6 +23,10 @@ class Error(Structure):
     _fields_ = [("text", c_char * TEXT_BYTES)]
 
 
+class Allotment(Structure):
+    _fields_ = [("model", c_char_p), ("device", c_char_p), ("batch", c_uint32)]
+
+
 class Options(Structure):
     _fields_ = [
         ("runtime", c_char_p),
@@ -157,6 +161,7 @@ _CALLS = {
     "admin_load": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
     "admin_unload": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
     "admin_reload": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
+    "admin_apply": (c_int, [c_void_p, POINTER(Allotment), c_uint32, POINTER(Error)]),
 }
 
 

@@ -450,6 +450,21 @@ static int hire(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint3
         return r;
 }
 
+void sl_crew_hold(struct sl_crew *crew, bool holds)
+{
+        crew->holds = holds;
+}
+
+bool sl_crew_is_starting(const struct sl_crew *crew)
+{
+        return count_in(crew, SL_CREW_STARTING);
+}
+
+bool sl_crew_is_changing(const struct sl_crew *crew)
+{
+        return sl_crew_is_starting(crew) || count_in(crew, SL_CREW_LEAVING);
+}
+
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
 {
         struct difference difference;
@@ -461,7 +476,7 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
         if (r < 0)
                 return r;
         crew->wanted = *set;
-        if (!difference.n_missing)
+        if (!difference.n_missing && !crew->holds)
                 dismiss_surplus(crew);
         return 0;
 }
@@ -589,6 +604,7 @@ void sl_crew_undo(struct sl_crew *crew)
         if (!difference.n_missing) /* those that are too many leave already */
                 crew->before = crew->wanted;
         crew->wanted = crew->before;
+        crew->holds = false;
         dismiss_surplus(crew);
 }
 
@@ -617,10 +633,10 @@ int sl_crew_advance(struct sl_crew *crew, struct sl_error *error)
                 if (r < 0)
                         return r;
         }
-        if (!count_in(crew, SL_CREW_STARTING))
+        if (!crew->holds && !count_in(crew, SL_CREW_STARTING))
                 dismiss_surplus(crew);
         int changing = (int)(count_in(crew, SL_CREW_STARTING) + count_in(crew, SL_CREW_LEAVING));
-        if (!changing)
+        if (!changing && !crew->holds)
                 crew->before = crew->wanted;
         return changing;
 }

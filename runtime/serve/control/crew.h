@@ -62,6 +62,7 @@ struct sl_crew {
         struct sl_crew_options options;
         struct sl_worker_set wanted;
         struct sl_worker_set before;  /* as was wanted before the change that is under way */
+        bool holds;                   /* nobody leaves yet */
         uint32_t n_named;             /* threads that have got a name */
         char why[SL_STATS_WHY_BYTES]; /* the last process ended that did */
         struct sl_seats seats;
@@ -112,6 +113,13 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers);
  * many leave once the others are ready (sl_crew_advance), at once where nobody starts. Return: 0; -ENOMEM, -EBUSY, -EAGAIN, -EMFILE with text: nothing is changed.
  */
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error);
+
+/* While it holds nobody leaves, whoever is not wanted any more: for changes of several crews at once. */
+void sl_crew_hold(struct sl_crew *crew, bool holds);
+
+/* Somebody starts; starts or leaves. */
+bool sl_crew_is_starting(const struct sl_crew *crew);
+bool sl_crew_is_changing(const struct sl_crew *crew);
 
 /*
  * Of worker processes, of a model that serves: those that are ready join. Those that have ended leave, those that hang or do not

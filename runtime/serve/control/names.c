@@ -7,6 +7,7 @@
 #include "account.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "change.h"
 #include "registry_state.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static bool keeps_loaded(const struct sl_served *served, const struct sl_model_s
         return sl_spec_resized(&served->own.spec, spec) || (!again && sl_spec_same(&served->own.spec, spec));
 }
 
-int sl_names_want(
+static int want(
         struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served, struct sl_error *error)
 {
         struct sl_served *served = sl_names_find(r, spec->name);
@@ -96,6 +97,19 @@ int sl_names_want(
         sl_served_publish(r->options.catalogue, served);
         *ret_served = served;
         return 0;
+}
+
+int sl_names_want(
+        struct sl_registry *r, const struct sl_model_spec *spec, bool again, struct sl_served **ret_served, struct sl_error *error)
+{
+        const struct sl_worker_set *workers = spec->path ? sl_change_workers(r, spec->name) : NULL;
+        struct sl_model_spec allotted;
+
+        if (!workers)
+                return want(r, spec, again, ret_served, error);
+        allotted = *spec;
+        allotted.workers = *workers;
+        return want(r, &allotted, again, ret_served, error);
 }
 
 void sl_names_refuse(struct sl_registry *r, const struct sl_model_spec *spec)

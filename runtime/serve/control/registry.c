@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "change.h"
 #include "crew.h"
 #include "ensemble.h"
 #include "lets.h"
@@ -161,6 +162,7 @@ void sl_registry_advance(struct sl_registry *r)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (sl_resize_needed(&r->served[i]))
                         sl_resize_advance(r, &r->served[i]);
+        sl_change_advance(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->served[i]))
                         sl_serving_build(r, &r->served[i]);
@@ -219,6 +221,11 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
         }
 }
 
+const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *r)
+{
+        return &r->lets->allowed;
+}
+
 static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
 {
         int result = r->options.runtime->scan(r->options.runtime->context, ret_specs, ret_n, error);
@@ -226,8 +233,12 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
 
         if (result < 0)
                 return result;
-        for (uint32_t i = 0; i < *ret_n; i++)
-                workers += (*ret_specs)[i].path ? sl_worker_set_unplaced(&(*ret_specs)[i].workers) : 0;
+        for (uint32_t i = 0; i < *ret_n; i++) {
+                const struct sl_model_spec *spec = &(*ret_specs)[i];
+                const struct sl_worker_set *set = sl_change_workers(r, spec->name);
+
+                workers += spec->path ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
+        }
         sl_lets_expect(r->lets, workers);
         return 0;
 }
@@ -394,6 +405,8 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
         }
         while (r->loaded)
                 sl_serving_unload(r, r->loaded);
+        sl_change_free(r->change);
+        sl_change_free(r->in_force);
         sl_lets_free(r->lets);
         free(r);
         return NULL;

@@ -68,6 +68,9 @@ int sl_registry_sync(struct sl_registry *registry, struct sl_error *error);
 int sl_registry_load(struct sl_registry *registry, const char *name, bool again, uint64_t asker, struct sl_error *error);
 int sl_registry_unload(struct sl_registry *registry, const char *name, uint64_t asker, struct sl_error *error);
 
+/* Cores where workers may run. */
+const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *registry);
+
 /* A watched compilation has ended, or the control bell rang: goes on with everything as far as it can. */
 void sl_registry_advance(struct sl_registry *registry);
 

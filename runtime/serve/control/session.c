@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "change.h"
 #include "departed.h"
 #include "doorbell.h"
 #include "hello.h"
@@ -112,6 +113,7 @@ static void free_session(struct sl_sessions *s, struct sl_session *session)
         release_socket(s, session->socket, session->is_passing);
         sl_cleanup_fd(&session->pidfd);
         sl_peer_deinit(&session->peer);
+        sl_change_free(session->draft);
         if (session->state == SESSION_READER) {
                 session->account->readers--;
                 s->n_readers--;
@@ -266,9 +268,43 @@ static void handle_admin(struct sl_sessions *s, struct sl_session *session, stru
                 refuse(s, session, SL_MESSAGE_DONE, r, error.text);
 }
 
+/* An allocation comes worker by worker; what is wrong with one is known at once, and ends the whole. */
+static void handle_allot(struct sl_sessions *s, struct sl_session *session, struct sl_message *asked)
+{
+        struct sl_message done = {.type = SL_MESSAGE_DONE};
+        struct sl_error error;
+        int r;
+
+        asked->allot.model[sizeof(asked->allot.model) - 1] = 0;
+        asked->text[sizeof(asked->text) - 1] = 0;
+        r = sl_change_allot(&session->draft, sl_registry_worker_cores(s->options.registry), asked->allot.model, asked->text,
+                asked->allot.batch, &error);
+        if (r == 0) {
+                send_message(session, &done, NULL, 0);
+                return;
+        }
+        session->draft = sl_change_free(session->draft);
+        refuse(s, session, SL_MESSAGE_DONE, r, error.text);
+}
+
+static void handle_apply(struct sl_sessions *s, struct sl_session *session)
+{
+        struct sl_error error;
+        int r = sl_change_begin(s->options.registry, sl_take(session->draft), session->id, &error);
+
+        if (r < 0)
+                refuse(s, session, SL_MESSAGE_DONE, r, error.text);
+}
+
+static bool is_administration(uint32_t type)
+{
+        return type == SL_MESSAGE_LOAD || type == SL_MESSAGE_UNLOAD || type == SL_MESSAGE_RELOAD || type == SL_MESSAGE_ALLOT ||
+               type == SL_MESSAGE_APPLY;
+}
+
 static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_message *message, int fd)
 {
-        bool admin = message->type == SL_MESSAGE_LOAD || message->type == SL_MESSAGE_UNLOAD || message->type == SL_MESSAGE_RELOAD;
+        bool admin = is_administration(message->type);
 
         if (session->state == SESSION_NEW && message->type == SL_MESSAGE_HELLO)
                 handle_hello(s, session, message);
@@ -276,10 +312,14 @@ static void handle(struct sl_sessions *s, struct sl_session *session, struct sl_
                 handle_region(s, session, message, fd);
         else if (session->state == SESSION_CLIENT && message->type == SL_MESSAGE_BYE)
                 session->bye = true;
+        else if (session->state == SESSION_ADMIN && message->type == SL_MESSAGE_ALLOT)
+                handle_allot(s, session, message);
+        else if (session->state == SESSION_ADMIN && message->type == SL_MESSAGE_APPLY)
+                handle_apply(s, session);
         else if (session->state == SESSION_ADMIN && admin)
                 handle_admin(s, session, message);
         else if (admin && session->state != SESSION_NEW)
-                refuse(s, session, SL_MESSAGE_DONE, -EPERM, "only an administrator may load and unload models");
+                refuse(s, session, SL_MESSAGE_DONE, -EPERM, "only an administrator may load, unload and move models");
         else
                 leave(s, session, "client-ejected", "a message that its role does not allow");
 }

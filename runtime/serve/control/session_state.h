@@ -22,6 +22,7 @@ struct sl_session {
         uint32_t regions_due; /* announced by its HELLO and not handed back yet: so many messages may bring an fd */
         bool is_passing;      /* fds may lie unread in its socket */
         bool unread;          /* it had more messages than its turn allowed */
+        struct sl_change *draft; /* of an administrator: what it has allotted */
         bool bye;             /* it will not hand its arena back */
 };
 

@@ -294,6 +294,16 @@ class Models(unittest.TestCase):
             self.assertEqual(future.result(60).shape[1], 100000)
         self.assertEqual(self.client.infer("wide", x).shape, (5, 100000))
 
+    def test_an_administrator_moves_their_workers(self):
+        with self.runtime.connect(role="admin") as admin:
+            admin.apply([("1", "cpu", 4), ("1", "cpu", 1), ("squeezing", "cpu", 1)])
+            for rows in (1, 2, 9):
+                x = np.random.default_rng(rows).standard_normal((rows, 2, 3), np.float32)
+                np.testing.assert_array_equal(self.client.infer("1", x), x.transpose(0, 2, 1))
+            with self.assertRaisesRegex(starling.StarlingError, "a worker of batch 3: its plan has powers of two"):
+                admin.apply([("1", "cpu", 3)])
+            admin.apply(None)
+
 
 @unittest.skipUnless(os.environ.get("STARLING_COMMAND"), "the runtime is not built")
 class IsolatedModels(Models):

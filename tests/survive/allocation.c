@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers of several models are where an allocation has them, from the start and while they serve.
+ */
+#include "digits.h"
+#include "honest.h"
+#include "stats.h"
+#include "world.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct world world;
+static struct starling_client *admin;
+static char file[128]; /* of an allocation */
+
+#define PLACES_MAX 128u
+
+static void set_up(void)
+{
+        world_init(&world);
+        snprintf(file, sizeof(file), "%s/allocation.yaml", world.folder);
+}
+
+static void tear_down(void)
+{
+        starling_close(admin);
+        world_stop(&world);
+        world_free(&world);
+}
+
+TestSuite(allocation, .init = set_up, .fini = tear_down, .timeout = 90);
+
+static void write_file(const char *text)
+{
+        FILE *stream = fopen(file, "we");
+
+        cr_assert_not_null(stream);
+        fputs(text, stream);
+        fclose(stream);
+}
+
+/* Two cores for workers, whatever the machine has. */
+static void start(const char *more)
+{
+        char yaml[512];
+
+        snprintf(yaml, sizeof(yaml), "models: [lenet, mlp, digits, resnet, densenet, mobilenet]\nthreads: {inline_us: 0}\n%s", more);
+        world_configure(&world, yaml);
+        world_start(&world);
+        admin = world_connect(&world, STARLING_ROLE_ADMIN);
+}
+
+struct place {
+        char text[96];
+        uint32_t batch;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+        const struct place *x = a, *y = b;
+
+        return x->batch != y->batch ? (x->batch < y->batch ? 1 : -1) : strcmp(x->text, y->text);
+}
+
+static uint32_t places_of(const char *model, struct place *places)
+{
+        struct sl_stats_view *view;
+        uint32_t n = 0;
+
+        cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_WORKERS); i++) {
+                struct sl_worker_stats worker;
+                struct sl_let_stats let;
+
+                if (sl_stats_read_worker(view, i, &worker) < 0 || strcmp(worker.model, model) != 0)
+                        continue;
+                cr_assert_lt(n, PLACES_MAX);
+                cr_assert_eq(sl_stats_read_let(view, worker.let, &let), 0);
+                places[n].batch = worker.batch_max;
+                snprintf(places[n++].text, sizeof(places->text), "%u@%s", worker.batch_max,
+                        strcmp(let.name, "worker cores") == 0 ? "all" : let.cores);
+        }
+        sl_stats_close(view);
+        qsort(places, n, sizeof(*places), compare_places);
+        return n;
+}
+
+/* "4@0 1@all": batch and cores of each worker of @model, the largest batch first. */
+static const char *workers_of(const char *model)
+{
+        static char text[PLACES_MAX * sizeof(struct place)];
+        struct place places[PLACES_MAX];
+        uint32_t n = places_of(model, places);
+        size_t used = 0;
+
+        text[0] = 0;
+        for (uint32_t i = 0; i < n; i++)
+                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", places[i].text);
+        return text;
+}
+
+static int apply(const struct starling_allotment *allotments, uint32_t n, struct starling_error *error)
+{
+        return starling_admin_apply(admin, allotments, n, error);
+}
+
+#define APPLY(error, ...)                                                                                                          \
+        apply((const struct starling_allotment[]){__VA_ARGS__},                                                                    \
+                sizeof((const struct starling_allotment[]){__VA_ARGS__}) / sizeof(struct starling_allotment), error)
+
+static int run_apply(const char *argument)
+{
+        const char *argv[] = {world.program, "apply", "--name", world.socket_path, argument, NULL};
+        int status;
+
+        cr_assert_gt(waitpid(world_spawn(argv), &status, 0), 0);
+        return status;
+}
+
+Test(allocation, puts_workers_in_their_places_from_the_start)
+{
+        write_file("models: [lenet, mlp]\nrows:\n  - {device: 'cpu:0', batches: [8, 1+4]}\n  - {device: cpu, batches: [0, 2]}\n");
+        world.arguments[0] = "--allocation";
+        world.arguments[1] = file;
+        start("");
+        cr_expect_str_eq(workers_of("lenet"), "8@0");
+        cr_expect_str_eq(workers_of("mlp"), "4@0 2@all 1@0");
+        cr_expect_null(strchr(workers_of("resnet"), ' '), "as its own configuration says: one, not %s", workers_of("resnet"));
+        for (int i = 0; i < 2; i++) {
+                struct honest *honest = honest_start(&world, i ? "mlp" : "lenet");
+
+                honest_expect_progress(honest, 20);
+                honest_stop(honest);
+        }
+}
+
+Test(allocation, changes_while_models_serve_and_no_request_is_lost)
+{
+        struct starling_error error = {""};
+        struct honest *honest[3];
+
+        start("");
+        for (int i = 0; i < 3; i++)
+                honest[i] = honest_start(&world, (const char *const[]){"lenet", "mlp", "digits"}[i]);
+        for (uint32_t round = 0; round < world_rounds("SL_ALLOCATION_ROUNDS", 20); round++) {
+                cr_assert_eq(APPLY(&error, {"lenet", "cpu:0", 8}, {"mlp", "cpu", 1}, {"mlp", "cpu:0", 16}), 0, "%s", error.text);
+                cr_assert_str_eq(workers_of("lenet"), "8@0");
+                cr_assert_str_eq(workers_of("mlp"), "16@0 1@all");
+                cr_assert_eq(APPLY(&error, {"lenet", "cpu:0", 8}, {"lenet", "cpu", 2}, {"mlp", "cpu", 1}), 0, "%s", error.text);
+                cr_assert_str_eq(workers_of("lenet"), "8@0 2@all", "who is in both stays");
+                cr_assert_str_eq(workers_of("mlp"), "1@all");
+                honest_expect_progress(honest[round % 3], 1);
+        }
+        for (int i = 0; i < 3; i++)
+                honest_stop(honest[i]);
+        cr_expect_eq(world_count_log(&world, "event=model-replaced"), 0);
+        cr_expect_geq(world_count_log(&world, "event=allocation-applied"), 2);
+}
+
+/* As the command puts it, through a hangup signal, until the configuration is asked for. */
+Test(allocation, holds_until_the_configuration_is_asked_for)
+{
+        start("");
+        write_file("models: [lenet]\nrows: [{device: 'cpu:0', batches: [4]}]\n");
+        cr_expect_eq(run_apply(file), 0);
+        cr_expect_str_eq(workers_of("lenet"), "4@0");
+        kill(world.pid, SIGHUP);
+        world_expect_log(&world, "event=reload");
+        cr_expect_eq(starling_admin_reload(admin, "mlp", NULL), 0, "after the hangup");
+        cr_expect_str_eq(workers_of("lenet"), "4@0");
+        cr_expect_eq(starling_admin_unload(admin, "digits", NULL), 0);
+        cr_expect_eq(starling_admin_reload(admin, "lenet", NULL), 0);
+        for (int i = 0; i < 100 && strchr(workers_of("lenet"), ' '); i++) /* those that were replaced leave */
+                world_pause_us(50000);
+        cr_expect_str_eq(workers_of("lenet"), "4@0", "loaded again it has them still");
+        cr_expect_eq(run_apply("--configured"), 0);
+        world_expect_log(&world, "event=workers-changed");
+        cr_expect_null(strstr(workers_of("lenet"), "4@"), "%s", workers_of("lenet"));
+}
+
+/* One line each, and everything stays. */
+Test(allocation, that_cannot_be_is_refused_and_changes_nothing)
+{
+        static const struct {
+                struct starling_allotment allotments[2];
+                uint32_t n;
+                int result;
+                const char *text;
+        } cases[] = {
+                {{{"lenet", "cpu:0", 2}, {"nobody", "cpu:0", 2}}, 2, -EINVAL, "no model \"nobody\" is loaded"},
+                {{{"lenet", "cpu:0", 2}, {"digits", "cpu:0", 2}}, 2, -EINVAL, "\"digits\" is an ensemble"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:1023", 2}}, 2, -EINVAL, "core 1023 is not among"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "gpu:0", 2}}, 2, -EINVAL, "device \"gpu:0\": not cpu"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 3}}, 2, -EINVAL, "a worker of batch 3: its plan has powers of two"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 64}}, 2, -EINVAL, "up to batch_max, here 32"},
+                {{{"lenet", "cpu:0", 2}, {"mlp", "cpu:0", 0}}, 2, -EINVAL, "a worker of batch 0"},
+                {{{"lenet", "cpu:0", 2}, {"", "cpu:0", 1}}, 2, -EINVAL, "a name has 1 to"},
+        };
+        struct starling_allotment many[65];
+        struct starling_error error = {""};
+        struct honest *honest;
+        char before[128];
+
+        start("");
+        snprintf(before, sizeof(before), "%s", workers_of("lenet"));
+        honest = honest_start(&world, "lenet");
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                cr_expect_eq(apply(cases[i].allotments, cases[i].n, &error), cases[i].result, "%zu: %s", i, error.text);
+                cr_expect_not_null(strstr(error.text, cases[i].text), "%zu: \"%s\" has no \"%s\"", i, error.text, cases[i].text);
+                cr_expect_str_eq(workers_of("lenet"), before);
+        }
+        for (int i = 0; i < 65; i++)
+                many[i] = (struct starling_allotment){"lenet", "cpu:0", 1};
+        cr_expect_eq(apply(many, 65, &error), -E2BIG, "%s", error.text);
+        cr_expect_str_eq(workers_of("lenet"), before);
+        cr_expect_eq(APPLY(&error, {"lenet", "cpu:0", 2}), 0, "nothing of a refused one is left: %s", error.text);
+        cr_expect_str_eq(workers_of("lenet"), "2@0");
+        honest_stop(honest);
+}
+
+/* What fits of it does not matter: it is all of it or nothing. */
+Test(allocation, that_wants_too_much_memory_is_refused_with_the_numbers_and_changes_nothing)
+{
+        struct starling_allotment many[64];
+        struct starling_error error = {""};
+        struct honest *honest;
+        char before[128];
+
+        world_remove_model(&world, "mlp");
+        world_copy_model(&world, "lenet", "mlp", "batch_max: 1024\nsegment_samples: 1024\n");
+        start("limits: {memory_max: 384 MiB}\n");
+        snprintf(before, sizeof(before), "%s", workers_of("lenet"));
+        honest = honest_start(&world, "lenet");
+        many[0] = (struct starling_allotment){"lenet", "cpu:0", 2};
+        for (int i = 1; i < 64; i++)
+                many[i] = (struct starling_allotment){"mlp", "cpu:0", 1024};
+        cr_expect_eq(apply(many, 64, &error), -ENOMEM, "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "model \"mlp\": 63 workers of batch 1024"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, "of memory_max"), "%s", error.text);
+        cr_expect_str_eq(workers_of("lenet"), before);
+        cr_expect_null(strchr(workers_of("mlp"), ' '), "one still");
+        honest_expect_progress(honest, 20);
+        honest_stop(honest);
+}
+
+Test(allocation, whose_administrator_dies_on_the_way_goes_on_or_never_begins)
+{
+        struct honest *honest;
+
+        start("");
+        honest = honest_start(&world, "lenet");
+        for (uint32_t round = 0; round < world_rounds("SL_ALLOCATION_KILLS", 20); round++) {
+                const char *argv[] = {world.program, "apply", "--name", world.socket_path, file, NULL};
+                pid_t pid;
+
+                write_file(round % 2 ? "models: [lenet, mlp]\nrows: [{device: 'cpu:0', batches: [4, 1]}]\n"
+                                     : "models: [lenet, mlp]\nrows: [{device: cpu, batches: [1+2, 8]}]\n");
+                pid = world_spawn(argv);
+                world_pause_us(200 * round);
+                kill(pid, SIGKILL);
+                waitpid(pid, NULL, 0);
+        }
+        write_file("models: [lenet, mlp]\nrows: [{device: 'cpu:0', batches: [2, 2]}]\n");
+        for (int i = 0; i < 100 && run_apply(file) != 0; i++) /* the one before is on its way */
+                world_pause_us(100000);
+        cr_expect_str_eq(workers_of("lenet"), "2@0");
+        cr_expect_str_eq(workers_of("mlp"), "2@0");
+        honest_stop(honest);
+}
