@@ -27,7 +27,7 @@ struct lane {
 
 /* The cores of a let, and of those lets that share them. */
 struct group {
-        uint32_t first_lane, n_lanes, n, at_once;
+        uint32_t class_index, first_lane, n_lanes, n, at_once;
         uint64_t at_ns;  /* up to which the clocks are right */
         uint64_t due_ns; /* when the next job there is done */
         uint32_t due_lane;
@@ -39,7 +39,7 @@ struct sl_sim_cores {
         struct lane *lanes;
         struct job *jobs;
         uint32_t *lane_of, *group_of; /* of each worker */
-        double *pairs;                /* - 1, of [group][model][other] */
+        double *pairs;                /* - 1, of [class][model][other] */
 };
 
 /* The worker's group and lane; a new one of each where there is none yet. */
@@ -73,21 +73,17 @@ static void place_jobs(struct sl_sim_cores *cores, const struct sl_sim_world *wo
         }
 }
 
-static void copy_pairs(struct sl_sim_cores *cores, const struct sl_sim_world *world, uint32_t group, uint32_t owner)
+static void copy_pairs(struct sl_sim_cores *cores, const struct sl_sim_world *world)
 {
-        size_t n = (size_t)world->n_models * world->n_models;
-        const struct group *g = &cores->groups[group];
+        size_t n = (size_t)world->n_classes * world->n_models * world->n_models;
 
-        for (size_t i = 0; i < n; i++) {
-                double pair = world->pairs[owner * n + i];
+        for (size_t i = 0; i < n; i++)
+                cores->pairs[i] = world->pairs[i] > 1 ? world->pairs[i] - 1 : 0;
+}
 
-                cores->pairs[group * n + i] = pair > 1 ? pair - 1 : 0;
-        }
-        for (uint32_t lane = g->first_lane; lane < g->first_lane + g->n_lanes; lane++) {
-                uint32_t model = cores->lanes[lane].model;
-
-                cores->lanes[lane].itself = cores->pairs[group * n + (size_t)model * world->n_models + model];
-        }
+static const double *pairs_of(const struct sl_sim_cores *cores, const struct group *g, uint32_t model)
+{
+        return &cores->pairs[((size_t)g->class_index * cores->n_models + model) * cores->n_models];
 }
 
 static uint32_t count_groups(const struct sl_sim_world *world)
@@ -106,14 +102,23 @@ static void place_all(struct sl_sim_cores *cores, const struct sl_sim_world *wor
         for (uint32_t let = 0; let < world->n_lets; let++) {
                 if (world->lets[let].cores_of != let)
                         continue;
-                cores->groups[group] = (struct group){
-                        .first_lane = n_lanes, .at_once = world->lets[let].at_once, .due_ns = NEVER, .due_lane = NONE};
+                cores->groups[group] = (struct group){.class_index = world->lets[let].class_index,
+                        .first_lane = n_lanes,
+                        .at_once = world->lets[let].at_once,
+                        .due_ns = NEVER,
+                        .due_lane = NONE};
                 for (uint32_t i = 0; i < world->n_workers; i++)
                         place_worker(cores, world, group, let, &n_lanes, i);
-                copy_pairs(cores, world, group, let);
                 group++;
         }
         place_jobs(cores, world, n_lanes);
+        copy_pairs(cores, world);
+        for (uint32_t i = 0; i < cores->n_groups; i++)
+                for (uint32_t k = 0; k < cores->groups[i].n_lanes; k++) {
+                        struct lane *lane = &cores->lanes[cores->groups[i].first_lane + k];
+
+                        lane->itself = pairs_of(cores, &cores->groups[i], lane->model)[lane->model];
+                }
 }
 
 int sl_sim_cores_new(const struct sl_sim_world *world, struct sl_sim_cores **ret_cores)
@@ -130,7 +135,7 @@ int sl_sim_cores_new(const struct sl_sim_world *world, struct sl_sim_cores **ret
         cores->jobs = calloc(world->n_workers, sizeof(*cores->jobs));
         cores->lane_of = calloc(world->n_workers, sizeof(*cores->lane_of));
         cores->group_of = calloc(world->n_workers, sizeof(*cores->group_of));
-        cores->pairs = calloc((size_t)n_groups * world->n_models * world->n_models, sizeof(*cores->pairs));
+        cores->pairs = calloc((size_t)world->n_classes * world->n_models * world->n_models, sizeof(*cores->pairs));
         if (!cores->groups || !cores->lanes || !cores->jobs || !cores->lane_of || !cores->group_of || !cores->pairs) {
                 sl_sim_cores_free(cores);
                 return -ENOMEM;
@@ -167,12 +172,10 @@ static void advance(struct sl_sim_cores *cores, struct group *g, uint64_t now_ns
 /* One more job of @model computes, or one fewer. */
 static void count_beside(struct sl_sim_cores *cores, struct group *g, uint32_t model, double change)
 {
-        const double *pairs = &cores->pairs[(size_t)(g - cores->groups) * cores->n_models * cores->n_models];
-
         for (uint32_t i = g->first_lane; i < g->first_lane + g->n_lanes; i++) {
                 struct lane *lane = &cores->lanes[i];
 
-                lane->beside = g->n ? lane->beside + change * pairs[(size_t)lane->model * cores->n_models + model] : 0;
+                lane->beside = g->n ? lane->beside + change * pairs_of(cores, g, lane->model)[model] : 0;
         }
 }
 

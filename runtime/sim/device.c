@@ -24,6 +24,7 @@ int sl_sim_new(const struct sl_sim_options *options, const struct sl_sim_calls *
                 workers[i] = (struct sl_sim_worker){.batch_max = options->batch_max[i]};
         return sl_sim_of_world(
                 &(struct sl_sim_world){.n_lets = 1,
+                        .n_classes = 1,
                         .n_models = 1,
                         .n_workers = options->n_workers,
                         .n_ensembles = 1,

@@ -83,7 +83,7 @@ static void learn_profile(struct model *model, const struct sl_sim_world *world)
         const struct sl_sim_worker *first = &world->workers[model->workers[0]];
         const struct sl_sim_time *time = sl_sim_world_time(world, first->let, first->model);
 
-        for (uint32_t i = 0; i < SL_SIM_SIZES; i++)
+        for (uint32_t i = 0; i < SL_SIM_SIZES && model->n_workers; i++)
                 sl_service_time_learn(&model->service_time, 1u << i, sl_sim_time_ns(time, 1u << i, UINT32_MAX) + world->own.job_ns);
         learn_slice(model);
 }

@@ -219,7 +219,7 @@ uint64_t sl_sim_run(struct sl_sim *sim)
 
 static int make_workers(struct sl_sim *sim, const struct sl_sim_world *world)
 {
-        size_t n_times = (size_t)world->n_lets * world->n_models;
+        size_t n_times = (size_t)world->n_classes * world->n_models;
 
         sim->workers = calloc(world->n_workers, sizeof(*sim->workers));
         sim->lets = calloc(world->n_lets, sizeof(*sim->lets));
@@ -232,9 +232,10 @@ static int make_workers(struct sl_sim *sim, const struct sl_sim_world *world)
         for (uint32_t i = 0; i < world->n_workers; i++) {
                 const struct sl_sim_worker *worker = &world->workers[i];
 
-                sim->workers[i] = (struct worker){.time = &sim->times[(size_t)worker->let * world->n_models + worker->model],
-                        .let = worker->let,
-                        .batch_max = world->models[worker->model].ignores_batch_max ? UINT32_MAX : worker->batch_max};
+                sim->workers[i] =
+                        (struct worker){.time = &sim->times[sl_sim_world_time(world, worker->let, worker->model) - world->times],
+                                .let = worker->let,
+                                .batch_max = world->models[worker->model].ignores_batch_max ? UINT32_MAX : worker->batch_max};
         }
         return 0;
 }

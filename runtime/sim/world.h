@@ -23,8 +23,9 @@
 
 /* A device, or a part of one. Jobs that compute on lets of the same cores slow each other down. */
 struct sl_sim_let {
-        uint32_t cores_of; /* the let whose cores it uses: its own number, or a lower one that uses its own */
-        uint32_t at_once;  /* jobs that compute there before they share it by time; 0: any number. Of those cores, the owner's */
+        uint32_t class_index; /* of what batches take there */
+        uint32_t cores_of;    /* the let whose cores it uses: its own number, or a lower one that uses its own */
+        uint32_t at_once;     /* jobs that compute there before they share it by time; 0: any number. Of those cores, the owner's */
         uint32_t copy_engines; /* 0: a worker copies, then computes */
         bool for_one;          /* made for one worker (turns.h) */
 };
@@ -74,8 +75,9 @@ struct sl_sim_world {
         const struct sl_sim_worker *workers; /* of a model, in the order in which its policy sees them; at most 64 */
         const struct sl_sim_ensemble *ensembles;
 
-        const struct sl_sim_time *times; /* [let][model] */
-        const double *pairs; /* [let][model][other]: what a batch takes beside one other, of lets that have cores; below 1: 1 */
+        uint32_t n_classes;              /* of lets */
+        const struct sl_sim_time *times; /* [class][model]; no first latency: it does not run there */
+        const double *pairs;             /* [class][model][other]: what a batch takes beside one other; below 1: 1 */
 
         struct sl_sim_own own;
         uint32_t n_clients, n_requests, n_segments; /* records */
@@ -84,12 +86,12 @@ struct sl_sim_world {
                       */
 };
 
-/* Return: 0; -EINVAL: a number outside of what stands above, a worker without a time, a model without a worker. */
+/* Return: 0; -EINVAL: a number outside of what stands above, a worker without a time, a member without a worker. */
 int sl_sim_world_check(const struct sl_sim_world *world);
 
 static inline const struct sl_sim_time *sl_sim_world_time(const struct sl_sim_world *world, uint32_t let, uint32_t model)
 {
-        return &world->times[(size_t)let * world->n_models + model];
+        return &world->times[(size_t)world->lets[let].class_index * world->n_models + model];
 }
 
 /* What a job of @samples takes alone in batches of at most @batch_max. */
