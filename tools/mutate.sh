@@ -67,15 +67,17 @@ suites() {
                 '^(serve-lifecycle|survive-(kill|hostile$|names|overload|memory|shares))' ;;
         shm/*) echo '^(base-|shm-(layout|ring|segment|attach|doorbell|arena|catalogue|histogram|stats(-file)?)$)' \
                 '^(shm-|client(-threads)?$|daemon-|compile-(lower|plan-cache|cache-folder|signature)|serve-(end|wait|intake|admission|shapes))' \
-                '^(client-python|serve-(open|change|sleepers)|survive-(isolation|names|shares|memory|rules|overload|kill))' ;;
+                '^(client-python|serve-(open|change|sleepers)|survive-(isolation|names|shares|memory|rules|overload|kill|postmortem|trace))' ;;
         kernels/*) echo '^kernels-(tables|shapes|ref|cpu)' '^(kernels-work|graph-(passes|import|quantize|digits))' \
                 '^(compile-|graph|conformance$|quantize|profile|serve-(open|shapes))' ;;
         runtime/graph/*) echo '^graph-' '^(compile-|quantize|conformance$|profile)' '^(serve-(open|shapes|end)|survive-work|kernels-work)' ;;
         runtime/compile/*) echo '^compile-' '^(profile|conformance$|quantize|serve-(open|shapes|end|starts|change)|daemon-serve)' \
                 '^(serve-lifecycle|survive-(compilers|surroundings|work|shares|batch-limit))' ;;
-        runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|mailbox|sch|b|ensemble|peer|intake|end)' \
+        runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|po|service-time|mailbox|sch|b|ensemble|peer|intake|end)' \
                 '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
-                '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch))' ;;
+                '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch|postmortem|trace))' ;;
+        runtime/planner/*) echo '^planner-(matrix|space|costs|simulated|worst|best|bounded|exhaustive|device)' '^planner-' '^tools-optimize$' ;;
+        runtime/sim/*) echo '^sim' '^serve-pol' '^perf-load-' ;;
         runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|compilers|surroundings))' '^survive-(names|memory|rules|turns)' ;;
         tools/exporter/*) echo '^exporter-(text|buckets|accept|ledger|table)' '^exporter-(runtimes|restarts|hostile)' '^(exporter-(server|strangers)|survive-exporter)' ;;
         tools/watch/* | tools/top/*) echo '^(watch|top)-' '^top-terminal$' '^survive-stats' ;;

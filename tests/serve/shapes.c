@@ -7,6 +7,7 @@
 #include "builder.h"
 #include "plan_cache.h"
 #include "service.h"
+#include "stats.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -296,6 +297,30 @@ Test(shapes, requests_that_wait_for_theirs_take_places_of_the_models_queue, .tim
                 cr_assert_eq(starling_wait(s.queue, &done, 1, -1), 1);
                 cr_expect_eq(done.status, -ECANCELED);
         }
+        end(&s);
+}
+
+Test(shapes, a_request_that_waited_for_its_sizes_has_one_record, .timeout = 60)
+{
+        struct starling_completion done;
+        struct sl_flight_record record;
+        struct sl_stats_view *stats;
+        uint32_t n_records = 0;
+        struct scene s;
+
+        begin(&s, write_easy_model);
+        start(&s);
+        for (uint32_t size = 1; size <= 2; size++)
+                cr_assert_eq(infer(&s, 1, size, &done), 0, "%s", s.service.log);
+        cr_assert_eq(sl_stats_open(s.service.options.name, NULL, &stats, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(stats, SL_STATS_RECORDS); i++) {
+                if (sl_stats_read_record(stats, SL_STATS_RECORDS, i, &record) < 0)
+                        continue;
+                cr_expect(record.stage == SL_FLIGHT_ENDED && record.status == 0 && record.answered == 1);
+                n_records++;
+        }
+        cr_expect_eq(n_records, 2);
+        sl_stats_close(stats);
         end(&s);
 }
 

@@ -180,6 +180,7 @@ Test(postmortem, a_killed_runtime_says_what_was_in_flight_where_and_since_when)
                 const json_t *one = json_array_get(ended, i);
 
                 cr_expect(number_of(one, "status") == 0 && number_of(one, "answered") >= 1);
+                cr_expect_eq(json_array_size(json_object_get(one, "places")), 0, "a worker that has answered it has it still");
                 cr_expect(number_of(one, "taken_ns") <= number_of(one, "assigned_ns") &&
                           number_of(one, "assigned_ns") <= number_of(one, "started_ns") &&
                           number_of(one, "started_ns") <= number_of(one, "staged_ns") &&

@@ -247,6 +247,7 @@ Test(trace, a_running_ensemble_is_traced_in_lanes_of_workers_queues_and_clients)
         cr_expect_eq(count(root, QUEUES, "queued"), REQUESTS);
         for (uint32_t i = 0; i < 4; i++)
                 cr_expect_eq(count(root, CLIENTS, stages[i]), REQUESTS, "%s", stages[i]);
+        cr_expect_geq(count(root, CLIENTS, "waking"), 1, "nobody slept");
         cr_expect_eq(number_of(json_object_get(root, "otherData"), "requests"), REQUESTS);
         cr_expect_eq(number_of(json_object_get(root, "otherData"), "lost_requests"), 0);
         if (number_of(json_object_get(root, "otherData"), "lost_spans") == 0)
@@ -296,6 +297,43 @@ static double share_of(const json_t *root)
                 n++;
         }
         return (double)(n - 1) / (double)(last - first);
+}
+
+static bool is_traced(const struct sl_stats_view *view, uint64_t request)
+{
+        struct sl_flight_record record;
+
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_TRACED); i++)
+                if (sl_stats_read_record(view, SL_STATS_TRACED, i, &record) == 0 && record.number == request)
+                        return true;
+        return false;
+}
+
+/* Of few requests, so that the rings hold all of them. */
+Test(trace, who_is_not_sampled_leaves_no_spans)
+{
+        struct requester r = {0};
+        struct sl_stats_view *view;
+        uint32_t n_spans = 0;
+
+        world_configure(&world, "trace: {sampling: 0.25}\n");
+        world_start(&world);
+        attach(&r, 1);
+        for (uint32_t i = 0; i < 10; i++)
+                ask(&r);
+        cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_SPANS); i++) {
+                struct sl_trace_span span;
+
+                if (sl_stats_try_slot(view, SL_STATS_SPANS, i, &span.slot) < 0)
+                        continue;
+                cr_assert(is_traced(view, span.request), "request %lu", span.request);
+                n_spans++;
+        }
+        cr_expect_gt(n_spans, 0);
+        sl_stats_close(view);
+        detach(&r);
+        world_stop(&world);
 }
 
 Test(trace, the_share_that_is_sampled_changes_by_a_reload)
