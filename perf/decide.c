@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide: what a decision of each policy takes at 64 workers, half of them idle, with 256 requests waiting; and how many requests a
- * second the simulator does with it, on one core, at a load of about 70 %: where they wait for their workers as they are, and where
+ * second the simulator does with it, on one core, when 100,000 come in a second of virtual time: where they wait for their workers as they are, and where
  * they take turns among 8 clients and become segments.
  */
 #include "base/clock.h"
