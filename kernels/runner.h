@@ -13,6 +13,7 @@
 #pragma once
 
 #include "kernel_source.h"
+#include "part.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,9 @@ struct sl_binding {
 
         /* Ends the launch before it is done, where the kernel looks at it (those of ref do). NULL: nobody ends it. */
         struct sl_pace *pace;
+
+        /* What of the node is computed; its units are those that units() says. NULL: all of it. */
+        const struct sl_part *part;
 };
 
 struct sl_runner {
@@ -55,6 +59,12 @@ struct sl_runner {
 
         /* Bytes of scratch that each launch needs. */
         size_t (*scratch_bytes)(const struct sl_kernel *kernel);
+
+        /*
+         * Into how many units a launch can be cut along @axis (enum sl_axis, but NONE); below 2: not at all. Parts of one kernel may
+         * be launched by several threads at once. NULL: no kernel is ever cut. Pure.
+         */
+        int64_t (*units)(const struct sl_kernel *kernel, uint32_t axis);
 
         /*
          * Request path; never allocates, never waits. A kernel is not launched again before it has ended. Return: 0 computed, on

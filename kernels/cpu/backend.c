@@ -602,6 +602,11 @@ static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
         return kernel->scratch_bytes;
 }
 
+static int64_t cpu_units(const struct sl_kernel *kernel, uint32_t axis)
+{
+        return kernel->loop && kernel->loop->units ? kernel->loop->units(kernel->state, axis) : 0;
+}
+
 static int launch_call(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         void *pointers[SL_ARGUMENT_COUNT] = {NULL};
@@ -673,6 +678,7 @@ static const struct sl_planner cpu_planner = {
 static const struct sl_runner cpu_runner = {
         .compile = cpu_compile,
         .scratch_bytes = cpu_scratch_bytes,
+        .units = cpu_units,
         .launch = cpu_launch,
         .kernel_free = cpu_kernel_free,
 };

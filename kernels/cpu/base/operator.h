@@ -32,6 +32,12 @@ struct sl_cpu_loop {
         int (*run)(const void *state, const struct sl_binding *binding);
 
         /*
+         * Into how many units it can be cut along an axis, as sl_runner.units; run() then looks at the binding's part. NULL: not at
+         * all.
+         */
+        int64_t (*units)(const void *state, uint32_t axis);
+
+        /*
          * A loop over constant weights in a form of its own (sl_cpu_form()); both NULL for all others. form() says false for an
          * input that stays as it is, and must not depend on the batch. It and repack() see only nodes that plan() has taken.
          */

@@ -107,6 +107,13 @@ static double first_conv_seconds(const struct sl_core_figures *core, const void 
                2 * weights * rows * (double)p->shape.out_width / core->flops / core->first + scanlines / core->near;
 }
 
+static int64_t first_conv_units(const void *state, uint32_t axis)
+{
+        const struct sl_first_conv *p = state;
+
+        return axis == SL_AXIS_ROWS ? p->shape.batch * p->shape.out_height : 0;
+}
+
 static int first_conv_run(const void *state, const struct sl_binding *binding)
 {
         return sl_first_conv_run(state, binding);
@@ -115,6 +122,7 @@ static int first_conv_run(const void *state, const struct sl_binding *binding)
 const struct sl_cpu_loop sl_cpu_first_conv = {.state_bytes = sizeof(struct sl_first_conv),
         .plan = first_conv_plan,
         .run = first_conv_run,
+        .units = first_conv_units,
         .form = first_conv_form,
         .repack = first_conv_repack,
         .seconds = first_conv_seconds,

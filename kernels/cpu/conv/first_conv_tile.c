@@ -193,18 +193,16 @@ static void place_taps(const struct sl_first_conv *p, int64_t *ret_places)
 int SL_TILE(sl_first_conv_run)(const struct sl_first_conv *p, const struct sl_binding *binding)
 {
         float *scanlines = (float *)((char *)binding->scratch + p->scanlines_offset), *y = binding->outputs[0];
+        int64_t image_floats = p->shape.channels * p->shape.height * p->shape.width, height = p->shape.out_height;
+        struct sl_part part = sl_part_along(binding->part, SL_AXIS_ROWS, p->shape.batch * height);
 
         place_taps(p, binding->scratch);
-        for (int64_t n = 0; n < p->shape.batch; n++) {
-                const float *image = (const float *)binding->inputs[0] + n * p->shape.channels * p->shape.height * p->shape.width;
+        for (int64_t first = part.first, rows; first < part.end; first += rows) {
+                int64_t row = first % height, left = height - row < part.end - first ? height - row : part.end - first;
 
-                for (int64_t row = 0; row < p->shape.out_height; row += p->block_rows) {
-                        int64_t rows = p->shape.out_height - row < p->block_rows ? p->shape.out_height - row : p->block_rows;
-
-                        copy_scanlines(p, image, row, scanlines);
-                        run_rows(p, binding, scanlines, rows, y);
-                        y += rows * p->shape.out_width * p->shape.filters;
-                }
+                rows = left < p->block_rows ? left : p->block_rows;
+                copy_scanlines(p, (const float *)binding->inputs[0] + first / height * image_floats, row, scanlines);
+                run_rows(p, binding, scanlines, rows, y + first * p->shape.out_width * p->shape.filters);
         }
         return 0;
 }

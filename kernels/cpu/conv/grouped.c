@@ -109,6 +109,11 @@ static double grouped_seconds(const struct sl_core_figures *core, const void *st
                                        : sl_cost_longer(products / core->grouped, traffic));
 }
 
+static int64_t grouped_units(const void *state, uint32_t axis)
+{
+        return sl_grouped_units(state, axis);
+}
+
 static int grouped_run(const void *state, const struct sl_binding *binding)
 {
         return sl_grouped_run(state, binding);
@@ -117,6 +122,7 @@ static int grouped_run(const void *state, const struct sl_binding *binding)
 const struct sl_cpu_loop sl_cpu_grouped = {.state_bytes = sizeof(struct sl_grouped),
         .plan = grouped_plan,
         .run = grouped_run,
+        .units = grouped_units,
         .form = grouped_form,
         .repack = grouped_repack,
         .seconds = grouped_seconds,

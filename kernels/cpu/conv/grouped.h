@@ -37,6 +37,29 @@ static inline int64_t sl_grouped_rows(const struct sl_grouped *d)
         return d->shape.channels > 1 && d->stride == 1 ? 4 : 2;
 }
 
+/* As sl_runner.units: scanlines that a tile has, the last with what is left of its sample; vectors of channels. */
+static inline int64_t sl_grouped_units(const struct sl_grouped *d, uint32_t axis)
+{
+        return axis == SL_AXIS_ROWS ? d->shape.batch * (d->shape.out_height / sl_grouped_rows(d))
+                                    : (d->out_channels + SL_GROUPED_LANES - 1) / SL_GROUPED_LANES;
+}
+
+/* Rows of the output of one sample: those of its units from @unit on, as far as @end. */
+struct sl_grouped_rows {
+        int64_t sample, first, end, units;
+};
+
+static inline struct sl_grouped_rows sl_grouped_rows_of(const struct sl_grouped *d, int64_t unit, int64_t end)
+{
+        int64_t rows = sl_grouped_rows(d), units = d->shape.out_height / rows, last = (unit / units + 1) * units;
+
+        last = last < end ? last : end;
+        return (struct sl_grouped_rows){.sample = unit / units,
+                .first = unit % units * rows,
+                .end = last % units ? last % units * rows : d->shape.out_height,
+                .units = last - unit};
+}
+
 /*
  * Some rows of the output of one sample, and of some of its channels, by a depthwise convolution whose input lies in a window of
  * its own: row r of the input, panels of SL_GROUPED_PANEL channels apart, is row r % slots of @ring, and begins with pad_left

@@ -161,22 +161,28 @@ INLINE void find_pixels(const struct sl_grouped *d, const float *image, const fl
                 }
 }
 
-/* The chunk of channels from @first on, of one sample. */
-INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *binding, int side, int stride, int rows,
-        enum source source, int64_t sample, int64_t first)
+/* Some rows of the output of one sample, and some of its channels. */
+struct area {
+        struct sl_grouped_rows rows;
+        int64_t channel, end_channel;
+};
+
+INLINE void run_area(const struct sl_grouped *d, const struct sl_binding *binding, int side, int stride, int rows,
+        enum source source, const struct area *area)
 {
         const int in_rows = (rows - 1) * stride + side, in_columns = (COLUMNS - 1) * stride + side;
+        const int64_t sample = area->rows.sample, first = area->channel;
         const float *image = (const float *)binding->inputs[0] + sample * d->shape.height * d->shape.width * d->in_channels +
                              first / d->multiplier;
         struct tile t = {.weights = (const float *)binding->inputs[1] + first * d->shape.channels * side * side,
                 .bias = d->shape.has_bias ? (const float *)binding->inputs[2] + first : NULL,
                 .row_floats = d->shape.out_width * d->out_channels,
-                .channels = d->out_channels - first < d->chunk_channels ? d->out_channels - first : d->chunk_channels};
+                .channels = area->end_channel - first};
         int64_t offsets[PIXELS_MAX];
 
         find_offsets(d, in_rows, in_columns, offsets);
-        for (int64_t row = 0; row < d->shape.out_height; row += rows) {
-                int64_t top = row + rows <= d->shape.out_height ? row : d->shape.out_height - rows;
+        for (int64_t row = area->rows.first; row < area->rows.end; row += rows) {
+                int64_t top = row + rows <= area->rows.end ? row : area->rows.end - rows;
 
                 for (int64_t column = 0; column < d->shape.out_width; column += COLUMNS) {
                         int64_t left = column + COLUMNS <= d->shape.out_width ? column : d->shape.out_width - COLUMNS;
@@ -190,12 +196,32 @@ INLINE void run_chunk(const struct sl_grouped *d, const struct sl_binding *bindi
         }
 }
 
+typedef void area_function(const struct sl_grouped *d, const struct sl_binding *binding, const struct area *area);
+
+/* What the launch has to compute, sample by sample, and chunk by chunk of the channels. */
+static void walk_areas(const struct sl_grouped *d, const struct sl_binding *binding, area_function *function)
+{
+        struct sl_part units = sl_part_along(binding->part, SL_AXIS_ROWS, sl_grouped_units(d, SL_AXIS_ROWS));
+        struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, sl_grouped_units(d, SL_AXIS_COLUMNS));
+        int64_t channels = panels.end * SL_GROUPED_LANES;
+
+        channels = channels < d->out_channels ? channels : d->out_channels;
+        for (int64_t unit = units.first; unit < units.end;) {
+                struct area area = {.rows = sl_grouped_rows_of(d, unit, units.end), .channel = panels.first * SL_GROUPED_LANES};
+
+                for (; area.channel < channels; area.channel = area.end_channel) {
+                        area.end_channel = area.channel + d->chunk_channels;
+                        area.end_channel = area.end_channel < channels ? area.end_channel : channels;
+                        function(d, binding, &area);
+                }
+                unit += area.rows.units;
+        }
+}
+
 #define DEFINE(name, side, stride, rows, source)                                                                                   \
-        static void name(const struct sl_grouped *d, const struct sl_binding *binding)                                             \
+        static void name(const struct sl_grouped *d, const struct sl_binding *binding, const struct area *area)                    \
         {                                                                                                                          \
-                for (int64_t sample = 0; sample < d->shape.batch; sample++)                                                        \
-                        for (int64_t first = 0; first < d->out_channels; first += d->chunk_channels)                               \
-                                run_chunk(d, binding, side, stride, rows, source, sample, first);                                  \
+                run_area(d, binding, side, stride, rows, source, area);                                                            \
         }
 
 DEFINE(depthwise_3_1, 3, 1, 2, IMAGE)
@@ -213,10 +239,8 @@ DEFINE(filters_7_2, 7, 2, 2, FILTERS)
 DEFINE(grouped_3_1, 3, 1, GROUPED_ROWS, GROUPS)
 DEFINE(grouped_3_2, 3, 2, 2, GROUPS)
 
-typedef void grouped_function(const struct sl_grouped *d, const struct sl_binding *binding);
-
 /* Of depthwise ones: by whether several filters read a channel, the side of the window (3, 5, 7) and the stride. */
-static grouped_function *const functions[2][3][2] = {
+static area_function *const functions[2][3][2] = {
         {{depthwise_3_1, depthwise_3_2}, {depthwise_5_1, depthwise_5_2}, {depthwise_7_1, depthwise_7_2}},
         {{filters_3_1, filters_3_2}, {filters_5_1, filters_5_2}, {filters_7_1, filters_7_2}},
 };
@@ -225,9 +249,9 @@ int SL_TILE(sl_grouped_run)(const struct sl_grouped *d, const struct sl_binding 
 {
         memset(binding->scratch, 0, (size_t)d->in_channels * sizeof(float));
         if (d->shape.channels > 1)
-                (d->stride == 1 ? grouped_3_1 : grouped_3_2)(d, binding);
+                walk_areas(d, binding, d->stride == 1 ? grouped_3_1 : grouped_3_2);
         else
-                functions[d->multiplier > 1][d->side / 2 - 1][d->stride - 1](d, binding);
+                walk_areas(d, binding, functions[d->multiplier > 1][d->side / 2 - 1][d->stride - 1]);
         return 0;
 }
 

@@ -247,6 +247,16 @@ static double im2col_gemm_seconds(const struct sl_core_figures *core, const void
                copied / core->near + sl_cost_longer(products + first, 4 * weights / core->weights);
 }
 
+/* Groups share a frame, and are not cut. */
+static int64_t im2col_gemm_units(const void *state, uint32_t axis)
+{
+        const struct sl_im2col_gemm *p = state;
+
+        if (axis == SL_AXIS_COLUMNS)
+                return p->shape.groups == 1 ? sl_gemm_panels(p->shape.filters) : 0;
+        return p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME ? p->shape.batch * p->shape.out_height : p->rows;
+}
+
 static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
 {
         return sl_im2col_gemm_run(state, binding);
@@ -255,6 +265,7 @@ static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
 const struct sl_cpu_loop sl_cpu_im2col_gemm = {.state_bytes = sizeof(struct sl_im2col_gemm),
         .plan = im2col_gemm_plan,
         .run = im2col_gemm_run,
+        .units = im2col_gemm_units,
         .form = im2col_gemm_form,
         .repack = im2col_gemm_repack,
         .seconds = im2col_gemm_seconds,

@@ -59,15 +59,26 @@ static void copy_row(const struct sl_im2col_gemm *p, const float *x, int64_t row
         }
 }
 
+/* The filters of the launch's part: whole panels but for the last. */
+static struct sl_part filters_of(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
+{
+        struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, sl_gemm_panels(p->shape.filters));
+        int64_t end = panels.end * SL_GEMM_PANEL;
+
+        return (struct sl_part){.first = panels.first * SL_GEMM_PANEL, .end = end < p->shape.filters ? end : p->shape.filters};
+}
+
 static struct sl_gemm make_gemm(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
+        struct sl_part filters = filters_of(p, binding);
+
         return (struct sl_gemm){.a = binding->inputs[0],
-                .b = binding->inputs[1],
+                .b = (const float *)binding->inputs[1] + filters.first * p->depth,
                 .depth = p->depth,
-                .columns = p->shape.filters,
+                .columns = filters.end - filters.first,
                 .a_stride = p->depth,
                 .c_stride = p->shape.filters * p->shape.groups,
-                .bias = p->shape.has_bias ? binding->inputs[2] : NULL,
+                .bias = p->shape.has_bias ? (const float *)binding->inputs[2] + filters.first : NULL,
                 .residual_stride = p->shape.filters * p->shape.groups,
                 .streams = p->streams,
                 .epilogue = &p->shape.epilogue};
@@ -76,7 +87,7 @@ static struct sl_gemm make_gemm(const struct sl_im2col_gemm *p, const struct sl_
 /* Where row @row of the output lies, from the first filter of group @group on. */
 static void aim(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t row, int64_t group, struct sl_gemm *g)
 {
-        int64_t at = row * p->shape.filters * p->shape.groups + group * p->shape.filters;
+        int64_t at = row * p->shape.filters * p->shape.groups + group * p->shape.filters + filters_of(p, binding).first;
 
         g->c = (float *)binding->outputs[0] + at;
         g->residual = p->shape.residual ? (const float *)binding->inputs[p->shape.residual] + at : NULL;
@@ -86,18 +97,22 @@ static void run_input(const struct sl_im2col_gemm *p, const struct sl_binding *b
 {
         struct sl_gemm gemm = make_gemm(p, binding);
 
-        gemm.rows = p->rows;
-        aim(p, binding, 0, 0, &gemm);
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, p->rows);
+
+        gemm.a += rows.first * gemm.a_stride;
+        gemm.rows = rows.end - rows.first;
+        aim(p, binding, rows.first, 0, &gemm);
         sl_gemm_run(&gemm);
 }
 
 static void run_copied(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, p->rows);
         struct sl_gemm gemm = make_gemm(p, binding);
 
         gemm.a = binding->scratch;
-        for (int64_t first = 0; first < p->rows; first += p->block_rows) {
-                gemm.rows = p->rows - first < p->block_rows ? p->rows - first : p->block_rows;
+        for (int64_t first = rows.first; first < rows.end; first += p->block_rows) {
+                gemm.rows = rows.end - first < p->block_rows ? rows.end - first : p->block_rows;
                 aim(p, binding, first, 0, &gemm);
                 for (int64_t i = 0; i < gemm.rows; i++)
                         copy_row(p, binding->inputs[0], first + i, (float *)binding->scratch + i * p->depth);
@@ -130,14 +145,23 @@ static void lay_scanlines(const struct sl_im2col_gemm *p, struct sl_gemm *g)
         }
 }
 
+/* Scanlines @first to @end of the output: where they begin or end within an image, image by image. */
 static void run_scanlines(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
+        struct sl_part lines = sl_part_along(binding->part, SL_AXIS_ROWS, p->shape.batch * p->shape.out_height);
         struct sl_gemm gemm = make_gemm(p, binding);
+        int64_t height = p->shape.out_height;
 
         lay_scanlines(p, &gemm);
-        gemm.rows = p->rows;
-        aim(p, binding, 0, 0, &gemm);
-        sl_gemm_run(&gemm);
+        for (int64_t first = lines.first, end; first < lines.end; first = end) {
+                end = first % height ? first - first % height + height : lines.end - lines.end % height;
+                end = end <= first || end > lines.end ? lines.end : end;
+                gemm.a = (const float *)binding->inputs[0] + first / height * gemm.image_stride +
+                         first % height * gemm.scanline_stride;
+                gemm.rows = (end - first) * p->shape.out_width;
+                aim(p, binding, first * p->shape.out_width, 0, &gemm);
+                sl_gemm_run(&gemm);
+        }
 }
 
 /* One scanline of the input, group by group, each of which lies @group_floats behind the one before; NULL: zeros. */
@@ -161,18 +185,24 @@ static void frame_scanline(const struct sl_im2col_gemm *p, const float *scanline
         }
 }
 
-/* Images @image on, or the scanlines of one that rows of the output from scanline @first on see. */
-static void make_frame(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
-        int64_t first, int64_t group_floats)
+/* Scanlines of the output whose rows are multiplied at once: of some images all, or some of one. */
+struct block {
+        int64_t image, images, first, scanlines;
+};
+
+/* What they see of the input. */
+static void make_frame(
+        const struct sl_im2col_gemm *p, const struct sl_binding *binding, const struct block *block, int64_t group_floats)
 {
         int64_t scanline_floats = p->frame_pixels * p->shape.channels, pixels = p->shape.groups * p->shape.channels;
-        int64_t top = first * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
+        int64_t top = block->first * p->shape.window.stride[0] - p->shape.window.pad_begin[0];
+        int64_t seen = p->frame_scanlines - (p->block_scanlines - block->scanlines) * p->shape.window.stride[0];
         float *to = binding->scratch;
 
-        for (int64_t k = 0; k < images; k++) {
-                const float *x = (const float *)binding->inputs[0] + (image + k) * p->shape.height * p->shape.width * pixels;
+        for (int64_t k = 0; k < block->images; k++) {
+                const float *x = (const float *)binding->inputs[0] + (block->image + k) * p->shape.height * p->shape.width * pixels;
 
-                for (int64_t i = 0; i < p->frame_scanlines; i++, to += scanline_floats) {
+                for (int64_t i = 0; i < seen; i++, to += scanline_floats) {
                         bool inside = top + i >= 0 && top + i < p->shape.height;
 
                         frame_scanline(p, inside ? x + (top + i) * p->shape.width * pixels : NULL, to, group_floats);
@@ -180,36 +210,52 @@ static void make_frame(const struct sl_im2col_gemm *p, const struct sl_binding *
         }
 }
 
-static void run_block(const struct sl_im2col_gemm *p, const struct sl_binding *binding, int64_t image, int64_t images,
-        int64_t first, int64_t scanlines)
+static void run_block(const struct sl_im2col_gemm *p, const struct sl_binding *binding, const struct block *block)
 {
         int64_t group_floats = p->block_images * p->frame_scanlines * p->frame_pixels * p->shape.channels;
         int64_t packed = sl_gemm_packed_floats(p->depth, p->shape.filters);
         struct sl_gemm gemm = make_gemm(p, binding);
 
-        make_frame(p, binding, image, images, first, group_floats);
+        make_frame(p, binding, block, group_floats);
         lay_scanlines(p, &gemm);
-        gemm.rows = images * scanlines * p->shape.out_width;
+        gemm.rows = block->images * block->scanlines * p->shape.out_width;
         for (int64_t group = 0; group < p->shape.groups; group++) {
-                gemm.a = (const float *)binding->scratch + group * group_floats;
-                gemm.b = (const float *)binding->inputs[1] + group * packed;
-                gemm.next = (const float *)binding->inputs[1] + (group + 1) % p->shape.groups * packed;
-                gemm.bias = p->shape.has_bias ? (const float *)binding->inputs[2] + group * p->shape.filters : NULL;
-                aim(p, binding, (image * p->shape.out_height + first) * p->shape.out_width, group, &gemm);
-                sl_gemm_run(&gemm);
+                struct sl_gemm one = gemm;
+
+                one.a = (const float *)binding->scratch + group * group_floats;
+                one.b = gemm.b + group * packed;
+                one.next = gemm.b + (group + 1) % p->shape.groups * packed;
+                one.bias = gemm.bias ? gemm.bias + group * p->shape.filters : NULL;
+                aim(p, binding, (block->image * p->shape.out_height + block->first) * p->shape.out_width, group, &one);
+                sl_gemm_run(&one);
         }
+}
+
+/* Whole images, as many as a block has; else scanlines of one image. */
+static struct block next_block(const struct sl_im2col_gemm *p, int64_t first, int64_t end)
+{
+        int64_t height = p->shape.out_height, images = (end - first) / height, left = height - first % height;
+        struct block block = {.image = first / height, .images = 1, .first = first % height};
+
+        if (!block.first && images && p->block_scanlines == height) {
+                block.images = images < p->block_images ? images : p->block_images;
+                block.scanlines = height;
+                return block;
+        }
+        left = left < end - first ? left : end - first;
+        block.scanlines = left < p->block_scanlines ? left : p->block_scanlines;
+        return block;
 }
 
 static void run_framed(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
-        for (int64_t image = 0; image < p->shape.batch; image += p->block_images) {
-                int64_t images = p->shape.batch - image < p->block_images ? p->shape.batch - image : p->block_images;
+        struct sl_part lines = sl_part_along(binding->part, SL_AXIS_ROWS, p->shape.batch * p->shape.out_height);
 
-                for (int64_t first = 0; first < p->shape.out_height; first += p->block_scanlines) {
-                        int64_t left = p->shape.out_height - first;
+        for (int64_t first = lines.first; first < lines.end;) {
+                struct block block = next_block(p, first, lines.end);
 
-                        run_block(p, binding, image, images, first, left < p->block_scanlines ? left : p->block_scanlines);
-                }
+                run_block(p, binding, &block);
+                first += block.images * block.scanlines;
         }
 }
 

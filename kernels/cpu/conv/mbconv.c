@@ -167,7 +167,7 @@ bool sl_cpu_mbconv_gains(const struct sl_node_desc *node)
                sl_tensor_bytes(&depthwise.inputs[0]) >= (uint64_t)sl_cpu_l2_bytes() / 16 * 9;
 }
 
-/* One sample on its way. */
+/* One sample on its way, or some rows of its output. */
 struct pass {
         const struct mbconv *s;
         const struct sl_binding *binding;
@@ -255,14 +255,15 @@ static void project(const struct pass *pass, int64_t first, int64_t end)
         sl_gemm_run(&gemm);
 }
 
-/* What is left for the last strip may be less than a tile: it lies over the one before it. */
-static void run_sample(struct pass *pass)
+/* Rows @top to @bottom. What is left for the last strip may be less than a tile: it lies over the one before it. */
+static void run_rows(struct pass *pass, int64_t top, int64_t bottom)
 {
         const struct sl_grouped *d = &pass->s->depthwise;
-        int64_t tile = sl_grouped_rows(d), rows = pass->s->strip_rows;
+        int64_t tile = sl_grouped_rows(d), rows = pass->s->strip_rows, above = top * d->stride - d->shape.window.pad_begin[0];
 
-        for (int64_t first = 0; first < d->shape.out_height; first += rows) {
-                int64_t end = first + rows < d->shape.out_height ? first + rows : d->shape.out_height;
+        pass->made = above > 0 ? above : 0;
+        for (int64_t first = top; first < bottom; first += rows) {
+                int64_t end = first + rows < bottom ? first + rows : bottom;
                 int64_t begin = end - first < tile ? end - tile : first;
 
                 filter(pass, begin, end);
@@ -291,30 +292,35 @@ static int mbconv_run(const void *state, const struct sl_binding *binding)
         int64_t in_floats = d->shape.height * d->shape.width * s->expand.shape.channels;
         int64_t out_floats = d->shape.out_height * d->shape.out_width * (s->projects ? s->project.shape.filters : d->out_channels);
         float *scratch = binding->scratch;
-        struct pass pass = {.s = s,
-                .binding = binding,
-                .x = binding->inputs[SL_MBCONV_IMAGE],
-                .residual = s->residual ? binding->inputs[s->residual] : NULL,
-                .y = binding->outputs[0],
-                .zeros = scratch,
-                .ring = scratch + s->ring_offset,
-                .strip = scratch + s->strip_offset};
+        struct pass pass = {
+                .s = s, .binding = binding, .zeros = scratch, .ring = scratch + s->ring_offset, .strip = scratch + s->strip_offset};
+        struct sl_part units = sl_part_along(binding->part, SL_AXIS_ROWS, sl_grouped_units(d, SL_AXIS_ROWS));
 
         memset(pass.zeros, 0, (size_t)s->row_floats * sizeof(float));
         clear_padding(s, pass.ring);
-        for (int64_t sample = 0; sample < d->shape.batch; sample++) {
-                pass.made = 0;
-                run_sample(&pass);
-                pass.x += in_floats;
-                pass.y += out_floats;
-                pass.residual = pass.residual ? pass.residual + out_floats : NULL;
+        for (int64_t first = units.first, end; first < units.end; first = end) {
+                struct sl_grouped_rows rows = sl_grouped_rows_of(d, first, units.end);
+
+                end = first + rows.units;
+                pass.x = (const float *)binding->inputs[SL_MBCONV_IMAGE] + rows.sample * in_floats;
+                pass.y = (float *)binding->outputs[0] + rows.sample * out_floats;
+                pass.residual = s->residual ? (const float *)binding->inputs[s->residual] + rows.sample * out_floats : NULL;
+                run_rows(&pass, rows.first, rows.end);
         }
         return 0;
+}
+
+static int64_t mbconv_units(const void *state, uint32_t axis)
+{
+        const struct mbconv *s = state;
+
+        return axis == SL_AXIS_ROWS ? sl_grouped_units(&s->depthwise, axis) : 0;
 }
 
 const struct sl_cpu_loop sl_cpu_mbconv = {.state_bytes = sizeof(struct mbconv),
         .plan = mbconv_plan,
         .run = mbconv_run,
+        .units = mbconv_units,
         .form = mbconv_form,
         .repack = mbconv_repack,
         .seconds = mbconv_seconds,

@@ -297,9 +297,17 @@ static double winograd_seconds(const struct sl_core_figures *core, const void *s
                longer + 0.4 * (products + waiting - longer) + 2 * 4 * values / core->near * 2;
 }
 
+static int64_t winograd_units(const void *state, uint32_t axis)
+{
+        const struct sl_winograd *w = state;
+
+        return axis == SL_AXIS_ROWS ? w->tiles : sl_gemm_panels(w->shape.filters);
+}
+
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),
         .plan = winograd_plan_2,
         .run = winograd_run,
+        .units = winograd_units,
         .form = winograd_form_2,
         .repack = winograd_repack_2,
         .seconds = winograd_seconds,
@@ -307,6 +315,7 @@ const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_wi
 const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_winograd),
         .plan = winograd_plan_4,
         .run = winograd_run,
+        .units = winograd_units,
         .form = winograd_form_4,
         .repack = winograd_repack_4,
         .seconds = winograd_seconds,

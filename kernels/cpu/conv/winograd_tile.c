@@ -317,16 +317,21 @@ static int64_t next_filters(const struct sl_winograd *w, int64_t left)
 
 INLINE void run_tiles(const struct sl_winograd *w, struct shape s, const struct sl_binding *binding)
 {
+        struct sl_part part = sl_part_along(binding->part, SL_AXIS_ROWS, w->tiles);
+        struct sl_part panels = sl_part_along(binding->part, SL_AXIS_COLUMNS, sl_gemm_panels(w->shape.filters));
+        int64_t blocks = (part.end - part.first + w->block_tiles - 1) / w->block_tiles;
+        int64_t filters = panels.end * SL_GEMM_PANEL < w->shape.filters ? panels.end * SL_GEMM_PANEL : w->shape.filters;
         float *tiles = binding->scratch;
 
-        for (int64_t first = 0; first < w->tiles; first += w->block_tiles) {
-                int64_t n = w->tiles - first < w->block_tiles ? w->tiles - first : w->block_tiles;
-                const float *weights = binding->inputs[1];
+        for (int64_t first = part.first, n; blocks > 0; first += n, blocks--) {
+                const float *weights =
+                        (const float *)binding->inputs[1] + panels.first * w->weights * w->shape.channels * SL_GEMM_PANEL;
 
+                n = (part.end - first + blocks - 1) / blocks;
                 for (int64_t i = 0; i < n; i++)
                         transform_tile(w, s, binding->inputs[0], first + i, tiles + i * w->channel_floats);
-                for (int64_t filter = 0, step; filter < w->shape.filters; filter += step) {
-                        step = next_filters(w, w->shape.filters - filter);
+                for (int64_t filter = panels.first * SL_GEMM_PANEL, step; filter < filters; filter += step) {
+                        step = next_filters(w, filters - filter);
                         struct target t = {.y = (float *)binding->outputs[0] + filter,
                                 .residual = w->shape.residual ? (const float *)binding->inputs[w->shape.residual] + filter : NULL,
                                 .bias = w->shape.has_bias ? (const float *)binding->inputs[2] + filter : NULL,

@@ -96,7 +96,9 @@ static int attention_run(const void *state, const struct sl_binding *binding)
         const float *const *in = (const float *const *)binding->inputs;
         bool wide = sl_cpu_has_avx2();
 
-        for (int64_t i = 0; i < s->a.batch * s->a.heads; i++) {
+        struct sl_part heads = sl_part_along(binding->part, SL_AXIS_ROWS, s->a.batch * s->a.heads);
+
+        for (int64_t i = heads.first; i < heads.end; i++) {
                 int64_t batch = i / s->a.heads, h = i % s->a.heads;
                 struct sl_cpu_head head = {
                         .queries = in[0] + batch * s->a.rows * s->strides[0] + s->a.first[0] + h * s->a.depth,
@@ -115,5 +117,12 @@ static int attention_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
+static int64_t attention_units(const void *state, uint32_t axis)
+{
+        const struct sl_cpu_attention *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->a.batch * s->a.heads : 0;
+}
+
 const struct sl_cpu_loop sl_cpu_attention = {
-        .state_bytes = sizeof(struct sl_cpu_attention), .plan = attention_plan, .run = attention_run};
+        .state_bytes = sizeof(struct sl_cpu_attention), .plan = attention_plan, .run = attention_run, .units = attention_units};

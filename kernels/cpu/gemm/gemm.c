@@ -4,6 +4,8 @@
  */
 #include "cpu/gemm/gemm.h"
 
+#include <stddef.h>
+
 int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns)
 {
         int64_t tail = columns % SL_GEMM_PANEL;
@@ -26,4 +28,19 @@ void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_
 bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns)
 {
         return rows <= SL_GEMM_PASSING_ROWS && depth * columns > sl_gemm_resident_floats();
+}
+
+void sl_gemm_take(struct sl_gemm *gemm, const struct sl_part *part)
+{
+        struct sl_part rows = sl_part_along(part, SL_AXIS_ROWS, gemm->rows);
+        struct sl_part panels = sl_part_along(part, SL_AXIS_COLUMNS, sl_gemm_panels(gemm->columns));
+        int64_t first = panels.first * SL_GEMM_PANEL, end = panels.end * SL_GEMM_PANEL;
+
+        gemm->a += rows.first * gemm->a_stride;
+        gemm->b += first * gemm->depth;
+        gemm->c += rows.first * gemm->c_stride + first;
+        gemm->bias = gemm->bias ? gemm->bias + first : NULL;
+        gemm->residual = gemm->residual ? gemm->residual + rows.first * gemm->residual_stride + first : NULL;
+        gemm->rows = rows.end - rows.first;
+        gemm->columns = (end < gemm->columns ? end : gemm->columns) - first;
 }

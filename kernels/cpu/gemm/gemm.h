@@ -15,6 +15,7 @@
 #pragma once
 
 #include "cpu/base/isa.h"
+#include "part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +68,14 @@ void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_
 
 /* Do so few rows pass by a b that is larger than the caches, so that its bytes alone count? */
 bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns);
+
+/* Panels of so many columns. */
+static inline int64_t sl_gemm_panels(int64_t columns)
+{
+        return (columns + SL_GEMM_PANEL - 1) / SL_GEMM_PANEL;
+}
+
+/* Leaves of a product what @part has: rows of a matrix, or panels that follow each other. NULL: all of it. */
+void sl_gemm_take(struct sl_gemm *gemm, const struct sl_part *part);
 
 SL_TILES(void, sl_gemm_run, (const struct sl_gemm *gemm), (gemm))

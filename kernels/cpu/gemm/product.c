@@ -73,6 +73,13 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
         return sl_cpu_epilogue_plan(node, &p->epilogue);
 }
 
+static int64_t product_units(const void *state, uint32_t axis)
+{
+        const struct product *p = state;
+
+        return axis == SL_AXIS_ROWS ? p->rows : sl_gemm_panels(p->columns);
+}
+
 static int product_run(const void *state, const struct sl_binding *binding)
 {
         const struct product *p = state;
@@ -90,6 +97,7 @@ static int product_run(const void *state, const struct sl_binding *binding)
                 .streams = true,
                 .epilogue = &p->epilogue};
 
+        sl_gemm_take(&gemm, binding->part);
         sl_gemm_run(&gemm);
         return 0;
 }
@@ -135,6 +143,7 @@ static double product_seconds(const struct sl_core_figures *core, const void *st
 const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),
         .plan = product_plan,
         .run = product_run,
+        .units = product_units,
         .form = product_form,
         .repack = product_repack,
         .seconds = product_seconds,

@@ -423,11 +423,11 @@ void test_kernel_deinit(struct test_kernel *k)
         free_guarded(k->scratch);
 }
 
-static int launch(struct test_kernel *k, void *output)
+static int launch_part(struct test_kernel *k, void *output, const struct sl_part *part)
 {
         const void *inputs[SL_NODE_INPUTS_MAX];
         void *outputs[SL_NODE_OUTPUTS_MAX];
-        struct sl_binding binding = {.inputs = inputs, .outputs = outputs, .scratch = k->scratch};
+        struct sl_binding binding = {.inputs = inputs, .outputs = outputs, .scratch = k->scratch, .part = part};
 
         memcpy(inputs, k->tensors.inputs, sizeof(inputs));
         memcpy(outputs, k->tensors.outputs, sizeof(outputs));
@@ -440,12 +440,12 @@ static int launch(struct test_kernel *k, void *output)
 
 int test_kernel_launch(struct test_kernel *k)
 {
-        return launch(k, k->tensors.outputs[0]);
+        return launch_part(k, k->tensors.outputs[0], NULL);
 }
 
 int test_kernel_launch_in_place(struct test_kernel *k)
 {
-        return launch(k, k->tensors.inputs[0]);
+        return launch_part(k, k->tensors.inputs[0], NULL);
 }
 
 /* max |a - b| / max |b|, where a NaN on one side only, or an infinity, counts as infinite. */
@@ -529,20 +529,105 @@ static bool may_lie_in_place(const struct sl_node_desc *node)
                sl_shape_equal(&x->shape, &y->shape);
 }
 
+#define UNWRITTEN 0xa5
+
+/* What the parts have written of one output, each byte by one of them. */
+struct gathered {
+        uint8_t *bytes, *writers;
+        uint64_t n;
+};
+
+static void gather(struct gathered *all, const uint8_t *output, uint32_t writer, const char *line)
+{
+        for (uint64_t i = 0; i < all->n; i++) {
+                if (output[i] == UNWRITTEN)
+                        continue;
+                cr_expect(!all->writers[i], "%s: part %u writes byte %llu, as part %u does", line, writer, (unsigned long long)i,
+                        all->writers[i] - 1u);
+                if (all->writers[i])
+                        return;
+                all->writers[i] = (uint8_t)(writer + 1);
+                all->bytes[i] = output[i];
+        }
+}
+
+/* Each part by itself, with whatever in scratch: together they write what the whole does, and no byte twice. */
+static void check_parts(const struct test_case *test, struct test_kernel *cpu, uint32_t axis, uint32_t count)
+{
+        int64_t units = cpu->backend->runner->units(cpu->kernel, axis);
+        struct gathered all[SL_NODE_OUTPUTS_MAX];
+        void *whole[SL_NODE_OUTPUTS_MAX];
+
+        for (uint32_t i = 0; i < cpu->node.n_outputs; i++) {
+                all[i].n = sl_tensor_bytes(&cpu->node.outputs[i]);
+                all[i].bytes = memset(malloc(all[i].n + 1), UNWRITTEN, all[i].n);
+                all[i].writers = calloc(all[i].n + 1, 1);
+                whole[i] = memcpy(malloc(all[i].n + 1), cpu->tensors.outputs[i], all[i].n);
+        }
+        for (uint32_t p = count; p-- > 0;) {
+                struct sl_part part = sl_part_of(axis, units, p, count);
+
+                memset(cpu->scratch, (int)(p + 3) * 51, cpu->backend->runner->scratch_bytes(cpu->kernel));
+                for (uint32_t i = 0; i < cpu->node.n_outputs; i++)
+                        memset(cpu->tensors.outputs[i], UNWRITTEN, all[i].n);
+                cr_expect_eq(launch_part(cpu, cpu->tensors.outputs[0], &part), 0);
+                for (uint32_t i = 0; i < cpu->node.n_outputs; i++)
+                        gather(&all[i], cpu->tensors.outputs[i], p, test->line);
+        }
+        for (uint32_t i = 0; i < cpu->node.n_outputs; i++) {
+                cr_expect(!memcmp(all[i].bytes, whole[i], all[i].n), "%s: %u parts along axis %u give other bits", test->line,
+                        count, axis);
+                memcpy(cpu->tensors.outputs[i], whole[i], all[i].n);
+                free(all[i].bytes);
+                free(all[i].writers);
+                free(whole[i]);
+        }
+}
+
+static void check_all_parts(const struct test_case *test, struct test_kernel *cpu)
+{
+        static const uint32_t counts[] = {2, 3, 4, 16};
+
+        for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++)
+                for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+                        if (cpu->backend->runner->units(cpu->kernel, axis) > 1)
+                                check_parts(test, cpu, axis, counts[i]);
+}
+
+/* As the whole does in place, of which the input lies in @input. */
+static void check_parts_in_place(
+        const struct test_case *test, struct test_kernel *cpu, const void *input, const void *whole, uint64_t bytes)
+{
+        int64_t units = cpu->backend->runner->units(cpu->kernel, SL_AXIS_ROWS);
+
+        if (units < 2)
+                return;
+        memcpy(cpu->tensors.inputs[0], input, bytes);
+        for (uint32_t p = 3; p-- > 0;) {
+                struct sl_part part = sl_part_of(SL_AXIS_ROWS, units, p, 3);
+
+                cr_expect_eq(launch_part(cpu, cpu->tensors.inputs[0], &part), 0);
+        }
+        cr_expect(!memcmp(whole, cpu->tensors.inputs[0], bytes), "%s: parts in place give other bits", test->line);
+}
+
 static void check_again(const struct test_case *test, struct test_kernel *cpu)
 {
         uint64_t bytes = sl_tensor_bytes(&cpu->node.outputs[0]);
-        void *first = malloc(bytes + 1);
+        void *first = malloc(bytes + 1), *input = malloc(bytes + 1);
 
         memcpy(first, cpu->tensors.outputs[0], bytes);
         memset(cpu->tensors.outputs[0], 0xff, bytes);
         cr_expect_eq(test_kernel_launch(cpu), 0);
         cr_expect(!memcmp(first, cpu->tensors.outputs[0], bytes), "%s: the second run gives other bits", test->line);
         if (may_lie_in_place(&cpu->node)) {
+                memcpy(input, cpu->tensors.inputs[0], bytes);
                 cr_expect_eq(test_kernel_launch_in_place(cpu), 0);
                 cr_expect(!memcmp(first, cpu->tensors.inputs[0], bytes), "%s: in place it gives other bits", test->line);
+                check_parts_in_place(test, cpu, input, first, bytes);
         }
         free(first);
+        free(input);
 }
 
 void case_check(const char *line)
@@ -561,6 +646,7 @@ void case_check(const char *line)
                 }
                 cr_expect(guards_stand(cpu.scratch, cpu.backend->runner->scratch_bytes(cpu.kernel)),
                         "%s: scratch is written outside", line);
+                check_all_parts(&test, &cpu);
                 check_again(&test, &cpu);
                 test_kernel_deinit(&ref);
         }
