@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A part of a node, for who computes it together with others. A kernel says into how many units its output can be cut along an
- * axis; a part is some neighbouring units, and parts that do not overlap may be computed at once, each with scratch of its own. All of
- * them together make the bits that the whole launch makes. Pure.
+ * axis; a part is some neighbouring units, and parts that do not overlap may be computed at once, each with scratch of its own. All
+ * of them together make the bits that the whole launch makes. Pure.
  */
 #pragma once
 
@@ -30,4 +30,41 @@ static inline struct sl_part sl_part_of(uint32_t axis, int64_t units, uint32_t i
 static inline struct sl_part sl_part_along(const struct sl_part *part, uint32_t axis, int64_t units)
 {
         return part && part->axis == axis ? *part : (struct sl_part){.axis = axis, .end = units};
+}
+
+/*
+ * How a node is computed by a team: so many of its members take part, each a part along the axis. NONE: member 0 computes all of
+ * it. A plan says it for these sizes of teams; one of another size works as the next smaller one.
+ */
+#define SL_TEAM_SIZES(X) X(2) X(3) X(4) X(5) X(6) X(8) X(12) X(16) X(24) X(32) X(48) X(64)
+enum {
+#define X(size) SL_TEAM_SIZE_##size,
+        SL_TEAM_SIZES(X)
+#undef X
+                SL_TEAM_SIZE_COUNT,
+};
+
+struct sl_split {
+        uint8_t axis, members; /* enum sl_axis; 0 members with NONE */
+};
+
+static inline uint32_t sl_team_size_at(uint32_t index)
+{
+        static const uint8_t sizes[SL_TEAM_SIZE_COUNT] = {
+#define X(size) size,
+                SL_TEAM_SIZES(X)
+#undef X
+        };
+
+        return sizes[index];
+}
+
+/* What @splits, one for each of those sizes, say of a team of @members. */
+static inline struct sl_split sl_split_for(const struct sl_split splits[SL_TEAM_SIZE_COUNT], uint32_t members)
+{
+        struct sl_split split = {SL_AXIS_NONE, 0};
+
+        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT && sl_team_size_at(i) <= members; i++)
+                split = splits[i];
+        return split;
 }

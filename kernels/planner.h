@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel_source.h"
+#include "part.h"
 #include "target.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct sl_provision {
         uint64_t scratch_bytes; /* of each launch, at most */
         void *blob;             /* malloc()ed, the caller's; goes into the plan file and comes back with the node. NULL: none */
         uint64_t blob_bytes;
+        struct sl_split splits[SL_TEAM_SIZE_COUNT]; /* what should be fastest; zeros: never cut */
 };
 
 struct sl_planner {

@@ -34,6 +34,7 @@ struct sl_error;
         X(winograd_strided, 0.95, "share", "products of Winograd's with stride 2")                                                 \
         X(depthwise, 0.5, "share", "own depthwise convolution")                                                                    \
         X(grouped, 0.64, "share", "own convolution of few channels in a group")                                                    \
+        X(barrier, 1e-6, "s", "a team of two that has nothing to do: from the call to its end")                                    \
         X(onednn_call, 1e-6, "s", "a call of oneDNN that does nearly nothing")                                                     \
         X(onednn_product, 0.94, "share", "oneDNN's products and convolutions")                                                     \
         X(onednn_first, 0.94, "share", "oneDNN's convolution of few channels, from NCHW to NHWC")                                  \

@@ -23,6 +23,7 @@
 #include "cpu/onednn/primitive.h"
 #include "cpu/reduce/loops.h"
 #include "cpu/rnn/loops.h"
+#include "cpu/split.h"
 #include "shape/image_node.h"
 
 #include <stdalign.h>
@@ -642,6 +643,8 @@ static int cpu_provide(const struct sl_kernel_source *source, struct sl_provisio
         if (r < 0)
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};
+        if (kernel->loop)
+                sl_cpu_choose_splits(kernel->loop, kernel->state, source, ret_provision->splits);
         cpu_kernel_free(kernel);
         return 0;
 }

@@ -7,6 +7,7 @@
 #include "cores.h"
 #include "plan.h"
 #include "ports.h"
+#include "team.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,6 +24,7 @@
 struct lane {
         struct sl_lanes *lanes;
         struct sl_instance *instance;
+        struct sl_team *team; /* NULL: it has one CPU */
         uint32_t first, samples;
         int cpu, result;
         bool has_thread;
@@ -78,6 +80,15 @@ static int make_instance(struct lane *lane, struct sl_error *error)
         return sl_instance_new(lane->lanes->plan, batch_max, &lane->instance, error);
 }
 
+/* @cpus: those of the lane, which runs on the first of them. */
+static int make_team(struct lane *lane, const int *cpus, uint32_t n_cpus, struct sl_error *error)
+{
+        const struct sl_team_options options = {.size = n_cpus, .cpus = cpus, .spin_ns = SL_TEAM_SPIN_NS};
+        int r = n_cpus > 1 ? sl_team_new(&options, &lane->team, error) : 0;
+
+        return r == 0 ? sl_instance_use_team(lane->instance, lane->team, error) : r;
+}
+
 static void take_part(struct lane *lane, uint64_t run)
 {
         struct sl_lanes *lanes = lane->lanes;
@@ -108,11 +119,13 @@ static void *lane_main(void *argument)
 }
 
 /* An instance belongs to the thread that runs it only while it runs: it may be made here. */
-static int start(struct lane *lane, bool with_thread, struct sl_error *error)
+static int start(struct lane *lane, const int *cpus, uint32_t n_cpus, struct sl_error *error)
 {
         int r = make_instance(lane, error);
 
-        if (r < 0 || !with_thread)
+        if (r == 0)
+                r = make_team(lane, cpus, n_cpus, error);
+        if (r < 0 || lane == lane->lanes->lanes)
                 return r;
         r = pthread_create(&lane->thread, NULL, lane_main, lane);
         if (r != 0)
@@ -124,7 +137,7 @@ static int start(struct lane *lane, bool with_thread, struct sl_error *error)
 int sl_lanes_new(const struct sl_plan *plan, const struct sl_ports *ports, const int *cpus, uint32_t n_cpus,
         struct sl_lanes **ret_lanes, struct sl_error *error)
 {
-        uint32_t n = n_cpus < ports->samples ? n_cpus : ports->samples;
+        uint32_t n = n_cpus < ports->samples ? n_cpus : ports->samples, each = n_cpus / n;
         struct sl_lanes *lanes = aligned_alloc(alignof(struct sl_lanes), sizeof(*lanes));
         uint32_t first = 0;
         int r = 0;
@@ -139,10 +152,10 @@ int sl_lanes_new(const struct sl_plan *plan, const struct sl_ports *ports, const
                 struct lane *lane = &lanes->lanes[lanes->n++];
 
                 *lane = (struct lane){
-                        .lanes = lanes, .cpu = cpus[i], .first = first, .samples = (ports->samples - first) / (n - i)};
+                        .lanes = lanes, .cpu = cpus[i * each], .first = first, .samples = (ports->samples - first) / (n - i)};
                 first += lane->samples;
                 sem_init(&lane->burst, 0, 0);
-                r = start(lane, i > 0, error);
+                r = start(lane, &cpus[i * each], each, error);
         }
         if (r < 0)
                 sl_lanes_free(lanes);
@@ -165,6 +178,7 @@ struct sl_lanes *sl_lanes_free(struct sl_lanes *lanes)
                 }
                 sem_destroy(&lane->burst);
                 sl_instance_free(lane->instance);
+                sl_team_free(lane->team);
         }
         free(lanes);
         return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Instances of one plan that share the samples of a batch: lane i computes its part on CPU i. Lane 0 is the thread of the caller,
- * each other has a thread, which spins while a burst of runs is under way and sleeps between bursts. With fewer samples than lanes
- * the last lanes have nothing to do and are not made.
+ * each other has a thread, which spins while a burst of runs is under way and sleeps between bursts. With fewer samples than CPUs
+ * there are fewer lanes, each of which has a team of as many CPUs as all can have: a lone sample is computed by all of them.
  */
 #pragma once
 

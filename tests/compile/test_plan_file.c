@@ -5,6 +5,7 @@
 #include "lower_options.h"
 #include "network.h"
 #include "plan.h"
+#include "team.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -278,6 +279,33 @@ Test(plan_file, a_model_that_takes_several_samples_has_a_place_for_them_in_every
         close(fd);
 }
 
+/* What one step says of a team, of which the smallest has two members. */
+static void expect_split(struct file *file, struct sl_split split, const char *text)
+{
+        struct sl_plan_header *header = (struct sl_plan_header *)file->bytes;
+        struct sl_plan_step *step = (struct sl_plan_step *)(file->bytes + header->sections[SL_PLAN_SECTION_STEPS].offset);
+        struct sl_error error = {""};
+        struct sl_plan *plan;
+
+        step->splits[0] = split;
+        seal_checksum(file);
+        cr_assert_eq(open_bytes(file, &plan, &error), -EBADMSG);
+        cr_expect_not_null(strstr(error.text, text), "%s", error.text);
+}
+
+Test(plan_file, a_step_has_no_more_parts_than_the_team_has_members)
+{
+        int fd = small_plan_fd("cpu");
+        struct file file = read_file(fd);
+
+        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 3}, "number of a step's parts is 3");
+        expect_split(&file, (struct sl_split){SL_AXIS_ROWS, 1}, "number of a step's parts is 1");
+        expect_split(&file, (struct sl_split){SL_AXIS_NONE, 2}, "number of a step's parts is 2");
+        expect_split(&file, (struct sl_split){SL_AXIS_COUNT, 2}, "axis of a step's parts is 3");
+        free(file.bytes);
+        close(fd);
+}
+
 #define GUARD_BYTES 256u
 #define GUARD       0xa5
 
@@ -303,6 +331,7 @@ static bool use_plan(struct sl_plan *plan)
         const void *inputs[SL_PLAN_PORTS_MAX];
         void *outputs[SL_PLAN_PORTS_MAX];
         uint64_t bytes[2 * SL_PLAN_PORTS_MAX];
+        struct sl_team *team = NULL;
         struct sl_instance *instance;
         bool fits = true;
 
@@ -323,6 +352,8 @@ static bool use_plan(struct sl_plan *plan)
                 else
                         outputs[i - info->n_inputs] = buffer;
         }
+        if (fits && sl_team_new(&(struct sl_team_options){.size = 3}, &team, NULL) == 0)
+                (void)sl_instance_use_team(instance, team, NULL);
         if (fits) {
                 int r = sl_instance_run(instance, info->batches[0], inputs, outputs);
 
@@ -335,6 +366,7 @@ static bool use_plan(struct sl_plan *plan)
         for (uint32_t i = 0; i < info->n_outputs; i++)
                 free(outputs[i]);
         sl_instance_free(instance);
+        sl_team_free(team);
         return fits;
 }
 

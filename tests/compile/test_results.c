@@ -8,6 +8,7 @@
 #include "pass.h"
 #include "plan.h"
 #include "stop.h"
+#include "team.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -105,6 +106,36 @@ static void compare_size(
         sl_graph_free(graph);
 }
 
+/* Each team's outputs are those of the instance alone, to the bit. */
+static void compare_teams(struct network *net, struct sl_instance *instance, const struct sl_graph *oracle, uint32_t size)
+{
+        static const uint32_t members[] = {2, 3, 4, 16, 1};
+        struct sl_error error = {0};
+        struct batch batch = {0};
+        struct sl_graph *graph;
+
+        cr_assert_eq(sl_graph_specialise(oracle, size, &graph, &error), 0, "%s", error.text);
+        batch_init(&batch, net, graph);
+        cr_assert_eq(sl_instance_run(instance, size, (const void *const *)batch.inputs, batch.expected), 0);
+        for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+                const struct sl_team_options options = {.size = members[k], .spin_ns = SL_TEAM_SPIN_NS};
+                struct sl_team *team;
+
+                cr_assert_eq(sl_team_new(&options, &team, &error), 0, "%s", error.text);
+                cr_assert_eq(sl_instance_use_team(instance, team, &error), 0, "%s", error.text);
+                for (uint32_t i = 0; i < graph->n_outputs; i++)
+                        memset(batch.outputs[i], 0xff, batch.output_bytes[i]);
+                cr_assert_eq(sl_instance_run(instance, size, (const void *const *)batch.inputs, batch.outputs), 0);
+                for (uint32_t i = 0; i < graph->n_outputs; i++)
+                        cr_assert(!memcmp(batch.outputs[i], batch.expected[i], batch.output_bytes[i]),
+                                "batch %u: output %u of a team of %u differs", size, i, members[k]);
+                cr_assert_eq(sl_instance_use_team(instance, NULL, &error), 0);
+                sl_team_free(team);
+        }
+        batch_deinit(&batch);
+        sl_graph_free(graph);
+}
+
 static void compare_backend(struct network *net, const struct sl_graph *oracle, const char *backend, bool batchable)
 {
         int fd = network_plan_fd(net, backend, BATCH_MAX);
@@ -119,8 +150,10 @@ static void compare_backend(struct network *net, const struct sl_graph *oracle, 
         cr_assert_eq(info->batchable, batchable);
         cr_assert_eq(info->n_batches, batchable ? 4 : 1);
         cr_assert_eq(sl_instance_new(plan, BATCH_MAX, &instance, &error), 0, "%s", error.text);
-        for (uint32_t i = 0; i < info->n_batches; i++)
+        for (uint32_t i = 0; i < info->n_batches; i++) {
                 compare_size(net, oracle, instance, info->batches[i], backend);
+                compare_teams(net, instance, oracle, info->batches[i]);
+        }
         sl_instance_free(instance);
         sl_plan_free(plan);
 }

@@ -56,6 +56,12 @@ struct sl_cpu_loop {
         /* About, on such a core; only of loops that stand in algorithm.c. */
         double (*seconds)(const struct sl_core_figures *core, const void *state);
 
+        /*
+         * Makes of a copy of a state what seconds() should say of one part. NULL: of the seconds a part has the share that it has of
+         * the units.
+         */
+        void (*narrow)(void *state, const struct sl_part *part);
+
         const struct sl_cpu_loop *instead; /* tried where plan() declines; packs nothing. NULL: none */
 
         bool fuses_epilogue; /* takes an epilogue: plan() looks at it */

@@ -257,6 +257,23 @@ static int64_t im2col_gemm_units(const void *state, uint32_t axis)
         return p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME ? p->shape.batch * p->shape.out_height : p->rows;
 }
 
+/* Scanlines of whole images count as images of one scanline. */
+static void im2col_gemm_narrow(void *state, const struct sl_part *part)
+{
+        struct sl_im2col_gemm *p = state;
+        int64_t n = part->end - part->first;
+
+        if (part->axis == SL_AXIS_COLUMNS) {
+                p->shape.filters = n * SL_GEMM_PANEL;
+                return;
+        }
+        p->rows = p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME ? n * p->shape.out_width : n;
+        p->shape.batch = 1;
+        p->shape.out_height = n;
+        p->frame_scanlines -= (p->block_scanlines > n ? p->block_scanlines - n : 0) * p->shape.window.stride[0];
+        p->block_scanlines = p->block_scanlines > n ? n : p->block_scanlines;
+}
+
 static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
 {
         return sl_im2col_gemm_run(state, binding);
@@ -269,4 +286,5 @@ const struct sl_cpu_loop sl_cpu_im2col_gemm = {.state_bytes = sizeof(struct sl_i
         .form = im2col_gemm_form,
         .repack = im2col_gemm_repack,
         .seconds = im2col_gemm_seconds,
+        .narrow = im2col_gemm_narrow,
         .fuses_epilogue = true};

@@ -304,6 +304,19 @@ static int64_t winograd_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? w->tiles : sl_gemm_panels(w->shape.filters);
 }
 
+static void winograd_narrow(void *state, const struct sl_part *part)
+{
+        struct sl_winograd *w = state;
+        int64_t n = part->end - part->first;
+
+        if (part->axis == SL_AXIS_ROWS) {
+                w->shape.out_height = w->shape.out_height * n / w->tiles;
+                w->tiles = n;
+        } else {
+                w->shape.filters = n * SL_GEMM_PANEL;
+        }
+}
+
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),
         .plan = winograd_plan_2,
         .run = winograd_run,
@@ -311,6 +324,7 @@ const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_wi
         .form = winograd_form_2,
         .repack = winograd_repack_2,
         .seconds = winograd_seconds,
+        .narrow = winograd_narrow,
         .fuses_epilogue = true};
 const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_winograd),
         .plan = winograd_plan_4,
@@ -319,4 +333,5 @@ const struct sl_cpu_loop sl_cpu_winograd_4 = {.state_bytes = sizeof(struct sl_wi
         .form = winograd_form_4,
         .repack = winograd_repack_4,
         .seconds = winograd_seconds,
+        .narrow = winograd_narrow,
         .fuses_epilogue = true};

@@ -140,6 +140,16 @@ static double product_seconds(const struct sl_core_figures *core, const void *st
                                (sl_gemm_passes(p->rows, p->depth, p->columns) ? core->stream : core->weights));
 }
 
+static void product_narrow(void *state, const struct sl_part *part)
+{
+        struct product *p = state;
+
+        if (part->axis == SL_AXIS_ROWS)
+                p->rows = part->end - part->first;
+        else
+                p->columns = (part->end - part->first) * SL_GEMM_PANEL;
+}
+
 const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),
         .plan = product_plan,
         .run = product_run,
@@ -147,4 +157,5 @@ const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product)
         .form = product_form,
         .repack = product_repack,
         .seconds = product_seconds,
+        .narrow = product_narrow,
         .fuses_epilogue = true};

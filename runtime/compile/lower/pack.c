@@ -340,6 +340,7 @@ static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_
         if (r < 0)
                 return r;
         step->scratch_bytes = provision.scratch_bytes;
+        memcpy(step->splits, provision.splits, sizeof(step->splits));
         free((void *)step->blob.data); /* of a walk before */
         step->blob = (struct sl_blob){.data = provision.blob, .bytes = provision.blob_bytes};
         return 0;

@@ -202,6 +202,7 @@ static int put_step(
         target->first_attr = tables->n_attrs;
         target->dynamic = step->dynamic;
         target->scratch_bytes = step->scratch_bytes;
+        memcpy(target->splits, step->splits, sizeof(target->splits));
         if (step->scratch_block != SL_VALUE_NONE)
                 target->scratch_offset = program->schedule->blocks[step->scratch_block].offset;
         if (step->node == SL_VALUE_NONE)

@@ -8,6 +8,7 @@
 #include "interpreter.h"
 #include "op.h"
 #include "pace.h"
+#include "team_room.h"
 
 #include <stdlib.h>
 
@@ -263,6 +264,38 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
         return bytes;
 }
 
+static int split_step(struct sl_executable_step *step, uint32_t members, struct sl_error *error)
+{
+        const struct sl_runner *runner = step->session->backend->runner;
+
+        step->split = members > 1 ? sl_split_for(step->source->splits, members) : (struct sl_split){SL_AXIS_NONE, 0};
+        if (step->split.members < 2)
+                return 0;
+        step->units = runner->units ? runner->units(step->kernel, step->split.axis) : 0;
+        if (step->units >= step->split.members)
+                return 0;
+        return sl_error_set(error, EBADMSG, "plan file: a %s is to be computed in %u parts and has %lld",
+                sl_op_name(step->source->op), step->split.members, (long long)step->units);
+}
+
+int sl_executable_split(struct sl_executable *executable, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < executable->n_steps && r == 0; i++) {
+                struct sl_executable_step *step = &executable->steps[i];
+
+                for (uint32_t b = 0; b < SL_STEP_BODIES_MAX && r == 0; b++)
+                        if (step->bodies[b])
+                                r = sl_executable_split(step->bodies[b], members, ret_scratch_bytes, error);
+                if (r == 0 && step->session)
+                        r = split_step(step, members, error);
+                if (step->split.members > 1 && step->source->scratch_bytes > *ret_scratch_bytes)
+                        *ret_scratch_bytes = step->source->scratch_bytes;
+        }
+        return r;
+}
+
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)
 {
         executable->next = 0;
@@ -286,7 +319,8 @@ static bool must_settle(const struct sl_executable_step *step, const struct sl_i
 
 static int launch(const struct sl_executable_step *step, struct sl_interpreter *interpreter)
 {
-        int r = step->session->backend->runner->launch(step->kernel, &step->binding);
+        int r = step->split.members > 1 ? sl_team_room_launch(interpreter->room, step)
+                                        : step->session->backend->runner->launch(step->kernel, &step->binding);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
                 interpreter->sessions->in_flight = step->session;

@@ -24,6 +24,8 @@ struct sl_executable_step {
         const struct sl_plan_session *session; /* with its backend; NULL: the interpreter runs it */
         struct sl_kernel *kernel;
         struct sl_binding binding; /* points into the pointer table */
+        struct sl_split split;     /* of the instance's team */
+        int64_t units;             /* along its axis */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
 };
@@ -64,6 +66,13 @@ struct sl_executable {
 int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *workspace, struct sl_pace *pace,
         const struct sl_sessions *sessions, struct sl_executable **ret_executable, struct sl_error *error);
 struct sl_executable *sl_executable_free(struct sl_executable *executable);
+
+/*
+ * Its steps, and those of its bodies, are cut for a team of @members from now on, as the plan says; 1: none is. @ret_scratch_bytes
+ * grows to what a member needs. Return: 0; -EBADMSG a step cannot be cut so; then it is to be
+ * called again with 1.
+ */
+int sl_executable_split(struct sl_executable *executable, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error);
 
 /* Bytes of its tables, those of its bodies included. Pure. */
 uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number);

@@ -29,6 +29,7 @@
 #include "base/bytes.h"
 #include "choice.h"
 #include "node.h"
+#include "part.h"
 #include "plan_info.h"
 
 #include <assert.h>
@@ -36,7 +37,7 @@
 #include <stdint.h>
 
 #define SL_PLAN_MAGIC   "SLPLAN\r\n"
-#define SL_PLAN_VERSION 10u
+#define SL_PLAN_VERSION 11u
 
 /* No tensor, constant or workspace of a plan is larger: sums of a few such numbers cannot overflow. */
 #define SL_PLAN_BYTES_MAX (1ull << 44)
@@ -92,6 +93,7 @@ struct sl_plan_step {
         uint32_t reserved; /* 0 */
         struct sl_epilogue epilogue;
         struct sl_choice choice; /* for people only */
+        struct sl_split splits[SL_TEAM_SIZE_COUNT]; /* how teams compute it; of a dynamic step, zeros */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
         uint64_t first_body, n_bodies;          /* programs, of a dynamic step: 2 of If, 1 of Loop and Scan; its alone */

@@ -22,6 +22,7 @@
 #include "pace.h"
 #include "plan_map.h"
 #include "ref/live.h"
+#include "team_room.h"
 #include "workspace.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ struct sl_instance {
         struct sl_workspace workspace;
         struct sl_sessions sessions;
         struct sl_interpreter interpreter;
+        struct sl_team_room room;
         struct sl_kernel_cache *kernels; /* NULL: no step is data-dependent, or `ref` is wanted */
         struct sl_stop stop;
         struct sl_pace pace;           /* of the run */
@@ -149,8 +151,34 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance)
         sl_kernel_cache_free(instance->kernels);
         sl_sessions_close(&instance->sessions);
         sl_workspace_deinit(&instance->workspace);
+        sl_team_room_deinit(&instance->room);
         free(instance);
         return NULL;
+}
+
+static int split_programs(struct sl_instance *instance, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < instance->n_programs && r == 0; i++)
+                r = sl_executable_split(instance->programs[i], members, ret_scratch_bytes, error);
+        return r;
+}
+
+int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, struct sl_error *error)
+{
+        uint32_t members = team ? sl_team_size(team) : 1;
+        uint64_t scratch_bytes = 0;
+        int r = split_programs(instance, members, &scratch_bytes, error);
+
+        if (r == 0 && members > 1 && sl_team_room_init(&instance->room, team, scratch_bytes) < 0)
+                r = sl_error_set(error, ENOMEM, "no memory for %u times %llu bytes of scratch", members - 1,
+                        (unsigned long long)scratch_bytes);
+        if (r == 0 && members > 1)
+                return 0;
+        (void)split_programs(instance, 1, &scratch_bytes, NULL);
+        sl_team_room_deinit(&instance->room);
+        return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", instance->plan->info->name) : 0;
 }
 
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max)
@@ -186,6 +214,7 @@ static void begin(struct sl_instance *instance, struct sl_executable *program, c
         sl_executable_bind(program, inputs, outputs);
         sl_interpreter_begin(&instance->interpreter, instance->plan, program->source, &instance->pace, &instance->sessions,
                 instance->kernels, open, error);
+        instance->interpreter.room = &instance->room;
 }
 
 /* The run is over with @r. */

@@ -17,12 +17,14 @@ struct sl_kernel_cache;
 struct sl_open_output;
 struct sl_pace;
 struct sl_sessions;
+struct sl_team_room;
 
 struct sl_interpreter {
         const struct sl_plan *plan;
         struct sl_dynamic dynamic;
         struct sl_sessions *sessions;
         struct sl_pace *pace;
+        const struct sl_team_room *room;   /* of steps that are cut */
         struct sl_open_output *open;       /* NULL: no output is open */
         int too_small;                     /* -EMSGSIZE: an open output did not fit */
         uint64_t *step_ns;                 /* of the run: what each step took, by its number; NULL: nobody asks */

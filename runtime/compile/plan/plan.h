@@ -20,6 +20,7 @@ struct sl_plan;
 struct sl_instance;
 struct sl_choice;
 struct sl_stop;
+struct sl_team;
 
 /* Some step of the plan is data-dependent: it may fail for some inputs that have the right shapes. */
 bool sl_plan_is_dynamic(const struct sl_plan *plan);
@@ -88,6 +89,14 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
  */
 int sl_instance_new(const struct sl_plan *plan, uint32_t batch_max, struct sl_instance **ret_instance, struct sl_error *error);
 struct sl_instance *sl_instance_free(struct sl_instance *instance);
+
+/*
+ * From now on runs compute with @team, whose owner is the thread that runs: steps are cut as the plan says for its size, each
+ * output has the same bits as without. NULL, or a team of one: alone again. The team lives as long as the instance uses it; several
+ * instances may use it in turns. Between runs; takes scratch for each member. Return: 0; -ENOMEM; -EBADMSG the plan contradicts the
+ * kernels: the instance is alone then.
+ */
+int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, struct sl_error *error);
 
 /*
  * Faults at most @bytes_max of what the workspace lacks for sizes up to @batch; what is not faulted is so by the first run that

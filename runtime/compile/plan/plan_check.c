@@ -567,6 +567,21 @@ static int check_step_backend(const struct sl_plan *plan, const struct sl_plan_s
         return 0;
 }
 
+/* Whether a kernel can be cut so is seen when there is one. */
+static int check_splits(const struct sl_plan_step *step, struct sl_error *error)
+{
+        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++) {
+                struct sl_split split = step->splits[i];
+                uint32_t most = split.axis == SL_AXIS_NONE || step->dynamic ? 0 : sl_team_size_at(i);
+
+                if (split.axis >= SL_AXIS_COUNT || (step->dynamic && split.axis))
+                        return damaged(error, "axis of a step's parts", split.axis, SL_AXIS_COUNT);
+                if (split.members > most || (most && split.members < 2))
+                        return damaged(error, "number of a step's parts", split.members, most);
+        }
+        return 0;
+}
+
 static int check_step(
         const struct sl_plan *plan, const struct sl_plan_program *program, const struct sl_plan_step *step, struct sl_error *error)
 {
@@ -595,6 +610,8 @@ static int check_step(
                 return damaged(error, "scratch of a step", step->scratch_bytes, program->workspace_bytes);
         int r = check_step_backend(plan, step, error);
 
+        if (r == 0)
+                r = check_splits(step, error);
         if (r == 0)
                 r = check_step_bodies(plan, program, step, error);
         return r < 0 ? r : check_operands(plan, program, step, error);

@@ -586,7 +586,11 @@ static void check_parts(const struct test_case *test, struct test_kernel *cpu, u
 
 static void check_all_parts(const struct test_case *test, struct test_kernel *cpu)
 {
+#ifdef __SANITIZE_ADDRESS__ /* where each launch takes ten times as long */
+        static const uint32_t counts[] = {3};
+#else
         static const uint32_t counts[] = {2, 3, 4, 16};
+#endif
 
         for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++)
                 for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/split.h"
+
+#include "cpu/base/cost.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <string.h>
+
+#define STATE_BYTES_MAX 4096 /* of loops that narrow it, which keep all of it */
+
+/* A team of more members has more of them to look at: an eighth of what it takes to call one, for each. */
+#define MORE_MEMBERS 0.125
+
+struct question {
+        const struct sl_cpu_loop *loop;
+        const void *state;
+        const struct sl_core_figures *core;
+        double seconds; /* of all of it */
+};
+
+static double bytes_of(const struct sl_node_desc *node)
+{
+        double bytes = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE)
+                        bytes += (double)sl_tensor_bytes(&node->inputs[i]);
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                bytes += (double)sl_tensor_bytes(&node->outputs[i]);
+        return bytes;
+}
+
+/* Who has no estimate of its own moves bytes, and computes a little. */
+static double whole_seconds(const struct question *q, const struct sl_node_desc *node)
+{
+        double seconds = q->loop->seconds ? q->loop->seconds(q->core, q->state) : 0;
+
+        return seconds > 0 ? seconds : sl_cost_traffic(q->core, bytes_of(node)) + 2 * (double)sl_op_work(node) / q->core->flops;
+}
+
+static double part_seconds(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
+{
+        const struct sl_part largest = {.axis = axis, .end = (units + members - 1) / members};
+        alignas(max_align_t) unsigned char narrowed[STATE_BYTES_MAX];
+
+        if (!q->loop->narrow || q->loop->state_bytes > sizeof(narrowed))
+                return q->seconds * (double)largest.end / (double)units;
+        memcpy(narrowed, q->state, q->loop->state_bytes);
+        q->loop->narrow(narrowed, &largest);
+        return q->loop->seconds(q->core, narrowed);
+}
+
+static struct sl_split choose_split(const struct question *q, uint32_t size)
+{
+        struct sl_split best = {SL_AXIS_NONE, 0};
+        double least = q->seconds;
+
+        for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++) {
+                int64_t units = q->loop->units(q->state, axis);
+                uint32_t members = units < size ? (uint32_t)units : size;
+                double seconds;
+
+                if (units < 2)
+                        continue;
+                seconds = part_seconds(q, axis, units, members) + q->core->barrier * (1 + MORE_MEMBERS * (members - 2));
+                if (seconds < least) {
+                        least = seconds;
+                        best = (struct sl_split){(uint8_t)axis, (uint8_t)members};
+                }
+        }
+        return best;
+}
+
+void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
+        struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
+{
+        struct question question = {
+                .loop = loop, .state = state, .core = source->target ? &source->target->core : &sl_target_typical.core};
+
+        memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
+        if (!loop->units)
+                return;
+        question.seconds = whole_seconds(&question, source->node);
+        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
+                ret_splits[i] = choose_split(&question, sl_team_size_at(i));
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How teams of each size should compute a loop: along which axis it is cut, and into how many parts, by estimates of how long its
+ * largest part takes, what it costs to call a team, and nothing else. A pure function of loop, node and target.
+ */
+#pragma once
+
+#include "cpu/base/operator.h"
+
+void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
+        struct sl_split ret_splits[SL_TEAM_SIZE_COUNT]);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an instance has of a team (kernels/team.h): the team, and scratch for each of its members beside the owner, who uses that of
+ * the steps. A step whose plan says so is launched in parts, one for each member that takes part; the others are the owner's.
+ *
+ * The team is the caller's. Thread: that of the instance, who is the team's owner while it runs.
+ */
+#pragma once
+
+#include "team.h"
+#include "workspace.h"
+
+#include <stdint.h>
+
+struct sl_executable_step;
+
+struct sl_team_room {
+        struct sl_team *team; /* NULL: none */
+        struct sl_workspace scratch;
+        uint64_t member_bytes; /* of scratch, for each member but the owner */
+};
+
+/* Scratch of @scratch_bytes for each member, faulted. Return: 0; -ENOMEM, and the room is as it was. */
+int sl_team_room_init(struct sl_team_room *room, struct sl_team *team, uint64_t scratch_bytes);
+
+/* A zeroed room is fine. */
+void sl_team_room_deinit(struct sl_team_room *room);
+
+/* All parts of a step that is cut (split.members > 1). Return: what the first part that failed says. */
+int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executable_step *step);
