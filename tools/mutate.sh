@@ -75,7 +75,7 @@ suites() {
                 '^(serve-lifecycle|survive-(compilers|surroundings|work|shares|batch-limit))' ;;
         runtime/serve/*) echo '^serve-(wait|combine|places|shape-slots|a|lateness|f|pa|po|service-time|mailbox|sch|b|ensemble|peer|intake|end)' \
                 '^(serve-(starts|open|sleepers|shapes|change)|serve-lifecycle-|daemon-serve)' \
-                '^(serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch|postmortem|trace))' ;;
+                '^(sim|serve-lifecycle$|client-python|survive-(isolation|names|overload|rules|memory|shares|hostile|turns|batch|postmortem|trace))' ;;
         runtime/planner/*) echo '^planner-(matrix|space|costs|simulated|worst|best|bounded|exhaustive|device)' '^planner-' '^tools-optimize$' ;;
         runtime/sim/*) echo '^sim' '^serve-pol' '^perf-load-' ;;
         runtime/daemon/*) echo '^daemon-' '^(client-python|survive-(isolation|compilers|surroundings))' '^survive-(names|memory|rules|turns)' ;;

@@ -22,8 +22,8 @@
         X(static,          "batching_delay_us") \
         X(triton,          "batching_delay_us; in order, one batch longer") \
         X(aimd,            "never") \
-        X(n_ebird,         "until the next worker ends") \
-        X(e_ebird,         "until the next worker ends")
+        X(n_ebird,         "until all workers are idle") \
+        X(e_ebird,         "until all workers are idle")
 /* clang-format on */
 
 enum sl_policy_id {

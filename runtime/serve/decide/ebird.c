@@ -10,6 +10,9 @@
  * (sl_ebird_row()), and is run until it gives nothing more. When nothing is alive and no worker is small enough, the smallest one
  * takes what there is: an engine without a worker of 1 would wait for ever.
  *
+ * Nor has it classes. Nothing starts while something more urgent waits: what that waits for, a worker that is small enough or all
+ * of them idle, might never come while others are given.
+ *
  * The paper knows no slices. A batch that would take longer than one is the largest power of two that fits, and counts as that
  * where MaxInf is summed up; the worker stays in the class that it is of. Published figures want a slice_ms above the largest
  * batch.
@@ -136,6 +139,8 @@ uint32_t sl_policy_n_ebird(
         if (!view->batchable)
                 return sl_policy_single(view, now_ns, ret_decisions, max, ret_next_ns);
         *ret_next_ns = UINT64_MAX;
+        if (view->more_urgent_waits)
+                return 0;
         round_init(&r, view, ret_decisions, max);
         run_largest(&r, r.idle);
         return round_end(&r);
@@ -166,6 +171,8 @@ uint32_t sl_policy_e_ebird(
         if (!view->batchable)
                 return sl_policy_single(view, now_ns, ret_decisions, max, ret_next_ns);
         *ret_next_ns = UINT64_MAX;
+        if (view->more_urgent_waits)
+                return 0;
         round_init(&r, view, ret_decisions, max);
         r.alive_max = sl_ebird_load(SL_EBIRD_ROWS - 1);
         do {
