@@ -67,6 +67,25 @@ struct sl_cpu_loop {
         bool fuses_epilogue; /* takes an epilogue: plan() looks at it */
 };
 
+/*
+ * What lies flat is cut into units of so many elements, so that two parts share no line, whatever the type. The elements that a
+ * part has: from first to end.
+ */
+#define SL_FLAT_UNIT 64
+
+static inline int64_t sl_flat_units(int64_t elements, uint32_t axis)
+{
+        return axis == SL_AXIS_ROWS ? (elements + SL_FLAT_UNIT - 1) / SL_FLAT_UNIT : 0;
+}
+
+static inline struct sl_part sl_flat_part(const struct sl_part *part, int64_t elements)
+{
+        struct sl_part units = sl_part_along(part, SL_AXIS_ROWS, sl_flat_units(elements, SL_AXIS_ROWS));
+        int64_t end = units.end * SL_FLAT_UNIT;
+
+        return (struct sl_part){.first = units.first * SL_FLAT_UNIT, .end = end < elements ? end : elements};
+}
+
 /* The form of weights of shape @dims (4), which take @floats when packed; @name says how they lie. */
 void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats);
 

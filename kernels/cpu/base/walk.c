@@ -121,3 +121,20 @@ bool sl_walk_elements(struct sl_walk *walk, const struct sl_tensor *output, cons
         sl_walk_order(walk);
         return true;
 }
+
+const struct sl_walk *sl_walk_take(
+        const struct sl_walk *walk, const struct sl_part *part, struct sl_walk *room, struct sl_walk_row *ret_row)
+{
+        int64_t unit = walk->rank > 1 ? 1 : SL_WALK_FLAT, first, end;
+
+        *ret_row = (struct sl_walk_row){0};
+        if (!part || part->axis != SL_AXIS_ROWS)
+                return walk;
+        first = part->first * unit;
+        end = part->end * unit < walk->sizes[0] ? part->end * unit : walk->sizes[0];
+        *room = *walk;
+        room->sizes[0] = end > first ? end - first : 0;
+        for (uint32_t t = 0; t < walk->n_tensors; t++)
+                ret_row->offset[t] = first * walk->strides[t][0];
+        return room;
+}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "part.h"
 #include "tensor.h"
 
 #include <stdbool.h>
@@ -51,6 +52,22 @@ static inline int64_t sl_walk_row_stride(const struct sl_walk *walk, uint32_t te
 {
         return walk->strides[tensor][walk->rank - 1];
 }
+
+/* Into how many units a walk can be cut: along its outermost dimension, a flat one every SL_WALK_FLAT elements. */
+#define SL_WALK_FLAT 64
+
+static inline int64_t sl_walk_units(const struct sl_walk *walk, uint32_t axis)
+{
+        if (axis != SL_AXIS_ROWS)
+                return 0;
+        return walk->rank > 1 ? walk->sizes[0] : (walk->sizes[0] + SL_WALK_FLAT - 1) / SL_WALK_FLAT;
+}
+
+/*
+ * The walk over a part: @walk itself where that is all of it, else a shorter one, which is made in @room. It begins at *ret_row.
+ */
+const struct sl_walk *sl_walk_take(
+        const struct sl_walk *walk, const struct sl_part *part, struct sl_walk *room, struct sl_walk_row *ret_row);
 
 /* To the next row, where a row has the @inner last dimensions. False after the last one. */
 static inline bool sl_walk_next(const struct sl_walk *walk, struct sl_walk_row *row, uint32_t inner)

@@ -180,11 +180,14 @@ static row_function *find_row(uint32_t op, uint32_t dtype)
         }
 }
 
-static void walk_rows(const struct sl_walk *walk, row_function *function, int64_t bytes, int64_t result_bytes, char *result,
-        const char *left, const char *right)
+/* What @part has of them. */
+static void walk_rows(const struct sl_walk *all, const struct sl_part *part, row_function *function, int64_t bytes,
+        int64_t result_bytes, char *result, const char *left, const char *right)
 {
+        struct sl_walk room;
+        struct sl_walk_row row;
+        const struct sl_walk *walk = sl_walk_take(all, part, &room, &row);
         int64_t n = sl_walk_row_length(walk), left_step = sl_walk_row_stride(walk, 1), right_step = sl_walk_row_stride(walk, 2);
-        struct sl_walk_row row = {0};
 
         if (sl_walk_is_empty(walk))
                 return;
@@ -217,11 +220,19 @@ static int binary_run(const void *state, const struct sl_binding *binding)
 {
         const struct binary *b = state;
 
-        walk_rows(&b->walk, b->function, b->bytes, b->result_bytes, binding->outputs[0], binding->inputs[0], binding->inputs[1]);
+        walk_rows(&b->walk, binding->part, b->function, b->bytes, b->result_bytes, binding->outputs[0], binding->inputs[0],
+                binding->inputs[1]);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_binary = {.state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run};
+static int64_t binary_units(const void *state, uint32_t axis)
+{
+        const struct binary *b = state;
+
+        return sl_walk_units(&b->walk, axis);
+}
+
+const struct sl_cpu_loop sl_cpu_binary = {.state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run, .units = binary_units};
 
 /* The first step joins inputs 0 and 1; each later one joins the output so far and one more input. */
 struct variadic {
@@ -261,7 +272,7 @@ static int variadic_run(const void *state, const struct sl_binding *binding)
         void *y = binding->outputs[0];
 
         for (uint32_t i = 0; i < variadic->n_steps; i++)
-                walk_rows(&variadic->steps[i], variadic->function, variadic->bytes, variadic->bytes, y, i ? y : binding->inputs[0],
+                walk_rows(&variadic->steps[i], NULL, variadic->function, variadic->bytes, variadic->bytes, y, i ? y : binding->inputs[0],
                         binding->inputs[i + 1]);
         if (variadic->divisor != 0.0f)
                 div_f32(variadic->elements, y, y, 1, &variadic->divisor, 0);

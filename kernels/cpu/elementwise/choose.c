@@ -63,22 +63,32 @@ static int where_run(const void *state, const struct sl_binding *binding)
 {
         const struct where *where = state;
         int64_t steps[SL_WALK_TENSORS], bytes = (int64_t)where->bytes;
-        struct sl_walk_row row = {0};
+        struct sl_walk room;
+        struct sl_walk_row row;
+        const struct sl_walk *walk = sl_walk_take(&where->walk, binding->part, &room, &row);
 
-        if (sl_walk_is_empty(&where->walk))
+        if (sl_walk_is_empty(walk))
                 return 0;
         for (uint32_t t = 0; t < SL_WALK_TENSORS; t++)
-                steps[t] = sl_walk_row_stride(&where->walk, t);
+                steps[t] = sl_walk_row_stride(walk, t);
         do
-                choose_row(where->bytes, sl_walk_row_length(&where->walk), (char *)binding->outputs[0] + row.offset[0] * bytes,
+                choose_row(where->bytes, sl_walk_row_length(walk), (char *)binding->outputs[0] + row.offset[0] * bytes,
                         (const uint8_t *)binding->inputs[0] + row.offset[1],
                         (const char *)binding->inputs[1] + row.offset[2] * bytes,
                         (const char *)binding->inputs[2] + row.offset[3] * bytes, steps);
-        while (sl_walk_next(&where->walk, &row, 1));
+        while (sl_walk_next(walk, &row, 1));
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_where = {.state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run};
+static int64_t where_units(const void *state, uint32_t axis)
+{
+        const struct where *where = state;
+
+        return sl_walk_units(&where->walk, axis);
+}
+
+const struct sl_cpu_loop sl_cpu_where = {
+        .state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run, .units = where_units};
 
 typedef void cast_function(int64_t n, void *result, const void *argument);
 
@@ -193,8 +203,15 @@ static cast_function *const casts[SL_DTYPE_LIMIT][SL_DTYPE_LIMIT] = {
 
 struct cast {
         cast_function *function;
-        int64_t elements;
+        int64_t elements, from_bytes, to_bytes;
 };
+
+static void set_sizes(struct cast *cast, const struct sl_tensor *from, const struct sl_tensor *to)
+{
+        cast->elements = (int64_t)sl_shape_elements(&from->shape);
+        cast->from_bytes = (int64_t)sl_dtype_bytes(from->dtype);
+        cast->to_bytes = (int64_t)sl_dtype_bytes(to->dtype);
+}
 
 static bool cast_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
@@ -207,19 +224,29 @@ static bool cast_plan(const struct sl_node_desc *node, void *state, struct sl_cp
         if (from >= SL_DTYPE_LIMIT || y->dtype >= SL_DTYPE_LIMIT || !sl_cpu_same_place(x, y))
                 return false;
         cast->function = casts[from][y->dtype];
-        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        set_sizes(cast, x, y);
         return cast->function != NULL;
 }
 
 static int cast_run(const void *state, const struct sl_binding *binding)
 {
         const struct cast *cast = state;
+        struct sl_part part = sl_flat_part(binding->part, cast->elements);
 
-        cast->function(cast->elements, binding->outputs[0], binding->inputs[0]);
+        cast->function(part.end - part.first, (char *)binding->outputs[0] + part.first * cast->to_bytes,
+                (const char *)binding->inputs[0] + part.first * cast->from_bytes);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_cast = {.state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run};
+static int64_t cast_units(const void *state, uint32_t axis)
+{
+        const struct cast *cast = state;
+
+        return sl_flat_units(cast->elements, axis);
+}
+
+const struct sl_cpu_loop sl_cpu_cast = {
+        .state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run, .units = cast_units};
 
 #define DEFINE_IS_NAN(name, type)                                                                                                  \
         SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument)                                              \
@@ -243,8 +270,9 @@ static bool is_nan_plan(const struct sl_node_desc *node, void *state, struct sl_
         if ((x->dtype != SL_DTYPE_F32 && x->dtype != SL_DTYPE_F64) || !sl_cpu_same_place(x, &node->outputs[0]))
                 return false;
         cast->function = x->dtype == SL_DTYPE_F32 ? is_nan_f32 : is_nan_f64;
-        cast->elements = (int64_t)sl_shape_elements(&x->shape);
+        set_sizes(cast, x, &node->outputs[0]);
         return true;
 }
 
-const struct sl_cpu_loop sl_cpu_is_nan = {.state_bytes = sizeof(struct cast), .plan = is_nan_plan, .run = cast_run};
+const struct sl_cpu_loop sl_cpu_is_nan = {
+        .state_bytes = sizeof(struct cast), .plan = is_nan_plan, .run = cast_run, .units = cast_units};

@@ -82,14 +82,17 @@ static int quantize_run(const void *state, const struct sl_binding *binding)
 {
         const struct scaling *s = state;
         float scale = *(const float *)binding->inputs[1], zero = read_zero(s, binding);
+        struct sl_part part = sl_flat_part(binding->part, s->elements);
+        const float *x = (const float *)binding->inputs[0] + part.first;
+        void *y = (uint8_t *)binding->outputs[0] + part.first;
+        int64_t n = part.end - part.first;
 
         if (sl_cpu_has_avx512())
-                sl_quantize_avx512(s->elements, binding->outputs[0], binding->inputs[0], scale, (int32_t)zero,
-                        s->byte_dtype == SL_DTYPE_I8 ? INT8_MIN : 0);
+                sl_quantize_avx512(n, y, x, scale, (int32_t)zero, s->byte_dtype == SL_DTYPE_I8 ? INT8_MIN : 0);
         else if (s->byte_dtype == SL_DTYPE_I8)
-                quantize_i8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);
+                quantize_i8(n, y, x, scale, zero);
         else
-                quantize_u8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);
+                quantize_u8(n, y, x, scale, zero);
         return 0;
 }
 
@@ -157,15 +160,27 @@ static int dequantize_run(const void *state, const struct sl_binding *binding)
 {
         const struct scaling *s = state;
         float scale = *(const float *)binding->inputs[1], zero = read_zero(s, binding);
+        struct sl_part part = sl_flat_part(binding->part, s->elements);
+        const void *x = (const uint8_t *)binding->inputs[0] + part.first;
+        float *y = (float *)binding->outputs[0] + part.first;
 
         if (s->byte_dtype == SL_DTYPE_I8)
-                dequantize_i8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);
+                dequantize_i8(part.end - part.first, y, x, scale, zero);
         else
-                dequantize_u8(s->elements, binding->outputs[0], binding->inputs[0], scale, zero);
+                dequantize_u8(part.end - part.first, y, x, scale, zero);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_quantize = {.state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = quantize_run};
-const struct sl_cpu_loop sl_cpu_dequantize = {.state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = dequantize_run};
+static int64_t scaling_units(const void *state, uint32_t axis)
+{
+        const struct scaling *s = state;
+
+        return sl_flat_units(s->elements, axis);
+}
+
+const struct sl_cpu_loop sl_cpu_quantize = {
+        .state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = quantize_run, .units = scaling_units};
+const struct sl_cpu_loop sl_cpu_dequantize = {
+        .state_bytes = sizeof(struct scaling), .plan = scaling_plan, .run = dequantize_run, .units = scaling_units};
 const struct sl_cpu_loop sl_cpu_dynamic_quantize = {
         .state_bytes = sizeof(struct scaling), .plan = dynamic_plan, .run = dynamic_run};

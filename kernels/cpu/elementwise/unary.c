@@ -125,7 +125,7 @@ static flat_function *const functions[SL_OP_COUNT] = {
 
 struct unary {
         flat_function *function;
-        int64_t elements;
+        int64_t elements, bytes;
         float a, b;
 };
 
@@ -175,6 +175,7 @@ static bool unary_plan(const struct sl_node_desc *node, void *state, struct sl_c
         if (node->op == SL_OP_GELU && sl_attrs_int(&node->attrs, SL_ATTR_APPROXIMATE, 0))
                 unary->function = narrow ? gelu_by_tanh_bf16 : gelu_by_tanh;
         unary->elements = (int64_t)sl_shape_elements(&x->shape);
+        unary->bytes = (int64_t)sl_dtype_bytes(x->dtype);
         read_parameters(node, unary);
         return unary->function != NULL;
 }
@@ -182,9 +183,19 @@ static bool unary_plan(const struct sl_node_desc *node, void *state, struct sl_c
 static int unary_run(const void *state, const struct sl_binding *binding)
 {
         const struct unary *unary = state;
+        struct sl_part part = sl_flat_part(binding->part, unary->elements);
 
-        unary->function(unary->elements, binding->outputs[0], binding->inputs[0], unary->a, unary->b);
+        unary->function(part.end - part.first, (char *)binding->outputs[0] + part.first * unary->bytes,
+                (const char *)binding->inputs[0] + part.first * unary->bytes, unary->a, unary->b);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_unary = {.state_bytes = sizeof(struct unary), .plan = unary_plan, .run = unary_run};
+static int64_t unary_units(const void *state, uint32_t axis)
+{
+        const struct unary *unary = state;
+
+        return sl_flat_units(unary->elements, axis);
+}
+
+const struct sl_cpu_loop sl_cpu_unary = {
+        .state_bytes = sizeof(struct unary), .plan = unary_plan, .run = unary_run, .units = unary_units};

@@ -53,9 +53,12 @@ static bool concat_plan(const struct sl_node_desc *node, void *state, struct sl_
 static int concat_run(const void *state, const struct sl_binding *binding)
 {
         const struct concat *c = state;
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, c->rows);
         char *to = binding->outputs[0];
 
-        for (int64_t r = 0; r < c->rows; r++)
+        for (uint32_t i = 0; i < c->n_inputs; i++)
+                to += (size_t)rows.first * c->row_bytes[i];
+        for (int64_t r = rows.first; r < rows.end; r++)
                 for (uint32_t i = 0; i < c->n_inputs; i++) {
                         memcpy(to, (const char *)binding->inputs[i] + (size_t)r * c->row_bytes[i], c->row_bytes[i]);
                         to += c->row_bytes[i];
@@ -63,5 +66,15 @@ static int concat_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_concat = {
-        .state_bytes = sizeof(struct concat), .plan = concat_plan, .run = concat_run, .instead = &sl_cpu_copy};
+static int64_t concat_units(const void *state, uint32_t axis)
+{
+        const struct concat *c = state;
+
+        return axis == SL_AXIS_ROWS ? c->rows : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_concat = {.state_bytes = sizeof(struct concat),
+        .plan = concat_plan,
+        .run = concat_run,
+        .units = concat_units,
+        .instead = &sl_cpu_copy};

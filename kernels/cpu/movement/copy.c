@@ -58,14 +58,18 @@ struct copy {
                         to[i * to_step] = from[i * from_step];                                                                     \
         }                                                                                                                          \
                                                                                                                                    \
-        static void move_##name(const struct sl_walk *walk, type *to, const type *from)                                            \
+        static void move_##name(const struct sl_walk *all, const struct sl_part *part, type *to, const type *from)                 \
         {                                                                                                                          \
+                struct sl_walk room;                                                                                               \
+                struct sl_walk_row row;                                                                                            \
+                const struct sl_walk *walk = sl_walk_take(all, part, &room, &row);                                                 \
                 uint32_t outer = walk->rank - 2; /* looked at only when there are two dimensions */                                \
                 int64_t n = sl_walk_row_length(walk), to_step = sl_walk_row_stride(walk, 0);                                       \
                 int64_t from_step = sl_walk_row_stride(walk, 1);                                                                   \
                 bool turns = walk->rank > 1 && to_step == 1 && from_step != 1 && walk->strides[1][outer] == 1;                     \
-                struct sl_walk_row row = {0};                                                                                      \
                                                                                                                                    \
+                if (sl_walk_is_empty(walk))                                                                                        \
+                        return;                                                                                                    \
                 do {                                                                                                               \
                         type *out = to + row.offset[0];                                                                            \
                         const type *in = from + row.offset[1];                                                                     \
@@ -95,13 +99,13 @@ static void run_move(const struct copy *copy, const struct move *m, const struct
         to += m->to * copy->element_bytes;
         switch (copy->element_bytes) {
         case 1:
-                return move_8(&m->walk, (uint8_t *)to, (const uint8_t *)from);
+                return move_8(&m->walk, binding->part, (uint8_t *)to, (const uint8_t *)from);
         case 2:
-                return move_16(&m->walk, (uint16_t *)to, (const uint16_t *)from);
+                return move_16(&m->walk, binding->part, (uint16_t *)to, (const uint16_t *)from);
         case 4:
-                return move_32(&m->walk, (uint32_t *)to, (const uint32_t *)from);
+                return move_32(&m->walk, binding->part, (uint32_t *)to, (const uint32_t *)from);
         default:
-                return move_64(&m->walk, (uint64_t *)to, (const uint64_t *)from);
+                return move_64(&m->walk, binding->part, (uint64_t *)to, (const uint64_t *)from);
         }
 }
 
@@ -414,4 +418,13 @@ static bool copy_plan(const struct sl_node_desc *node, void *state, struct sl_cp
         return true;
 }
 
-const struct sl_cpu_loop sl_cpu_copy = {.state_bytes = sizeof(struct copy), .plan = copy_plan, .run = copy_run};
+/* A single move: several have units of their own. */
+static int64_t copy_units(const void *state, uint32_t axis)
+{
+        const struct copy *copy = state;
+
+        return copy->n_moves == 1 && !copy->fills ? sl_walk_units(&copy->moves[0].walk, axis) : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_copy = {
+        .state_bytes = sizeof(struct copy), .plan = copy_plan, .run = copy_run, .units = copy_units};

@@ -120,13 +120,15 @@ static void pick_row(const struct resize *s, const struct axis *columns, const c
                 pick_64(columns->first, n, (const uint64_t *)from, (uint64_t *)to);
 }
 
-static void nearest_image(const struct resize *s, const struct axis axes[2], const char *from, char *to)
+/* Rows @first to @end of the output. */
+static void nearest_rows(const struct resize *s, const struct axis axes[2], int64_t first, int64_t end, const char *from, char *to)
 {
         size_t from_row = s->element_bytes * (size_t)(s->form.in[1] * s->lanes);
         size_t to_row = s->element_bytes * (size_t)(s->form.out[1] * s->lanes);
 
-        for (int64_t y = 0; y < s->form.out[0]; y++, to += to_row) {
-                if (y && axes[0].first[y] == axes[0].first[y - 1])
+        to += (size_t)first * to_row;
+        for (int64_t y = first; y < end; y++, to += to_row) {
+                if (y > first && axes[0].first[y] == axes[0].first[y - 1])
                         memcpy(to, to - to_row, to_row);
                 else
                         pick_row(s, &axes[1], from + (size_t)axes[0].first[y] * from_row, to);
@@ -169,11 +171,13 @@ static void blend_pixels(const struct axis *columns, int64_t n, int64_t lanes, c
         }
 }
 
-static void blended_image(const struct resize *s, const struct axis axes[2], const float *from, float *to, float *row)
+static void blended_rows(
+        const struct resize *s, const struct axis axes[2], int64_t first, int64_t end, const float *from, float *to, float *row)
 {
         int64_t from_row = s->form.in[1] * s->lanes, to_row = s->form.out[1] * s->lanes;
 
-        for (int64_t y = 0; y < s->form.out[0]; y++, to += to_row) {
+        to += first * to_row;
+        for (int64_t y = first; y < end; y++, to += to_row) {
                 const float *weights = axes[0].weights + y * axes[0].taps, *taps = from + axes[0].first[y] * from_row;
 
                 scale_row(row, taps, weights[0], from_row);
@@ -190,21 +194,33 @@ static int resize_run(const void *state, const struct sl_binding *binding)
 {
         const struct resize *s = state;
         int64_t from_size = s->form.in[0] * s->form.in[1] * s->lanes, to_size = s->form.out[0] * s->form.out[1] * s->lanes;
+        int64_t height = s->form.out[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->images * height);
         char *scratch = binding->scratch;
         struct axis axes[2];
 
         for (uint32_t i = 0; i < 2; i++)
                 axes[i] = fill_axis(s, i, &scratch);
-        for (int64_t i = 0; i < s->images; i++) {
+        for (int64_t at = rows.first, end; at < rows.end; at = end) {
+                int64_t i = at / height, first = at % height;
                 const char *from = (const char *)binding->inputs[0] + (size_t)(i * from_size) * s->element_bytes;
                 char *to = (char *)binding->outputs[0] + (size_t)(i * to_size) * s->element_bytes;
 
+                end = (i + 1) * height < rows.end ? (i + 1) * height : rows.end;
                 if (s->form.mode == SL_RESIZE_NEAREST)
-                        nearest_image(s, axes, from, to);
+                        nearest_rows(s, axes, first, end - i * height, from, to);
                 else
-                        blended_image(s, axes, (const float *)from, (float *)to, (float *)scratch);
+                        blended_rows(s, axes, first, end - i * height, (const float *)from, (float *)to, (float *)scratch);
         }
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_resize = {.state_bytes = sizeof(struct resize), .plan = resize_plan, .run = resize_run};
+static int64_t resize_units(const void *state, uint32_t axis)
+{
+        const struct resize *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->images * s->form.out[0] : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_resize = {
+        .state_bytes = sizeof(struct resize), .plan = resize_plan, .run = resize_run, .units = resize_units};

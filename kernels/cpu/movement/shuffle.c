@@ -64,11 +64,25 @@ static int shuffle_run(const void *state, const struct sl_binding *binding)
 {
         const struct shuffle *s = state;
         const uint32_t *left = binding->inputs[0], *right = (const uint32_t *)binding->inputs[s->last] + s->right;
+        struct sl_part pixels = sl_part_along(binding->part, SL_AXIS_ROWS, s->pixels);
 
+        left += pixels.first * s->step;
+        right += pixels.first * s->step;
         for (uint32_t i = 0; i < s->n_parts; left += s->n[i], right += s->n[i], i++)
-                interleave(s->pixels, s->n[i], binding->outputs[i], left, right, s->step);
+                interleave(pixels.end - pixels.first, s->n[i], (uint32_t *)binding->outputs[i] + pixels.first * 2 * s->n[i], left,
+                        right, s->step);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_shuffle = {
-        .state_bytes = sizeof(struct shuffle), .plan = shuffle_plan, .run = shuffle_run, .instead = &sl_cpu_copy};
+static int64_t shuffle_units(const void *state, uint32_t axis)
+{
+        const struct shuffle *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->pixels : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_shuffle = {.state_bytes = sizeof(struct shuffle),
+        .plan = shuffle_plan,
+        .run = shuffle_run,
+        .units = shuffle_units,
+        .instead = &sl_cpu_copy};

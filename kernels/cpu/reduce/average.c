@@ -127,14 +127,24 @@ static void average_at(const struct average *a, int64_t row, int64_t column, con
 static int average_run(const void *state, const struct sl_binding *binding)
 {
         const struct average *a = state;
-        const float *x = binding->inputs[0];
-        float *y = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, a->planes * a->out[0]);
+        float *y = (float *)binding->outputs[0] + rows.first * a->out[1] * a->channels;
 
-        for (int64_t p = 0; p < a->planes; p++, x += a->in[0] * a->in[1] * a->channels)
-                for (int64_t row = 0; row < a->out[0]; row++)
-                        for (int64_t column = 0; column < a->out[1]; column++, y += a->channels)
-                                average_at(a, row, column, x, y);
+        for (int64_t row = rows.first; row < rows.end; row++) {
+                const float *x = (const float *)binding->inputs[0] + row / a->out[0] * a->in[0] * a->in[1] * a->channels;
+
+                for (int64_t column = 0; column < a->out[1]; column++, y += a->channels)
+                        average_at(a, row % a->out[0], column, x, y);
+        }
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_average = {.state_bytes = sizeof(struct average), .plan = average_plan, .run = average_run};
+static int64_t average_units(const void *state, uint32_t axis)
+{
+        const struct average *a = state;
+
+        return axis == SL_AXIS_ROWS ? a->planes * a->out[0] : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_average = {
+        .state_bytes = sizeof(struct average), .plan = average_plan, .run = average_run, .units = average_units};

@@ -160,11 +160,19 @@ static void pool_row(const struct max_pool *p, const float *image, int64_t row, 
 static int max_pool_run(const void *state, const struct sl_binding *binding)
 {
         const struct max_pool *p = state;
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, p->batch * p->rows);
 
-        for (int64_t i = 0; i < p->batch * p->rows; i++)
+        for (int64_t i = rows.first; i < rows.end; i++)
                 pool_row(p, (const float *)binding->inputs[0] + i / p->rows * p->height * p->width * p->channels, i % p->rows,
                         binding->scratch, (float *)binding->outputs[0] + i * p->columns * p->channels);
         return 0;
+}
+
+static int64_t max_pool_units(const void *state, uint32_t axis)
+{
+        const struct max_pool *p = state;
+
+        return axis == SL_AXIS_ROWS ? p->batch * p->rows : 0;
 }
 
 /* oneDNN compares each pixel of each window, and is never faster. */
@@ -175,5 +183,8 @@ static double max_pool_seconds(const struct sl_core_figures *core, const void *s
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_max_pool = {
-        .state_bytes = sizeof(struct max_pool), .plan = max_pool_plan, .run = max_pool_run, .seconds = max_pool_seconds};
+const struct sl_cpu_loop sl_cpu_max_pool = {.state_bytes = sizeof(struct max_pool),
+        .plan = max_pool_plan,
+        .run = max_pool_run,
+        .units = max_pool_units,
+        .seconds = max_pool_seconds};

@@ -90,9 +90,10 @@ SL_CPU_CLONES static void clip_row(int64_t n, float *y, float least, float most)
 SL_CPU_CLONES static void scale_channels(const struct scale *s, const struct sl_binding *binding, const float *factors)
 {
         const void *const *statistics = binding->inputs + s->n_joined;
-        float *y = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->outer);
+        float *y = (float *)binding->outputs[0] + rows.first * s->channels;
 
-        for (int64_t o = 0; o < s->outer; o++) {
+        for (int64_t o = rows.first; o < rows.end; o++) {
                 const float *factor = factors, *shift = statistics[1], *mean = statistics[2];
 
                 for (uint32_t i = 0; i < s->n_joined; i++) {
@@ -113,9 +114,10 @@ static void scale_planes(const struct scale *s, const struct sl_binding *binding
 {
         const void *const *statistics = binding->inputs + s->n_joined;
         const float *shift = statistics[1], *mean = statistics[2];
-        float *y = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->outer);
+        float *y = (float *)binding->outputs[0] + rows.first * s->channels * s->inner;
 
-        for (int64_t o = 0; o < s->outer; o++)
+        for (int64_t o = rows.first; o < rows.end; o++)
                 for (int64_t i = 0, c = 0; i < s->n_joined; i++) {
                         const float *x = (const float *)binding->inputs[i] + o * s->widths[i] * s->inner;
 
@@ -141,8 +143,15 @@ static int scale_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
+static int64_t scale_units(const void *state, uint32_t axis)
+{
+        const struct scale *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->outer : 0;
+}
+
 const struct sl_cpu_loop sl_cpu_scale = {
-        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .fuses_epilogue = true};
+        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .units = scale_units, .fuses_epilogue = true};
 
 struct normalise {
         float epsilon;
@@ -220,11 +229,11 @@ SL_CPU_CLONES static void normalise_row(
         }
 }
 
-static int layer_run(const struct normalise *s, const float *x, const float *gamma, const float *beta, float *y)
+static int layer_run(const struct normalise *s, int64_t rows, const float *x, const float *gamma, const float *beta, float *y)
 {
         bool wide = sl_cpu_has_avx2() && !s->stays;
 
-        for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
+        for (int64_t r = 0; r < rows; r++, x += s->n, y += s->n) {
                 struct moments m;
 
                 if (wide) {
@@ -241,11 +250,13 @@ static int normalise_run(const void *state, const struct sl_binding *binding)
 {
         const struct normalise *s = state;
         const float *x = binding->inputs[0], *gamma = binding->inputs[1], *beta = s->has_shift ? binding->inputs[2] : NULL;
-        float *y = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->rows);
+        float *y = (float *)binding->outputs[0] + rows.first * s->n;
 
+        x += rows.first * s->n;
         if (!s->channels)
-                return layer_run(s, x, gamma, beta, y);
-        for (int64_t r = 0; r < s->rows; r++, x += s->n, y += s->n) {
+                return layer_run(s, rows.end - rows.first, x, gamma, beta, y);
+        for (int64_t r = rows.first; r < rows.end; r++, x += s->n, y += s->n) {
                 struct moments m = moments_of(s, x);
 
                 scale_row(s->n, y, x, m.mean, m.factor * gamma[r % s->channels], beta[r % s->channels]);
@@ -253,4 +264,12 @@ static int normalise_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_normalise = {.state_bytes = sizeof(struct normalise), .plan = normalise_plan, .run = normalise_run};
+static int64_t normalise_units(const void *state, uint32_t axis)
+{
+        const struct normalise *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->rows : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_normalise = {
+        .state_bytes = sizeof(struct normalise), .plan = normalise_plan, .run = normalise_run, .units = normalise_units};

@@ -80,9 +80,10 @@ static bool reduce_plan(const struct sl_node_desc *node, void *state, struct sl_
         return x->layout == SL_LAYOUT_PLAIN ? split_shape(&x->shape, mask, r) : split_pixels(&x->shape, mask, r);
 }
 
-static void sum_rows(const struct reduce *r, float *y, const float *x)
+/* @width of the inner elements. */
+static void sum_rows(const struct reduce *r, int64_t width, float *y, const float *x)
 {
-        const struct sl_columns columns = {.lines = 1, .length = r->count, .row = r->inner, .width = r->inner};
+        const struct sl_columns columns = {.lines = 1, .length = r->count, .row = r->inner, .width = width};
         bool squares = r->op == SL_OP_REDUCE_L2 || r->op == SL_OP_REDUCE_SUM_SQUARE;
 
         sl_column_sums(&columns,
@@ -104,18 +105,18 @@ SL_CPU_CLONES static void take_least(int64_t n, float *restrict y, const float *
                 y[i] = y[i] < x[i] || y[i] != y[i] ? y[i] : x[i];
 }
 
-static void join_rows(const struct reduce *r, float *y, const float *x)
+static void join_rows(const struct reduce *r, int64_t width, float *y, const float *x)
 {
         if (r->op != SL_OP_REDUCE_MAX && r->op != SL_OP_REDUCE_MIN) {
-                sum_rows(r, y, x);
+                sum_rows(r, width, y, x);
                 return;
         }
-        memcpy(y, x, (size_t)r->inner * sizeof(*y));
+        memcpy(y, x, (size_t)width * sizeof(*y));
         for (int64_t i = 1; i < r->count; i++) {
                 if (r->op == SL_OP_REDUCE_MAX)
-                        take_greatest(r->inner, y, x + i * r->inner);
+                        take_greatest(width, y, x + i * r->inner);
                 else
-                        take_least(r->inner, y, x + i * r->inner);
+                        take_least(width, y, x + i * r->inner);
         }
 }
 
@@ -136,10 +137,8 @@ static float reduce_row(uint32_t op, const float *x, int64_t n)
         }
 }
 
-static void finish(const struct reduce *r, float *y)
+static void finish(const struct reduce *r, int64_t n, float *y)
 {
-        int64_t n = r->outer * r->inner;
-
         if (r->op == SL_OP_REDUCE_MEAN)
                 for (int64_t i = 0; i < n; i++)
                         y[i] /= (float)r->count;
@@ -148,21 +147,38 @@ static void finish(const struct reduce *r, float *y)
                         y[i] = sqrtf(y[i]);
 }
 
+static int64_t inner_units(const struct reduce *r)
+{
+        return (r->inner + SL_FLAT_UNIT - 1) / SL_FLAT_UNIT;
+}
+
 static int reduce_run(const void *state, const struct sl_binding *binding)
 {
         const struct reduce *r = state;
-        const float *x = binding->inputs[0];
-        float *y = binding->outputs[0];
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, r->outer);
+        struct sl_part columns = sl_part_along(binding->part, SL_AXIS_COLUMNS, inner_units(r));
+        int64_t first = columns.first * SL_FLAT_UNIT, end = columns.end * SL_FLAT_UNIT;
 
-        for (int64_t o = 0; o < r->outer; o++, x += r->count * r->inner) {
-                if (r->inner == 1) {
-                        y[o] = reduce_row(r->op, x, r->count);
-                        continue;
-                }
-                join_rows(r, y + o * r->inner, x);
+        end = end < r->inner ? end : r->inner;
+        for (int64_t o = rows.first; o < rows.end; o++) {
+                const float *x = (const float *)binding->inputs[0] + o * r->count * r->inner + first;
+                float *y = (float *)binding->outputs[0] + o * r->inner + first;
+
+                if (r->inner == 1)
+                        *y = reduce_row(r->op, x, r->count);
+                else
+                        join_rows(r, end - first, y, x);
+                finish(r, end - first, y);
         }
-        finish(r, y);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_reduce = {.state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run};
+static int64_t reduce_units(const void *state, uint32_t axis)
+{
+        const struct reduce *r = state;
+
+        return axis == SL_AXIS_ROWS ? r->outer : inner_units(r);
+}
+
+const struct sl_cpu_loop sl_cpu_reduce = {
+        .state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run, .units = reduce_units};

@@ -93,10 +93,20 @@ static int softmax_run(const void *state, const struct sl_binding *binding)
         const struct sl_softmax *s = state;
         float *maximum = binding->scratch, *sum = maximum + s->inner;
 
-        for (int64_t o = 0; o < s->outer; o++)
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, s->outer);
+
+        for (int64_t o = rows.first; o < rows.end; o++)
                 softmax_slab(s, (float *)binding->outputs[0] + o * s->count * s->inner,
                         (const float *)binding->inputs[0] + o * s->count * s->inner, maximum, sum);
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_softmax = {.state_bytes = sizeof(struct sl_softmax), .plan = softmax_plan, .run = softmax_run};
+static int64_t softmax_units(const void *state, uint32_t axis)
+{
+        const struct sl_softmax *s = state;
+
+        return axis == SL_AXIS_ROWS ? s->outer : 0;
+}
+
+const struct sl_cpu_loop sl_cpu_softmax = {
+        .state_bytes = sizeof(struct sl_softmax), .plan = softmax_plan, .run = softmax_run, .units = softmax_units};
