@@ -14,6 +14,7 @@
 struct job {
         uint32_t worker;
         double end; /* on the lane's clock */
+        double share;
 };
 
 /* A model on the cores of a let. */
@@ -30,6 +31,7 @@ struct group {
         uint32_t class_index, first_lane, n_lanes, n, at_once;
         uint64_t at_ns;  /* up to which the clocks are right */
         uint64_t due_ns; /* when the next job there is done */
+        double shares;   /* of all that compute */
         uint32_t due_lane;
 };
 
@@ -201,7 +203,7 @@ static uint64_t lane_due_ns(const struct group *g, const struct lane *lane)
 /* After a change: how fast the clocks run, and who is done first. */
 static void look_ahead(struct sl_sim_cores *cores, struct group *g)
 {
-        double shared = g->at_once ? (double)g->n / g->at_once : 1;
+        double shared = g->at_once ? (double)g->n / g->at_once : 1, full = g->shares > 1 ? g->shares : 1;
 
         g->due_ns = NEVER;
         for (uint32_t i = g->first_lane; i < g->first_lane + g->n_lanes; i++) {
@@ -212,7 +214,7 @@ static void look_ahead(struct sl_sim_cores *cores, struct group *g)
                 if (!lane->n)
                         continue;
                 lane->slow_down = beside > shared ? beside : shared;
-                lane->slow_down = lane->slow_down > 1 ? lane->slow_down : 1;
+                lane->slow_down = (lane->slow_down > 1 ? lane->slow_down : 1) * full;
                 due_ns = lane_due_ns(g, lane);
                 if (due_ns >= g->due_ns)
                         continue;
@@ -221,7 +223,7 @@ static void look_ahead(struct sl_sim_cores *cores, struct group *g)
         }
 }
 
-void sl_sim_cores_begin(struct sl_sim_cores *cores, uint32_t worker, uint64_t now_ns, double alone_ns)
+void sl_sim_cores_begin(struct sl_sim_cores *cores, uint32_t worker, uint64_t now_ns, double alone_ns, double share)
 {
         struct group *g = &cores->groups[cores->group_of[worker]];
         struct lane *lane = &cores->lanes[cores->lane_of[worker]];
@@ -230,8 +232,9 @@ void sl_sim_cores_begin(struct sl_sim_cores *cores, uint32_t worker, uint64_t no
         advance(cores, g, now_ns);
         end = lane->clock + alone_ns;
         lane->end = lane->n && lane->end < end ? lane->end : end;
-        cores->jobs[lane->first_job + lane->n++] = (struct job){.worker = worker, .end = end};
+        cores->jobs[lane->first_job + lane->n++] = (struct job){.worker = worker, .end = end, .share = share};
         g->n++;
+        g->shares += share;
         count_beside(cores, g, lane->model, 1);
         look_ahead(cores, g);
 }
@@ -247,31 +250,33 @@ uint64_t sl_sim_cores_next_ns(const struct sl_sim_cores *cores)
 }
 
 /* The one of the earliest end; of several, the one with the lowest number. */
-static uint32_t take_first(struct sl_sim_cores *cores, struct lane *lane)
+static struct job take_first(struct sl_sim_cores *cores, struct lane *lane)
 {
         struct job *jobs = &cores->jobs[lane->first_job];
-        uint32_t first = 0, worker;
+        uint32_t first = 0;
+        struct job taken;
 
         for (uint32_t i = 1; i < lane->n; i++)
                 if (jobs[i].end < jobs[first].end || (jobs[i].end <= jobs[first].end && jobs[i].worker < jobs[first].worker))
                         first = i;
-        worker = jobs[first].worker;
+        taken = jobs[first];
         jobs[first] = jobs[--lane->n];
         find_end(cores, lane);
-        return worker;
+        return taken;
 }
 
 static uint32_t end_first(struct sl_sim_cores *cores, struct group *g, uint64_t now_ns)
 {
         struct lane *lane = &cores->lanes[g->due_lane];
-        uint32_t worker;
+        struct job ended;
 
         advance(cores, g, now_ns);
-        worker = take_first(cores, lane);
+        ended = take_first(cores, lane);
         g->n--;
+        g->shares = g->n ? g->shares - ended.share : 0;
         count_beside(cores, g, lane->model, -1);
         look_ahead(cores, g);
-        return worker;
+        return ended.worker;
 }
 
 bool sl_sim_cores_end(struct sl_sim_cores *cores, uint64_t now_ns, uint32_t *ret_worker)

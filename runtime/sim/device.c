@@ -15,7 +15,7 @@ int sl_sim_new(const struct sl_sim_options *options, const struct sl_sim_calls *
         const struct sl_sim_device *device = &options->device;
         const uint32_t members[] = {0};
         struct sl_sim_worker workers[SL_POLICY_WORKERS_MAX];
-        struct sl_sim_time time = {.transfer_ns = device->transfer_ns};
+        struct sl_sim_time time = {.transfer_ns = device->transfer_ns, .launch_ns = device->launch_ns};
 
         if (!options_hold(options))
                 return -EINVAL;
@@ -32,6 +32,7 @@ int sl_sim_new(const struct sl_sim_options *options, const struct sl_sim_calls *
                         .models = &(struct sl_sim_model){.batching = options->batching,
                                 .slice_samples = options->slice_samples,
                                 .ignores_batch_max = true,
+                                .launch_ns = device->launch_ns,
                                 .corun = device->corun > 1 ? device->corun : 1,
                                 .at_once = device->at_once},
                         .workers = workers,

@@ -10,12 +10,17 @@
  *     C(b, L) = L f(T(b) / L),  f(x) = e x / (1 - (1 - e) x)        f is convex for e below 1, so an even k is the cheapest
  *     C(b, L) >= T(b) min over k of S(k) / k                        whatever S is
  *
- * Parts that are side by side add up to no more than the time that passes. So with R(L) the largest b / C(b, L) of a batch that can
- * be that fast, the requests i to j, which have the time from a(i) until a(j) + L, keep
+ * Parts that are side by side add up to no more than the time that passes. Where launches are known, so do the times for which
+ * batches have the device alone, T(b) less the launches; and so does any mixture of the two. So with R(L) the largest b / C(b, L)
+ * of a batch that can be that fast, in the mixture for which that is least, the n requests from i to j that are answered in time,
+ * between a(i) and a(j) + L, keep
  *
- *     (j - i + 1 - d) / R(L) <= a(j) - a(i) + L
+ *     n / R(L) <= a(j) - a(i) + L                                   for all i and j
  *
- * and the bound is the least L for which all i and j do, found by bisection. Of single samples, without copies. Pure.
+ * The least number of requests that must be left out for that is counted from the first one on, each as the last of those that are
+ * too many; the bound is the least L for which it is no more than d, found by bisection. Of single samples, without copies. Pure.
+ *
+ * Sources: J. M. Moore, "An n job, one machine sequencing algorithm for minimizing the number of late jobs", 1968.
  */
 #pragma once
 

@@ -390,6 +390,7 @@ static void look(struct sl_sim_server *server, struct model *model, uint32_t pri
         }
         if (model->options.corun > 0) {
                 model->view.corun = model->options.corun;
+                model->view.launch_ns = model->options.launch_ns;
                 model->view.at_once = model->options.at_once;
         }
 }

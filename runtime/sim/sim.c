@@ -53,13 +53,14 @@ static void compute(struct sl_sim *sim, uint32_t worker)
 {
         const struct sl_sim_job *job = sl_sim_server_job(sim->server, worker, sim->workers[worker].n_unheard);
         const struct worker *w = &sim->workers[worker];
-        double alone_ns = 0;
+        double alone_ns = 0, launch_ns = (double)w->time->launch_ns;
 
         if (job->samples)
                 alone_ns = (double)(sl_sim_time_ns(w->time, job->samples + job->padding, w->batch_max) + sim->own.job_ns);
         if (!sim->lets[w->let].copy_engines)
                 alone_ns += (double)(w->time->transfer_ns * job->samples);
-        sl_sim_cores_begin(sim->cores, worker, sim->now_ns, alone_ns);
+        sl_sim_cores_begin(
+                sim->cores, worker, sim->now_ns, alone_ns, launch_ns > 0 && alone_ns > launch_ns ? 1 - launch_ns / alone_ns : 0);
 }
 
 /* The copy engine that is free first has the batch next. */

@@ -67,6 +67,7 @@ uint64_t sl_sim_run(struct sl_sim *sim);
 struct sl_sim_device {
         uint64_t latency_ns[SL_SIM_SIZES]; /* of a batch of 2^i alone; 0: as dear, a sample, as the next smaller one */
         uint64_t transfer_ns;              /* of a sample, there and back */
+        uint64_t launch_ns;                /* of each batch's time; others have the device as long (cores.h). 0: not known */
         uint32_t copy_engines;
         double corun;     /* what a job takes beside one other, in times of what it takes alone; below 1: 1 */
         uint32_t at_once; /* jobs that compute before they share the device by time; 0: any number */
@@ -88,6 +89,10 @@ int sl_sim_new(const struct sl_sim_options *options, const struct sl_sim_calls *
 /* What a batch takes alone, and how much longer beside others. */
 uint64_t sl_sim_latency_ns(const struct sl_sim_device *device, uint32_t samples);
 double sl_sim_slow_down(const struct sl_sim_device *device, uint32_t busy);
+
+/* The share of its time alone for which a batch has the device: all are slower yet by the sum of those that compute, where that is
+ * above 1. 0: not known. */
+double sl_sim_share(const struct sl_sim_device *device, uint32_t samples);
 
 /*
  * What no schedule can beat, even one that knows all arrivals: the i-th answer comes no earlier than the i-th request alone takes,

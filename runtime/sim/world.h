@@ -34,6 +34,7 @@ struct sl_sim_let {
 struct sl_sim_time {
         uint64_t latency_ns[SL_SIM_SIZES]; /* of 2^i; 0: as dear, a sample, as the next smaller one */
         uint64_t transfer_ns;              /* of a sample, there and back */
+        uint64_t launch_ns;                /* of each batch's time; others have the cores as long (cores.h). 0: pairs say it all */
         bool in_steps;                     /* only powers of two run, 12 as 8 and 4; else what lies between is in proportion */
 };
 
@@ -43,7 +44,8 @@ struct sl_sim_model {
         uint64_t slice_ns;      /* that a job may take; 0: @slice_samples holds */
         uint32_t slice_samples; /* at least 1; as long as no service time is known */
         bool ignores_batch_max; /* a task of more samples than a worker's largest batch is computed as one */
-        double corun;           /* what its policy is told; 0: as the dispatcher does it, that lets are shared by time */
+        uint64_t launch_ns;     /* what its policy is told, as sl_sim_time has it */
+        double corun;           /* and of others; 0: as the dispatcher does it, that lets are shared by time */
         uint32_t at_once;
 };
 

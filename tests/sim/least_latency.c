@@ -83,7 +83,8 @@ static uint32_t draw(uint64_t *seed, uint32_t n)
 static struct sl_sim_options options_draw(uint64_t *seed)
 {
         uint64_t launch = draw(seed, 10) * MS, sample = MS / 10 + draw(seed, 3 * MS);
-        struct sl_sim_options options = {.device = {.corun = 1 + 0.01 * draw(seed, 130), .at_once = draw(seed, 3)},
+        struct sl_sim_options options = {
+                .device = {.launch_ns = draw(seed, 2) ? launch : 0, .corun = 1 + 0.01 * draw(seed, 130), .at_once = draw(seed, 3)},
                 .batching = {.policy = draw(seed, SL_POLICY_COUNT), .delay_us = draw(seed, 5000), .latency_ms = 20},
                 .n_workers = 1 + draw(seed, 6),
                 .slice_samples = 64,

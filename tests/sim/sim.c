@@ -106,6 +106,26 @@ Test(sim, a_worker_alone_takes_what_the_table_says)
                 load.max_ns, (uint64_t)(1.8 * 8) * MS + 400000, "two beside each other take 1.8 times as long: %lu", load.max_ns);
 }
 
+/* Batches of one take 8 ms, 6 of them launches: four fit beside each other, of six all are slower by a half. */
+Test(sim, small_batches_fill_each_others_launches)
+{
+        struct sl_sim_options options = options_of(SL_POLICY_single);
+        struct load load;
+
+        options.device.corun = 1;
+        options.device.launch_ns = 6 * MS;
+        for (uint32_t n = 1; n <= 6; n++) {
+                options.n_workers = n;
+                for (uint32_t i = 0; i < n; i++)
+                        options.batch_max[i] = 1;
+                load = run(&options, (struct load){.n_max = n});
+                cr_expect_float_eq((double)load.max_ns, (n > 4 ? 2.0 * n : 8.0) * MS, 10, "%u: %lu", n, load.max_ns);
+        }
+        options.device.corun = 1.1;
+        load = run(&options, (struct load){.n_max = 6});
+        cr_expect_float_eq((double)load.max_ns, 12.0 * 1.5 * MS, 10, "%lu", load.max_ns);
+}
+
 Test(sim, a_copy_engine_copies_while_others_compute)
 {
         struct sl_sim_options options = options_of(SL_POLICY_single);

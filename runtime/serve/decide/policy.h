@@ -46,6 +46,10 @@ struct sl_policy_view {
         double corun;
         uint32_t at_once;
 
+        /* Of a job's time, as long as others have the device: launches of kernels (0: not known, or none). Jobs have it for shares of
+         * their time alone, and are slower yet by the sum of the shares where that is above 1. */
+        uint64_t launch_ns;
+
         uint32_t n_workers;
         struct sl_policy_worker workers[SL_POLICY_WORKERS_MAX];
 
