@@ -14,6 +14,10 @@
  *  9. Fewer than m workers get a job only if nothing is left: a worker is idle, or something waits, never both.
  * 10. An only worker gets its next job, a whole one, while it computes.
  *
+ * Where launches are known (policy.h: a GPU), jobs have the device for a share of their time, and S is larger by what the shares
+ * make above 1. Then w is no more than it takes to make them 1, and while those that compute make 1, what waits waits until one of
+ * them ends: another worker would only slow them all. 1 and 9 hold below that.
+ *
  * Worst case: a request waits until what came before it is done, and for one job (a slice, or one sample) of the first worker.
  */
 #pragma once
