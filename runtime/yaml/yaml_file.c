@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <yaml.h>
 
-#define DEPTH_MAX 8
+#define DEPTH_MAX   8
+#define NESTING_MAX 32
+#define ANCHORS_MAX 256
 
 const cyaml_schema_value_t sl_text_entry = {CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, 4096)};
 
@@ -110,17 +112,68 @@ static int load_document(struct sl_yaml_file *file, yaml_parser_t *parser, struc
         return more ? sl_error_set(error, EINVAL, "%s:%zu: a second document, only one is read", file->path, line) : 0;
 }
 
-/* Positions of all keys, and the errors of syntax, which libcyaml reports without their lines. */
-static int parse_positions(struct sl_yaml_file *file, struct sl_error *error)
+struct bounded {
+        uint32_t depth, anchors;
+};
+
+static void count_event(const yaml_event_t *event, struct bounded *bounded)
+{
+        const yaml_char_t *anchor = NULL;
+
+        if (event->type == YAML_SEQUENCE_START_EVENT)
+                anchor = event->data.sequence_start.anchor;
+        else if (event->type == YAML_MAPPING_START_EVENT)
+                anchor = event->data.mapping_start.anchor;
+        else if (event->type == YAML_SCALAR_EVENT)
+                anchor = event->data.scalar.anchor;
+        bounded->anchors += anchor != NULL;
+        bounded->depth += event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
+        bounded->depth -= event->type == YAML_SEQUENCE_END_EVENT || event->type == YAML_MAPPING_END_EVENT;
+}
+
+/* libyaml takes time by the square of how deep lists lie in each other, and by that of the anchors: a file of a megabyte would take
+ * half an hour. */
+static int check_bounds(struct sl_yaml_file *file, yaml_parser_t *parser, struct sl_error *error)
+{
+        struct bounded bounded = {0};
+        bool ends = false;
+
+        while (!ends) {
+                yaml_event_t event;
+
+                if (!yaml_parser_parse(parser, &event))
+                        return syntax_error(file, parser, error);
+                size_t line = event.start_mark.line + 1;
+                count_event(&event, &bounded);
+                ends = event.type == YAML_STREAM_END_EVENT;
+                yaml_event_delete(&event);
+                if (bounded.depth > NESTING_MAX)
+                        return sl_error_set(error, EINVAL, "%s:%zu: nested deeper than %u", file->path, line, NESTING_MAX);
+                if (bounded.anchors > ANCHORS_MAX)
+                        return sl_error_set(error, EINVAL, "%s:%zu: more than %u anchors", file->path, line, ANCHORS_MAX);
+        }
+        return 0;
+}
+
+static int parse(struct sl_yaml_file *file, int (*use)(struct sl_yaml_file *file, yaml_parser_t *parser, struct sl_error *error),
+        struct sl_error *error)
 {
         yaml_parser_t parser;
 
         if (!yaml_parser_initialize(&parser))
                 return sl_error_set(error, ENOMEM, "%s: out of memory", file->path);
         yaml_parser_set_input_string(&parser, (const unsigned char *)file->text, file->bytes);
-        int result = load_document(file, &parser, error);
+        int result = use(file, &parser, error);
         yaml_parser_delete(&parser);
         return result;
+}
+
+/* Positions of all keys, and the errors of syntax, which libcyaml reports without their lines. */
+static int parse_positions(struct sl_yaml_file *file, struct sl_error *error)
+{
+        int result = parse(file, check_bounds, error);
+
+        return result < 0 ? result : parse(file, load_document, error);
 }
 
 static bool key_is(const yaml_node_t *key, const char *name, size_t bytes)

@@ -18,7 +18,7 @@ struct sl_yaml_file;
 
 /*
  * @schema is a mapping with CYAML_FLAG_POINTER and outlives the handle. Return: 0; -ENOENT, -EACCES, ...; -EFBIG above
- * SL_YAML_BYTES_MAX; -EINVAL with file, line and key.
+ * SL_YAML_BYTES_MAX; -EINVAL with file, line and key, also where it is nested deeper, or has more anchors, than any use needs.
  */
 int sl_yaml_file_open(const char *path, const cyaml_schema_value_t *schema, struct sl_yaml_file **ret_file, struct sl_error *error);
 struct sl_yaml_file *sl_yaml_file_free(struct sl_yaml_file *file);

@@ -327,6 +327,29 @@ Test(config, a_file_above_the_limit_is_refused)
         cr_assert(strstr(error.text, "the limit is 1048576"), "%s", error.text);
 }
 
+/* A million bytes of @piece, which may have a %u for its number. */
+static void expect_refused(const char *piece, const char *said)
+{
+        static char text[(1 << 20) + 64];
+        struct sl_config *config = NULL;
+        struct sl_error error = {""};
+        size_t used = 0;
+
+        for (unsigned i = 0; used < (1 << 20) - 64; i++)
+                used += (size_t)snprintf(text + used, 64, piece, i);
+        cr_assert_eq(sl_config_read(folder_write(&folder, "deep.yaml", text), &config, &error), -EINVAL);
+        cr_assert(strstr(error.text, said) && !strchr(error.text, '\n'), "%s", error.text);
+}
+
+/* As libyaml reads them they would take minutes. */
+Test(config, what_is_nested_deep_or_has_many_anchors_is_refused_at_once, .timeout = 20)
+{
+        expect_refused("[", ":1: nested deeper than 32");
+        expect_refused("{a: ", ":1: nested deeper than 32");
+        expect_refused("- ", ":1: nested deeper than 32");
+        expect_refused("- &a%u x\n", ":257: more than 256 anchors");
+}
+
 static struct sl_model_config defaults(void)
 {
         struct sl_model_config config;
