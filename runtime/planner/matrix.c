@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "problem.h"
 
@@ -99,15 +100,17 @@ uint64_t sl_matrix_memory(const struct sl_problem *problem, const struct sl_matr
 
         for (uint32_t d = 0; d < matrix->n_devices; d++)
                 for (uint32_t m = 0; m < matrix->n_models && costs->devices[d].memory_of == device; m++)
-                        if (sl_matrix_batch(matrix, d, m))
-                                bytes += entry_memory(costs, matrix, d, m);
+                        if (sl_matrix_batch(matrix, d, m) && sl_add_overflows(bytes, entry_memory(costs, matrix, d, m), &bytes))
+                                return UINT64_MAX;
         return bytes;
 }
 
+/* What its workers draw on has room for all that do. */
 static bool row_fits(const struct sl_problem *problem, const struct sl_matrix *matrix, uint32_t device)
 {
-        return problem->costs->devices[device].memory_of != device ||
-               sl_matrix_memory(problem, matrix, device) <= sl_problem_room(problem, device);
+        uint32_t memory = problem->costs->devices[device].memory_of;
+
+        return !row_is_used(matrix, device) || sl_matrix_memory(problem, matrix, memory) <= sl_problem_room(problem, memory);
 }
 
 bool sl_matrix_fits(const struct sl_problem *problem, const struct sl_matrix *matrix)
@@ -180,6 +183,6 @@ int sl_matrix_check(const struct sl_problem *problem, const struct sl_matrix *ma
                                 costs->models[m].name, matrix->n_devices);
         for (uint32_t d = 0; d < matrix->n_devices && r == 0; d++)
                 if (!row_fits(problem, matrix, d))
-                        r = row_error(problem, matrix, d, error);
+                        r = row_error(problem, matrix, costs->devices[d].memory_of, error);
         return r;
 }

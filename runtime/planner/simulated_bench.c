@@ -70,17 +70,6 @@ static void workers_collect(struct simulated_bench *bench, const struct sl_matri
                                 worker_add(bench, d, m, sl_matrix_batch(matrix, d, m));
 }
 
-/* Beside one other, in closed form. */
-static double pair_speed(const struct simulated_bench *bench, uint32_t w, uint32_t other)
-{
-        const struct sl_costs *costs = bench->problem->costs;
-        const struct worker *worker = &bench->workers[w];
-        uint32_t beside = bench->workers[other].model;
-        double busy = bench->models[beside].busy;
-
-        return 1 - busy + busy / sl_costs_slowdown(costs, costs->devices[worker->device].class_index, worker->model, &beside, 1);
-}
-
 /* Of worker @w among those from @first to @last on its device. */
 static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint32_t first, uint32_t last)
 {
@@ -89,9 +78,7 @@ static double worker_speed(const struct simulated_bench *bench, uint32_t w, uint
 
         if (last - first == 1)
                 return 1;
-        if (last - first == 2)
-                return pair_speed(bench, w, w == first ? last - 1 : first);
-        if (last - first == 2) {
+        if (last - first == 2) { /* beside one other, in closed form */
                 const struct worker *other = &bench->workers[w == first ? first + 1 : first];
                 double slowed = pair_powers(bench, worker->device, worker->model, other->model)[NODES];
 

@@ -91,6 +91,27 @@ Test(matrix, lets_of_a_device_share_its_memory_and_a_models_weights)
         expect(&world, -ENOSPC, "all there take 520, the limit is 519 of 519");
 }
 
+/* 2^14 workers of 2^50 bytes each take 2^64, which is 0 of 64 bits. */
+Test(matrix, no_memory_is_so_large_that_its_sum_comes_round)
+{
+        struct sl_costs *costs = plain_fleet(SL_COST_DEVICES_MAX - 1, 4);
+        struct world world = {costs, {.costs = costs}, sl_matrix_new(SL_COST_DEVICES_MAX, 4)};
+
+        for (uint32_t m = 0; m < 4; m++)
+                costs->models[m].weights_bytes = 0;
+        for (uint32_t d = 0; d < SL_COST_DEVICES_MAX; d++) {
+                costs->devices[d].memory_of = 0;
+                costs->devices[d].class_index = 1;
+                for (uint32_t m = 0; m < 4; m++)
+                        *sl_matrix_entry(world.matrix, d, m) = 8;
+        }
+        for (uint32_t m = 0; m < 4; m++)
+                sl_costs_cell(costs, 1, m, 0)->workspace_bytes = SL_COST_BYTES_MAX;
+        costs->devices[0].memory_bytes = SL_COST_BYTES_MAX;
+        cr_assert_not(sl_matrix_fits(&world.problem, world.matrix));
+        expect(&world, -ENOSPC, "takes 1125899906842624 bytes");
+}
+
 Test(matrix, forbidden_devices_and_pins_are_kept)
 {
         struct world world = world_new();
