@@ -31,7 +31,8 @@ after() {
 }
 
 start() {
-        "$starling" serve --name "$name" "$folder/models" 2>"$folder/log" &
+        : >"$folder/log"
+        "$starling" serve --name "$name" "$folder/models" 2>>"$folder/log" &
         runtime=$!
         until grep -q event=ready "$folder/log"; do
                 kill -0 "$runtime" || { cat "$folder/log"; exit 1; }

@@ -309,7 +309,7 @@ int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, s
                         continue;
                 if (wish->batch_size != batch_max)
                         return sl_error_set(error, EINVAL, "a worker of batch %u: its plan has powers of two up to batch_max, here %u",
-                                wish->batch_size, batch_max);
+                                wish->batch_size, limit_of(crew, UINT32_MAX).batch_max);
                 if (!sl_lets_allow(crew->options.lets, &wish->cores))
                         return sl_error_set(error, EINVAL, "a worker on cores %s: not all of them are worker cores",
                                 sl_cores_text(&wish->cores, cores, sizeof(cores)));
