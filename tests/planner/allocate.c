@@ -118,6 +118,29 @@ Test(best_batch, fewer_gpus_than_models_are_refused)
         sl_costs_free(costs);
 }
 
+Test(best_batch, thousands_of_fleets_either_fit_or_lack_a_gpu)
+{
+        uint32_t fits = 0;
+
+        for (uint64_t seed = 1; seed < CASES; seed++) {
+                uint64_t stream = seed;
+                struct sl_costs *costs = random_fleet(&stream, 8, 3);
+                struct sl_problem problem = {.costs = costs, .headroom = 0.01 * draw(&stream, 20)};
+                struct sl_matrix *matrix = sl_matrix_new(costs->n_devices, costs->n_models);
+                struct sl_error error = {""};
+                uint32_t benches;
+                int r = sl_best_batch(&problem, matrix, &benches, &error);
+
+                cr_expect(r == 0 || r == -ENODEV, "seed %lu: %d: %s", seed, r, error.text);
+                cr_expect(r < 0 || sl_matrix_check(&problem, matrix, &error) == 0, "seed %lu: %s", seed, error.text);
+                cr_expect(r < 0 || sl_matrix_workers(matrix) == costs->n_models, "seed %lu", seed);
+                fits += r == 0;
+                sl_matrix_free(matrix);
+                sl_costs_free(costs);
+        }
+        cr_expect(fits > CASES / 20 && fits < CASES, "%u", fits);
+}
+
 /* One model on three GPUs and a CPU: each iteration adds one device; then nothing is strictly better. */
 Test(bounded_greedy, it_climbs_one_entry_an_iteration_and_ends_where_nothing_is_strictly_better)
 {

@@ -138,6 +138,50 @@ Test(device_time_bound, a_model_that_runs_nowhere_is_named)
         sl_costs_free(costs);
 }
 
+/* From @start, twice with the same seed. */
+static void check_annealing(const struct sl_problem *problem, const struct sl_matrix *start, uint64_t seed)
+{
+        const struct sl_annealing_options options = {.benches = 150, .seed = seed};
+        struct sl_search search = search_new(problem);
+        struct sl_matrix *matrices[2];
+        struct sl_error error = {""};
+        double before, scores[2];
+
+        cr_assert_eq(sl_search_score(&search, start, &before, NULL), 0);
+        for (int i = 0; i < 2; i++) {
+                matrices[i] = sl_matrix_new(start->n_devices, start->n_models);
+                sl_matrix_copy(matrices[i], start);
+                cr_assert_eq(sl_annealing(&search, &options, matrices[i], &scores[i], &error), 0, "seed %lu: %s", seed, error.text);
+                cr_expect_eq(sl_matrix_check(problem, matrices[i], &error), 0, "seed %lu: %s", seed, error.text);
+        }
+        cr_expect_geq(scores[0], before, "seed %lu: %g from %g", seed, scores[0], before);
+        cr_expect(sl_matrix_equal(matrices[0], matrices[1]) && scores[0] == scores[1], "seed %lu", seed);
+        for (int i = 0; i < 2; i++)
+                sl_matrix_free(matrices[i]);
+        sl_bench_free(search.bench);
+}
+
+/* Valid, fitting, never worse than its start, the same for a seed. */
+Test(annealing, holds_its_word_in_thousands_of_fleets)
+{
+        uint32_t annealed = 0;
+
+        for (uint64_t seed = 1; seed < 2 * FLEETS; seed++) {
+                uint64_t stream = seed;
+                struct sl_costs *costs = random_fleet(&stream, 5, 5);
+                struct sl_problem problem = {.costs = costs, .headroom = 0.01 * draw(&stream, 20)};
+                struct sl_matrix *start = sl_matrix_new(costs->n_devices, costs->n_models);
+
+                if (sl_worst_fit(&problem, sl_worst_fit_batch(&problem), start, NULL) == 0) {
+                        check_annealing(&problem, start, seed);
+                        annealed++;
+                }
+                sl_matrix_free(start);
+                sl_costs_free(costs);
+        }
+        cr_expect_gt(annealed, FLEETS / 5);
+}
+
 static void check_optimum(const struct sl_problem *problem, uint64_t seed)
 {
         struct sl_search search = search_new(problem);
