@@ -17,12 +17,11 @@ static struct sl_model_spec *spec_find(struct sl_model_spec *specs, uint32_t n, 
         return NULL;
 }
 
-static int devices_parse(const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_device_let *lets,
-        struct sl_error *error)
+static int devices_parse(
+        const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_device_let *lets, struct sl_error *error)
 {
         for (uint32_t d = 0; d < allocation->n_devices; d++) {
-                int r = sl_device_let_parse(
-                        allocation->devices[d], CPU_COUNT(worker_cores) ? worker_cores : NULL, &lets[d], error);
+                int r = sl_device_let_parse(allocation->devices[d], CPU_COUNT(worker_cores) ? worker_cores : NULL, &lets[d], error);
 
                 if (r < 0)
                         return sl_error_prefix(error, r, "allocation");
@@ -47,8 +46,9 @@ static int set_of(const struct sl_allocation *allocation, uint32_t model, const 
         }
         sl_worker_set_sort(&set);
         *ret_set = set;
-        return set.n ? 0 : sl_error_set(error, EINVAL, "allocation: model \"%s\" has no workers on any device",
-                                    allocation->models[model]);
+        return set.n ? 0
+                     : sl_error_set(
+                               error, EINVAL, "allocation: model \"%s\" has no workers on any device", allocation->models[model]);
 }
 
 static int check_model(const char *name, const struct sl_model_spec *spec, struct sl_error *error)
@@ -68,8 +68,8 @@ static void give_workers(struct sl_model_spec *specs, uint32_t n, const struct s
                         specs[i].workers = *set;
 }
 
-int sl_allocation_specs(const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_model_spec *specs, uint32_t n,
-        struct sl_error *error)
+int sl_allocation_specs(const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_model_spec *specs,
+        uint32_t n, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct sl_device_let *lets = calloc(allocation->n_devices, sizeof(*lets));
         SL_CLEANUP(sl_cleanup_free) struct sl_worker_set *sets = calloc(allocation->n_models, sizeof(*sets));

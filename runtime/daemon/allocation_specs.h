@@ -17,5 +17,5 @@ struct sl_error;
  * model that is not among @specs, an ensemble, a column without workers, more workers than a model may have, cores that are no
  * worker cores. Nothing is changed then.
  */
-int sl_allocation_specs(const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_model_spec *specs, uint32_t n,
-        struct sl_error *error);
+int sl_allocation_specs(const struct sl_allocation *allocation, const cpu_set_t *worker_cores, struct sl_model_spec *specs,
+        uint32_t n, struct sl_error *error);

@@ -239,8 +239,10 @@ static int apply_names(struct sl_config *config, const struct texts *texts, stru
         if (texts->socket_dir && texts->socket_dir[0] != '/')
                 return sl_yaml_file_error(config->file, error, "socket_dir", "\"%s\" is not an absolute path", texts->socket_dir);
         config->socket_dir = texts->socket_dir;
-        if (texts->allocation && texts->allocation[0] != '/')
-                return sl_yaml_file_error(config->file, error, "allocation", "\"%s\" is not an absolute path", texts->allocation);
+        if (texts->allocation && texts->allocation[0] != '/' && strcmp(texts->allocation, "auto") != 0 &&
+                strcmp(texts->allocation, "none") != 0)
+                return sl_yaml_file_error(
+                        config->file, error, "allocation", "\"%s\" is neither auto nor none nor an absolute path", texts->allocation);
         config->allocation = texts->allocation;
         if (texts->cache.directory && texts->cache.directory[0] != '/')
                 return sl_yaml_file_error(

@@ -12,8 +12,9 @@
  *     model_repositories: []           # folders; those of the command line come first
  *     models: []                       # names to serve; empty: all that the repositories have
  *     model_defaults: {}               # as in model_config.h, but ensembles
- *     allocation: /srv/allocation.yaml # where workers of models run, and in which batch sizes, over what the models' own
- *                                      # configurations say (planner/file/allocation_file.h); read again by a reload
+ *     allocation: auto                 # where workers of models run, and in which batch sizes, over what the models' own
+ *                                      # configurations say: a file (planner/file/allocation_file.h), read again by a reload; auto:
+ *                                      # what `starling optimize` has found for them on this host (allocation_cache.h); none
  *     limits:
  *       clients: 64
  *       client: {arena_bytes: 1 GiB, in_flight: 4096}
@@ -68,7 +69,7 @@ struct sl_config {
         const char *const *models;
         uint32_t n_models;
         struct sl_model_config model_defaults;
-        const char *allocation; /* a file; NULL: none */
+        const char *allocation; /* "auto", "none", or a file; NULL: auto */
 
         uint32_t clients_max;
         uint64_t client_arena_bytes, uid_arena_bytes;

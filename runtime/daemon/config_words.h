@@ -14,8 +14,9 @@
         X("log_level", "The least important that is logged.")                                                                      \
         X("model_repositories", "Folders of models; those of the command line come first.")                                        \
         X("models", "Names of the models to serve; without it all that the repositories have.")                                    \
-        X("allocation", "An absolute path of a file: on which cores models have workers of which batch sizes, over what their own " \
-                        "configurations say. A reload reads it again.")                                                          \
+        X("allocation", "On which cores models have workers of which batch sizes, over what their own configurations say: auto, what " \
+                        "`starling optimize` has found for them on this host, if it was asked; none; or the absolute path of a file, " \
+                        "which a reload reads again.")                                                                             \
         X("access", "Who may attach, as what: a user (\"alice\", 1000), a group (\"@video\"), or \"*\" for everybody. The "        \
                     "runtime's own user and root always may.")                                                                     \
         X("access.allow", "Clients, which submit requests.")                                                                       \

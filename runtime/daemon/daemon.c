@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon.h"
+#include "allocation_cache.h"
 #include "allocation_file.h"
 #include "allocation_specs.h"
 #include "attach.h"
@@ -139,25 +140,86 @@ static void mention_triton(struct daemon *daemon, uint32_t n)
         sl_log_event(&daemon->log, SL_LOG_WARNING, "triton-configuration", fields.text);
 }
 
-/* As an allocation says, if there is one. */
-static int place_workers(
-        const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan, struct sl_error *error)
+static int place_by_file(const struct daemon *daemon, const char *path, struct sl_repository_scan *scan, struct sl_error *error)
 {
-        const char *path = daemon->options->allocation ? daemon->options->allocation : config->allocation;
         struct sl_allocation *allocation;
         struct sl_model_spec *specs;
         uint32_t n;
-        int r;
+        int r = sl_allocation_read(path, &allocation, error);
 
-        if (!path)
-                return 0;
-        r = sl_allocation_read(path, &allocation, error);
         if (r < 0)
                 return r;
         specs = sl_repository_specs(scan, &n);
         r = sl_allocation_specs(allocation, &daemon->thread_cores.worker_cores, specs, n, error);
         sl_allocation_free(allocation);
         return r < 0 ? sl_error_prefix(error, r, "%s", path) : 0;
+}
+
+static void log_cached(const struct daemon *daemon, const char *served, const char *origin, const char *cause)
+{
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "served", served);
+        if (*origin)
+                sl_fields_add(&fields, "found", origin);
+        if (cause)
+                sl_fields_add(&fields, "cause", cause);
+        sl_log_event(&daemon->log, cause ? SL_LOG_WARNING : SL_LOG_INFO, cause ? "allocation-not-used" : "allocation-used", fields.text);
+}
+
+/* What does not fit this start, be it damaged or for other cores, is no reason not to serve. */
+static void place_by_cache(const struct daemon *daemon, const struct sl_config *config, struct sl_model_spec *specs, uint32_t n,
+        const struct sl_model_spec *spec)
+{
+        char name[SL_CACHE_NAME_BYTES], origin[SL_ALLOCATION_ORIGIN_BYTES] = "";
+        struct sl_allocation *allocation = NULL;
+        struct sl_error error = {""};
+        int r;
+
+        sl_allocation_cache_name(specs, n, spec, name);
+        r = sl_allocation_cache_find(config->cache_directory, name, &allocation, origin, &error);
+        if (r < 0 && !error.text[0])
+                return;
+        r = r < 0 ? r : sl_allocation_specs(allocation, &daemon->thread_cores.worker_cores, specs, n, &error);
+        sl_allocation_free(allocation);
+        log_cached(daemon, spec->name, origin, r < 0 ? error.text : NULL);
+}
+
+/* It, or a member of it. */
+static bool is_placed(const struct sl_model_spec *specs, uint32_t n, const struct sl_model_spec *spec)
+{
+        bool placed = sl_worker_set_unplaced(&spec->workers) < spec->workers.n;
+
+        for (uint32_t m = 0; m < spec->n_members; m++)
+                for (uint32_t i = 0; i < n; i++)
+                        placed |= strcmp(specs[i].name, spec->members[m]) == 0 && is_placed(specs, n, &specs[i]);
+        return placed;
+}
+
+/* Ensembles first: a model that is a member of one, and was optimized by itself as well, is where the ensemble wants it. */
+static void place_by_caches(const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan)
+{
+        uint32_t n;
+        struct sl_model_spec *specs = sl_repository_specs(scan, &n);
+
+        for (int models = 0; models < 2; models++)
+                for (uint32_t i = 0; i < n; i++)
+                        if (!specs[i].refused && !specs[i].path == !models && !is_placed(specs, n, &specs[i]))
+                                place_by_cache(daemon, config, specs, n, &specs[i]);
+}
+
+/* As an allocation says, if there is one. */
+static int place_workers(
+        const struct daemon *daemon, const struct sl_config *config, struct sl_repository_scan *scan, struct sl_error *error)
+{
+        const char *wanted = daemon->options->allocation ? daemon->options->allocation : config->allocation;
+
+        if (!wanted || strcmp(wanted, "auto") == 0) {
+                if (config->cache_bytes)
+                        place_by_caches(daemon, config, scan);
+                return 0;
+        }
+        return strcmp(wanted, "none") == 0 ? 0 : place_by_file(daemon, wanted, scan, error);
 }
 
 /* What there is to serve now. The scan before stays valid until this one has succeeded. */

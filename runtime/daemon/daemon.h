@@ -25,7 +25,7 @@ struct sl_daemon_options {
         const char *wait;            /* NULL: the configuration's */
         const char *const *lowering; /* KEY=VALUE over model_defaults, as in lower_options.h */
         uint32_t n_lowering;
-        const char *allocation; /* NULL: the configuration's */
+        const char *allocation; /* "auto", "none", or a file; NULL: the configuration's */
         bool fake; /* model_defaults: {predictions: fake} */
         const char *const *repositories;
         uint32_t n_repositories;

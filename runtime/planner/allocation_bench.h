@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench(A, calibration): how well an ensemble runs under an allocation. One interface, two forms: simulated from costs
- * (simulated_bench.h), and live, which builds the workers, measures on calibration data and tears them down.
+ * (simulated_bench.h), and live (perf/live_bench.h), which builds the workers, measures on calibration data and tears them down.
  *
  * Threads: one at a time.
  */
@@ -14,12 +14,9 @@ struct sl_bench;
 struct sl_error;
 struct sl_matrix;
 
-/* What a bench is run with. */
+/* What a bench is run with, beside the samples that the live form makes. */
 struct sl_calibration {
-        double load;               /* samples a second at which the latency is asked for; 0: it is not */
-        const void *const *inputs; /* of the live form: a block for each input of the ensemble; the simulated form reads none */
-        uint32_t n_inputs;
-        uint64_t n_samples;
+        double load; /* samples a second at which the latency is asked for; 0: it is not */
 };
 
 struct sl_bench_result {

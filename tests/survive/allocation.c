@@ -51,7 +51,8 @@ static void start(const char *more)
 {
         char yaml[512];
 
-        snprintf(yaml, sizeof(yaml), "models: [lenet, mlp, digits, resnet, densenet, mobilenet]\nthreads: {inline_us: 0}\n%s", more);
+        snprintf(
+                yaml, sizeof(yaml), "models: [lenet, mlp, digits, resnet, densenet, mobilenet]\nthreads: {inline_us: 0}\n%s", more);
         world_configure(&world, yaml);
         world_start(&world);
         admin = world_connect(&world, STARLING_ROLE_ADMIN);

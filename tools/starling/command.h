@@ -38,7 +38,8 @@ enum status {
         X("doctor", command_doctor, "[OPTIONS]", "check this host, and a configuration against it, and say what to change")        \
         X("cache", command_cache, "list|clear [--config FILE] [--json]", "list the compiled plans that are kept, or remove them")  \
         X("allocation", command_allocation, "show|check FILE [--costs FILE]", "show where models run, or check that they can")     \
-        X("optimize", command_optimize, "[OPTIONS] COSTS.yaml", "find where the models of an ensemble run best, from costs")        \
+        X("optimize", command_optimize, "[OPTIONS] FOLDER|COSTS.yaml",                                                        \
+                "find where the models of an ensemble run best: of a repository's folder, measured, or from costs")                \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
                 "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
         X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER", "describe a model: operators, shapes, parameters, memory")    \

@@ -15,7 +15,7 @@
         X(NAME, "name", 0, "NAME", "of the socket and of the stats page [starling]")                                               \
         X(WAIT, "wait", 0, "auto|io_uring|epoll", "what the control thread waits with [auto]")                                     \
         X(OPTION, "option", 'O', "KEY=VALUE", "of models without another value of their own")                                      \
-        X(ALLOCATION, "allocation", 0, "FILE", "YAML: where workers run, and in which batch sizes; see starling-optimize(1)")        \
+        X(ALLOCATION, "allocation", 0, "FILE", "where workers run, and in which batch sizes; or auto, as was optimized on this host, or none [auto]") \
         X(FAKE, "fake", 0, NULL, "predictions are zeros that nobody computes, all else is real: what the system itself takes")      \
         X(LOG_LEVEL, "log-level", 0, "error|warning|info|debug", "the least important that is logged [info]")
 
@@ -72,7 +72,11 @@
         X(SEED, "seed", 0, "N", "of random draws; the same seed finds the same allocation [1]")                                    \
         X(STARTS, "starts", 0, "N", "of the search [8]")                                                                           \
         X(BENCHES, "benches", 0, "N", "of the annealing from each start [20000]")                                                  \
-        X(OUTPUT, "output", 'o', "FILE", "the allocation, for `starling allocation`")                                              \
+        X(BATCHES, "batches", 0, "N,...", "of a folder: batch sizes whose workers are profiled [1,8,32]")                          \
+        X(SECONDS, "seconds", 0, "S", "of a folder: the most that a profile takes, and five times a round of a measurement [5]")   \
+        X(CONFIRM, "confirm", 0, "K", "of a folder: the best so many are measured by a runtime that serves them, 0 to 64 [3]")     \
+        X(AGAIN, "again", 0, NULL, "of a folder: search although the cache has the answer")                                        \
+        X(OUTPUT, "output", 'o', "FILE", "the allocation, for `starling allocation` and `starling apply`")                         \
         X(EXPLAIN, "explain", 0, NULL, "what binds, and what one more device would bring")
 
 #define DOCTOR_OPTIONS(X)                                                                                                          \

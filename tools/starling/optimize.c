@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `starling optimize`: where the models of an ensemble run best, computed from costs. SIGINT ends the search with the best so far:
- * it is blocked and looked for between benches, so nothing is interrupted half way.
+ * `starling optimize`: where the models of an ensemble run best. Of a repository's folder what its members cost is measured first,
+ * and the best that were computed from that are measured, too; of a file of costs all is computed. SIGINT ends the search with the
+ * best so far: it is blocked and looked for between benches, so nothing is interrupted half way.
  */
 #include "allocation_file.h"
 #include "base/cleanup.h"
@@ -9,9 +10,12 @@
 #include "bound.h"
 #include "command.h"
 #include "matrix.h"
+#include "optimize_confirm.h"
+#include "optimize_ensemble.h"
 #include "optimize_explain.h"
 #include "optimize_wish.h"
 #include "optimizer.h"
+#include "ranking.h"
 #include "search.h"
 #include "simulated_bench.h"
 
@@ -119,62 +123,190 @@ static int answer_print(const struct optimize_task *task, struct sl_search *sear
         return 0;
 }
 
-static int answer_write(const char *path, const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
+static int allocation_write(const char *path, const struct sl_allocation *allocation, struct sl_error *error)
 {
-        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
-        int r = sl_allocation_of(costs, matrix, &allocation);
-        FILE *file = r == 0 ? fopen(path, "we") : NULL;
+        FILE *file = fopen(path, "we");
+        int r = file ? sl_allocation_write(file, allocation) : -errno;
 
-        if (r == 0)
-                r = file ? sl_allocation_write(file, allocation) : -errno;
         if (file && fclose(file) != 0 && r == 0)
                 r = -errno;
         return r < 0 ? sl_error_set(error, -r, "%s: %s", path, strerrordesc_np(-r)) : 0;
 }
 
-static int search_run(const struct optimize_wish *wish, const struct optimize_task *task, struct view *view, struct sl_error *error)
+static int answer_write(const char *path, const struct sl_costs *costs, const struct sl_matrix *matrix, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
+
+        if (sl_allocation_of(costs, matrix, &allocation) < 0)
+                return sl_error_set(error, ENOMEM, "out of memory");
+        return allocation_write(path, allocation, error);
+}
+
+/* ---- a search ---- */
+
+struct found {
+        struct sl_matrix *matrix;
+        struct sl_optimum optimum;
+        struct confirmed confirmed;
+};
+
+/* Those that are worth it are measured where there is an ensemble to measure with. */
+static int confirm(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
+        const struct sl_search *search, struct found *found, struct sl_error *error)
+{
+        if (!ensemble || !wish->confirm || found->optimum.stopped)
+                return 0;
+        return optimize_confirm(
+                task, ensemble, search, search->bench, wish->confirm, wish->seconds / 5, found->matrix, &found->confirmed, error);
+}
+
+static void confirmed_print(const struct confirmed *confirmed)
+{
+        if (!confirmed->n)
+                return;
+        printf("measured    %.1f samples a second, relative standard deviation %.1f %%; of %u, computed and measured are at most "
+               "%.1f %% apart\n",
+                confirmed->throughput, confirmed->rsd * 100, confirmed->n, confirmed->apart * 100);
+        if (!confirmed->is_better)
+                printf("            it is not better than what is configured, %.1f: nothing is kept\n", confirmed->configured);
+}
+
+static int search_run(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
+        struct view *view, struct found *found, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_bench_free) struct sl_bench *bench = NULL;
-        SL_CLEANUP(sl_cleanup_sl_matrix_free)
-        struct sl_matrix *matrix = sl_matrix_new(task->costs->n_devices, task->costs->n_models);
-        struct sl_optimum optimum;
-        int r = matrix ? sl_simulated_bench_new(&task->problem, &bench, error) : sl_error_set(error, ENOMEM, "out of memory");
+        SL_CLEANUP(sl_cleanup_sl_bench_free) struct sl_bench *ranking = NULL;
+        int r = sl_simulated_bench_new(&task->problem, &bench, error);
 
+        r = r < 0 ? r : sl_ranking_new(bench, &task->problem, wish->objective, wish->confirm ? wish->confirm : 1, &ranking, error);
         if (r < 0)
                 return r;
-        struct sl_search search = {&task->problem, bench, {.load = wish->load}, wish->objective, view_progress, view};
+        struct sl_search search = {&task->problem, ranking, {.load = wish->load}, wish->objective, view_progress, view};
         struct sl_optimizer_options options = sl_optimizer_defaults(&search);
         options.seed = wish->seed;
         options.starts = wish->starts ? wish->starts : options.starts;
         options.benches = wish->benches ? wish->benches : options.benches;
-        r = sl_optimize(&search, &options, matrix, &optimum, error);
+        r = sl_optimize(&search, &options, found->matrix, &found->optimum, error);
         if (view->terminal)
                 fputs("\r\033[K", stderr);
-        r = r < 0 ? r : answer_print(task, &search, matrix, &optimum, error);
-        if (r == 0 && wish->output)
-                r = answer_write(wish->output, task->costs, matrix, error);
+        r = r < 0 ? r : confirm(wish, task, ensemble, &search, found, error);
+        search.bench = bench;
+        r = r < 0 ? r : answer_print(task, &search, found->matrix, &found->optimum, error);
+        if (r < 0)
+                return r;
+        confirmed_print(&found->confirmed);
         view->terminal = false;
         view->shown = INFINITY;
-        if (r == 0 && wish->explain && !optimum.stopped)
-                r = optimize_explain(task, &search, &options, matrix, optimum.score, error);
+        return wish->explain && !found->optimum.stopped
+                       ? optimize_explain(task, &search, &options, found->matrix, found->optimum.score, error)
+                       : 0;
+}
+
+/* ---- what is kept of it ---- */
+
+/* What an answer depends on, beside what the cache's name for it says. */
+static void origin_begin(const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, char *ret_origin)
+{
+        snprintf(ret_origin, SL_ALLOCATION_ORIGIN_BYTES, "%s: %s at %g a second, headroom %g, on %.160s, profiles %016" PRIx64 ": ",
+                ensemble->name, sl_objective_names[wish->objective], wish->load, wish->headroom, ensemble->rows, ensemble->digest);
+}
+
+/* Of a search that ended by itself; what was pinned or forbidden is nobody else's wish. */
+static int keep(const struct optimize_wish *wish, const struct optimize_task *task, const struct optimize_ensemble *ensemble,
+        const struct found *found, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
+        char origin[SL_ALLOCATION_ORIGIN_BYTES];
+        size_t used;
+
+        if (wish->n_pins || wish->forbid || found->optimum.stopped || (found->confirmed.n && !found->confirmed.is_better))
+                return 0;
+        if (sl_allocation_of(task->costs, found->matrix, &allocation) < 0)
+                return sl_error_set(error, ENOMEM, "out of memory");
+        origin_begin(wish, ensemble, origin);
+        used = strlen(origin);
+        if (found->confirmed.n)
+                snprintf(origin + used, sizeof(origin) - used, "%.1f samples a second measured", found->confirmed.throughput);
+        else
+                snprintf(origin + used, sizeof(origin) - used, "%.1f computed", found->optimum.score);
+        int r = sl_allocation_cache_put(NULL, ensemble->cache_name, allocation, origin, error);
+        if (r == 0)
+                printf("kept        for the next start of `starling serve`\n");
+        return r;
+}
+
+/* An answer to the same question, out of the cache. Return: 1; 0 there is none; -errno. */
+static int recall(const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_allocation_free) struct sl_allocation *allocation = NULL;
+        char origin[SL_ALLOCATION_ORIGIN_BYTES], kept[SL_ALLOCATION_ORIGIN_BYTES];
+        struct sl_error damage = {""};
+
+        if (wish->again || wish->n_pins || wish->forbid || wish->explain)
+                return 0;
+        origin_begin(wish, ensemble, origin);
+        if (sl_allocation_cache_find(NULL, ensemble->cache_name, &allocation, kept, &damage) < 0 ||
+                strncmp(kept, origin, strlen(origin)) != 0)
+                return 0;
+        sl_allocation_print(stdout, allocation);
+        printf("kept        %s (--again searches again)\n", kept);
+        int r = wish->output ? allocation_write(wish->output, allocation, error) : 0;
+        return r < 0 ? r : 1;
+}
+
+static int optimize(
+        const struct optimize_wish *wish, const struct optimize_ensemble *ensemble, struct view *view, struct sl_error *error)
+{
+        struct optimize_task task;
+        struct found found = {.confirmed.n = 0};
+        int r = optimize_task_init(&task, wish, error);
+
+        if (r < 0)
+                return r;
+        found.matrix = sl_matrix_new(task.costs->n_devices, task.costs->n_models);
+        r = found.matrix ? search_run(wish, &task, ensemble, view, &found, error) : sl_error_set(error, ENOMEM, "out of memory");
+        if (r == 0 && wish->output)
+                r = answer_write(wish->output, task.costs, found.matrix, error);
+        if (r == 0 && ensemble)
+                r = keep(wish, &task, ensemble, &found, error);
+        sl_matrix_free(found.matrix);
+        optimize_task_deinit(&task);
+        return r;
+}
+
+/* Measured here, for what a repository has. */
+static int optimize_folder(struct optimize_wish *wish, struct view *view, struct sl_error *error)
+{
+        struct optimize_ensemble ensemble;
+        int r = optimize_ensemble_init(&ensemble, wish->subject, wish->devices, error);
+
+        r = r < 0 ? r
+                  : optimize_ensemble_measure(
+                            &ensemble, wish->subject, wish->batches ? wish->batches : "1,8,32", wish->seconds, error);
+        if (r == 0)
+                r = recall(wish, &ensemble, error);
+        if (r == 0) {
+                wish->costs_path = ensemble.costs;
+                wish->devices = ensemble.rows;
+                wish->models = ensemble.columns;
+                r = optimize(wish, &ensemble, view, error);
+        }
+        optimize_ensemble_deinit(&ensemble);
         return r;
 }
 
 int command_optimize(int argc, char **argv)
 {
-        struct optimize_wish wish = {.seed = 1};
-        struct optimize_task task;
+        struct optimize_wish wish = {.seed = 1, .confirm = 3, .seconds = 5};
         struct sl_error error = {""};
         struct view view;
 
         if (optimize_parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "optimize", "%s", error.text) : complain_usage("optimize");
-        if (optimize_task_init(&task, &wish, &error) < 0)
-                return complain(STATUS_FAILED, "optimize", "%s", error.text);
         int r = view_init(&view, &error);
-        r = r < 0 ? r : search_run(&wish, &task, &view, &error);
+        if (r == 0)
+                r = wish.is_folder ? optimize_folder(&wish, &view, &error) : optimize(&wish, NULL, &view, &error);
         if (view.interrupts >= 0)
                 close(view.interrupts);
-        optimize_task_deinit(&task);
         return r < 0 ? complain(STATUS_FAILED, "optimize", "%s", error.text) : STATUS_OK;
 }

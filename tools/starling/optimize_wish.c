@@ -5,16 +5,19 @@
 #include "base/value.h"
 #include "command_options.h"
 #include "costs_file.h"
+#include "ranking.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { OPTIONS = OPTIONS_BEGIN, OPTIMIZE_OPTIONS(OPTION_ID) };
 
 #define BENCHES_MAX 1000000000u
 #define STARTS_MAX  1000u
 #define LOAD_MAX    1e12
+#define SECONDS_MAX 3600.0
 
 SL_DEFINE_CLEANUP(struct sl_costs *, sl_costs_free)
 
@@ -90,6 +93,16 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
                 return take_u32("starts", value, STARTS_MAX, &wish->starts, error);
         case OPTION_BENCHES:
                 return take_u32("benches", value, BENCHES_MAX, &wish->benches, error);
+        case OPTION_BATCHES:
+                wish->batches = value;
+                return 0;
+        case OPTION_SECONDS:
+                return take_real("seconds", value, SECONDS_MAX, &wish->seconds, error);
+        case OPTION_CONFIRM:
+                return take_u32("confirm", value, SL_RANKING_MAX, &wish->confirm, error);
+        case OPTION_AGAIN:
+                wish->again = true;
+                return 0;
         case OPTION_EXPLAIN:
                 wish->explain = true;
                 return 0;
@@ -104,13 +117,15 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
 int optimize_parse(int argc, char **argv, struct optimize_wish *ret_wish, struct sl_error *error)
 {
         static const struct option options[] = {OPTIMIZE_OPTIONS(OPTION_GETOPT){0}};
+        struct stat status;
 
         for (int option; (option = next_option(argc, argv, options)) != -1;)
                 if (take(ret_wish, option, optarg, error) < 0)
                         return -EINVAL;
         if (argc - optind != 1)
                 return -EINVAL;
-        ret_wish->costs_path = argv[optind];
+        ret_wish->subject = ret_wish->costs_path = argv[optind];
+        ret_wish->is_folder = stat(argv[optind], &status) == 0 && S_ISDIR(status.st_mode);
         if (ret_wish->objective != SL_MAX_THROUGHPUT && ret_wish->load <= 0)
                 return sl_error_set(error, EINVAL, "--objective %s needs --load", sl_objective_names[ret_wish->objective]);
         return 0;

@@ -13,13 +13,16 @@
 #define PINS_MAX 256
 
 struct optimize_wish {
-        const char *costs_path, *output, *devices, *models, *forbid;
+        const char *subject;    /* the argument */
+        bool is_folder;         /* of a repository; else costs */
+        const char *costs_path; /* the argument, or what was written for the folder */
+        const char *output, *devices, *models, *forbid, *batches;
         const char *pins[PINS_MAX];
-        uint32_t n_pins, benches, starts;
+        uint32_t n_pins, benches, starts, confirm;
         enum sl_objective objective;
-        double load, headroom;
+        double load, headroom, seconds;
         uint64_t seed;
-        bool explain;
+        bool explain, again;
 };
 
 /* Costs of the rows and columns that are asked for, and the constraints. */

@@ -124,8 +124,8 @@ static int allotment_check(struct sl_registry *r, struct sl_allotment *allotment
         if (served->state != SL_SERVED_READY || served->load || served->resize)
                 return sl_error_set(error, EBUSY, "model \"%s\" is being loaded or changed, or does not serve", allotment->model);
         if (!served->model->crew)
-                return sl_error_set(error, EINVAL, "model \"%s\" has open dimensions, and no workers before they have sizes",
-                        allotment->model);
+                return sl_error_set(
+                        error, EINVAL, "model \"%s\" has open dimensions, and no workers before they have sizes", allotment->model);
         if (sl_crew_is_changing(served->model->crew))
                 return sl_error_set(error, EBUSY, "workers of model \"%s\" start or leave", allotment->model);
         allotment->crew = served->model->crew;
@@ -217,7 +217,8 @@ static void end_change(struct sl_registry *r, int status, const char *text)
         struct sl_change *change = r->change;
 
         r->change = NULL;
-        report(r, change, status < 0 ? 0 : 2, status < 0 ? "allocation-not-applied" : "allocation-applied", status < 0 ? text : NULL);
+        report(r, change, status < 0 ? 0 : 2, status < 0 ? "allocation-not-applied" : "allocation-applied",
+                status < 0 ? text : NULL);
         r->options.answer(r->options.context, change->asker, status, text);
         if (status == 0) {
                 sl_change_free(r->in_force);

@@ -7,8 +7,8 @@
  *                                               +-- one cannot start: all that are new leave again, and nothing has changed
  *
  * The memory of all new workers is promised before the first of them starts; those that are too many leave once all new ones of all
- * models are ready. What is in force goes before what the configuration says, until another takes its place, or the configuration is
- * asked for again. Control thread only; nothing waits.
+ * models are ready. What is in force goes before what the configuration says, until another takes its place, or the configuration
+ * is asked for again. Control thread only; nothing waits.
  */
 #pragma once
 

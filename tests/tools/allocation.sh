@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# allocation.sh STARLING MODELS: an ensemble's folder is optimized with what is measured here; the answer is kept, the next start of a
+# runtime uses it, and another one takes its place while it serves; what is damaged, or for other models, keeps nobody from serving.
+set -euo pipefail
+starling=$1
+models=$2
+folder=$(mktemp -d)
+runtime=
+trap '[ -z "$runtime" ] || kill "$runtime"; wait; rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME=$folder/cache XDG_DATA_HOME=$folder/data STARLING_SOCKET_DIR=$folder/run TMPDIR=$folder/tmp
+mkdir "$folder/cache" "$folder/tmp" "$folder/models" "$folder/models/pair"
+cp -r "$models/mlp" "$models/lenet" "$folder/models"
+printf 'threads: {inline_us: 0}\n' >"$folder/config.yaml"
+printf 'ensemble: {members: [mlp, lenet], rule: mean}\n' >"$folder/models/pair/config.yaml"
+status=0
+
+wrong() {
+        printf 'starling: %s\n' "$*"
+        status=1
+}
+
+# start ARGUMENT...: a runtime that is ready
+start() {
+        mkfifo "$folder/log"
+        "$starling" serve --name tested --config "$folder/config.yaml" "$@" "$folder/models" 2>"$folder/log" &
+        runtime=$!
+        exec 3<"$folder/log"
+        rm "$folder/log"
+        : >"$folder/said"
+        while read -r line <&3; do
+                printf '%s\n' "$line" >>"$folder/said"
+                [[ $line == *event=ready* ]] && break
+        done
+        cat <&3 >>"$folder/said" &
+}
+
+stop() {
+        kill "$runtime"
+        wait "$runtime" || wrong "serve ended with status $?: $(<"$folder/said")"
+        runtime=
+        exec 3<&-
+}
+
+# workers MODEL: the batch sizes of its workers, ascending
+workers() {
+        "$starling" stats tested --json | tr -d ' \n' | grep -o '"model":"'"$1"'"[^}]*"batch_max":[0-9]*' |
+                sed 's/.*://' | sort -n | tr '\n' ' '
+}
+
+core=cpu:$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+quick=(--seconds 0.02 --batches 2,4 --devices "$core" --benches 100)
+"$starling" optimize "$folder/models/pair" "${quick[@]}" -o "$folder/best.yaml" >"$folder/out" 2>"$folder/err" ||
+        wrong "optimize: $(<"$folder/err")"
+grep -q ' configured ' "$folder/out" && grep -q '^  1 .*%' "$folder/out" && grep -q '^measured .*apart' "$folder/out" ||
+        wrong "nothing was measured: $(<"$folder/out")"
+grep -q "models: \['mlp', 'lenet'\]" "$folder/best.yaml" || wrong "no allocation: $(<"$folder/best.yaml")"
+[ -z "$(ls "$folder/tmp")" ] || wrong "it leaves files behind: $(ls -R "$folder/tmp")"
+
+# Whether it was better than what is configured is up to the machine; without measuring it is kept.
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --again >"$folder/out" 2>/dev/null
+grep -q '^kept ' "$folder/out" || wrong "it is not kept: $(<"$folder/out")"
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 >"$folder/out" 2>/dev/null
+grep -q -- '--again searches again' "$folder/out" || wrong "the same question is searched again: $(<"$folder/out")"
+"$starling" optimize "$folder/models/pair" "${quick[@]}" --confirm 0 --objective latency --load 1 >"$folder/out" 2>/dev/null
+grep -q '^benches ' "$folder/out" || wrong "another question has the answer to the first: $(<"$folder/out")"
+"$starling" cache list | grep -q 'allocation' || wrong "the cache does not list it: $("$starling" cache list)"
+
+start
+grep -q 'event=allocation-used served=pair' "$folder/said" || wrong "the next start does not use it: $(<"$folder/said")"
+[[ $(workers mlp) =~ ^[24]\ $ ]] || wrong "workers of mlp: $(workers mlp)"
+printf 'models: [mlp]\nrows: [{device: "%s", batches: [1+8]}]\n' "$core" >"$folder/other.yaml"
+"$starling" apply --name tested "$folder/other.yaml" || wrong "apply: status $?"
+[ "$(workers mlp)" = '1 8 ' ] || wrong "workers of mlp after apply: $(workers mlp)"
+"$starling" apply --name tested --configured || wrong "apply --configured: status $?"
+code=0
+said=$("$starling" apply --name nobody "$folder/other.yaml" 2>&1) || code=$?
+[ "$code" -eq 3 ] || wrong "apply to nobody: status $code: $said"
+stop
+
+start --allocation none
+grep -q allocation-used "$folder/said" && wrong "none is not none"
+stop
+kept=$(ls "$folder/cache/starling/"*.allocation)
+printf 'models: [\n' >"$kept"
+start
+grep -q 'event=allocation-not-used served=pair' "$folder/said" || wrong "nothing is said of a damaged one: $(<"$folder/said")"
+[ "$(workers mlp)" = '32 ' ] || wrong "workers of mlp without it: $(workers mlp)"
+stop
+
+# refused WORDS ARGUMENT...: one line with these words
+refused() {
+        local words=$1 code=0 said
+        shift
+        said=$("$starling" "$@" 2>&1 >/dev/null) || code=$?
+        [[ $code -ne 0 && $(grep -c . <<<"$said") -eq 1 && $said == *"$words"* ]] || wrong "$*: status $code: $said"
+}
+refused 'missing/: No such file' optimize "$folder/models/missing/" "${quick[@]}"
+mkdir "$folder/models/empty"
+refused 'no VERSION/model.onnx' optimize "$folder/models/empty" "${quick[@]}"
+refused 'not cpu, cpu:CORE' optimize "$folder/models/pair" --devices gpu:0
+printf 'models: [mlp]\nrows: [{device: "cpu:1023", batches: [1]}]\n' >"$folder/wrong.yaml"
+last() {
+        "$starling" serve --allocation "$1" "$folder/models" 2>&1 >/dev/null | tail -n 1
+}
+[[ $(last "$folder/wrong.yaml") == *'device "cpu:1023": core 1023 is not among'* ]] || wrong "$(last "$folder/wrong.yaml")"
+printf 'models: [what]\nrows: [{device: cpu, batches: [1]}]\n' >"$folder/wrong.yaml"
+[[ $(last "$folder/wrong.yaml") == *'model "what" is in no repository'* ]] || wrong "$(last "$folder/wrong.yaml")"
+exit "$status"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ensemble, or one model, that `starling optimize FOLDER` is for: its members in the repository, what they cost on this host,
+ * and under which name the cache has its best allocation. One owner.
+ */
+#pragma once
+
+#include "allocation_cache.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+struct sl_error;
+
+#define ENSEMBLE_MEMBERS_MAX 64u
+
+struct optimize_ensemble {
+        char repository[PATH_MAX], name[64];
+        const char *members[ENSEMBLE_MEMBERS_MAX]; /* its own name, of one model */
+        uint32_t n_members;
+        char *columns; /* the same, with "," between them */
+        char *rows;    /* the devices */
+        char cache_name[SL_CACHE_NAME_BYTES];
+        char folder[64], costs[96]; /* a folder and a file that nobody wants afterwards; "": none */
+        uint64_t digest;            /* of the costs */
+};
+
+/* @devices NULL: each core of this process. Return: 0; -errno with text: no folder of a repository, or one that cannot be served.
+ * Deinit it in either case. */
+int optimize_ensemble_init(struct optimize_ensemble *ensemble, const char *folder, const char *devices, struct sl_error *error);
+void optimize_ensemble_deinit(struct optimize_ensemble *ensemble);
+
+/* Measures what is not measured yet (`starling profile`, which says how far it is), each at most so long, and writes the costs.
+ * Return: 0; -errno with text. */
+int optimize_ensemble_measure(
+        struct optimize_ensemble *ensemble, const char *folder, const char *batches, double seconds, struct sl_error *error);
