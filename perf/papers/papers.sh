@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs an experiment of a paper, NAME.py: live ones with the packages of the zoo, in a virtual environment of its own under the build folder,
-# simulated ones (tables) with Python alone.
+# simulated ones (tables, policies) with Python alone.
 #     perf/papers/papers.sh overhead --out build/overhead.json
 #     perf/papers/papers.sh memory --zoo build/zoo --out build/memory.json
 #     perf/papers/papers.sh tables --out build/tables.json
+#     perf/papers/papers.sh policies --out build/policies.json
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 name=${1:?which experiment}
 shift
 case $name in
-tables) python=python3 ;;
+tables | policies) python=python3 ;;
 *) python=$("$here/../../tools/venv.sh" zoo "$here/../zoo/requirements.txt") ;;
 esac
 exec env PYTHONPATH="$here/../../client/python:$here/../serving:$here/../profiles" "$python" -B "$here/$name.py" "$@"

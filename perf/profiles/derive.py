@@ -24,6 +24,7 @@ ENSEMBLE_BATCHES = [8, 16, 32, 64, 128]
 ELASTIC_BATCHES = [1, 2, 4, 8, 16, 32]
 IMAGE_BYTES = 4 * 3  # of a pixel
 ANSWER_BYTES = 4 * 1000
+HOST_COPY_GIGABYTES_PER_SECOND = 5  # a core's, there and back again; chosen
 
 # Of a worker beside its weights: a process with its context and libraries, and half of the activations alive. Both, and the CPU's memory, are chosen so
 # that the cells of table I of Pochelu et al. in which there is no memory are met best.
@@ -112,6 +113,22 @@ def beside():
     small, large = ms["ResNet152", 8], ms["ResNet152", 16]
     slower = (3 * devices.E2BIRD_FIGURE_12_MS - (large - small)) / (3 * small)
     return round(1 + (slower - 1) / 2, 3)
+
+
+def contention():
+    """What each batch beside costs all of them, where batches of 8, 8 and 16 have the device for shares of their time and the mean of their latencies was
+    published: the two of 8 take t8 * shares * (1 + 2 contention), that of 16 then t16 - t8 alone."""
+    ms = {(network.name, batch): ms for network, batch, ms in devices.E2BIRD_TABLE_1}
+    small, large = ms["ResNet152", 8], ms["ResNet152", 16]
+    launches = 1e3 * titan_formula().launch * devices.RESNET152.layers
+    shares = 2 * (1 - launches / small) + 1 - launches / large
+    slower = (devices.E2BIRD_FIGURE_12_MS - (large - small) / 3) / (small * shares)
+    return round((slower - 1) / 2, 4)
+
+
+def host_copy_ns(network):
+    """Of a sample whose batch is gathered in the host's memory: it is copied there, and once more for a device that reads pinned memory."""
+    return round(2 * IMAGE_BYTES * network.side**2 / HOST_COPY_GIGABYTES_PER_SECOND)
 
 
 def formulas():
