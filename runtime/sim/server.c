@@ -452,9 +452,10 @@ uint64_t sl_sim_server_deadline_ns(const struct sl_sim_server *server, const str
         return server->records[server->segments[piece->segment].record].request.deadline_ns;
 }
 
-struct sl_service_time *sl_sim_server_service_time(struct sl_sim_server *server, uint32_t model)
+void sl_sim_server_know(struct sl_sim_server *server, uint32_t model, const struct sl_service_time *times)
 {
-        return &server->models[model].service_time;
+        server->models[model].service_time = *times;
+        learn_slice(&server->models[model]);
 }
 
 void sl_sim_server_learn(struct sl_sim_server *server, uint32_t worker, uint32_t samples, uint64_t ns)

@@ -58,7 +58,7 @@ uint64_t sl_sim_server_deadline_ns(const struct sl_sim_server *server, const str
 void sl_sim_server_learn(struct sl_sim_server *server, uint32_t worker, uint32_t samples, uint64_t ns);
 
 /* What is known of a model's jobs before any. */
-struct sl_service_time *sl_sim_server_service_time(struct sl_sim_server *server, uint32_t model);
+void sl_sim_server_know(struct sl_sim_server *server, uint32_t model, const struct sl_service_time *times);
 
 /* A piece of the worker's oldest job is answered. */
 void sl_sim_server_answer(struct sl_sim_server *server, uint32_t worker, uint32_t piece, int status);

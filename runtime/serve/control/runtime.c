@@ -124,6 +124,7 @@ static int make_dispatcher(struct sl_runtime *rt, struct sl_error *error)
                         .cpus = rt->options.dispatcher_cpus,
                         .spin_ns = rt->options.spin_ns,
                         .inline_ns = rt->options.inline_ns,
+                        .decisions = rt->options.decisions,
                         .cores = rt->options.cores ? rt->options.cores : usable_cores(),
                         .clients_max = rt->options.clients_max,
                         .client_in_flight_max = rt->options.client_quota.in_flight,

@@ -2,6 +2,7 @@
 #include "broadcast_round.h"
 
 #include "base/assert.h"
+#include "decision_log.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -83,6 +84,9 @@ void sl_broadcast_round_took(struct sl_broadcast_round *round, const struct sl_b
 {
         struct sl_broadcast_queue *queue = decision->queue;
 
+        if (round->ring->decisions)
+                sl_decision_log_decide(round->ring->decisions,
+                        &(struct sl_logged){.kind = SL_LOGGED_BROADCAST, .request = decision->item, .samples = decision->samples});
         sl_fair_charge(queue->waiting, decision->item, decision->samples);
         if (decision->item->samples == 0)
                 sl_fair_remove(queue->waiting, decision->item);

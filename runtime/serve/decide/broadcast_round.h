@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sl_decision_log;
+
 /* What one ensemble has to broadcast. */
 struct sl_broadcast_queue {
         struct sl_fair *waiting;
@@ -32,6 +34,7 @@ struct sl_broadcast_queue {
 /* All queues, and who goes first in the next round; NULL: the first. */
 struct sl_broadcast_ring {
         struct sl_broadcast_queue *first, *turn;
+        struct sl_decision_log *decisions; /* where they are written; NULL: nowhere */
 };
 
 /* In front of all others. */

@@ -4,6 +4,7 @@
 #include "accumulator.h"
 #include "broadcaster.h"
 #include "completion.h"
+#include "decisions.h"
 #include "dispatcher_state.h"
 #include "shapes.h"
 
@@ -14,6 +15,7 @@ void sl_give_up(struct sl_dispatcher *d, struct sl_request *request, int32_t sta
         if (request->verdict)
                 return;
         request->verdict = status;
+        sl_decisions_given_up(d, request, status);
         sl_accumulator_give_up(d->options.accumulator, &request->work, status);
         if (request->state == SL_REQUEST_WAITING)
                 sl_broadcaster_withdraw(request);

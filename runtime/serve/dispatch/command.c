@@ -3,6 +3,7 @@
 
 #include "cancel.h"
 #include "completion.h"
+#include "decisions.h"
 #include "dispatcher_state.h"
 #include "event.h"
 #include "executor.h"
@@ -66,6 +67,7 @@ static void attach_ensemble(struct sl_dispatcher *d, struct sl_ensemble *ensembl
         retire(d, ensemble->index);
         ensemble->next = d->ensembles;
         d->ensembles = ensemble;
+        sl_decisions_ensemble(d, ensemble);
         sl_broadcast_ring_add(&d->broadcasts, &ensemble->broadcasts);
         d->served[ensemble->index] = ensemble;
         readmit(d, sl_route_attach(d, ensemble), ensemble);
@@ -77,6 +79,7 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
                 sl_workers_unwatch(d, model->workers.list[i]);
+        sl_decisions_end(d);
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
@@ -89,6 +92,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         model->next = d->models;
         d->models = model;
+        sl_decisions_model(d, model);
         sl_workers_count_on_lets(&model->workers, 1);
         for (uint32_t i = 0; i < model->workers.n; i++) {
                 sl_workers_watch(d, model->workers.list[i]);
@@ -101,6 +105,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 
 static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
+        sl_decisions_end(d);
         sl_workers_add(&model->workers, worker);
         sl_fault_clear(&model->down);
         worker->let->turns.n_workers++;
@@ -111,6 +116,7 @@ static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct s
 
 static void remove_worker(struct sl_dispatcher *d, struct sl_model *model, const struct sl_executor *worker)
 {
+        sl_decisions_end(d);
         d->unsettled |= sl_workers_dismiss(&model->workers, worker);
 }
 

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "completion.h"
 #include "cores.h"
+#include "decision_log.h"
 #include "dispatcher_state.h"
 #include "doorbell.h"
 #include "event.h"
@@ -121,6 +122,9 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
 
 static uint32_t advance_once(struct sl_dispatcher *d)
 {
+        if (d->options.decisions)
+                sl_decision_log_pass(d->options.decisions, d->pass.now_ns);
+
         const struct sl_schedule schedule = {
                 .models = d->models,
                 .run = ++d->scheduler_runs,
@@ -129,6 +133,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .from = d->wait,
                 .now_ns = d->pass.now_ns,
                 .ret_next_ns = &d->next_ns,
+                .decisions = d->options.decisions,
         };
         const struct sl_inline_limit limit = {.ns = d->options.inline_ns, .alone = d->budget.keeps};
         uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, &limit, d->pass.now_ns);
@@ -456,6 +461,7 @@ int sl_dispatcher_new(const struct sl_dispatcher_options *options, struct sl_dis
                 return sl_error_set(error, ENOMEM, "no memory for the dispatcher");
         memset(d, 0, sizeof(*d));
         d->options = *options;
+        d->broadcasts.decisions = options->decisions;
         d->stats = sl_stats_dispatcher(options->stats, 0);
         if (CPU_COUNT(&options->cpus) == 1)
                 sl_stats_dispatcher_pinned(options->stats, 0, sl_first_core(&options->cpus));

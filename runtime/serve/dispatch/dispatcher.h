@@ -22,6 +22,7 @@
 #include <sched.h>
 
 struct sl_accumulator;
+struct sl_decision_log;
 struct sl_dispatcher;
 struct sl_error;
 struct sl_stats;
@@ -37,7 +38,8 @@ struct sl_dispatcher_options {
         struct sl_accumulator *accumulator;
         struct sl_dispatcher_line *line; /* in the catalogue */
         struct sl_stats *stats;
-        struct sl_bell *control; /* rung after an event */
+        struct sl_bell *control;           /* rung after an event */
+        struct sl_decision_log *decisions; /* what enters and what is decided is written there; NULL: nowhere */
 };
 
 /* Starts the thread; returns when it runs. Return: 0, -ENOMEM, -EMFILE, -EAGAIN. */

@@ -4,6 +4,7 @@
 #include "accumulator.h"
 #include "cancel.h"
 #include "completion.h"
+#include "decisions.h"
 #include "dispatcher_state.h"
 #include "executor.h"
 #include "let.h"
@@ -164,6 +165,7 @@ static void receive_answer(struct sl_dispatcher *d, struct sl_model *model, stru
         const struct sl_piece *piece = &job->pieces[prediction->piece];
         uint32_t priority = job->priority;
 
+        sl_decisions_answer(d, model, worker, prediction);
         count_piece(model, worker, request_of(d, piece), piece, prediction);
         if (prediction->lost) {
                 receive_lost(d, model, worker, job, prediction);

@@ -5,6 +5,7 @@
 #include "broadcaster.h"
 #include "cancel.h"
 #include "completion.h"
+#include "decisions.h"
 #include "dispatcher_state.h"
 #include "event.h"
 #include "forecast.h"
@@ -182,6 +183,7 @@ static void enqueue(struct sl_dispatcher *d, struct sl_request *request, struct 
         sl_meter_accepted(request);
         sl_record_begin(d, request, SL_FLIGHT_QUEUED);
         sl_broadcaster_enqueue(ensemble, request);
+        sl_decisions_arrival(d, request);
         SL_PROBE(request_accepted, queue->channel->id, queue->number, request->index, request->samples, ensemble->name);
 }
 

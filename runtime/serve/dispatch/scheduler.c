@@ -5,6 +5,7 @@
 #include "assembly.h"
 #include "base/assert.h"
 #include "base/clock.h"
+#include "decision_log.h"
 #include "executor.h"
 #include "job.h"
 #include "let.h"
@@ -169,6 +170,19 @@ static void give(struct round *round, const struct sl_decision *decision)
                 sl_counter_add(&worker->let->stats->turns, 1);
 }
 
+static void write_decision(const struct round *round, const struct sl_decision *decision)
+{
+        struct sl_decision_log *log = round->schedule->decisions;
+
+        if (log)
+                sl_decision_log_decide(log, &(struct sl_logged){.kind = SL_LOGGED_DECISION,
+                                                    .of = sl_decision_log_find_model(log, round->model),
+                                                    .worker = decision->worker,
+                                                    .samples = decision->samples,
+                                                    .extra = decision->padding,
+                                                    .priority = round->priority});
+}
+
 static uint32_t run_model(struct round *round)
 {
         struct sl_decision decisions[DECISIONS_MAX];
@@ -181,8 +195,10 @@ static uint32_t run_model(struct round *round)
                 return 0;
         look(round, &shown, &view);
         n = round->model->policy(&view, round->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
+                write_decision(round, &decisions[i]);
                 give(round, &decisions[i]);
+        }
         if (next_ns < *round->schedule->ret_next_ns)
                 *round->schedule->ret_next_ns = next_ns;
         sl_look_end(&shown);

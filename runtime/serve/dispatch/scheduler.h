@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct sl_accumulator;
+struct sl_decision_log;
 struct sl_model;
 struct sl_wait;
 
@@ -55,7 +56,8 @@ struct sl_schedule {
         struct sl_accumulator *accumulator;
         struct sl_wait *from;
         uint64_t now_ns;
-        uint64_t *ret_next_ns; /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
+        struct sl_decision_log *decisions; /* where they are written; NULL: nowhere */
+        uint64_t *ret_next_ns;             /* the earliest time at which a policy wants to be asked again; UINT64_MAX: none does */
 };
 
 /*
