@@ -6,12 +6,15 @@
 #     perf/papers/papers.sh memory --zoo build/zoo --out build/memory.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
+# Or draws the result of one, with the packages of requirements.txt:
+#     perf/papers/papers.sh plot build/policies.json build/policies.svg
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 name=${1:?which experiment}
 shift
 case $name in
 tables | policies) python=python3 ;;
+plot) python=$("$here/../../tools/venv.sh" plots "$here/requirements.txt") ;;
 *) python=$("$here/../../tools/venv.sh" zoo "$here/../zoo/requirements.txt") ;;
 esac
 exec env PYTHONPATH="$here/../../client/python:$here/../serving:$here/../profiles" "$python" -B "$here/$name.py" "$@"
