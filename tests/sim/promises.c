@@ -5,6 +5,7 @@
  * its deadline, and nobody waits for longer than the policy says. What the simulator was told to do is written down and looked at
  * afterwards, so that nothing of it is believed but times.
  */
+#include "base/split_mix.h"
 #include "layout.h"
 #include "sim.h"
 
@@ -49,8 +50,7 @@ struct trial {
 
 static uint32_t draw(struct trial *t, uint32_t n)
 {
-        t->stream = t->stream * 6364136223846793005ull + 1442695040888963407ull;
-        return (uint32_t)((t->stream >> 32) % n);
+        return (uint32_t)((sl_split_mix_next(&t->stream) >> 32) % n);
 }
 
 /* ---- engines and loads ---- */
