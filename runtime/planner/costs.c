@@ -243,11 +243,12 @@ static int model_check(const struct sl_costs *costs, uint32_t i, struct sl_error
 static int batches_check(const struct sl_costs *costs, struct sl_error *error)
 {
         for (uint32_t i = 0; i < costs->n_batches; i++) {
-                uint32_t least = i ? costs->batches[i - 1] + 1 : 1;
-
-                if (costs->batches[i] < least || costs->batches[i] > SL_COST_BATCH_MAX)
-                        return sl_error_set(error, EINVAL, "costs: batch size %u, at position %u from %u to %u", costs->batches[i],
-                                i + 1, least, SL_COST_BATCH_MAX);
+                if (!costs->batches[i] || costs->batches[i] > SL_COST_BATCH_MAX)
+                        return sl_error_set(
+                                error, EINVAL, "costs: batch size %u, from 1 to %u", costs->batches[i], SL_COST_BATCH_MAX);
+                if (i && costs->batches[i] <= costs->batches[i - 1])
+                        return sl_error_set(error, EINVAL, "costs: batch size %u behind %u: they ascend", costs->batches[i],
+                                costs->batches[i - 1]);
         }
         return 0;
 }

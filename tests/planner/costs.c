@@ -99,8 +99,8 @@ static void spoil_class(struct sl_costs *costs)
 
 Test(costs, what_others_rely_on_is_checked_and_the_error_names_thing_value_and_limit)
 {
-        expect_refused(spoil_batch, "batch size 4294967295, at position 3 from 17 to 65536");
-        expect_refused(spoil_order, "batch size 8, at position 2 from 9 to 65536");
+        expect_refused(spoil_batch, "batch size 4294967295, from 1 to 65536");
+        expect_refused(spoil_order, "batch size 8 behind 8: they ascend");
         expect_refused(spoil_name, "two devices are called \"gpu0\"");
         expect_refused(spoil_latency, "\"m1\" on \"gpu\", batch 32: nanoseconds 18446744073709551615, at most 3600000000000");
         expect_refused(spoil_workspace, "\"m1\" on \"gpu\", batch 32: workspace bytes 18446744073709551615");

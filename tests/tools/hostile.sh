@@ -65,6 +65,8 @@ for batch in 4294967304 18446744073709551624 -8; do
         allocation "{device: gpu1, batches: [$batch]}"
         refused "\"$batch\" is not a number from 0 to 65536" allocation check allocation.yaml --costs costs.yaml
 done
+sed 's/\[8, 16\]/[16, 8]/' costs.yaml >order.yaml
+refused 'order.yaml: costs: batch size 8 behind 16: they ascend' optimize order.yaml
 sed 's/memory: 4GiB/memory: 0/' costs.yaml >none.yaml
 allocation '{device: gpu1, batches: [8]}'
 refused 'runs on none of 2 devices' optimize none.yaml

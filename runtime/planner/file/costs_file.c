@@ -362,7 +362,7 @@ static int parts_take(struct reading *reading)
                 r = cost_take(reading, i);
         for (uint32_t i = 0; i < texts->pairs_count && r == 0; i++)
                 r = pair_take(reading, i);
-        return r < 0 ? r : sl_costs_check(reading->costs, reading->error);
+        return r;
 }
 
 static int costs_take(struct reading *reading, const char *path)
@@ -378,7 +378,13 @@ static int costs_take(struct reading *reading, const char *path)
                 return r;
         r = sl_costs_new(reading->texts->classes_count, rows, reading->texts->models_count, reading->texts->batches_count,
                 &reading->costs, reading->error);
-        return r < 0 ? sl_error_prefix(reading->error, r, "%s", path) : parts_take(reading);
+        if (r < 0)
+                return sl_error_prefix(reading->error, r, "%s", path);
+        r = parts_take(reading);
+        if (r < 0)
+                return r;
+        r = sl_costs_check(reading->costs, reading->error);
+        return r < 0 ? sl_error_prefix(reading->error, r, "%s", path) : 0;
 }
 
 int sl_costs_file_read(const char *path, struct sl_costs **ret_costs, struct sl_error *error)
