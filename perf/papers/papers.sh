@@ -4,6 +4,7 @@
 # simulated ones (tables, policies) with Python alone.
 #     perf/papers/papers.sh overhead --out build/overhead.json
 #     perf/papers/papers.sh memory --zoo build/zoo --out build/memory.json
+#     perf/papers/papers.sh diurnal --zoo build/zoo --out build/diurnal.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
 # Or draws the result of one, with the packages of requirements.txt:

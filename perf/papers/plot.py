@@ -4,7 +4,7 @@
     perf/papers/papers.sh plot RESULT.json FILE.svg
 
 `tables`: images a second by GPUs, for each ensemble. `policies`: latencies in the order of arrival (figure 13), throughput at the QoS (figure 14), and
-p99 at stable loads. `elastic`: p50 by load, live. The same result makes the same bytes.
+p99 at stable loads. `elastic`: p50 by load, live. `diurnal`: latencies in the order of arrival, live. The same result makes the same bytes.
 """
 
 import json
@@ -83,7 +83,19 @@ def draw_elastic(result):
     return figure
 
 
-DRAW = {"tables": draw_tables, "policies": draw_policies, "elastic": draw_elastic}
+def draw_diurnal(result):
+    networks = result["networks"]
+    figure, axes = plt.subplots(1, len(networks), figsize=(5 * len(networks), 3.5), squeeze=False)
+    for axis, made in zip(axes[0], networks):
+        for way, figures in made["ways"].items():
+            axis.plot([float(ms) for ms in figures["latencies_ms"].split()], linewidth=0.8, color=COLOURS[way], label=way)
+        axis.set(title=made["network"], xlabel="request", yscale="log")
+    axes[0][0].set_ylabel("latency, ms, live")
+    axes[0][0].legend()
+    return figure
+
+
+DRAW = {"tables": draw_tables, "policies": draw_policies, "elastic": draw_elastic, "diurnal": draw_diurnal}
 
 
 def main():
