@@ -38,10 +38,14 @@ def draw_tables(result):
     return figure
 
 
+def draw_latencies(axis, network, latencies):
+    for policy, text in latencies.items():
+        axis.plot([float(ms) for ms in text.split()], linewidth=0.8, color=COLOURS[policy], label=policy)
+    axis.set(title=network, xlabel="request", yscale="log")
+
+
 def draw_arrivals(axis, made):
-    for policy, latencies in made["diurnal"]["latencies_ms"].items():
-        axis.plot([float(ms) for ms in latencies.split()], linewidth=0.8, color=COLOURS[policy], label=policy)
-    axis.set(title=made["network"], xlabel="request", yscale="log")
+    draw_latencies(axis, made["network"], made["diurnal"]["latencies_ms"])
 
 
 def draw_rates(axis, made):
@@ -87,9 +91,7 @@ def draw_diurnal(result):
     networks = result["networks"]
     figure, axes = plt.subplots(1, len(networks), figsize=(5 * len(networks), 3.5), squeeze=False)
     for axis, made in zip(axes[0], networks):
-        for way, figures in made["ways"].items():
-            axis.plot([float(ms) for ms in figures["latencies_ms"].split()], linewidth=0.8, color=COLOURS[way], label=way)
-        axis.set(title=made["network"], xlabel="request", yscale="log")
+        draw_latencies(axis, made["network"], {way: figures["latencies_ms"] for way, figures in made["ways"].items()})
     axes[0][0].set_ylabel("latency, ms, live")
     axes[0][0].legend()
     return figure

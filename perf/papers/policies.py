@@ -144,6 +144,22 @@ def print_paper(rows):
             print(f"                    ours  {made['engine']['rows']}, engine {made['engine']['workers']}")
 
 
+def claims(made):
+    """Section 3, figure 2."""
+    low, high = ({policy: made["diurnal"]["phases"][policy][phase]["mean_ms"] for policy in POLICIES} for phase in (0, 1))
+    return {
+        "NO_Wait is faster than OPT_Wait at low load": low["no_wait"] < low["opt_wait"],
+        "OPT_Wait is faster than NO_Wait at high load": high["opt_wait"] < high["no_wait"],
+        "Static is slower than OPT_Wait at both": low["static"] > low["opt_wait"] and high["static"] > high["opt_wait"],
+    }
+
+
+def print_claims(rows):
+    print("\nSection 3, what the paper says of TF-Serving's three policies (of ResNet152), and on how many of our networks it is so, simulated")
+    for text in claims(rows[0]):
+        print(f"{text:46} {sum(claims(made)[text] for made in rows)} of {len(rows)}")
+
+
 def goal(text, missed):
     print(f"{'missed' if missed else 'met   '}  {text}" + (f": {', '.join(missed)}" if missed else ""))
     return {"goal": text, "missed": missed}
@@ -190,10 +206,11 @@ def main():
     chosen = [network for network in networks.E2BIRD if network.name in options.only.split(",")]
     bench = Bench(options)
     rows = [measure(bench, network) for network in chosen]
-    for show in (print_diurnal, print_rates, print_stable, print_paper):
+    for show in (print_diurnal, print_rates, print_stable, print_claims, print_paper):
         show(rows)
     result = {**experiment.head("policies", live=False), "profile": os.path.basename(bench.costs), "contention": derive.contention(),
-              "seeds": options.seeds, "networks": rows, "goals": goals(rows)}  # fmt: skip
+              "seeds": options.seeds, "networks": rows,
+              "claims": {made["network"]: claims(made) for made in rows}, "goals": goals(rows)}  # fmt: skip
     experiment.write(result, options.out)
 
 

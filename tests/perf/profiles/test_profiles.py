@@ -33,6 +33,12 @@ class Formula(unittest.TestCase):
         self.assertLess(made[devices.TITAN_RTX][0].error(derive.titan_points()), 0.04)
         self.assertLess(made[devices.V100][0].error(derive.v100_points()), 0.04)
 
+    def test_three_workers_beside_each_other_take_what_figure_12_says(self):
+        launches = 1e3 * derive.titan_formula().launch * networks.RESNET152.layers
+        shares = 2 * (1 - launches / 29.2) + 1 - launches / 49.5
+        first = 29.2 * shares * (1 + 2 * derive.contention())
+        self.assertAlmostEqual((3 * first + 49.5 - 29.2) / 3, devices.E2BIRD_FIGURE_12_MS, 1)
+
     def test_least_squares_find_what_made_the_points(self):
         terms = [[1, 2, 3], [4, 5, 7], [1, 8, 2], [3, 1, 1]]
         found = derive.fit(terms, [sum(a * b for a, b in zip(row, (0.5, 2, 3))) for row in terms])
