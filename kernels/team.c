@@ -264,6 +264,8 @@ static int start_member(struct member *member, const int *cpu)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attributes);
         member->has_thread = !r;
+        if (!r)
+                pthread_setname_np(member->thread, "sl-team");
         return -r;
 }
 

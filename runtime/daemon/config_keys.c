@@ -91,8 +91,9 @@ static void describe_setting(const struct sl_setting *setting, const void *value
                 snprintf(key->default_text, SL_KEY_BYTES, "%g", (double)value / UINT32_MAX);
                 return;
         case SL_SETTING_NUMBER:
-                snprintf(key->wants, SL_KEY_BYTES, "a number from %llu to %llu", (unsigned long long)setting->min,
-                        (unsigned long long)setting->max);
+                snprintf(key->wants, SL_KEY_BYTES, "a number from %llu to %llu%s%s", (unsigned long long)setting->min,
+                        (unsigned long long)setting->max, setting->n_names ? ", or " : "",
+                        setting->n_names ? setting->names[0] : "");
                 break;
         }
         if (value < setting->min || value > setting->max)

@@ -87,6 +87,9 @@
         X("batch_bytes_max", "Of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this.") \
         X("instances", "Workers of the model, over which its requests are spread. A reload changes their number while it serves.") \
         X("batch_sizes", "A worker for each, which takes batches up to that, instead of instances; powers of two, or batch_max.")  \
+        X("threads",                                                                                                               \
+                "Cores that a worker computes each batch with, of those that it may run on; auto takes all of them. The answers "  \
+                "are the same to the bit. Workers with isolation: process have one.")                                              \
         X("segment_samples", "A request is worked on in pieces of so many samples; at least batch_max.")                           \
         X("slice_ms", "A worker computes no longer before it looks for what is more urgent, but for a single sample.")             \
         X("samples_max", "Of one request.")                                                                                        \

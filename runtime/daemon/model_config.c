@@ -6,6 +6,7 @@
 #include "setting.h"
 #include "shapes.h"
 #include "spec.h"
+#include "team.h"
 #include "workers.h"
 #include "yaml_file.h"
 
@@ -18,6 +19,8 @@
 static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
 static const char *const crash_answers[] = {[SL_ON_CRASH_FAIL] = "fail", [SL_ON_CRASH_RERUN] = "rerun"};
+
+static const char *const all_cores[] = {"auto"};
 
 static const char *const answers[] = {"no", "yes"};
 static const char *const policies[] = {
@@ -35,6 +38,7 @@ static const char *const policies[] = {
 static const struct sl_setting settings[] = {
         SETTING(batch_bytes_max, SL_SETTING_BYTES, .min = 1, .max = 1ull << 44),
         SETTING(instances, SL_SETTING_NUMBER, .min = 1, .max = SL_WORKERS_MAX),
+        SETTING(threads, SL_SETTING_NUMBER, .min = 1, .max = SL_TEAM_MEMBERS_MAX, .names = all_cores, .n_names = 1),
         SETTING(segment_samples, SL_SETTING_NUMBER, .min = 1, .max = 65536),
         SETTING(slice_ms, SL_SETTING_NUMBER, .min = 1, .max = 60000),
         SETTING(samples_max, SL_SETTING_NUMBER, .min = 1, .max = 1u << 30),
@@ -86,6 +90,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
+                SL_TEXT_FIELD(struct sl_model_texts, threads),                                                                     \
                 SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                                                                  \
                 SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
@@ -115,6 +120,7 @@ void sl_model_config_init(struct sl_model_config *config)
         *config = (struct sl_model_config){
                 .batch_bytes_max = 64ull << 20,
                 .instances = 1,
+                .threads = 1,
                 .segment_samples = 128,
                 .slice_ms = 10,
                 .samples_max = 1u << 20,

@@ -7,6 +7,7 @@
  *     batch_bytes_max: 64 MiB       # of a worker's workspace and pool: where batch_max is not given, it is the largest that keeps this
  *     instances: 1                  # workers of this model; requests are spread over them
  *     batch_sizes: [1, 1, 2, 4, 8]  # instead of instances: a worker for each, which takes batches up to that
+ *     threads: 1                    # a worker computes with so many cores of its let, each batch with all of them; auto: with all it has
  *     segment_samples: 128          # a request is split into pieces of so many samples; at least batch_max
  *     slice_ms: 10                  # a worker computes no longer before it looks for what is more urgent, but for a single sample
  *     samples_max: 1048576          # of one request
@@ -65,6 +66,7 @@ struct sl_model_config {
         struct sl_lower_options lowering;
         bool batch_given; /* batch_max is somebody's wish, not the default */
         uint64_t batch_bytes_max;
+        uint32_t threads; /* 0: auto */
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
         uint32_t isolation, on_crash, hang_ms, predictions; /* enum sl_isolation, sl_on_crash, sl_predictions */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
@@ -123,7 +125,7 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *isolation, *on_crash, *hang_ms, *predictions;
+        char *isolation, *on_crash, *hang_ms, *predictions, *threads;
         char **batch_sizes;
         uint32_t batch_sizes_count;
         char *batching, *batching_delay_us, *batching_latency_ms, *batching_in_order;

@@ -112,6 +112,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .lowering = config->lowering,
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = {.n = config->instances},
+                .threads = config->threads ? config->threads : SL_THREADS_ALL,
                 .warmup_ms = config->warmup_ms,
                 .predictions = (enum sl_predictions)config->predictions,
                 .isolation = (enum sl_isolation)config->isolation,

@@ -22,6 +22,8 @@ static int convert(const struct sl_setting *setting, const char *text, uint64_t 
 {
         switch (setting->kind) {
         case SL_SETTING_NUMBER:
+                if (setting->n_names && !strcmp(text, setting->names[0]))
+                        return 0; /* the value is 0 */
                 return sl_value_number(text, setting->min, setting->max, ret_value, ret_wish);
         case SL_SETTING_BYTES:
                 return sl_value_bytes(text, setting->min, setting->max, ret_value, ret_wish);

@@ -20,7 +20,7 @@ struct sl_setting {
         size_t value_bytes;  /* 4 or 8 */
         enum sl_setting_kind kind;
         uint64_t min, max;        /* of a number or of bytes; of a share 0 and UINT32_MAX, which stands for 1 */
-        const char *const *names; /* of a choice; the value is the index */
+        const char *const *names; /* of a choice, the value is the index; of a number, a word that may stand for it: it is 0 then */
         uint32_t n_names;
 };
 

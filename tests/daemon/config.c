@@ -53,6 +53,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->model_defaults.queue_requests, 1024);
         cr_assert_eq(config->model_defaults.warmup_ms, 200);
         cr_assert_eq(config->model_defaults.hang_ms, 120000);
+        cr_assert_eq(config->model_defaults.threads, 1);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 64ull << 20);
         cr_assert_not(config->model_defaults.batch_given);
         cr_assert_eq(config->model_defaults.samples_max, 1u << 20);
@@ -94,6 +95,7 @@ Test(config, every_option_is_read)
                                                "  backend: ref\n"
                                                "  batch_max: 16\n"
                                                "  instances: 2\n"
+                                               "  threads: auto\n"
                                                "  segment_samples: 64\n"
                                                "  samples_max: 5000\n"
                                                "  queue_requests: 7\n"
@@ -132,6 +134,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->n_models, 2);
         cr_assert_str_eq(sl_lower_options_backend(&config->model_defaults.lowering), "ref");
         cr_assert_eq(config->model_defaults.instances, 2);
+        cr_assert_eq(config->model_defaults.threads, 0);
         cr_assert_eq(config->model_defaults.warmup_ms, 0);
         cr_assert_eq(config->model_defaults.batch_bytes_max, 1u << 20);
         cr_assert(config->model_defaults.batch_given);
@@ -256,6 +259,7 @@ static struct bounds all_bounds[] = {
         {"cache: {bytes: %s}", "-1", "0", "1024 TiB", "1125899906842625"},
         {"model_defaults: {batch_max: %s, segment_samples: 65536}", "0", "1", "1024", "1025"},
         {"model_defaults: {instances: %s}", "0", "1", "64", "65"},
+        {"model_defaults: {threads: %s}", "0", "1", "64", "65"},
         {"model_defaults: {segment_samples: %s, batch_max: 1}", "0", "1", "65536", "65537"},
         {"model_defaults: {samples_max: %s}", "0", "1", "1073741824", "1073741825"},
         {"model_defaults: {queue_requests: %s}", "0", "1", "1048576", "1048577"},

@@ -12,6 +12,7 @@
 #include "plan.h"
 
 #include "backend.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cpu/base/threads.h"
@@ -194,6 +195,38 @@ uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max)
         for (uint32_t i = 0; i < n_programs; i++)
                 bytes += sl_executable_bytes(plan, i) + plan->programs[i].n_slots * sizeof(struct sl_live);
         return bytes;
+}
+
+/* Of its steps that a team of @members cuts. */
+static uint64_t largest_scratch(const struct sl_plan *plan, uint64_t number, uint32_t members)
+{
+        const struct sl_plan_program *source = &plan->programs[number];
+        uint64_t largest = 0;
+
+        for (uint64_t i = 0; i < source->n_steps; i++) {
+                const struct sl_plan_step *step = &plan->steps[source->first_step + i];
+
+                if (sl_split_for(step->splits, members).members > 1 && step->scratch_bytes > largest)
+                        largest = step->scratch_bytes;
+                for (uint64_t b = 0; b < step->n_bodies; b++) {
+                        uint64_t inside = largest_scratch(plan, step->first_body + b, members);
+
+                        largest = inside > largest ? inside : largest;
+                }
+        }
+        return largest;
+}
+
+uint64_t sl_instance_team_bytes(const struct sl_plan *plan, uint32_t batch_max, uint32_t members)
+{
+        uint64_t largest = 0;
+
+        for (uint32_t i = 0, n = programs_up_to(plan, batch_max); i < n && members > 1; i++) {
+                uint64_t scratch = largest_scratch(plan, i, members);
+
+                largest = scratch > largest ? scratch : largest;
+        }
+        return members > 1 ? sl_align_up(largest, SL_PAGE_BYTES) * (members - 1) : 0;
 }
 
 static struct sl_executable *find_program(const struct sl_instance *instance, uint32_t batch)

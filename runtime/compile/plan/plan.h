@@ -104,6 +104,9 @@ int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, str
  */
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max);
 
+/* Memory that a team of @members takes beside: scratch for each but the owner. Pure. */
+uint64_t sl_instance_team_bytes(const struct sl_plan *plan, uint32_t batch_max, uint32_t members);
+
 /* Memory that an instance takes, weights not included (they are shared): its workspace, and the tables of its steps. Pure. */
 uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max);
 

@@ -15,6 +15,7 @@
 #include "runtime_options.h"
 #include "stats.h"
 #include "supervisor.h"
+#include "team.h"
 #include "thread_executor.h"
 
 #include <errno.h>
@@ -39,12 +40,31 @@ static uint64_t open_bytes(const struct sl_crew_options *options)
         return options->dynamic_bytes < OPEN_BYTES_MAX ? options->dynamic_bytes : OPEN_BYTES_MAX;
 }
 
-/* What one worker may take: its instance, its pool, what data-dependent steps make while they run, and what its process shares. */
-static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t batch_max)
+/* Where a worker runs that nobody has put anywhere: one with a team shares all worker cores. */
+static const cpu_set_t *cores_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
+{
+        return options->threads > 1 && !CPU_COUNT(&wish->cores) ? &options->lets->allowed : &wish->cores;
+}
+
+static uint32_t threads_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
+{
+        uint32_t cores = (uint32_t)CPU_COUNT(cores_of(options, wish)), most = cores < SL_TEAM_MEMBERS_MAX ? cores : SL_TEAM_MEMBERS_MAX;
+
+        if (options->threads <= 1 || !cores)
+                return 1;
+        return options->threads < most ? options->threads : most;
+}
+
+/*
+ * What one worker may take: its instance, its team's scratch, its pool, what data-dependent steps make while they run, and what its
+ * process shares.
+ */
+static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t batch_max, uint32_t threads)
 {
         uint64_t bytes = sl_job_runner_bytes(options->model->plan, batch_max);
 
-        if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes))
+        if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes) ||
+                sl_add_overflows(bytes, sl_instance_team_bytes(options->model->plan, batch_max, threads), &bytes))
                 return UINT64_MAX;
         if (options->own_process &&
                 sl_add_overflows(bytes, sl_process_executor_bytes(options->model->plan, batch_max, open_bytes(options)), &bytes))
@@ -62,7 +82,10 @@ static uint64_t bytes_of(const struct sl_crew *crew, const struct sl_worker_wish
         uint64_t bytes = 0;
 
         for (uint32_t i = 0; i < n; i++)
-                if (sl_add_overflows(bytes, bytes_of_worker(&crew->options, limit_of(crew, wishes[i].batch_size).batch_max), &bytes))
+                if (sl_add_overflows(bytes,
+                            bytes_of_worker(&crew->options, limit_of(crew, wishes[i].batch_size).batch_max,
+                                    threads_of(&crew->options, &wishes[i])),
+                            &bytes))
                         return UINT64_MAX;
         return bytes;
 }
@@ -194,6 +217,8 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .let = start->let,
+                        .threads = threads_of(options, &start->wish),
+                        .nth = start->let->n_assigned - 1,
                         .spin_ns = spin_ns(crew, start->let),
                         .wait = options->runtime->wait,
                         .name = name,
@@ -275,7 +300,7 @@ static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_wor
         for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
                 if (crew->workers[i].state == SL_CREW_LEAVING)
                         leaving[n++] = crew->workers[i].let;
-        return sl_lets_assign(crew->options.lets, &wish->cores, leaving, n);
+        return sl_lets_assign(crew->options.lets, cores_of(&crew->options, wish), leaving, n);
 }
 
 /* As many as can; the memory of the others goes back. */

@@ -55,6 +55,7 @@ struct sl_crew_options {
         bool fake;                        /* predictions are zeros */
         struct sl_supervisor *supervisor; /* of those */
         uint32_t warmup_ms;
+        uint32_t threads; /* of a worker, at most as many as its let has cores; 0 and 1: one */
         uint64_t hang_ns; /* that a process may have a job and answer nothing, at least; 0: any time */
 };
 

@@ -42,7 +42,7 @@ struct sl_load {
         bool compiled;    /* and not found in the cache */
         bool own_process; /* for each worker */
         bool fake;        /* predictions are zeros */
-        uint32_t warmup_ms, hang_ms;
+        uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
         int status;              /* of FAILED */
@@ -194,6 +194,7 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
                 .limit = sl_batch_limit_choose(load->model->plan, load->lowering.batch_max, load->batch_bytes_max),
                 .dynamic_bytes = sl_plan_is_dynamic(load->model->plan) ? load->lowering.dynamic_bytes_max : 0,
                 .warmup_ms = load->warmup_ms,
+                .threads = load->own_process ? 1 : load->threads,
                 .own_process = load->own_process,
                 .fake = load->fake,
                 .hang_ns = load->hang_ms * SL_NS_PER_MS,
@@ -318,6 +319,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->workers = spec->workers;
         load->warmup_ms = spec->warmup_ms;
         load->hang_ms = spec->hang_ms;
+        load->threads = spec->threads;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->path = strdup(spec->path);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define SL_PREPARED_MAX 8
+#define SL_THREADS_ALL  UINT32_MAX
 
 enum sl_isolation { SL_ISOLATION_NONE, SL_ISOLATION_PROCESS };
 enum sl_predictions { SL_PREDICTIONS_REAL, SL_PREDICTIONS_FAKE };
@@ -33,6 +34,7 @@ struct sl_model_spec {
         struct sl_lower_options lowering;
         uint64_t batch_bytes_max; /* of a worker's workspace and pool: batches are no larger; 0: lowering.batch_max was asked for */
         struct sl_worker_set workers;
+        uint32_t threads;         /* that a worker computes a batch with, of the cores of its let: 0 and 1 one, SL_THREADS_ALL all */
         uint64_t slice_ns;        /* a job takes no longer, unless it is a single sample */
         struct sl_batching batching;     /* which idle worker takes how many samples when */
         uint32_t warmup_ms;              /* how long an instance may run larger batches than one before its first request */

@@ -17,7 +17,7 @@ struct sl_turns {
         uint32_t at_once;                /* jobs that run at a time without sharing a core; at least 1 */
         bool for_one;                    /* made for one worker, which may spin: it has no core to give to another */
         uint32_t n_workers;              /* known to who decides */
-        uint32_t running[SL_PRIORITIES]; /* jobs given and not answered */
+        uint32_t running[SL_PRIORITIES]; /* jobs given and not answered, each by the cores that compute it */
         uint64_t waiting[SL_PRIORITIES]; /* the last run of the scheduler in which segments found no idle worker here */
         uint32_t shown;                  /* its place in a policy's view; meaningless outside of it (look.h) */
 };

@@ -74,7 +74,7 @@ static void count_piece(struct sl_model *model, const struct sl_executor *worker
 static void end_job(const struct sl_executor *worker, uint32_t priority)
 {
         if (worker->let)
-                worker->let->turns.running[priority]--;
+                worker->let->turns.running[priority] -= worker->cores;
 }
 
 /* Of an output that says only afterwards how large it is. */

@@ -165,7 +165,7 @@ static void give(struct round *round, const struct sl_decision *decision)
         fill_job(round, samples, worker, job);
         job->is_light = is_light(round, worker, samples);
         sl_executor_give(worker, round->schedule->from);
-        worker->let->turns.running[round->priority]++;
+        worker->let->turns.running[round->priority] += worker->cores;
         if (worker->let->stats)
                 sl_counter_add(&worker->let->stats->turns, 1);
 }

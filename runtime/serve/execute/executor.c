@@ -10,6 +10,7 @@ void sl_executor_init(struct sl_executor *executor, void *jobs, uint32_t n_input
 {
         unsigned char *memory = jobs;
 
+        executor->cores = 1;
         executor->samples_max = UINT32_MAX;
         executor->wake_fd = -1;
         for (uint32_t i = 0; i < SL_EXECUTOR_JOBS_MAX; i++) {

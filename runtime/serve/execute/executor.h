@@ -55,6 +55,7 @@ struct sl_executor {
         uint32_t samples_max; /* of a job */
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
         struct sl_let *let;   /* where it runs; NULL: in its giver's thread */
+        uint32_t cores;       /* of the let that a job takes; READY */
         struct sl_worker_stats *stats;
         uint16_t number;                     /* 1 + its slot in the stats page; 0: it has none. Its giver's */
         struct sl_histogram_set *histograms; /* of the pieces that it has answered, by its giver; NULL: it has none */

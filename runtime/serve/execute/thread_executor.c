@@ -11,6 +11,7 @@
 #include "let.h"
 #include "mailbox.h"
 #include "stats.h"
+#include "team.h"
 #include "thread_state.h"
 
 #include <errno.h>
@@ -25,6 +26,49 @@
 static struct thread_executor *thread_of(struct sl_executor *executor)
 {
         return (struct thread_executor *)((char *)executor - offsetof(struct thread_executor, common));
+}
+
+/* Core number @i of them, and round. */
+static int core_at(const cpu_set_t *cores, uint32_t i)
+{
+        uint32_t left = i % (uint32_t)CPU_COUNT(cores);
+        int core = 0;
+
+        while (!CPU_ISSET(core, cores) || left-- > 0)
+                core++;
+        return core;
+}
+
+/* Those before the worker's team have @taken of @n. When they have been round, teams begin one further: their owners differ. */
+static uint32_t first_core(uint32_t taken, uint32_t n)
+{
+        return taken + taken / n;
+}
+
+/* The thread stays on the first of its team's cores from here on. Without a team the instance computes alone. */
+static void join_team(struct thread_executor *t)
+{
+        const uint32_t n = t->options.threads;
+        cpu_set_t cores = t->options.let->cpus, own;
+        int cpus[SL_TEAM_MEMBERS_MAX];
+        uint32_t first;
+
+        if (n <= 1 || (CPU_COUNT(&cores) == 0 && sched_getaffinity(0, sizeof(cores), &cores) < 0) ||
+                (uint32_t)CPU_COUNT(&cores) < n)
+                return;
+        first = first_core(t->options.nth * n, (uint32_t)CPU_COUNT(&cores));
+        for (uint32_t i = 0; i < n; i++)
+                cpus[i] = core_at(&cores, first + i);
+        if (sl_team_new(&(struct sl_team_options){.size = n, .cpus = cpus, .spin_ns = SL_TEAM_SPIN_NS}, &t->team, NULL) < 0)
+                return;
+        if (sl_instance_use_team(sl_job_runner_instance(t->runner), t->team, NULL) < 0) {
+                t->team = sl_team_free(t->team);
+                return;
+        }
+        CPU_ZERO(&own);
+        CPU_SET(cpus[0], &own);
+        (void)sched_setaffinity(0, sizeof(own), &own);
+        t->common.cores = n;
 }
 
 /* All that takes time: kernels, memory, and the first run. */
@@ -42,6 +86,7 @@ static int prepare(struct thread_executor *t)
 
         if (r < 0)
                 return r;
+        join_team(t);
         t->warm_up = (struct sl_warm_up){
                 .instance = sl_job_runner_instance(t->runner),
                 .batcher = sl_job_runner_batcher(t->runner),
@@ -150,6 +195,7 @@ static void stop(struct sl_executor *executor)
         while (!sl_claim_is_free(&t->claim)) /* another thread of the let is about to leave it */
                 sched_yield();
         sl_job_runner_free(t->runner);
+        sl_team_free(t->team);
         sl_job_runner_free(t->trial.runner);
         sl_wait_free(t->wait);
         sl_mailbox_free(t->inbox);

@@ -19,6 +19,7 @@
 
 struct sl_job_runner;
 struct sl_mailbox;
+struct sl_team;
 
 struct thread_executor {
         struct sl_executor common;
@@ -28,6 +29,7 @@ struct thread_executor {
         struct sl_mailbox *inbox, *outbox;         /* slots; answers */
         struct sl_claim claim;                     /* on the inbox, the runner, and what else a job changes */
         struct sl_job_runner *runner;
+        struct sl_team *team; /* of the runner's instance; whoever has the claim is its owner. NULL: none */
         struct sl_inline_trial trial;
         struct sl_warm_up warm_up;
         _Atomic int32_t called; /* J1 of warm_up.h */
