@@ -2,7 +2,10 @@
 /*
  * A part of a node, for who computes it together with others. A kernel says into how many units its output can be cut along an
  * axis; a part is some neighbouring units, and parts that do not overlap may be computed at once, each with scratch of its own. All
- * of them together make the bits that the whole launch makes. Pure.
+ * of them together make the bits that the whole launch makes.
+ *
+ * Some kernels go in stages: the parts of one may be computed at once, over one scratch that all of them share, and see what all
+ * parts of the stages before have made. Pure.
  */
 #pragma once
 
@@ -18,6 +21,7 @@ enum sl_axis {
 struct sl_part {
         uint32_t axis; /* enum sl_axis, but NONE */
         int64_t first, end;
+        int64_t stage; /* from 0 on */
 };
 
 /* Part @index of @count of so many units; parts differ by one unit at most. */

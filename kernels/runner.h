@@ -66,6 +66,9 @@ struct sl_runner {
          */
         int64_t (*units)(const struct sl_kernel *kernel, uint32_t axis);
 
+        /* Of a launch in parts (part.h); 1: there is one, and each part has scratch of its own. As units(). */
+        int64_t (*stages)(const struct sl_kernel *kernel);
+
         /*
          * Request path; never allocates, never waits. A kernel is not launched again before it has ended. Return: 0 computed, on
          * the calling thread; -EINPROGRESS it completes later, the binding and all that it points to stay until then; -ERANGE when

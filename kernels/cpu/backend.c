@@ -608,6 +608,11 @@ static int64_t cpu_units(const struct sl_kernel *kernel, uint32_t axis)
         return kernel->loop && kernel->loop->units ? kernel->loop->units(kernel->state, axis) : 0;
 }
 
+static int64_t cpu_stages(const struct sl_kernel *kernel)
+{
+        return kernel->loop && kernel->loop->stages ? kernel->loop->stages(kernel->state) : 1;
+}
+
 static int launch_call(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         void *pointers[SL_ARGUMENT_COUNT] = {NULL};
@@ -682,6 +687,7 @@ static const struct sl_runner cpu_runner = {
         .compile = cpu_compile,
         .scratch_bytes = cpu_scratch_bytes,
         .units = cpu_units,
+        .stages = cpu_stages,
         .launch = cpu_launch,
         .kernel_free = cpu_kernel_free,
 };

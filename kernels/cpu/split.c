@@ -53,6 +53,7 @@ static double part_seconds(const struct question *q, uint32_t axis, int64_t unit
 
 static struct sl_split choose_split(const struct question *q, uint32_t size)
 {
+        const double call = q->core->barrier * (double)(q->loop->stages ? q->loop->stages(q->state) : 1);
         struct sl_split best = {SL_AXIS_NONE, 0};
         double least = q->seconds;
 
@@ -63,7 +64,7 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
 
                 if (units < 2)
                         continue;
-                seconds = part_seconds(q, axis, units, members) + q->core->barrier * (1 + MORE_MEMBERS * (members - 2));
+                seconds = part_seconds(q, axis, units, members) + call * (1 + MORE_MEMBERS * (members - 2));
                 if (seconds < least) {
                         least = seconds;
                         best = (struct sl_split){(uint8_t)axis, (uint8_t)members};

@@ -36,6 +36,7 @@ struct sl_cpu_loop {
          * all.
          */
         int64_t (*units)(const void *state, uint32_t axis);
+        int64_t (*stages)(const void *state); /* as sl_runner.stages; NULL: one */
 
         /*
          * A loop over constant weights in a form of its own (sl_cpu_form()); both NULL for all others. form() says false for an

@@ -3,6 +3,9 @@
  * LSTM of float32 with its ordinary functions. The inputs of all steps are multiplied at once; then each step adds the product of
  * the state before it. Both matrices are packed (gemm.h) where they are constant and the processor has AVX2; plain ones are
  * taken row by row. A sample never depends on the others, and has the same bits in any batch.
+ *
+ * It goes in stages: of each direction one for the inputs, and one for each step. A part has the cells of some panels, their four
+ * gates, and their state; a step reads the whole state before it, and leaves the one after it elsewhere.
  */
 #include "cpu/base/isa.h"
 #include "cpu/base/rows.h"
@@ -20,8 +23,9 @@ struct lstm {
         int64_t steps, batch, inputs, hidden;
         uint32_t directions, backward, n_outputs;
         bool has_bias, has_h, has_c;
-        bool is_packed[2];                       /* W, R */
-        int64_t bias_offset, h_offset, c_offset; /* of scratch, in floats; the gates of all steps lie in front */
+        bool is_packed[2]; /* W, R */
+        /* Of scratch, in floats; the gates of all steps lie in front. Two of h, which steps write in turns. */
+        int64_t bias_offset, h_offset, c_offset;
 };
 
 static bool is_ordinary(const struct sl_recurrence *r)
@@ -65,7 +69,7 @@ static bool lstm_plan(const struct sl_node_desc *node, void *state, struct sl_cp
                 .has_c = is_there(node, SL_RNN_C)};
         l->bias_offset = l->steps * l->batch * GATES * l->hidden;
         l->h_offset = l->bias_offset + GATES * l->hidden;
-        l->c_offset = l->h_offset + l->batch * l->hidden;
+        l->c_offset = l->h_offset + 2 * l->batch * l->hidden;
         sizes->scratch_bytes = (size_t)(l->c_offset + l->batch * l->hidden) * sizeof(float);
         return true;
 }
@@ -85,47 +89,68 @@ struct factor {
         int64_t depth;
 };
 
-static void multiply(const struct lstm *l, const struct factor *f, const float *a, int64_t rows, const float *bias, float *gates)
+/* Cells of a part: whole panels of each gate, or all of them. */
+struct cells {
+        int64_t first, n;
+};
+
+static void multiply_packed(const struct lstm *l, const struct factor *f, const float *a, int64_t rows, const float *bias,
+        float *gates, struct sl_part columns)
 {
-        int64_t columns = GATES * l->hidden;
         struct sl_gemm gemm = {.a = a,
-                .b = f->matrix,
-                .c = gates,
+                .b = f->matrix + columns.first * f->depth,
+                .c = gates + columns.first,
                 .rows = rows,
                 .depth = f->depth,
-                .columns = columns,
+                .columns = columns.end - columns.first,
                 .a_stride = f->depth,
-                .c_stride = columns,
-                .bias = bias,
-                .residual = bias ? NULL : gates,
-                .residual_stride = columns,
+                .c_stride = GATES * l->hidden,
+                .bias = bias ? bias + columns.first : NULL,
+                .residual = bias ? NULL : gates + columns.first,
+                .residual_stride = GATES * l->hidden,
                 .streams = bias != NULL};
 
-        if (f->is_packed) {
-                sl_gemm_run(&gemm);
-                return;
-        }
+        sl_gemm_run(&gemm);
+}
+
+static void multiply_plainly(const struct lstm *l, const struct factor *f, const float *a, int64_t rows, const float *bias,
+        float *gates, struct sl_part columns)
+{
         for (int64_t row = 0; row < rows; row++)
-                for (int64_t n = 0; n < columns; n++) {
+                for (int64_t n = columns.first; n < columns.end; n++) {
                         float sum = sl_row_product(f->depth, a + row * f->depth, f->matrix + n * f->depth),
-                              *to = gates + row * columns + n;
+                              *to = gates + row * GATES * l->hidden + n;
 
                         *to = sum + (bias ? bias[n] : *to);
                 }
 }
 
-SL_CPU_CLONES static void step_plainly(int64_t n, const float *restrict gates, float *restrict c, float *restrict h)
+/* The four gates of some cells. All cells are one product. */
+static void multiply(const struct lstm *l, const struct factor *f, const float *a, int64_t rows, const float *bias, float *gates,
+        struct cells cells)
+{
+        int64_t products = cells.n == l->hidden ? 1 : GATES, width = products == 1 ? GATES * l->hidden : cells.n;
+
+        for (int64_t gate = 0; gate < products; gate++) {
+                int64_t first = gate * l->hidden + cells.first;
+                struct sl_part columns = {.first = first, .end = first + width};
+
+                (f->is_packed ? multiply_packed : multiply_plainly)(l, f, a, rows, bias, gates, columns);
+        }
+}
+
+SL_CPU_CLONES static void step_plainly(int64_t apart, int64_t n, const float *restrict gates, float *restrict c, float *restrict h)
 {
         for (int64_t i = 0; i < n; i++) {
-                float in = sl_sigmoid(gates[i]), out = sl_sigmoid(gates[n + i]), forget = sl_sigmoid(gates[2 * n + i]);
-                float cell = __builtin_fmaf(forget, c[i], in * sl_tanh(gates[3 * n + i]));
+                float in = sl_sigmoid(gates[i]), out = sl_sigmoid(gates[apart + i]), forget = sl_sigmoid(gates[2 * apart + i]);
+                float cell = __builtin_fmaf(forget, c[i], in * sl_tanh(gates[3 * apart + i]));
 
                 c[i] = cell;
                 h[i] = out * sl_tanh(cell);
         }
 }
 
-typedef void cells_function(int64_t n, const float *gates, float *c, float *h);
+typedef void cells_function(int64_t apart, int64_t n, const float *gates, float *c, float *h);
 
 static struct factor factor_of(const struct lstm *l, const struct sl_binding *binding, uint32_t input, uint32_t direction)
 {
@@ -137,67 +162,98 @@ static struct factor factor_of(const struct lstm *l, const struct sl_binding *bi
         return f;
 }
 
-static void start_state(const struct lstm *l, const float *initial, uint32_t direction, float *state)
+/* @to: the state of all samples, of which the cells are filled. NULL: nobody wants it. */
+static void copy_cells(const struct lstm *l, const float *from, float *to, struct cells cells)
 {
-        int64_t n = l->batch * l->hidden;
+        for (int64_t sample = 0; to && sample < l->batch; sample++) {
+                float *at = to + sample * l->hidden + cells.first;
 
-        if (initial)
-                memcpy(state, initial + direction * n, (size_t)n * sizeof(*state));
-        else
-                memset(state, 0, (size_t)n * sizeof(*state));
+                if (from)
+                        memcpy(at, from + sample * l->hidden + cells.first, (size_t)cells.n * sizeof(*at));
+                else
+                        memset(at, 0, (size_t)cells.n * sizeof(*at));
+        }
 }
 
-static void add_biases(const struct lstm *l, const float *both, float *bias)
+static void add_biases(const struct lstm *l, const float *both, float *bias, struct cells cells)
 {
-        for (int64_t i = 0; i < GATES * l->hidden; i++)
-                bias[i] = both ? both[i] + both[GATES * l->hidden + i] : 0.0f;
+        for (int64_t gate = 0; gate < GATES; gate++)
+                for (int64_t i = gate * l->hidden + cells.first, end = i + cells.n; i < end; i++)
+                        bias[i] = both ? both[i] + both[GATES * l->hidden + i] : 0.0f;
 }
 
-static void copy_state(const struct lstm *l, const float *state, float *to)
-{
-        if (to)
-                memcpy(to, state, (size_t)(l->batch * l->hidden) * sizeof(*to));
-}
-
-static void run_direction(const struct lstm *l, const struct sl_binding *binding, uint32_t direction)
+/* What the inputs add to the gates of all steps, and the state before the first. */
+static void run_inputs(const struct lstm *l, const struct sl_binding *binding, uint32_t direction, struct cells cells)
 {
         const float *const *in = (const float *const *)binding->inputs;
-        float *const *out = (float *const *)binding->outputs;
-        float *gates = binding->scratch, *h = gates + l->h_offset, *c = gates + l->c_offset, *bias = gates + l->bias_offset;
-        struct factor w = factor_of(l, binding, SL_RNN_W, direction), r = factor_of(l, binding, SL_RNN_R, direction);
+        float *gates = binding->scratch, *bias = gates + l->bias_offset;
+        struct factor w = factor_of(l, binding, SL_RNN_W, direction);
         int64_t state_floats = l->batch * l->hidden;
-        bool backward = direction || l->backward;
+
+        add_biases(l, l->has_bias ? in[SL_RNN_B] + direction * 2 * GATES * l->hidden : NULL, bias, cells);
+        multiply(l, &w, in[SL_RNN_X], l->steps * l->batch, bias, gates, cells);
+        copy_cells(l, l->has_h ? in[SL_RNN_H] + direction * state_floats : NULL, gates + l->h_offset, cells);
+        copy_cells(l, l->has_c ? in[SL_RNN_C] + direction * state_floats : NULL, gates + l->c_offset, cells);
+}
+
+/* Step @i in the order of the direction. */
+static void run_step(const struct lstm *l, const struct sl_binding *binding, uint32_t direction, int64_t i, struct cells cells)
+{
+        float *const *out = (float *const *)binding->outputs;
+        int64_t state_floats = l->batch * l->hidden, step = direction || l->backward ? l->steps - 1 - i : i;
+        float *gates = binding->scratch, *c = gates + l->c_offset, *now = gates + step * l->batch * GATES * l->hidden;
+        const float *before = gates + l->h_offset + i % 2 * state_floats;
+        float *h = gates + l->h_offset + (i + 1) % 2 * state_floats;
+        struct factor r = factor_of(l, binding, SL_RNN_R, direction);
         cells_function *step_cells = sl_cpu_has_avx2() ? sl_lstm_cells : step_plainly;
 
-        add_biases(l, l->has_bias ? in[SL_RNN_B] + direction * 2 * GATES * l->hidden : NULL, bias);
-        multiply(l, &w, in[SL_RNN_X], l->steps * l->batch, bias, gates);
-        start_state(l, l->has_h ? in[SL_RNN_H] : NULL, direction, h);
-        start_state(l, l->has_c ? in[SL_RNN_C] : NULL, direction, c);
-        for (int64_t i = 0; i < l->steps; i++) {
-                int64_t step = backward ? l->steps - 1 - i : i;
-                float *now = gates + step * l->batch * GATES * l->hidden;
+        multiply(l, &r, before, l->batch, NULL, now, cells);
+        for (int64_t sample = 0; sample < l->batch; sample++) {
+                int64_t at = sample * l->hidden + cells.first;
 
-                multiply(l, &r, h, l->batch, NULL, now);
-                for (int64_t sample = 0; sample < l->batch; sample++)
-                        step_cells(l->hidden, now + sample * GATES * l->hidden, c + sample * l->hidden, h + sample * l->hidden);
-                copy_state(l, h, out[0] ? out[0] + (step * l->directions + direction) * state_floats : NULL);
+                step_cells(l->hidden, cells.n, now + sample * GATES * l->hidden + cells.first, c + at, h + at);
         }
+        copy_cells(l, h, out[0] ? out[0] + (step * l->directions + direction) * state_floats : NULL, cells);
+        for (uint32_t k = 1; k < l->n_outputs && i + 1 == l->steps; k++)
+                copy_cells(l, k == 1 ? h : c, out[k] ? out[k] + direction * state_floats : NULL, cells);
+}
+
+static int64_t lstm_stages(const void *state)
+{
+        const struct lstm *l = state;
+
+        return l->directions * (1 + l->steps);
+}
+
+/* Cells of which each gate begins with a panel. */
+static int64_t lstm_units(const void *state, uint32_t axis)
+{
+        const struct lstm *l = state;
+
+        return axis == SL_AXIS_COLUMNS && l->hidden % SL_GEMM_PANEL == 0 ? l->hidden / SL_GEMM_PANEL : 0;
+}
+
+static void run_stage(const struct lstm *l, const struct sl_binding *binding, int64_t stage, struct cells cells)
+{
+        uint32_t direction = (uint32_t)(stage / (1 + l->steps));
+        int64_t step = stage % (1 + l->steps) - 1;
+
+        if (step < 0)
+                run_inputs(l, binding, direction, cells);
+        else
+                run_step(l, binding, direction, step, cells);
 }
 
 static int lstm_run(const void *state, const struct sl_binding *binding)
 {
         const struct lstm *l = state;
-        int64_t state_floats = l->batch * l->hidden;
+        const struct sl_part *part = binding->part;
 
-        for (uint32_t direction = 0; direction < l->directions; direction++) {
-                run_direction(l, binding, direction);
-                for (uint32_t i = 0; i < 2; i++) {
-                        float *to = l->n_outputs > 1 + i ? binding->outputs[1 + i] : NULL;
-
-                        copy_state(l, (float *)binding->scratch + (i ? l->c_offset : l->h_offset),
-                                to ? to + direction * state_floats : NULL);
-                }
-        }
+        if (part)
+                run_stage(l, binding, part->stage,
+                        (struct cells){part->first * SL_GEMM_PANEL, (part->end - part->first) * SL_GEMM_PANEL});
+        for (int64_t stage = 0; !part && stage < lstm_stages(l); stage++)
+                run_stage(l, binding, stage, (struct cells){0, l->hidden});
         return 0;
 }
 
@@ -238,6 +294,8 @@ static double lstm_seconds(const struct sl_core_figures *core, const void *state
 const struct sl_cpu_loop sl_cpu_lstm = {.state_bytes = sizeof(struct lstm),
         .plan = lstm_plan,
         .run = lstm_run,
+        .units = lstm_units,
+        .stages = lstm_stages,
         .form = lstm_form,
         .repack = lstm_repack,
         .weights = lstm_weights,

@@ -6,5 +6,8 @@
 
 #include <stdint.h>
 
-/* One sample of @n cells: @gates are the sums of input, output, forget and cell, @n each; @c and @h become the next state. */
-SL_TILES(void, sl_lstm_cells, (int64_t n, const float *gates, float *c, float *h), (n, gates, c, h))
+/*
+ * @n cells of one sample: @gates are the sums of input, output, forget and cell, so far @apart; @c becomes the next state, and @h,
+ * which is not read.
+ */
+SL_TILES(void, sl_lstm_cells, (int64_t apart, int64_t n, const float *gates, float *c, float *h), (apart, n, gates, c, h))

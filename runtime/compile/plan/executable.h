@@ -25,7 +25,7 @@ struct sl_executable_step {
         struct sl_kernel *kernel;
         struct sl_binding binding; /* points into the pointer table */
         struct sl_split split;     /* of the instance's team */
-        int64_t units;             /* along its axis */
+        int64_t units, stages;     /* along its axis; of each launch */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
 };

@@ -33,6 +33,7 @@ void sl_team_room_deinit(struct sl_team_room *room)
 struct team_launch {
         const struct sl_team_room *room;
         const struct sl_executable_step *step;
+        int64_t stage;
         int results[SL_TEAM_MEMBERS_MAX]; /* of each part */
 };
 
@@ -43,9 +44,10 @@ static void launch_part(void *context, uint32_t index, uint32_t member)
         struct sl_part part = sl_part_of(step->split.axis, step->units, index, step->split.members);
         struct sl_binding binding = step->binding;
 
+        part.stage = launch->stage;
         binding.part = &part;
         binding.pace = NULL; /* it belongs to one thread, and only whole launches look at it */
-        if (member)
+        if (member && step->stages == 1)
                 binding.scratch = launch->room->scratch.bytes + (member - 1) * launch->room->member_bytes;
         launch->results[index] = step->session->backend->runner->launch(step->kernel, &binding);
 }
@@ -54,9 +56,11 @@ int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executa
 {
         struct team_launch launch = {.room = room, .step = step};
 
-        sl_team_run(room->team, step->split.members, launch_part, &launch);
-        for (uint32_t i = 0; i < step->split.members; i++)
-                if (launch.results[i])
-                        return launch.results[i];
+        for (; launch.stage < step->stages; launch.stage++) {
+                sl_team_run(room->team, step->split.members, launch_part, &launch);
+                for (uint32_t i = 0; i < step->split.members; i++)
+                        if (launch.results[i])
+                                return launch.results[i];
+        }
         return 0;
 }
