@@ -14,33 +14,6 @@ void sl_gathering_init(struct sl_gathering *g, const struct sl_policy_view *view
         memcpy(g->starts, view->starts_max, view->n_lets * sizeof(g->starts[0]));
 }
 
-uint32_t sl_gathering_left(const struct sl_gathering *g)
-{
-        return sl_task_queue_length(g->view->waiting) - g->taken;
-}
-
-const struct sl_task *sl_gathering_oldest(const struct sl_gathering *g)
-{
-        return sl_task_queue_at(g->view->waiting, g->taken);
-}
-
-uint32_t sl_gathering_samples_max(const struct sl_gathering *g, uint32_t worker)
-{
-        uint32_t batch_max = g->view->workers[worker].batch_max;
-
-        return batch_max < g->view->slice_samples ? batch_max : g->view->slice_samples;
-}
-
-static bool may_start(const struct sl_gathering *g, uint32_t worker)
-{
-        return g->n < g->max && g->starts[g->view->workers[worker].let] > 0;
-}
-
-bool sl_gathering_is_idle(const struct sl_gathering *g, uint32_t worker)
-{
-        return g->view->workers[worker].jobs == 0 && !(g->given >> worker & 1) && may_start(g, worker);
-}
-
 uint32_t sl_gathering_count_idle(const struct sl_gathering *g)
 {
         uint32_t idle = 0;
@@ -52,21 +25,26 @@ uint32_t sl_gathering_count_idle(const struct sl_gathering *g)
 
 uint32_t sl_gathering_give(struct sl_gathering *g, uint32_t worker, uint32_t tasks, uint32_t samples_max)
 {
-        uint32_t most = g->view->batchable ? tasks : 1, samples = 0;
+        uint32_t most = g->view->batchable ? tasks : 1, left = sl_gathering_left(g), n = 0, samples = 0;
 
-        for (uint32_t n = 0; n < most && n < SL_POLICY_TASKS_MAX && sl_gathering_left(g); n++) {
-                uint32_t more = sl_gathering_oldest(g)->samples;
+        for (; n < most && n < SL_POLICY_TASKS_MAX && n < left; n++) {
+                uint32_t more = sl_task_queue_at(g->view->waiting, g->taken + n)->samples;
 
                 if (n && samples + more > samples_max)
                         break;
                 samples += more;
-                g->taken++;
         }
+        sl_gathering_decide(g, worker, n, samples);
+        return samples;
+}
+
+void sl_gathering_decide(struct sl_gathering *g, uint32_t worker, uint32_t tasks, uint32_t samples)
+{
+        g->taken += tasks;
         g->starts[g->view->workers[worker].let]--;
         g->given |= 1ull << worker;
         g->samples -= samples;
         g->decisions[g->n++] = (struct sl_decision){.worker = worker, .samples = samples};
-        return samples;
 }
 
 static bool job_waits(const struct sl_gathering *g, uint32_t samples_max)
@@ -86,5 +64,5 @@ bool sl_gathering_gives_ahead(const struct sl_gathering *g, uint32_t samples_max
         const struct sl_policy_view *view = g->view;
 
         return view->n_workers == 1 && view->workers[0].jobs + g->n < view->workers[0].jobs_max && !view->more_urgent_waits &&
-               may_start(g, 0) && job_waits(g, samples_max);
+               sl_gathering_may_start(g, 0) && job_waits(g, samples_max);
 }

@@ -22,16 +22,38 @@ void sl_gathering_init(
         struct sl_gathering *gathering, const struct sl_policy_view *view, struct sl_decision *ret_decisions, uint32_t max);
 
 /* Tasks that are not given yet. */
-uint32_t sl_gathering_left(const struct sl_gathering *gathering);
+static inline uint32_t sl_gathering_left(const struct sl_gathering *gathering)
+{
+        return sl_task_queue_length(gathering->view->waiting) - gathering->taken;
+}
 
 /* The oldest of them; there is one. */
-const struct sl_task *sl_gathering_oldest(const struct sl_gathering *gathering);
+static inline const struct sl_task *sl_gathering_oldest(const struct sl_gathering *gathering)
+{
+        return sl_task_queue_at(gathering->view->waiting, gathering->taken);
+}
 
 /* Samples up to which tasks are gathered: one batch of this worker, and no longer than a slice. */
-uint32_t sl_gathering_samples_max(const struct sl_gathering *gathering, uint32_t worker);
+static inline uint32_t sl_gathering_samples_max(const struct sl_gathering *gathering, uint32_t worker)
+{
+        uint32_t batch_max = gathering->view->workers[worker].batch_max;
 
-/* It has no job, may start one, and there is room for the decision. */
-bool sl_gathering_is_idle(const struct sl_gathering *gathering, uint32_t worker);
+        return batch_max < gathering->view->slice_samples ? batch_max : gathering->view->slice_samples;
+}
+
+/* Its let has a start left, and there is room for the decision. */
+static inline bool sl_gathering_may_start(const struct sl_gathering *gathering, uint32_t worker)
+{
+        return gathering->n < gathering->max && gathering->starts[gathering->view->workers[worker].let] > 0;
+}
+
+/* It has no job, and may start one. */
+static inline bool sl_gathering_is_idle(const struct sl_gathering *gathering, uint32_t worker)
+{
+        return gathering->view->workers[worker].jobs == 0 && !(gathering->given >> worker & 1) &&
+               sl_gathering_may_start(gathering, worker);
+}
+
 uint32_t sl_gathering_count_idle(const struct sl_gathering *gathering);
 
 /*
@@ -39,6 +61,9 @@ uint32_t sl_gathering_count_idle(const struct sl_gathering *gathering);
  * @tasks of them. There is a task. Return: its samples.
  */
 uint32_t sl_gathering_give(struct sl_gathering *gathering, uint32_t worker, uint32_t tasks, uint32_t samples_max);
+
+/* The same of the oldest @tasks, which have @samples together. */
+void sl_gathering_decide(struct sl_gathering *gathering, uint32_t worker, uint32_t tasks, uint32_t samples);
 
 /*
  * The only worker can have its next job while it computes, and enough waits to fill that: what comes later could not have been

@@ -73,25 +73,26 @@ uint32_t sl_starling_size(const struct sl_policy_view *view, uint64_t samples, u
 
 /* How many of the oldest tasks, at most @size samples, make a batch in which none misses a deadline that it would keep in a smaller
  * one. */
-static uint32_t tasks_in_time(const struct sl_gathering *g, uint64_t now_ns, uint32_t size)
+static uint32_t tasks_in_time(const struct sl_gathering *g, uint64_t now_ns, uint32_t size, uint32_t *ret_samples)
 {
-        uint32_t n = 0, samples = 0, left = sl_gathering_left(g);
+        uint32_t n = 0, left = sl_gathering_left(g), most = size < SL_POLICY_TASKS_MAX ? size : SL_POLICY_TASKS_MAX;
         uint64_t earliest_ns = UINT64_MAX;
 
-        for (; n < left && n < size; n++) {
+        for (*ret_samples = 0; n < left && n < most; n++) {
                 const struct sl_task *task = sl_task_queue_at(g->view->waiting, g->taken + n);
-                uint64_t end_ns = now_ns;
+                uint32_t samples = *ret_samples + task->samples;
 
-                samples += task->samples;
                 if (n && samples > size)
                         break;
-                if (!task->deadline_ns && earliest_ns == UINT64_MAX)
-                        continue;
-                end_ns += sl_service_time_ns(g->view->service_time, samples);
-                if (n && end_ns > earliest_ns)
-                        break;
-                if (task->deadline_ns && task->deadline_ns >= end_ns && task->deadline_ns < earliest_ns)
-                        earliest_ns = task->deadline_ns;
+                if (task->deadline_ns || earliest_ns != UINT64_MAX) {
+                        uint64_t end_ns = now_ns + sl_service_time_ns(g->view->service_time, samples);
+
+                        if (n && end_ns > earliest_ns)
+                                break;
+                        if (task->deadline_ns && task->deadline_ns >= end_ns && task->deadline_ns < earliest_ns)
+                                earliest_ns = task->deadline_ns;
+                }
+                *ret_samples = samples;
         }
         return n;
 }
@@ -118,10 +119,14 @@ static uint32_t count_busy(const struct sl_policy_view *view)
 /* Return: its samples. */
 static uint32_t give(struct sl_gathering *g, uint64_t now_ns, uint32_t worker, uint32_t size)
 {
-        uint32_t most = sl_gathering_samples_max(g, worker);
+        uint32_t most = sl_gathering_samples_max(g, worker), tasks, samples;
 
         size = size < most ? size : most;
-        return sl_gathering_give(g, worker, size > 1 ? tasks_in_time(g, now_ns, size) : 1, size);
+        if (size == 1 || !g->view->batchable)
+                return sl_gathering_give(g, worker, 1, size);
+        tasks = tasks_in_time(g, now_ns, size, &samples);
+        sl_gathering_decide(g, worker, tasks, samples);
+        return samples;
 }
 
 uint32_t sl_policy_starling(
