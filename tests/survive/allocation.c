@@ -9,6 +9,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ static void start(const char *more)
         char yaml[512];
 
         snprintf(
-                yaml, sizeof(yaml), "models: [lenet, mlp, digits, resnet, densenet, mobilenet]\nthreads: {inline_us: 0}\n%s", more);
+                yaml, sizeof(yaml), "models: [lenet, mlp, digits, resnet, densenet, mobilenet]\n%s%s",
+                strstr(more, "threads:") ? "" : "threads: {inline_us: 0}\n", more);
         world_configure(&world, yaml);
         world_start(&world);
         admin = world_connect(&world, STARLING_ROLE_ADMIN);
@@ -274,4 +276,48 @@ Test(allocation, whose_administrator_dies_on_the_way_goes_on_or_never_begins)
         cr_expect_str_eq(workers_of("lenet"), "2@0");
         cr_expect_str_eq(workers_of("mlp"), "2@0");
         honest_stop(honest);
+}
+
+/* As whoever manages the host does it: the runtime may use these cores from now on. */
+static void allow_cores(const cpu_set_t *cores)
+{
+        cr_assert_eq(sched_setaffinity(world.pid, sizeof(*cores), cores), 0);
+        world_expect_log(&world, "event=cores-changed");
+}
+
+static void expect_soon(const char *model, const char *wanted)
+{
+        for (int i = 0; i < 200 && strcmp(workers_of(model), wanted) != 0; i++)
+                world_pause_us(50000);
+        cr_expect_str_eq(workers_of(model), wanted, "%s: %s, not %s\n%s", model, workers_of(model), wanted, world_log(&world));
+}
+
+Test(allocation, loses_a_core_while_models_serve_and_gets_it_back)
+{
+        struct starling_error error = {""};
+        struct honest *honest[2];
+        cpu_set_t all, first;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+        if (!CPU_ISSET(0, &all) || !CPU_ISSET(1, &all))
+                cr_skip_test("cores 0 and 1 are wanted");
+        CPU_ZERO(&first);
+        CPU_SET(0, &first);
+        start("threads: {inline_us: 0, worker_cores: [0, 1]}\n");
+        cr_assert_eq(APPLY(&error, {"lenet", "cpu:0", 8}, {"lenet", "cpu:1", 4}, {"mlp", "cpu:1", 2}), 0, "%s", error.text);
+        for (int i = 0; i < 2; i++)
+                honest[i] = honest_start(&world, i ? "mlp" : "lenet");
+        for (uint32_t round = 0; round < world_rounds("SL_CORES_ROUNDS", 3); round++) {
+                allow_cores(&first);
+                expect_soon("lenet", "8@0");
+                expect_soon("mlp", "2@all");
+                expect_soon("resnet", "32@all");
+                honest_expect_progress(honest[round % 2], 20);
+                allow_cores(&all);
+                expect_soon("lenet", "8@0 4@1");
+                expect_soon("mlp", "2@1");
+                honest_expect_progress(honest[round % 2], 20);
+        }
+        for (int i = 0; i < 2; i++)
+                honest_stop(honest[i]);
 }

@@ -349,8 +349,9 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
 
         if (r < 0)
                 return r;
-        crew->wanted = crew->before = *set;
-        return start_some(crew, set->wishes, set->n, replaced, background,
+        sl_lets_fit(crew->options.lets, set, &crew->wanted);
+        crew->before = crew->wanted;
+        return start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
                 crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
 }
 
@@ -417,7 +418,7 @@ static void begin_leaving(const struct sl_crew *crew, struct sl_crew_worker *wor
         command(crew, SL_COMMAND_REMOVE_WORKER, worker->executor);
 }
 
-/* Those of @set that nobody is who stays, and who of those is not of it: of several alike the newest. */
+/* Those of @set that nobody is who stays, and who of those is not of it, or on a stale let: of several alike the newest. */
 struct difference {
         uint32_t n_missing;
         struct sl_worker_wish missing[SL_WORKERS_MAX];
@@ -438,21 +439,22 @@ static void compare(const struct sl_crew *crew, const struct sl_worker_set *set,
         struct difference d = {.n_missing = 0};
 
         for (uint32_t i = 0; i < crew->n; i++)
-                d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING && !find_in(set, &crew->workers[i].wish, found);
+                d.surplus[i] = crew->workers[i].state != SL_CREW_LEAVING &&
+                               (crew->workers[i].let->stale || !find_in(set, &crew->workers[i].wish, found));
         for (uint32_t k = 0; k < set->n; k++)
                 if (!found[k])
                         d.missing[d.n_missing++] = set->wishes[k];
         *ret_difference = d;
 }
 
-/* Who is not wanted: what does not serve yet goes at once. */
+/* Who is not wanted: what does not serve yet goes at once, and who has lost cores once somebody is in its place. */
 static void dismiss_surplus(struct sl_crew *crew)
 {
         struct difference difference;
 
         compare(crew, &crew->wanted, &difference);
         for (uint32_t i = crew->n; i-- > 0;) {
-                if (!difference.surplus[i])
+                if (!difference.surplus[i] || (crew->workers[i].let->stale && difference.n_missing))
                         continue;
                 if (crew->workers[i].state == SL_CREW_STARTING)
                         worker_free(crew, i);
@@ -480,6 +482,22 @@ void sl_crew_hold(struct sl_crew *crew, bool holds)
         crew->holds = holds;
 }
 
+static bool is_misplaced(const struct sl_crew *crew)
+{
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].state == SL_CREW_SERVING && crew->workers[i].let->stale)
+                        return true;
+        return false;
+}
+
+bool sl_crew_needs(const struct sl_crew *crew, const struct sl_worker_set *set)
+{
+        struct sl_worker_set fit;
+
+        sl_lets_fit(crew->options.lets, set, &fit);
+        return !sl_worker_set_equal(&crew->wanted, &fit) || (is_misplaced(crew) && !sl_crew_is_starting(crew));
+}
+
 bool sl_crew_is_starting(const struct sl_crew *crew)
 {
         return count_in(crew, SL_CREW_STARTING);
@@ -493,14 +511,16 @@ bool sl_crew_is_changing(const struct sl_crew *crew)
 int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct sl_error *error)
 {
         struct difference difference;
+        struct sl_worker_set fit;
         int r = 0;
 
-        compare(crew, set, &difference);
+        sl_lets_fit(crew->options.lets, set, &fit);
+        compare(crew, &fit, &difference);
         if (difference.n_missing)
                 r = hire(crew, difference.missing, difference.n_missing, error);
         if (r < 0)
                 return r;
-        crew->wanted = *set;
+        crew->wanted = fit;
         if (!difference.n_missing && !crew->holds)
                 dismiss_surplus(crew);
         return 0;

@@ -118,6 +118,9 @@ int sl_crew_resize(struct sl_crew *crew, const struct sl_worker_set *set, struct
 /* While it holds nobody leaves, whoever is not wanted any more: for changes of several crews at once. */
 void sl_crew_hold(struct sl_crew *crew, bool holds);
 
+/* These workers are not those that it has, or has asked for; or some of those have a let that has lost cores. */
+bool sl_crew_needs(const struct sl_crew *crew, const struct sl_worker_set *set);
+
 /* Somebody starts; starts or leaves. */
 bool sl_crew_is_starting(const struct sl_crew *crew);
 bool sl_crew_is_changing(const struct sl_crew *crew);

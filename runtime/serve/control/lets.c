@@ -10,86 +10,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void single_let_init(struct sl_let *let, int core)
-{
-        *let = (struct sl_let){.turns = {.at_once = 1, .for_one = true}};
-        CPU_SET(core, &let->cpus);
-}
+enum kind { KIND_SHARED, KIND_SINGLE, KIND_NAMED };
 
-static void shared_let_init(struct sl_let *let, const cpu_set_t *cpus, uint32_t usable)
-{
-        uint32_t cores = (uint32_t)CPU_COUNT(cpus);
-
-        *let = (struct sl_let){.cpus = *cpus, .turns.at_once = cores ? cores : usable};
-        if (!let->turns.at_once)
-                let->turns.at_once = 1;
-}
-
-/* @name: of those that are neither one core nor all of them. */
-static void show_let(struct sl_stats *stats, struct sl_let *let, const char *name)
+static void show_let(struct sl_stats *stats, struct sl_let *let)
 {
         struct sl_let_stats shown = {
                 .n_cores = (uint32_t)CPU_COUNT(&let->cpus), .at_once = let->turns.at_once, .for_one = let->turns.for_one};
 
-        if (let->turns.for_one)
-                snprintf(shown.name, sizeof(shown.name), "core %d", sl_first_core(&let->cpus));
-        else
-                snprintf(shown.name, sizeof(shown.name), "%s", name);
         sl_cores_text(&let->cpus, shown.cores, sizeof(shown.cores));
+        if (let->kind == KIND_SHARED)
+                snprintf(shown.name, sizeof(shown.name), "worker cores");
+        else
+                snprintf(shown.name, sizeof(shown.name), let->kind == KIND_SINGLE ? "core %.24s" : "cores %.24s", shown.cores);
         sl_stats_let_add(stats, &shown, &let->stats);
 }
 
-static void show_lets(struct sl_stats *stats, struct sl_lets *lets)
+static struct sl_let *let_new(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once)
 {
-        show_let(stats, &lets->shared, "worker cores");
-        for (uint32_t i = 0; i < lets->n_single; i++)
-                show_let(stats, &lets->single[i], NULL);
-}
+        struct sl_let *let = lets->n < SL_LETS_MAX ? aligned_alloc(alignof(struct sl_let), sizeof(*let)) : NULL;
 
-static struct sl_let *lets_alloc(uint32_t n)
-{
-        size_t bytes = n * sizeof(struct sl_let);
-        struct sl_let *lets = aligned_alloc(alignof(struct sl_let), bytes);
-
-        return lets ? memset(lets, 0, bytes) : NULL;
-}
-
-int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_stats *stats,
-        struct sl_lets **ret_lets)
-{
-        struct sl_lets *lets = aligned_alloc(alignof(struct sl_lets), sizeof(*lets));
-        struct sl_let *single = lets_alloc((uint32_t)CPU_COUNT(worker_cpus) + 1);
-
-        if (!lets || !single) {
-                free(lets);
-                free(single);
-                return -ENOMEM;
-        }
-        memset(lets, 0, sizeof(*lets));
-        lets->single = single;
-        lets->stats = stats;
-        lets->allowed = *worker_cpus;
-        if (CPU_COUNT(worker_cpus) == 0)
-                sched_getaffinity(0, sizeof(lets->allowed), &lets->allowed);
-        shared_let_init(&lets->shared, worker_cpus, usable);
-        for (int core = 0; core < CPU_SETSIZE; core++)
-                if (CPU_ISSET(core, worker_cpus) && !CPU_ISSET(core, dispatcher_cpus))
-                        single_let_init(&lets->single[lets->n_single++], core);
-        if (stats)
-                show_lets(stats, lets);
-        *ret_lets = lets;
-        return 0;
-}
-
-struct sl_lets *sl_lets_free(struct sl_lets *lets)
-{
-        if (!lets)
+        if (!let)
                 return NULL;
-        for (uint32_t i = 0; i < lets->n_named; i++)
-                free(lets->named[i]);
-        free(lets->single);
-        free(lets);
-        return NULL;
+        memset(let, 0, sizeof(*let));
+        *let = (struct sl_let){.cpus = *cpus,
+                .kind = kind,
+                .turns = {.at_once = at_once ? at_once : 1, .for_one = kind == KIND_SINGLE},
+                .next = lets->all};
+        lets->all = let;
+        lets->n++;
+        if (lets->stats)
+                show_let(lets->stats, let);
+        return let;
+}
+
+static struct sl_let *find(const struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once)
+{
+        struct sl_let *let = lets->all;
+
+        while (let && (let->kind != kind || !CPU_EQUAL(&let->cpus, cpus) || let->turns.at_once != at_once))
+                let = let->next;
+        return let;
+}
+
+/* One that was there before, or a new one; NULL where no more can be made. */
+static struct sl_let *let_of(struct sl_lets *lets, enum kind kind, const cpu_set_t *cpus, uint32_t at_once)
+{
+        struct sl_let *let = find(lets, kind, cpus, at_once);
+
+        if (let)
+                let->stale = false;
+        return let ? let : let_new(lets, kind, cpus, at_once);
 }
 
 bool sl_lets_allow(const struct sl_lets *lets, const cpu_set_t *cores)
@@ -100,9 +70,96 @@ bool sl_lets_allow(const struct sl_lets *lets, const cpu_set_t *cores)
         return CPU_EQUAL(&both, cores);
 }
 
+/* Of the cores that are there: all together, and each by itself; what has lost one is stale. Return: false without memory. */
+static bool make_lets(struct sl_lets *lets, uint32_t usable)
+{
+        bool any = CPU_COUNT(&lets->configured) == 0;
+        const cpu_set_t none = {0};
+        struct sl_let *shared = let_of(lets, KIND_SHARED, any ? &none : &lets->allowed, usable ? usable : 1);
+
+        for (struct sl_let *let = lets->all; let; let = let->next)
+                let->stale = !sl_lets_allow(lets, &let->cpus) || (let->kind == KIND_SHARED && let != shared);
+        lets->shared = shared ? shared : lets->shared;
+        for (int core = 0; core < CPU_SETSIZE && !any; core++) {
+                cpu_set_t one;
+
+                CPU_ZERO(&one);
+                CPU_SET(core, &one);
+                if (CPU_ISSET(core, &lets->allowed) && !CPU_ISSET(core, &lets->dispatcher))
+                        let_of(lets, KIND_SINGLE, &one, 1);
+        }
+        return lets->shared;
+}
+
+int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_stats *stats,
+        struct sl_lets **ret_lets)
+{
+        struct sl_lets *lets = calloc(1, sizeof(*lets));
+
+        if (!lets)
+                return -ENOMEM;
+        *lets = (struct sl_lets){.configured = *worker_cpus, .allowed = *worker_cpus, .dispatcher = *dispatcher_cpus, .stats = stats};
+        if (CPU_COUNT(worker_cpus) == 0)
+                sched_getaffinity(0, sizeof(lets->allowed), &lets->allowed);
+        else
+                usable = (uint32_t)CPU_COUNT(worker_cpus);
+        if (!make_lets(lets, usable)) {
+                sl_lets_free(lets);
+                return -ENOMEM;
+        }
+        *ret_lets = lets;
+        return 0;
+}
+
+struct sl_lets *sl_lets_free(struct sl_lets *lets)
+{
+        while (lets && lets->all) {
+                struct sl_let *let = lets->all;
+
+                lets->all = let->next;
+                free(let);
+        }
+        free(lets);
+        return NULL;
+}
+
+/* A process that has no core of those that are configured runs where it can. */
+bool sl_lets_update(struct sl_lets *lets, const cpu_set_t *usable)
+{
+        cpu_set_t allowed = *usable;
+
+        if (CPU_COUNT(&lets->configured))
+                CPU_AND(&allowed, usable, &lets->configured);
+        if (CPU_COUNT(&allowed) == 0)
+                allowed = *usable;
+        if (CPU_EQUAL(&allowed, &lets->allowed))
+                return false;
+        lets->allowed = allowed;
+        make_lets(lets, (uint32_t)CPU_COUNT(&allowed));
+        return true;
+}
+
+void sl_lets_fit(const struct sl_lets *lets, const struct sl_worker_set *set, struct sl_worker_set *ret_set)
+{
+        struct sl_worker_set fit = {.n = 0};
+
+        for (uint32_t i = 0; i < set->n; i++) {
+                struct sl_worker_wish wish = set->wishes[i];
+
+                CPU_AND(&wish.cores, &set->wishes[i].cores, &lets->allowed);
+                if (CPU_COUNT(&wish.cores) || !CPU_COUNT(&set->wishes[i].cores))
+                        fit.wishes[fit.n++] = wish;
+        }
+        if (!fit.n && set->n) {
+                fit.wishes[fit.n] = set->wishes[0];
+                CPU_ZERO(&fit.wishes[fit.n++].cores);
+        }
+        *ret_set = fit;
+}
+
 void sl_lets_expect(struct sl_lets *lets, uint32_t workers)
 {
-        lets->enough = workers <= lets->n_single;
+        lets->expected = workers;
 }
 
 static uint32_t staying_workers(const struct sl_let *let, struct sl_let *const *leaving, uint32_t n_leaving)
@@ -114,20 +171,24 @@ static uint32_t staying_workers(const struct sl_let *let, struct sl_let *const *
         return n;
 }
 
+/* NULL where there are not enough for all. Of those with as few workers the lowest core, which was made first. */
 static struct sl_let *least_used(struct sl_lets *lets, struct sl_let *const *leaving, uint32_t n_leaving)
 {
         struct sl_let *best = NULL;
-        uint32_t fewest = UINT32_MAX;
+        uint32_t fewest = UINT32_MAX, n_single = 0;
 
-        for (uint32_t i = 0; i < lets->n_single; i++) {
-                uint32_t n = staying_workers(&lets->single[i], leaving, n_leaving);
+        for (struct sl_let *let = lets->all; let; let = let->next) {
+                uint32_t n = staying_workers(let, leaving, n_leaving);
 
-                if (n < fewest) {
+                if (let->kind != KIND_SINGLE || let->stale)
+                        continue;
+                n_single++;
+                if (n <= fewest) {
                         fewest = n;
-                        best = &lets->single[i];
+                        best = let;
                 }
         }
-        return best;
+        return lets->expected <= n_single ? best : NULL;
 }
 
 static void change_workers(struct sl_let *let, int32_t change)
@@ -137,37 +198,15 @@ static void change_workers(struct sl_let *let, int32_t change)
                 sl_stats_let_workers(let->stats, let->n_assigned);
 }
 
-/* Return: NULL where no more can be made. */
-static struct sl_let *named_let(struct sl_lets *lets, const cpu_set_t *cores)
-{
-        char text[64], name[80];
-        struct sl_let *let;
-
-        if (CPU_EQUAL(&lets->allowed, cores))
-                return &lets->shared;
-        for (uint32_t i = 0; i < lets->n_named; i++)
-                if (CPU_EQUAL(&lets->named[i]->cpus, cores))
-                        return lets->named[i];
-        let = lets->n_named < SL_LETS_NAMED_MAX ? lets_alloc(1) : NULL;
-        if (!let)
-                return NULL;
-        shared_let_init(let, cores, 1);
-        lets->named[lets->n_named++] = let;
-        snprintf(name, sizeof(name), "cores %s", sl_cores_text(cores, text, sizeof(text)));
-        if (lets->stats)
-                show_let(lets->stats, let, name);
-        return let;
-}
-
 struct sl_let *sl_lets_assign(struct sl_lets *lets, const cpu_set_t *cores, struct sl_let *const *leaving, uint32_t n_leaving)
 {
         struct sl_let *let = NULL;
 
-        if (CPU_COUNT(cores))
-                let = named_let(lets, cores);
-        else if (lets->enough && lets->n_single)
+        if (CPU_COUNT(cores) == 0)
                 let = least_used(lets, leaving, n_leaving);
-        let = let ? let : &lets->shared;
+        else if (!CPU_EQUAL(&lets->allowed, cores))
+                let = let_of(lets, KIND_NAMED, cores, (uint32_t)CPU_COUNT(cores));
+        let = let ? let : lets->shared;
         change_workers(let, 1);
         return let;
 }

@@ -12,20 +12,22 @@
 #pragma once
 
 #include "let.h"
+#include "worker_set.h"
 
 struct sl_stats;
 
-/* Of different cores that allocations name; more of them run in the let of all worker cores. */
-#define SL_LETS_NAMED_MAX 128u
+/* Beyond so many the workers that further ones are named for run on all worker cores. */
+#define SL_LETS_MAX 2048u
 
 struct sl_lets {
-        struct sl_let shared; /* all worker cores */
-        cpu_set_t allowed;    /* the same; where they are not configured what this process may use */
-        bool enough;          /* single ones, for all workers of the configuration that no allocation places */
+        cpu_set_t configured; /* worker cores; empty: any */
+        cpu_set_t dispatcher; /* its cores */
+        cpu_set_t allowed;    /* where workers may run now */
+        uint32_t expected;    /* workers of the configuration that no allocation places */
         struct sl_stats *stats;
-        uint32_t n_single, n_named;
-        struct sl_let *single;                   /* of one core */
-        struct sl_let *named[SL_LETS_NAMED_MAX]; /* made as they are asked for; they stay */
+        struct sl_let *shared; /* of all worker cores */
+        struct sl_let *all;    /* they stay, as workers that have not left yet may have them */
+        uint32_t n;
 };
 
 /*
@@ -35,6 +37,12 @@ struct sl_lets {
 int sl_lets_new(const cpu_set_t *worker_cpus, const cpu_set_t *dispatcher_cpus, uint32_t usable, struct sl_stats *stats,
         struct sl_lets **ret_lets);
 struct sl_lets *sl_lets_free(struct sl_lets *lets);
+
+/* This process may use these cores now. Return: true when workers that have a stale let are to move, or may have other cores. */
+bool sl_lets_update(struct sl_lets *lets, const cpu_set_t *usable);
+
+/* What is left of @set on the cores that there are: a worker without any is left out, but for the last one, which runs anywhere. */
+void sl_lets_fit(const struct sl_lets *lets, const struct sl_worker_set *set, struct sl_worker_set *ret_set);
 
 /* The configuration has so many workers, of all models together, that no allocation places. */
 void sl_lets_expect(struct sl_lets *lets, uint32_t workers);

@@ -19,10 +19,14 @@
 #include "sizes.h"
 #include "standing.h"
 
+#include "cores.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CORES_LOOK_NS (500 * SL_NS_PER_MS)
 
 int sl_registry_new(const struct sl_registry_options *options, struct sl_registry **ret_registry)
 {
@@ -152,8 +156,35 @@ uint64_t sl_registry_due_ns(const struct sl_registry *r)
         return r->due_ns;
 }
 
+static void report_cores(struct sl_registry *r, const cpu_set_t *before)
+{
+        struct sl_fields fields = {0};
+        char now_text[128], before_text[128];
+
+        sl_fields_add(&fields, "worker_cores", sl_cores_text(&r->lets->allowed, now_text, sizeof(now_text)));
+        sl_fields_add(&fields, "before", sl_cores_text(before, before_text, sizeof(before_text)));
+        sl_account_log(r->options.accounts, NULL, 1, "cores-changed", fields.text);
+}
+
+/* Whoever manages the host takes cores away while something serves, or gives them back: workers move to those that there are. */
+static void look_at_cores(struct sl_registry *r)
+{
+        cpu_set_t usable, before = r->lets->allowed;
+        uint64_t now_ns = sl_clock_ns();
+
+        if (now_ns - r->looked_ns < CORES_LOOK_NS)
+                return;
+        r->looked_ns = now_ns;
+        if (sched_getaffinity(0, sizeof(usable), &usable) < 0 || !sl_lets_update(r->lets, &usable))
+                return;
+        report_cores(r, &before);
+        for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
+                r->served[i].resize |= r->served[i].state == SL_SERVED_READY && r->served[i].own.spec.path;
+}
+
 void sl_registry_advance(struct sl_registry *r)
 {
+        look_at_cores(r);
         relieve_workers(r);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (r->served[i].load && r->served[i].compiled)

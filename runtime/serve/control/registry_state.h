@@ -25,5 +25,6 @@ struct sl_registry {
         struct sl_model *loaded; /* all models that have workers */
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */
+        uint64_t looked_ns;         /* when it was last looked which cores there are */
         uint64_t due_ns;         /* when a worker is to start in the place of one that has ended; UINT64_MAX: none is */
 };

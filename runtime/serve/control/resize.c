@@ -39,7 +39,7 @@ static void resize_failed(struct sl_registry *r, struct sl_served *served, int s
 
 static int crew_advance(struct sl_crew *crew, const struct sl_worker_set *workers, struct sl_error *error)
 {
-        int r = sl_worker_set_equal(&crew->wanted, workers) ? 0 : sl_crew_resize(crew, workers, error);
+        int r = sl_crew_needs(crew, workers) ? sl_crew_resize(crew, workers, error) : 0;
 
         return r < 0 ? r : sl_crew_advance(crew, error);
 }

@@ -12,12 +12,16 @@
 #include "turns.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_let_stats;
 
 struct sl_let {
         cpu_set_t cpus;             /* empty: any */
+        struct sl_let *next;        /* control's list */
+        uint32_t kind;              /* control's: control/lets.c */
+        bool stale;                 /* control: cores of it are gone, nobody gets it any more */
         uint32_t n_assigned;        /* workers that have it, not gone yet; control */
         struct sl_let_stats *stats; /* its slot in the stats page; NULL: it has none */
 

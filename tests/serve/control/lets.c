@@ -97,22 +97,72 @@ Test(lets, who_is_to_run_on_certain_cores_shares_their_let_with_its_like_alone)
         cr_expect_eq(let->n_assigned, 2);
         cr_expect_neq(sl_lets_assign(lets, &one, NULL, 0), let);
         cr_expect(is_core(own, 1), "it does not count where others were put");
-        cr_expect_eq(sl_lets_assign(lets, &all, NULL, 0), &lets->shared);
+        cr_expect_eq(sl_lets_assign(lets, &all, NULL, 0), lets->shared);
         cr_expect(sl_lets_allow(lets, &all));
         cr_expect_not(sl_lets_allow(lets, &beyond));
         sl_lets_free(lets);
 }
 
-Test(lets, beyond_the_lets_that_can_be_named_workers_run_on_all_cores)
+Test(lets, beyond_so_many_workers_run_on_all_cores)
 {
-        struct sl_lets *lets = make(cores(0, 255), cores(0, 0), 1);
+        struct sl_lets *lets = make(cores(0, 127), cores(0, 0), 1);
+        cpu_set_t some;
 
-        for (int i = 0; i < (int)SL_LETS_NAMED_MAX; i++) {
-                cpu_set_t some = cores(i, i + 1);
-
-                cr_assert_neq(sl_lets_assign(lets, &some, NULL, 0), &lets->shared);
+        for (int i = 0; lets->n < SL_LETS_MAX; i++) {
+                some = cores(i / 100, i / 100 + 1 + i % 100);
+                cr_assert_neq(sl_lets_assign(lets, &some, NULL, 0), lets->shared, "%d", i);
         }
-        cpu_set_t more = cores(250, 251);
-        cr_expect_eq(sl_lets_assign(lets, &more, NULL, 0), &lets->shared);
+        some = cores(60, 127);
+        cr_expect_eq(sl_lets_assign(lets, &some, NULL, 0), lets->shared);
+        sl_lets_free(lets);
+}
+
+Test(lets, what_has_lost_a_core_is_nobodys_until_that_is_back)
+{
+        struct sl_lets *lets = make(cores(0, 3), cores(0, 0), 2);
+        cpu_set_t two = cores(2, 3), fewer = cores(0, 2), all = cores(0, 7), third = cores(2, 2), elsewhere = cores(5, 6);
+        struct sl_let *shared = lets->shared, *named = sl_lets_assign(lets, &two, NULL, 0), *narrow;
+        struct sl_let *own[2] = {sl_lets_assign(lets, &anywhere, NULL, 0), sl_lets_assign(lets, &anywhere, NULL, 0)};
+
+        cr_expect(sl_lets_update(lets, &fewer));
+        cr_expect_not(sl_lets_update(lets, &fewer));
+        cr_expect(named->stale);
+        cr_expect(shared->stale);
+        cr_expect_neq(lets->shared, shared);
+        cr_expect(CPU_EQUAL(&lets->shared->cpus, &fewer));
+        cr_expect(is_core(own[0], 1) && !own[0]->stale && is_core(own[1], 2) && !own[1]->stale);
+        cr_expect_not(sl_lets_allow(lets, &two));
+        narrow = sl_lets_assign(lets, &third, NULL, 0);
+        cr_expect_not(narrow->stale);
+
+        cr_expect(sl_lets_update(lets, &all), "what is not configured does not count");
+        cr_expect_not(named->stale);
+        cr_expect_eq(lets->shared, shared);
+        cr_expect_eq(sl_lets_assign(lets, &two, NULL, 0), named);
+
+        cr_expect(sl_lets_update(lets, &elsewhere), "no core of its own is left");
+        cr_expect(CPU_EQUAL(&lets->shared->cpus, &elsewhere));
+        sl_lets_free(lets);
+}
+
+Test(lets, workers_are_left_out_with_their_cores_but_for_the_last)
+{
+        struct sl_lets *lets = make(cores(0, 3), cores(0, 0), 2);
+        cpu_set_t fewer = cores(0, 1);
+        struct sl_worker_set set = {.n = 3, .wishes = {{8, cores(2, 3)}, {4, cores(1, 2)}, {2, anywhere}}}, fit;
+
+        sl_lets_update(lets, &fewer);
+        sl_lets_fit(lets, &set, &fit);
+        cr_assert_eq(fit.n, 2);
+        cr_expect_eq(fit.wishes[0].batch_size, 4);
+        cr_expect_eq(CPU_COUNT(&fit.wishes[0].cores), 1);
+        cr_expect(CPU_ISSET(1, &fit.wishes[0].cores));
+        cr_expect_eq(CPU_COUNT(&fit.wishes[1].cores), 0);
+
+        set.n = 1;
+        sl_lets_fit(lets, &set, &fit);
+        cr_assert_eq(fit.n, 1);
+        cr_expect_eq(fit.wishes[0].batch_size, 8);
+        cr_expect_eq(CPU_COUNT(&fit.wishes[0].cores), 0, "anywhere");
         sl_lets_free(lets);
 }
