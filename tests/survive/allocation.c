@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -320,4 +321,68 @@ Test(allocation, loses_a_core_while_models_serve_and_gets_it_back)
         }
         for (int i = 0; i < 2; i++)
                 honest_stop(honest[i]);
+}
+
+static uint64_t address_space(void)
+{
+        char path[64];
+        uint64_t pages = 0;
+
+        snprintf(path, sizeof(path), "/proc/%d/statm", world.pid);
+        FILE *statm = fopen(path, "re");
+        cr_assert(statm && fscanf(statm, "%lu", &pages) == 1);
+        fclose(statm);
+        return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit_space(uint64_t bytes)
+{
+        struct rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
+
+        cr_assert_eq(prlimit(world.pid, RLIMIT_AS, &limit, NULL), 0);
+}
+
+/* Without the model's workers; they leave in their own time. */
+static uint64_t space_without(const char *model)
+{
+        cr_assert_eq(starling_admin_unload(admin, model, NULL), 0);
+        for (int i = 0; i < 200 && *workers_of(model); i++)
+                world_pause_us(10000);
+        world_pause_us(50000);
+        return address_space();
+}
+
+/* The paper's {-1}: where the system does not give what was promised to all, those that started serve. */
+Test(allocation, whose_workers_cannot_all_start_is_served_by_the_others)
+{
+        uint32_t some = 0, none = 0;
+        char yaml[512] = "batch_max: 1024\nsegment_samples: 1024\nbatch_sizes: [1";
+
+        for (int i = 0; i < 24; i++) /* more threads than the C library keeps stacks for */
+                strcat(yaml, ", 1024");
+        if (WORLD_SLOW)
+                cr_skip_test("a sanitizer's own address space has no limit");
+        world_remove_model(&world, "lenet");
+        world_copy_model(&world, "lenet", "lenet", strcat(yaml, "]\n"));
+        start("cache: {bytes: 1 GiB}\n");
+        cr_assert_eq(starling_admin_unload(admin, "digits", NULL), 0);
+        for (uint32_t round = 0; round < 20 && !some; round++) {
+                struct starling_error error = {""};
+                uint64_t with = address_space(), without = space_without("lenet");
+
+                limit_space(without + (with > without ? with - without : 0) / 20 * (19 - round));
+                int r = starling_admin_load(admin, "lenet", &error);
+                limit_space(RLIM_INFINITY);
+                if (r < 0) {
+                        none++;
+                        cr_assert_eq(starling_admin_load(admin, "lenet", &error), 0, "%s", error.text);
+                } else if (world_count_log(&world, "event=worker-left-out")) {
+                        struct honest *honest = honest_start(&world, "lenet");
+
+                        some++;
+                        honest_expect_progress(honest, 20);
+                        honest_stop(honest);
+                }
+        }
+        cr_expect(some, "all or none have started at each of the limits (%u times none)", none);
 }

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "cores.h"
 #include "dispatcher.h"
 #include "inline_executor.h"
@@ -342,19 +343,6 @@ int sl_crew_check(const struct sl_crew *crew, const struct sl_worker_set *set, s
         return 0;
 }
 
-int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
-        struct sl_error *error)
-{
-        int r = sl_crew_check(crew, set, error);
-
-        if (r < 0)
-                return r;
-        sl_lets_fit(crew->options.lets, set, &crew->wanted);
-        crew->before = crew->wanted;
-        return start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
-                crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
-}
-
 static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
@@ -368,15 +356,69 @@ static int explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t 
                 batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
 }
 
-int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error)
+static void forget_wish(struct sl_worker_set *set, const struct sl_worker_wish *wish)
+{
+        for (uint32_t i = 0; i < set->n; i++)
+                if (sl_worker_wish_equal(&set->wishes[i], wish)) {
+                        memmove(&set->wishes[i], &set->wishes[i + 1], (--set->n - i) * sizeof(*wish));
+                        return;
+                }
+}
+
+static void report_left_out(const struct sl_crew *crew, const struct sl_worker_wish *wish, const char *cause)
+{
+        const struct sl_runtime_options *runtime = crew->options.runtime;
+        struct sl_fields fields = {0};
+
+        sl_fields_add(&fields, "model", crew->options.model->name);
+        sl_fields_add_number(&fields, "batch", limit_of(crew, wish->batch_size).batch_max);
+        sl_fields_add(&fields, "cause", cause);
+        if (runtime->log)
+                runtime->log(runtime->context, 1, "worker-left-out", fields.text);
+}
+
+int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const struct sl_crew *replaced, bool background,
+        struct sl_error *error)
+{
+        int r = sl_crew_check(crew, set, error);
+
+        if (r < 0)
+                return r;
+        sl_lets_fit(crew->options.lets, set, &crew->wanted);
+        r = start_some(crew, crew->wanted.wishes, crew->wanted.n, replaced, background,
+                crew->options.runtime->inline_ns > 0 && !crew->options.fake, error);
+        /* Threads that the system does not give are left out as others are that cannot start. */
+        for (; r < 0 && crew->n && crew->wanted.n > crew->n; crew->wanted.n--)
+                report_left_out(crew, &crew->wanted.wishes[crew->wanted.n - 1], error->text);
+        crew->before = crew->wanted;
+        return crew->n ? 0 : r;
+}
+
+/* The others serve without it. */
+static void leave_out(struct sl_crew *crew, uint32_t i, const char *cause)
+{
+        struct sl_worker_wish wish = crew->workers[i].wish;
+
+        worker_free(crew, i);
+        forget_wish(&crew->wanted, &wish);
+        crew->before = crew->wanted;
+        report_left_out(crew, &wish, cause);
+}
+
+int sl_crew_starting(struct sl_crew *crew, struct sl_error *error)
 {
         int starting = 0;
 
-        for (uint32_t i = 0; i < crew->n; i++) {
+        for (uint32_t i = crew->n; i-- > 0;) {
                 int32_t state = sl_executor_started(crew->workers[i].executor);
+                int r = state < 0 ? explain_failed_start(crew, i, state, error) : 0;
 
-                if (state < 0)
-                        return explain_failed_start(crew, i, state, error);
+                if (r < 0 && crew->n == 1)
+                        return r;
+                if (r < 0) {
+                        leave_out(crew, i, error->text);
+                        continue;
+                }
                 if (state == SL_EXECUTOR_READY)
                         sl_seat_show(crew->workers[i].seat, SL_STATS_WORKER_WARM);
                 starting += state == SL_EXECUTOR_STARTING;

@@ -100,8 +100,11 @@ int sl_crew_start(struct sl_crew *crew, const struct sl_worker_set *set, const s
 uint32_t sl_crew_serving(const struct sl_crew *crew);
 bool sl_crew_is_short(const struct sl_crew *crew);
 
-/* How many have not said that they are ready. Return: >= 0; -errno with text: one cannot start. */
-int sl_crew_starting(const struct sl_crew *crew, struct sl_error *error);
+/*
+ * How many have not said that they are ready. One that cannot start is left out, with a line in the log, as long as another one can
+ * (the ensemble paper, section II.C.2, shuts down). Return: >= 0; -errno with text: the last one cannot start.
+ */
+int sl_crew_starting(struct sl_crew *crew, struct sl_error *error);
 
 /* What the trial for inline has shown, which is the caller's from here on. All are ready. */
 struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew);
