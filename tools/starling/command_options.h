@@ -75,6 +75,7 @@
         X(BATCHES, "batches", 0, "N,...", "of a folder: batch sizes whose workers are profiled [1,8,32]")                          \
         X(SECONDS, "seconds", 0, "S", "of a folder: the most that a profile takes, and five times a round of a measurement [5]")   \
         X(CONFIRM, "confirm", 0, "K", "of a folder: the best so many are measured by a runtime that serves them, 0 to 64 [3]")     \
+        X(BASELINES, "baselines", 0, NULL, "with --confirm: measure what WFD, BGO and BBS find, too")                               \
         X(AGAIN, "again", 0, NULL, "of a folder: search although the cache has the answer")                                        \
         X(OUTPUT, "output", 'o', "FILE", "the allocation, for `starling allocation` and `starling apply`")                         \
         X(EXPLAIN, "explain", 0, NULL, "what binds, and what one more device would bring")

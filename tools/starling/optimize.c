@@ -157,7 +157,7 @@ static int confirm(const struct optimize_wish *wish, const struct optimize_task 
         if (!ensemble || !wish->confirm || found->optimum.stopped)
                 return 0;
         return optimize_confirm(
-                task, ensemble, search, search->bench, wish->confirm, wish->seconds / 5, found->matrix, &found->confirmed, error);
+                task, ensemble, search, search->bench, wish->confirm, wish->seconds / 5, wish->baselines, found->matrix, &found->confirmed, error);
 }
 
 static void confirmed_print(const struct confirmed *confirmed)

@@ -24,9 +24,10 @@ struct confirmed {
 };
 
 /*
- * @ranking (ranking.h): at most @k of it, each in rounds of @seconds. @best becomes the best by what was measured, and stays what
+ * @ranking (ranking.h): at most @k of it, each in rounds of @seconds; behind them the @baselines, which
+ * are only printed. @best becomes the best by what was measured, and stays what
  * it is where none was. Interrupted it ends with those that were. Return: 0; -errno with text.
  */
 int optimize_confirm(const struct optimize_task *task, const struct optimize_ensemble *ensemble, const struct sl_search *search,
-        const struct sl_bench *ranking, uint32_t k, double seconds, struct sl_matrix *best, struct confirmed *ret_confirmed,
-        struct sl_error *error);
+        const struct sl_bench *ranking, uint32_t k, double seconds, bool baselines, struct sl_matrix *best,
+        struct confirmed *ret_confirmed, struct sl_error *error);

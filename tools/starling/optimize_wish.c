@@ -100,6 +100,9 @@ static int take(struct optimize_wish *wish, int option, const char *value, struc
                 return take_real("seconds", value, SECONDS_MAX, &wish->seconds, error);
         case OPTION_CONFIRM:
                 return take_u32("confirm", value, SL_RANKING_MAX, &wish->confirm, error);
+        case OPTION_BASELINES:
+                wish->baselines = true;
+                return 0;
         case OPTION_AGAIN:
                 wish->again = true;
                 return 0;

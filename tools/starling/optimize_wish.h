@@ -22,7 +22,7 @@ struct optimize_wish {
         enum sl_objective objective;
         double load, headroom, seconds;
         uint64_t seed;
-        bool explain, again;
+        bool explain, again, baselines;
 };
 
 /* Costs of the rows and columns that are asked for, and the constraints. */
