@@ -5,8 +5,8 @@
     fidelity.py --table FILE.json
 
 For each workload and load: the workers are profiled (`starling profile`, whose export is the simulator's costs), a runtime is started with the
-dispatcher and this client on one core and the workers on another, what a request takes beside its networks is measured at a tenth of the capacity
-with other arrivals, and a Poisson trace is replayed on the runtime as often as --repeats says, and once on the simulator. Load is a share of what
+dispatcher and this client on one core and the workers on another, what a request takes beside its networks is measured at a third of the capacity
+with arrivals of which none waits, and a Poisson trace is replayed on the runtime as often as --repeats says, and once on the simulator. Load is a share of what
 the profile says that the worker core can do. With --out the points that the file has of other workloads and loads stay.
 
 What others on the machine compute meanwhile disturbs both: a profile or a replay beside which they took more than a twentieth of a core is done
@@ -175,7 +175,7 @@ def service_ns(bed):
 def calibrate(bed, runtime, alone_ns):
     """What a request takes beside its networks, of requests that wait for nobody: medians by model, their means."""
     served = bed.workload["served"]
-    trace = apart(served, int(10 * alone_ns), max(12, min(60, int(4e9 / (10 * alone_ns)))))
+    trace = apart(served, int(3 * alone_ns), max(12, min(200, int(4e9 / (3 * alone_ns)))))
     live, simulated = bed.ask(runtime, trace), bed.simulate(trace)
     stages = ["queued_ns", "batched_ns", "computing_ns", "combining_ns"]
 
@@ -185,7 +185,7 @@ def calibrate(bed, runtime, alone_ns):
     hop, told = mean(lambda row: row["batched_ns"]), mean(lambda row: row["latency_ns"] - sum(row[stage] for stage in stages))
     beside = mean(lambda row: row["latency_ns"]) - statistics.mean(median_of(simulated, name, lambda row: row["latency_ns"]) for name in served) - hop - told
     jobs = max(len(members) for members in [*bed.workload["ensembles"].values(), [None]])
-    return {"hop": round(hop), "job": max(0, round(beside / jobs)), "told": max(0, round(told)), "job_not_clamped": round(beside / jobs)}
+    return {"hop": round(hop), "wake": max(0, round(beside / jobs)), "told": max(0, round(told)), "wake_not_clamped": round(beside / jobs)}
 
 
 def quantile(values, share):
@@ -207,27 +207,31 @@ def interval(values):
     return [statistics.mean(values) - half, statistics.mean(values) + half]
 
 
-def measure(options, workload, load):
+def measure(options, workload, loads):
+    """A point for each load, all beside one profile and one runtime."""
     with tempfile.TemporaryDirectory(prefix="starling-fidelity-") as folder:
         bed = Bed(options, workload, folder)
         bed.profile()
         alone_ns = service_ns(bed)
-        rate = load * 1e9 / alone_ns
-        trace = poisson(bed.workload["served"], rate, max(20, min(options.requests_max, int(rate * options.seconds))), 7)
         runtime = Runtime(f"{BIN}/starling", {m: path_of(options, m) for m in bed.workload["models"]}, bed.workload["ensembles"],
                           arguments=["--config", bed.configuration()])  # fmt: skip
         runtime.connect().close()
         try:
             own, _ = undisturbed(options.tries, lambda: calibrate(bed, runtime, alone_ns), runtime.process.pid)
-            live = [undisturbed(options.tries, lambda: bed.ask(runtime, trace), runtime.process.pid) for _ in range(options.repeats)]
+            return [{"workload": workload, "load": load, "request_alone_ms": alone_ns / 1e6, "own_ns": own, "profile_others_share": bed.disturbed,
+                     **measure_load(bed, runtime, own, load, load * 1e9 / alone_ns)} for load in loads]  # fmt: skip
         finally:
             runtime.close()
-        simulated = figures(bed.simulate(trace, ",".join(f"{key}={own[key]}" for key in ("hop", "job", "told"))))
-    point = {"workload": workload, "load": load, "requests": len(trace), "rate_per_second": rate, "request_alone_ms": alone_ns / 1e6, "own_ns": own,
-             "others_share": {"profile": bed.disturbed, "live": [share for _, share in live]}}  # fmt: skip
-    live = [figures(rows) for rows, _ in live]
-    point["figures"] = {key: compare(simulated[key], [one[key] for one in live], load) for key in FIGURES}
-    return point
+
+
+def measure_load(bed, runtime, own, load, rate):
+    options = bed.options
+    trace = poisson(bed.workload["served"], rate, max(20, min(options.requests_max, int(rate * options.seconds))), 7)
+    replays = [undisturbed(options.tries, lambda: bed.ask(runtime, trace), runtime.process.pid) for _ in range(options.repeats)]
+    live = [figures(rows) for rows, _ in replays]
+    simulated = figures(bed.simulate(trace, ",".join(f"{key}={own[key]}" for key in ("hop", "wake", "told"))))
+    return {"requests": len(trace), "rate_per_second": rate, "others_share": [share for _, share in replays],
+            "figures": {key: compare(simulated[key], [one[key] for one in live], load) for key in FIGURES}}  # fmt: skip
 
 
 def compare(simulated, live, load):
@@ -256,12 +260,11 @@ def main():
             return show(json.load(file))
     result = {"benchmark": "fidelity", **origin("perf/fidelity/fidelity.sh"), "points": []}
     for workload in options.only.split(","):
-        for load in map(float, options.loads.split(",")):
-            result["points"].append(measure(options, workload, load))
-    if options.out:
-        keep_others(result, options.out)
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(json.dumps(result, indent=1) + "\n")
+        result["points"] += measure(options, workload, [float(load) for load in options.loads.split(",")])
+        if options.out:
+            keep_others(result, options.out)
+            with open(options.out, "w", encoding="utf-8") as file:
+                file.write(json.dumps(result, indent=1) + "\n")
     return show(result)
 
 

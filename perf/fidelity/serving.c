@@ -79,7 +79,7 @@ int serving_set_own(struct serving *serving, const char *text, struct sl_error *
                 const char *name;
                 uint64_t *ns;
         } fields[] = {{"taken=", &serving->own.taken_ns}, {"hop=", &serving->own.hop_ns}, {"job=", &serving->own.job_ns},
-                {"heard=", &serving->own.heard_ns}, {"told=", &serving->own.told_ns}};
+                {"wake=", &serving->own.wake_ns}, {"heard=", &serving->own.heard_ns}, {"told=", &serving->own.told_ns}};
 
         while (*text) {
                 size_t i = 0, bytes = strcspn(text, ",");
@@ -87,7 +87,8 @@ int serving_set_own(struct serving *serving, const char *text, struct sl_error *
                 while (i < sizeof(fields) / sizeof(fields[0]) && strncmp(text, fields[i].name, strlen(fields[i].name)) != 0)
                         i++;
                 if (i == sizeof(fields) / sizeof(fields[0]))
-                        return sl_error_set(error, EINVAL, "--own %s: taken=, hop=, job=, heard= and told= nanoseconds", text);
+                        return sl_error_set(
+                                error, EINVAL, "--own %s: taken=, hop=, job=, wake=, heard= and told= nanoseconds", text);
                 *fields[i].ns = strtoull(text + strlen(fields[i].name), NULL, 10);
                 text += bytes + (text[bytes] == ',');
         }

@@ -34,7 +34,7 @@ void serving_deinit(struct serving *serving);
 int serving_add_worker(struct serving *serving, const char *text, struct sl_error *error);
 int serving_add_ensemble(struct serving *serving, const char *text, struct sl_error *error);
 
-/* "taken=NS,hop=NS,job=NS,heard=NS,told=NS", any of them. Return: 0; -EINVAL with text. */
+/* "taken=NS,hop=NS,job=NS,wake=NS,heard=NS,told=NS", any of them. Return: 0; -EINVAL with text. */
 int serving_set_own(struct serving *serving, const char *text, struct sl_error *error);
 
 /* Its number among the ensembles, which it becomes if it is a model. Return: that; -ENOENT with text; -E2BIG. */

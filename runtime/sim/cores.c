@@ -15,6 +15,7 @@ struct job {
         uint32_t worker;
         double end; /* on the lane's clock */
         double share;
+        uint64_t slice_end_ns;
 };
 
 /* A model on the cores of a let. */
@@ -33,6 +34,10 @@ struct group {
         uint64_t due_ns; /* when the next job there is done */
         double shares;   /* of all that compute */
         uint32_t due_lane;
+        bool due_is_slice; /* nobody is done then, but somebody makes room */
+        uint64_t slice_ns;
+        uint32_t first_waiting, n_workers; /* waiting[first_waiting, first_waiting + n_workers): a ring */
+        uint32_t oldest, n_waiting;
 };
 
 struct sl_sim_cores {
@@ -40,6 +45,7 @@ struct sl_sim_cores {
         struct group *groups;
         struct lane *lanes;
         struct job *jobs;
+        struct job *waiting;          /* @end: what is left of them alone */
         uint32_t *lane_of, *group_of; /* of each worker */
         double *pairs;                /* - 1, of [class][model][other] */
 };
@@ -61,6 +67,7 @@ static void place_worker(struct sl_sim_cores *cores, const struct sl_sim_world *
                 g->n_lanes++;
         }
         cores->group_of[worker] = group;
+        g->n_workers++;
         cores->lane_of[worker] = lane;
 }
 
@@ -99,7 +106,7 @@ static uint32_t count_groups(const struct sl_sim_world *world)
 
 static void place_all(struct sl_sim_cores *cores, const struct sl_sim_world *world)
 {
-        uint32_t n_lanes = 0, group = 0;
+        uint32_t n_lanes = 0, group = 0, n_placed = 0;
 
         for (uint32_t let = 0; let < world->n_lets; let++) {
                 if (world->lets[let].cores_of != let)
@@ -108,9 +115,12 @@ static void place_all(struct sl_sim_cores *cores, const struct sl_sim_world *wor
                         .first_lane = n_lanes,
                         .at_once = world->lets[let].at_once,
                         .due_ns = NEVER,
-                        .due_lane = NONE};
+                        .due_lane = NONE,
+                        .slice_ns = world->lets[let].slice_ns,
+                        .first_waiting = n_placed};
                 for (uint32_t i = 0; i < world->n_workers; i++)
                         place_worker(cores, world, group, let, &n_lanes, i);
+                n_placed += cores->groups[group].n_workers;
                 group++;
         }
         place_jobs(cores, world, n_lanes);
@@ -135,10 +145,12 @@ int sl_sim_cores_new(const struct sl_sim_world *world, struct sl_sim_cores **ret
         cores->groups = calloc(n_groups, sizeof(*cores->groups));
         cores->lanes = calloc(world->n_workers, sizeof(*cores->lanes));
         cores->jobs = calloc(world->n_workers, sizeof(*cores->jobs));
+        cores->waiting = calloc(world->n_workers, sizeof(*cores->waiting));
         cores->lane_of = calloc(world->n_workers, sizeof(*cores->lane_of));
         cores->group_of = calloc(world->n_workers, sizeof(*cores->group_of));
         cores->pairs = calloc((size_t)world->n_classes * world->n_models * world->n_models, sizeof(*cores->pairs));
-        if (!cores->groups || !cores->lanes || !cores->jobs || !cores->lane_of || !cores->group_of || !cores->pairs) {
+        if (!cores->groups || !cores->lanes || !cores->jobs || !cores->waiting || !cores->lane_of || !cores->group_of ||
+                !cores->pairs) {
                 sl_sim_cores_free(cores);
                 return -ENOMEM;
         }
@@ -154,6 +166,7 @@ struct sl_sim_cores *sl_sim_cores_free(struct sl_sim_cores *cores)
         free(cores->groups);
         free(cores->lanes);
         free(cores->jobs);
+        free(cores->waiting);
         free(cores->lane_of);
         free(cores->group_of);
         free(cores->pairs);
@@ -200,6 +213,25 @@ static uint64_t lane_due_ns(const struct group *g, const struct lane *lane)
         return g->at_ns + whole + (left > (double)whole + CLOSE_NS);
 }
 
+/* Somebody waits: who has computed for a slice makes room, unless it is done by then. */
+static void look_at_slices(const struct sl_sim_cores *cores, struct group *g)
+{
+        for (uint32_t i = g->first_lane; i < g->first_lane + g->n_lanes; i++) {
+                const struct lane *lane = &cores->lanes[i];
+
+                for (uint32_t k = 0; k < lane->n; k++) {
+                        uint64_t end_ns = cores->jobs[lane->first_job + k].slice_end_ns;
+
+                        end_ns = end_ns > g->at_ns ? end_ns : g->at_ns;
+                        if (end_ns >= g->due_ns)
+                                continue;
+                        g->due_ns = end_ns;
+                        g->due_lane = i;
+                        g->due_is_slice = true;
+                }
+        }
+}
+
 /* After a change: how fast the clocks run, and who is done first. */
 static void look_ahead(struct sl_sim_cores *cores, struct group *g)
 {
@@ -220,22 +252,50 @@ static void look_ahead(struct sl_sim_cores *cores, struct group *g)
                         continue;
                 g->due_ns = due_ns;
                 g->due_lane = i;
+                g->due_is_slice = false;
         }
+        if (g->n_waiting)
+                look_at_slices(cores, g);
+}
+
+static void start(struct sl_sim_cores *cores, struct group *g, const struct job *job)
+{
+        struct lane *lane = &cores->lanes[cores->lane_of[job->worker]];
+        struct job started = *job;
+
+        started.end += lane->clock;
+        started.slice_end_ns = g->at_ns + g->slice_ns;
+        lane->end = lane->n && lane->end < started.end ? lane->end : started.end;
+        cores->jobs[lane->first_job + lane->n++] = started;
+        g->n++;
+        g->shares += job->share;
+        count_beside(cores, g, lane->model, 1);
+}
+
+static void wait(struct sl_sim_cores *cores, struct group *g, const struct job *job)
+{
+        cores->waiting[g->first_waiting + (g->oldest + g->n_waiting++) % g->n_workers] = *job;
+}
+
+static void start_next(struct sl_sim_cores *cores, struct group *g)
+{
+        if (!g->n_waiting)
+                return;
+        g->n_waiting--;
+        start(cores, g, &cores->waiting[g->first_waiting + g->oldest]);
+        g->oldest = (g->oldest + 1) % g->n_workers;
 }
 
 void sl_sim_cores_begin(struct sl_sim_cores *cores, uint32_t worker, uint64_t now_ns, double alone_ns, double share)
 {
         struct group *g = &cores->groups[cores->group_of[worker]];
-        struct lane *lane = &cores->lanes[cores->lane_of[worker]];
-        double end;
+        const struct job job = {.worker = worker, .end = alone_ns, .share = share};
 
         advance(cores, g, now_ns);
-        end = lane->clock + alone_ns;
-        lane->end = lane->n && lane->end < end ? lane->end : end;
-        cores->jobs[lane->first_job + lane->n++] = (struct job){.worker = worker, .end = end, .share = share};
-        g->n++;
-        g->shares += share;
-        count_beside(cores, g, lane->model, 1);
+        if (g->slice_ns && g->at_once && g->n >= g->at_once)
+                wait(cores, g, &job);
+        else
+                start(cores, g, &job);
         look_ahead(cores, g);
 }
 
@@ -249,42 +309,60 @@ uint64_t sl_sim_cores_next_ns(const struct sl_sim_cores *cores)
         return next;
 }
 
-/* The one of the earliest end; of several, the one with the lowest number. */
-static struct job take_first(struct sl_sim_cores *cores, struct lane *lane)
+/* Which of a lane's jobs is done first, or has to make room first; of several, that of the lowest number. */
+static uint32_t first_of(const struct sl_sim_cores *cores, const struct lane *lane, bool by_slice)
 {
-        struct job *jobs = &cores->jobs[lane->first_job];
+        const struct job *jobs = &cores->jobs[lane->first_job];
         uint32_t first = 0;
-        struct job taken;
 
-        for (uint32_t i = 1; i < lane->n; i++)
-                if (jobs[i].end < jobs[first].end || (jobs[i].end <= jobs[first].end && jobs[i].worker < jobs[first].worker))
+        for (uint32_t i = 1; i < lane->n; i++) {
+                double mine = by_slice ? (double)jobs[i].slice_end_ns : jobs[i].end;
+                double least = by_slice ? (double)jobs[first].slice_end_ns : jobs[first].end;
+
+                if (mine < least || (mine <= least && jobs[i].worker < jobs[first].worker))
                         first = i;
-        taken = jobs[first];
-        jobs[first] = jobs[--lane->n];
-        find_end(cores, lane);
-        return taken;
+        }
+        return first;
 }
 
-static uint32_t end_first(struct sl_sim_cores *cores, struct group *g, uint64_t now_ns)
+/* What is due in the group stops; its @end is what is left of it. */
+static struct job stop(struct sl_sim_cores *cores, struct group *g)
 {
         struct lane *lane = &cores->lanes[g->due_lane];
-        struct job ended;
+        struct job *jobs = &cores->jobs[lane->first_job];
+        uint32_t first = first_of(cores, lane, g->due_is_slice);
+        struct job stopped = jobs[first];
+
+        stopped.end -= lane->clock;
+        jobs[first] = jobs[--lane->n];
+        find_end(cores, lane);
+        g->n--;
+        g->shares = g->n ? g->shares - stopped.share : 0;
+        count_beside(cores, g, lane->model, -1);
+        return stopped;
+}
+
+/* Return: true: a worker is done; false: one has made room. */
+static bool go_on(struct sl_sim_cores *cores, struct group *g, uint64_t now_ns, uint32_t *ret_worker)
+{
+        bool is_done = !g->due_is_slice;
+        struct job stopped;
 
         advance(cores, g, now_ns);
-        ended = take_first(cores, lane);
-        g->n--;
-        g->shares = g->n ? g->shares - ended.share : 0;
-        count_beside(cores, g, lane->model, -1);
+        stopped = stop(cores, g);
+        if (!is_done)
+                wait(cores, g, &stopped);
+        start_next(cores, g);
         look_ahead(cores, g);
-        return ended.worker;
+        *ret_worker = stopped.worker;
+        return is_done;
 }
 
 bool sl_sim_cores_end(struct sl_sim_cores *cores, uint64_t now_ns, uint32_t *ret_worker)
 {
         for (uint32_t i = 0; i < cores->n_groups; i++)
-                if (cores->groups[i].due_ns <= now_ns) {
-                        *ret_worker = end_first(cores, &cores->groups[i], now_ns);
-                        return true;
-                }
+                while (cores->groups[i].due_ns <= now_ns)
+                        if (go_on(cores, &cores->groups[i], now_ns, ret_worker))
+                                return true;
         return false;
 }

@@ -5,6 +5,9 @@
  *
  *     S(a) = 1 + sum over the others b there of (pair(a, b) - 1), but at least 1, and at least jobs / at_once
  *
+ * Where lets have slices of time, no more than at_once jobs go on, and the others wait, as threads on cores do: who has computed
+ * for a slice makes room for who has waited longest.
+ *
  * Where a batch's launches are known, it has the cores for a share of its time alone, and others have them meanwhile: all are
  * slower by the sum of the shares, where that is above 1. So many small batches are as fast as a large one, and a large one is as
  * slow.

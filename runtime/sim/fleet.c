@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* How long a thread goes on while others wait: Linux, kernel/sched/fair.c: 0.7 ms, times 1 + log2 of the processors; of two. */
+#define CPU_SLICE_NS 1400000u
+
 struct tables {
         struct sl_sim_let *lets;
         struct sl_sim_time *times;
@@ -85,6 +88,18 @@ static void fill_times(struct tables *tables, const struct sl_costs *costs)
                 }
 }
 
+/* Where it is known how many cores there are, what nobody measured beside another shares those, and is slowed down by nothing else.
+ */
+static double pair_of(const struct sl_costs *costs, uint32_t class_index, uint32_t model, uint32_t other)
+{
+        const struct sl_cost_class *class = &costs->classes[class_index];
+        double measured = *sl_costs_pair(costs, class_index, model, other);
+
+        if (class->kind == SL_DEVICE_CPU && class->units && !(measured > 0))
+                return 1;
+        return sl_costs_slowdown(costs, class_index, model, &other, 1);
+}
+
 static void fill_pairs(struct tables *tables, const struct sl_costs *costs)
 {
         double *pair = tables->pairs;
@@ -92,7 +107,7 @@ static void fill_pairs(struct tables *tables, const struct sl_costs *costs)
         for (uint32_t c = 0; c < costs->n_classes; c++)
                 for (uint32_t m = 0; m < costs->n_models; m++)
                         for (uint32_t other = 0; other < costs->n_models; other++)
-                                *pair++ = sl_costs_slowdown(costs, c, m, &other, 1);
+                                *pair++ = pair_of(costs, c, m, other);
 }
 
 static void fill_lets(struct tables *tables, const struct sl_costs *costs)
@@ -105,7 +120,8 @@ static void fill_lets(struct tables *tables, const struct sl_costs *costs)
                         .cores_of = i,
                         .at_once = cpu ? class->units : 0,
                         .copy_engines = class->copy_engines < SL_SIM_COPIERS_MAX ? class->copy_engines : SL_SIM_COPIERS_MAX,
-                        .for_one = cpu && class->units == 1};
+                        .for_one = cpu && class->units == 1,
+                        .slice_ns = cpu ? CPU_SLICE_NS : 0};
         }
 }
 

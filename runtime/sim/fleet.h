@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulator of workers whose costs are known (planner/costs.h): each row of devices is a let of its class, with cores of its own
- * and the copy engines of its class; what a class has of units is how many jobs compute there before they share it by time. A batch
- * whose size was not measured takes what lies between in proportion; on a CPU only powers of two run.
+ * and the copy engines of its class; what a CPU's class has of units is how many jobs compute there at once. A batch whose size was
+ * not measured takes what lies between in proportion. On a CPU only powers of two run, jobs that find all cores busy wait for
+ * slices of them, and where units are known nobody is slowed down by a neighbour that was not measured beside it.
  */
 #pragma once
 

@@ -17,7 +17,7 @@ enum timer_kind { TIMER_BEGIN, TIMER_COPIED, TIMER_HEARD };
 struct worker {
         const struct sl_sim_time *time;
         uint32_t let, batch_max, n_unheard;
-        bool busy;
+        bool busy, woken; /* woken: it was idle before the job at hand */
 };
 
 /* When each of its copy engines is free. */
@@ -56,7 +56,8 @@ static void compute(struct sl_sim *sim, uint32_t worker)
         double alone_ns = 0, launch_ns = (double)w->time->launch_ns;
 
         if (job->samples)
-                alone_ns = (double)(sl_sim_time_ns(w->time, job->samples + job->padding, w->batch_max) + sim->own.job_ns);
+                alone_ns = (double)(sl_sim_time_ns(w->time, job->samples + job->padding, w->batch_max) + sim->own.job_ns +
+                                    (w->woken ? sim->own.wake_ns : 0));
         if (!sim->lets[w->let].copy_engines)
                 alone_ns += (double)(w->time->transfer_ns * job->samples);
         sl_sim_cores_begin(
@@ -115,7 +116,7 @@ static void gave(void *context, const struct sl_sim_decided *decided)
                 sim->calls.decided(sim->calls.context, decided);
         if (w->busy)
                 return;
-        w->busy = true;
+        w->busy = w->woken = true;
         if (sim->own.hop_ns)
                 sl_sim_timers_add(sim->timers, sim->now_ns + sim->own.hop_ns, TIMER_BEGIN, decided->worker);
         else
@@ -145,6 +146,7 @@ static void end_job(struct sl_sim *sim, uint32_t worker)
         else
                 hear(sim, worker);
         w->busy = sl_sim_server_jobs(sim->server, worker) > w->n_unheard;
+        w->woken = false;
         if (w->busy)
                 begin(sim, worker);
 }

@@ -28,6 +28,7 @@ struct sl_sim_let {
         uint32_t at_once;     /* jobs that compute there before they share it by time; 0: any number. Of those cores, the owner's */
         uint32_t copy_engines; /* 0: a worker copies, then computes */
         bool for_one;          /* made for one worker (turns.h) */
+        uint64_t slice_ns;     /* jobs that find @at_once before them wait, and take turns so long; 0: all go on at once, slower */
 };
 
 /* What batches of a model take alone on a let. */
@@ -66,6 +67,7 @@ struct sl_sim_own {
         uint64_t taken_ns; /* a request: from its arrival until the dispatcher has it */
         uint64_t hop_ns;   /* a job: from the decision until an idle worker begins with it */
         uint64_t job_ns;   /* a job, while it computes: what it takes beside the network */
+        uint64_t wake_ns;  /* such a job, while it computes: what it takes more than one that lay ready, of a thread that slept */
         uint64_t heard_ns; /* an answer: until the dispatcher has it */
         uint64_t told_ns;  /* a request: from its last answer until the client has it */
 };

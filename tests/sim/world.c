@@ -199,15 +199,33 @@ Test(world, lets_share_cores_or_do_not)
         }
 }
 
+/* 10 and 3 ms in slices of 2: the short one is done after 2 + 2 + 2 + 1. */
+Test(world, who_has_computed_for_a_slice_makes_room_for_who_waits)
+{
+        static struct bed bed;
+
+        set_up(&bed);
+        bed.lets[0].slice_ns = 2 * MS;
+        bed.workers[1].let = 0;
+        bed.world.n_workers = 2;
+        bed.ensembles[0].n_members = 1;
+        ask(&bed, (struct sl_sim_request){.samples = 10});
+        ask(&bed, (struct sl_sim_request){.samples = 3, .ensemble = 1});
+        run(&bed);
+        cr_expect_eq(bed.end_ns[1], 7 * MS, "%lu", bed.end_ns[1]);
+        cr_expect_eq(bed.end_ns[0], 13 * MS, "%lu", bed.end_ns[0]);
+}
+
 Test(world, what_a_request_takes_beside_computing_is_added_where_it_is_taken)
 {
         static struct bed bed;
 
         set_up(&bed);
-        bed.world.own = (struct sl_sim_own){.taken_ns = 1, .hop_ns = 20, .job_ns = 300, .heard_ns = 4000, .told_ns = 50000};
+        bed.world.own = (struct sl_sim_own){
+                .taken_ns = 1, .hop_ns = 20, .job_ns = 300, .heard_ns = 4000, .told_ns = 50000, .wake_ns = 600000};
         ask(&bed, (struct sl_sim_request){.samples = 1, .ensemble = 1});
         run(&bed);
-        cr_expect_eq(bed.end_ns[0], MS + 54321, "%lu", bed.end_ns[0]);
+        cr_expect_eq(bed.end_ns[0], MS + 654321, "%lu", bed.end_ns[0]);
 }
 
 /* Eight jobs of one worker: it hears of the first, and finds the others there. */
@@ -218,7 +236,7 @@ Test(world, a_job_that_lies_ready_hides_the_way_to_the_worker)
 
         for (uint32_t jobs = 1; jobs <= 2; jobs++) {
                 set_up(&bed);
-                bed.world.own.hop_ns = bed.world.own.heard_ns = MS / 10;
+                bed.world.own.hop_ns = bed.world.own.wake_ns = bed.world.own.heard_ns = MS / 10;
                 bed.world.jobs_max = jobs;
                 bed.workers[1].batch_max = 1;
                 for (uint32_t i = 0; i < 8; i++)
@@ -226,8 +244,8 @@ Test(world, a_job_that_lies_ready_hides_the_way_to_the_worker)
                 run(&bed);
                 last[jobs - 1] = bed.end_ns[7];
         }
-        cr_expect_eq(last[0], 8 * (MS + MS / 5));
-        cr_expect_eq(last[1], 8 * MS + MS / 5);
+        cr_expect_eq(last[0], 8 * (MS + 3 * MS / 10));
+        cr_expect_eq(last[1], 8 * MS + 3 * MS / 10);
 }
 
 Test(world, only_powers_of_two_run_where_it_says_so)
@@ -261,6 +279,7 @@ static void roll_world(struct bed *bed, uint32_t dice)
         for (uint32_t i = 0; i < MODELS; i++) {
                 bed->lets[i].cores_of = roll(&dice, 2) ? 0 : i;
                 bed->lets[i].copy_engines = roll(&dice, 2);
+                bed->lets[i].slice_ns = roll(&dice, 2) * MS;
                 bed->models[i].batching = (struct sl_batching){.policy = roll(&dice, SL_POLICY_COUNT),
                         .latency_ms = 20,
                         .delay_us = 3000,
