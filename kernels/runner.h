@@ -70,6 +70,12 @@ struct sl_runner {
         int64_t (*stages)(const struct sl_kernel *kernel);
 
         /*
+         * Load time; may block and allocate: what launches of @count parts along @axis need beside. It replaces what was there for
+         * another count. NULL: nothing. Return: 0; -ENOTSUP it cannot be cut so; -ENOMEM.
+         */
+        int (*divide)(struct sl_kernel *kernel, uint32_t axis, uint32_t count);
+
+        /*
          * Request path; never allocates, never waits. A kernel is not launched again before it has ended. Return: 0 computed, on
          * the calling thread; -EINPROGRESS it completes later, the binding and all that it points to stay until then; -ERANGE when
          * an index in the data lies outside its bounds; what the binding's pace says (outputs are then undefined).

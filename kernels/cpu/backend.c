@@ -20,6 +20,7 @@
 #include "cpu/ml/loops.h"
 #include "cpu/movement/loops.h"
 #include "cpu/onednn/describe.h"
+#include "cpu/onednn/divided_call.h"
 #include "cpu/onednn/primitive.h"
 #include "cpu/reduce/loops.h"
 #include "cpu/rnn/loops.h"
@@ -34,6 +35,7 @@
 struct sl_kernel {
         const struct sl_cpu_loop *loop;
         struct sl_primitive *primitive;
+        struct sl_divided_call *divided; /* NULL: the primitive alone computes the node */
         struct sl_kernel *turn; /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
         size_t turned_offset;
         int summand;
@@ -165,6 +167,7 @@ static struct sl_kernel *cpu_kernel_free(struct sl_kernel *kernel)
         if (!kernel)
                 return NULL;
         cpu_kernel_free(kernel->turn);
+        sl_divided_call_free(kernel->divided);
         sl_primitive_free(kernel->primitive);
         free(kernel);
         return NULL;
@@ -460,6 +463,8 @@ static int compile_call(struct sl_cpu_call *call, const struct sl_node_desc *nod
                 kernel->summand_bytes = call->summand ? sl_tensor_bytes(&node->outputs[0]) : 0;
                 kernel->scratch_bytes = sl_primitive_scratch_bytes(kernel->primitive);
                 result = compile_turn(call, node, kernel);
+                if (!result && !kernel->turn && !kernel->summand)
+                        kernel->divided = sl_divided_call_new(&call->spec, packed && weights >= 0 ? &packed[weights] : NULL);
         }
         if (result) {
                 cpu_kernel_free(kernel);
@@ -605,7 +610,16 @@ static size_t cpu_scratch_bytes(const struct sl_kernel *kernel)
 
 static int64_t cpu_units(const struct sl_kernel *kernel, uint32_t axis)
 {
+        if (kernel->divided)
+                return axis == SL_AXIS_ROWS ? sl_divided_call_units(kernel->divided) : 0;
         return kernel->loop && kernel->loop->units ? kernel->loop->units(kernel->state, axis) : 0;
+}
+
+static int cpu_divide(struct sl_kernel *kernel, uint32_t axis, uint32_t count)
+{
+        if (!kernel->divided)
+                return 0;
+        return axis == SL_AXIS_ROWS ? sl_divided_call_divide(kernel->divided, count, kernel->scratch_bytes) : -ENOTSUP;
 }
 
 static int64_t cpu_stages(const struct sl_kernel *kernel)
@@ -631,12 +645,98 @@ static int launch_call(struct sl_kernel *kernel, const struct sl_binding *bindin
                 memcpy(binding->outputs[0], binding->inputs[kernel->summand], kernel->summand_bytes);
         pointers[SL_ARGUMENT_RESULT] = binding->outputs[0];
         pointers[SL_ARGUMENT_SCRATCH] = binding->scratch;
+        if (binding->part)
+                return sl_divided_call_run(kernel->divided, binding->part, pointers);
         return sl_primitive_run(kernel->primitive, pointers);
 }
 
 static int cpu_launch(struct sl_kernel *kernel, const struct sl_binding *binding)
 {
         return kernel->primitive ? launch_call(kernel, binding) : kernel->loop->run(kernel->state, binding);
+}
+
+/* Numbers that look like what a network has. */
+static void fill_values(float *values, uint64_t n)
+{
+        uint32_t state = 12345;
+
+        for (uint64_t i = 0; i < n; i++) {
+                state = state * 1664525u + 1013904223u;
+                values[i] = (float)(int32_t)state * 0x1p-31f;
+        }
+}
+
+/* Do parts of a call, of such a number, give the bits of the whole? oneDNN does not say in which order it adds: it is tried. */
+static bool parts_agree(struct sl_kernel *kernel, const struct sl_binding *whole, const struct sl_node_desc *node, uint32_t count)
+{
+        uint64_t bytes = sl_tensor_bytes(&node->outputs[0]);
+        SL_CLEANUP(sl_cleanup_free) void *output = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
+        void *outputs[] = {output};
+        struct sl_binding binding = *whole;
+        bool agree = output && cpu_divide(kernel, SL_AXIS_ROWS, count) == 0;
+
+        binding.outputs = outputs;
+        for (uint32_t i = 0; i < count && agree; i++) {
+                struct sl_part part = sl_part_of(SL_AXIS_ROWS, sl_divided_call_units(kernel->divided), i, count);
+
+                binding.part = &part;
+                agree = launch_call(kernel, &binding) == 0;
+        }
+        return agree && !memcmp(output, whole->outputs[0], bytes);
+}
+
+/* Buffers for a launch with inputs that are no constants: random numbers. */
+struct trial {
+        const void *inputs[SL_NODE_INPUTS_MAX];
+        void *owned[SL_NODE_INPUTS_MAX], *output, *scratch;
+};
+
+static void trial_deinit(struct trial *trial)
+{
+        for (uint32_t i = 0; i < SL_NODE_INPUTS_MAX; i++)
+                free(trial->owned[i]);
+        free(trial->output);
+        free(trial->scratch);
+}
+
+static bool trial_init(struct trial *trial, const struct sl_kernel_source *source, size_t scratch_bytes)
+{
+        const struct sl_node_desc *node = source->node;
+
+        for (uint32_t i = 0; i < node->n_inputs; i++) {
+                uint64_t bytes = sl_tensor_bytes(&node->inputs[i]);
+
+                trial->inputs[i] = source->constants ? source->constants[i] : NULL;
+                if (trial->inputs[i] || node->inputs[i].dtype == SL_DTYPE_NONE)
+                        continue;
+                trial->inputs[i] = trial->owned[i] = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
+                if (!trial->owned[i] || !sl_cpu_is_f32(&node->inputs[i]))
+                        return false;
+                fill_values(trial->owned[i], bytes / sizeof(float));
+        }
+        trial->output = aligned_alloc(SL_LINE_BYTES, sl_align_up(sl_tensor_bytes(&node->outputs[0]), SL_LINE_BYTES));
+        trial->scratch = aligned_alloc(SL_LINE_BYTES, sl_align_up(scratch_bytes + 1, SL_LINE_BYTES));
+        return trial->output && trial->scratch;
+}
+
+/* Only where parts pay, and give the bits of the whole: teams of two, and of four and more. */
+static void choose_call_splits(
+        struct sl_kernel *kernel, const struct sl_kernel_source *source, struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
+{
+        struct trial trial = {.output = NULL};
+        struct sl_binding whole = {.inputs = trial.inputs, .outputs = &trial.output};
+
+        if (kernel->divided && sl_cpu_call_pays(source) && trial_init(&trial, source, kernel->scratch_bytes)) {
+                whole.scratch = trial.scratch;
+                for (uint32_t count = 2; count <= SL_DIVIDED_PARTS_MAX && launch_call(kernel, &whole) == 0; count *= 2) {
+                        if (!parts_agree(kernel, &whole, source->node, count))
+                                continue;
+                        for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
+                                if (sl_team_size_at(i) >= count)
+                                        ret_splits[i] = (struct sl_split){SL_AXIS_ROWS, (uint8_t)count};
+                }
+        }
+        trial_deinit(&trial);
 }
 
 /* What a kernel takes shows when it is made. */
@@ -650,6 +750,8 @@ static int cpu_provide(const struct sl_kernel_source *source, struct sl_provisio
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};
         if (kernel->loop)
                 sl_cpu_choose_splits(kernel->loop, kernel->state, source, ret_provision->splits);
+        else
+                choose_call_splits(kernel, source, ret_provision->splits);
         cpu_kernel_free(kernel);
         return 0;
 }
@@ -688,6 +790,7 @@ static const struct sl_runner cpu_runner = {
         .scratch_bytes = cpu_scratch_bytes,
         .units = cpu_units,
         .stages = cpu_stages,
+        .divide = cpu_divide,
         .launch = cpu_launch,
         .kernel_free = cpu_kernel_free,
 };

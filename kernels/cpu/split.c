@@ -32,11 +32,16 @@ static double bytes_of(const struct sl_node_desc *node)
 }
 
 /* Who has no estimate of its own moves bytes, and computes a little. */
+static double plain_seconds(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        return sl_cost_traffic(core, bytes_of(node)) + 2 * (double)sl_op_work(node) / core->flops;
+}
+
 static double whole_seconds(const struct question *q, const struct sl_node_desc *node)
 {
         double seconds = q->loop->seconds ? q->loop->seconds(q->core, q->state) : 0;
 
-        return seconds > 0 ? seconds : sl_cost_traffic(q->core, bytes_of(node)) + 2 * (double)sl_op_work(node) / q->core->flops;
+        return seconds > 0 ? seconds : plain_seconds(q->core, node);
 }
 
 static double part_seconds(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
@@ -71,6 +76,16 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
                 }
         }
         return best;
+}
+
+/* A part gains half of it at most, and a hundred of them are made in the time of a load. */
+#define CALL_BARRIERS 20
+
+bool sl_cpu_call_pays(const struct sl_kernel_source *source)
+{
+        const struct sl_core_figures *core = source->target ? &source->target->core : &sl_target_typical.core;
+
+        return plain_seconds(core, source->node) > CALL_BARRIERS * core->barrier;
 }
 
 void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,

@@ -7,5 +7,8 @@
 
 #include "cpu/base/operator.h"
 
+/* Is a call of oneDNN so long that two parts of it pay, and their making? */
+bool sl_cpu_call_pays(const struct sl_kernel_source *source);
+
 void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
         struct sl_split ret_splits[SL_TEAM_SIZE_COUNT]);

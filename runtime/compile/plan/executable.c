@@ -273,6 +273,9 @@ static int split_step(struct sl_executable_step *step, uint32_t members, struct 
                 return 0;
         step->units = runner->units ? runner->units(step->kernel, step->split.axis) : 0;
         step->stages = runner->stages ? runner->stages(step->kernel) : 1;
+        if (step->units >= step->split.members && runner->divide &&
+                runner->divide(step->kernel, step->split.axis, step->split.members))
+                step->split = (struct sl_split){SL_AXIS_NONE, 0}; /* it is computed whole */
         if (step->units >= step->split.members)
                 return 0;
         return sl_error_set(error, EBADMSG, "plan file: a %s is to be computed in %u parts and has %lld",
