@@ -47,12 +47,19 @@ static const cpu_set_t *cores_of(const struct sl_crew_options *options, const st
         return options->threads > 1 && !CPU_COUNT(&wish->cores) ? &options->lets->allowed : &wish->cores;
 }
 
+/* What its memory is promised for: the same as long as the crew lives, whatever cores come and go. */
 static uint32_t threads_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
 {
-        uint32_t cores = (uint32_t)CPU_COUNT(cores_of(options, wish)), most = cores < SL_TEAM_MEMBERS_MAX ? cores : SL_TEAM_MEMBERS_MAX;
+        uint32_t cores = (uint32_t)CPU_COUNT(&wish->cores), threads = options->threads > 1 ? options->threads : 1;
 
-        if (options->threads <= 1 || !cores)
-                return 1;
+        return cores && cores < threads ? cores : threads;
+}
+
+/* Of the worker cores that there are when the model is loaded. */
+static uint32_t most_threads(const struct sl_crew_options *options)
+{
+        uint32_t cores = (uint32_t)CPU_COUNT(&options->lets->allowed), most = cores < SL_TEAM_MEMBERS_MAX ? cores : SL_TEAM_MEMBERS_MAX;
+
         return options->threads < most ? options->threads : most;
 }
 
@@ -98,6 +105,7 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         if (!crew)
                 return -ENOMEM;
         crew->options = *options;
+        crew->options.threads = most_threads(options);
         crew->seats = (struct sl_seats){
                 .stats = options->stats,
                 .model = options->model->name,

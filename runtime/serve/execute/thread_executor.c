@@ -48,13 +48,15 @@ static uint32_t first_core(uint32_t taken, uint32_t n)
 /* The thread stays on the first of its team's cores from here on. Without a team the instance computes alone. */
 static void join_team(struct thread_executor *t)
 {
-        const uint32_t n = t->options.threads;
+        uint32_t n = t->options.threads;
         cpu_set_t cores = t->options.let->cpus, own;
         int cpus[SL_TEAM_MEMBERS_MAX];
         uint32_t first;
 
-        if (n <= 1 || (CPU_COUNT(&cores) == 0 && sched_getaffinity(0, sizeof(cores), &cores) < 0) ||
-                (uint32_t)CPU_COUNT(&cores) < n)
+        if (n <= 1 || (CPU_COUNT(&cores) == 0 && sched_getaffinity(0, sizeof(cores), &cores) < 0))
+                return;
+        n = (uint32_t)CPU_COUNT(&cores) < n ? (uint32_t)CPU_COUNT(&cores) : n;
+        if (n < 2)
                 return;
         first = first_core(t->options.nth * n, (uint32_t)CPU_COUNT(&cores));
         for (uint32_t i = 0; i < n; i++)

@@ -29,7 +29,7 @@ struct sl_thread_executor_options {
         bool fake;                           /* predictions are zeros: job_runner.h */
         bool background;                     /* something is served meanwhile: the start gives way to it */
         struct sl_let *let;
-        uint32_t threads; /* that compute a batch together, each on a core of its own, of which the let has that many; 0 and 1: one */
+        uint32_t threads; /* that compute a batch together, each on a core of the let, at most as many as it has; 0 and 1: one */
         uint32_t nth;     /* of the let's workers: whose cores begin where those of the one before end */
         uint64_t spin_ns;
         enum sl_wait_kind wait;
