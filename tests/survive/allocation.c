@@ -293,6 +293,42 @@ static void expect_soon(const char *model, const char *wanted)
         cr_expect_str_eq(workers_of(model), wanted, "%s: %s, not %s\n%s", model, workers_of(model), wanted, world_log(&world));
 }
 
+static uint64_t promised_bytes(void)
+{
+        struct sl_stats_header header;
+        struct sl_stats_view *view;
+
+        cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
+        sl_stats_read_header(view, &header);
+        sl_stats_close(view);
+        return sl_counter_read(&header.memory_bytes);
+}
+
+/* A team's scratch is promised for as many cores as there were. */
+Test(allocation, gives_back_what_a_team_was_promised_on_cores_that_are_gone)
+{
+        cpu_set_t all, first;
+        uint64_t before;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+        if (!CPU_ISSET(0, &all) || !CPU_ISSET(1, &all))
+                cr_skip_test("cores 0 and 1 are wanted");
+        CPU_ZERO(&first);
+        CPU_SET(0, &first);
+        start("threads: {inline_us: 0, worker_cores: [0, 1]}\nmodel_defaults: {threads: auto}\n");
+        before = promised_bytes();
+        for (int round = 0; round < 3; round++) {
+                allow_cores(&first);
+                for (int i = 0; i < 200 && promised_bytes() >= before; i++)
+                        world_pause_us(50000);
+                cr_expect_lt(promised_bytes(), before, "a team of one needs less");
+                allow_cores(&all);
+                for (int i = 0; i < 200 && promised_bytes() != before; i++)
+                        world_pause_us(50000);
+                cr_expect_eq(promised_bytes(), before, "round %d", round);
+        }
+}
+
 Test(allocation, loses_a_core_while_models_serve_and_gets_it_back)
 {
         struct starling_error error = {""};

@@ -126,7 +126,7 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
         sl_lets_return(worker.let);
-        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &worker.wish, 1));
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, worker.bytes);
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
 }
 
@@ -294,6 +294,7 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         worker->state = SL_CREW_STARTING;
         worker->let = start->let;
         worker->wish = start->wish;
+        worker->bytes = bytes_of(crew, &start->wish, 1);
         worker->seat = start->stats;
         crew->n++;
         return 0;

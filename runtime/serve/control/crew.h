@@ -73,6 +73,7 @@ struct sl_crew {
         struct sl_crew_worker {
                 enum sl_crew_state state;
                 struct sl_worker_wish wish;
+                uint64_t bytes; /* promised when it started: the cores, and so its team, may be others by now */
                 uint64_t leaving_ns; /* since when */
                 struct sl_executor *executor;
                 struct sl_let *let;
