@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "crew_start.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "crew.h"
+#include "dispatcher.h"
+#include "inline_executor.h"
+#include "job_runner.h"
+#include "lets.h"
+#include "memory.h"
+#include "model.h"
+#include "process_executor.h"
+#include "runtime_options.h"
+#include "stats.h"
+#include "supervisor.h"
+#include "team.h"
+#include "thread_executor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The largest output whose size depends on the data that a process may make. */
+#define OPEN_BYTES_MAX (64ull << 20)
+
+/* Of each output that says only afterwards how large it is. */
+static uint64_t open_bytes(const struct sl_crew_options *options)
+{
+        return options->dynamic_bytes < OPEN_BYTES_MAX ? options->dynamic_bytes : OPEN_BYTES_MAX;
+}
+
+/* Where a worker runs that nobody has put anywhere: one with a team shares all worker cores. */
+static const cpu_set_t *cores_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
+{
+        return options->threads > 1 && !CPU_COUNT(&wish->cores) ? &options->lets->allowed : &wish->cores;
+}
+
+static uint32_t threads_of(const struct sl_crew_options *options, const struct sl_worker_wish *wish)
+{
+        uint32_t cores = (uint32_t)CPU_COUNT(cores_of(options, wish)),
+                 most = cores < SL_TEAM_MEMBERS_MAX ? cores : SL_TEAM_MEMBERS_MAX;
+
+        if (options->threads <= 1 || !cores)
+                return 1;
+        return options->threads < most ? options->threads : most;
+}
+
+/*
+ * What one worker may take: its instance, its team's scratch, its pool, what data-dependent steps make while they run, and what its
+ * process shares.
+ */
+static uint64_t bytes_of_worker(const struct sl_crew_options *options, uint32_t batch_max, uint32_t threads)
+{
+        uint64_t bytes = sl_job_runner_bytes(options->model->plan, batch_max);
+
+        if (sl_add_overflows(bytes, options->dynamic_bytes, &bytes) ||
+                sl_add_overflows(bytes, sl_instance_team_bytes(options->model->plan, batch_max, threads), &bytes))
+                return UINT64_MAX;
+        if (options->own_process &&
+                sl_add_overflows(bytes, sl_process_executor_bytes(options->model->plan, batch_max, open_bytes(options)), &bytes))
+                return UINT64_MAX;
+        return bytes;
+}
+
+struct sl_batch_limit sl_crew_limit_of(const struct sl_crew *crew, uint32_t batch_size)
+{
+        return batch_size ? sl_batch_limit_choose(crew->options.model->plan, batch_size, 0) : crew->options.limit;
+}
+
+static uint64_t bytes_of(const struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < n; i++)
+                if (sl_add_overflows(bytes,
+                            bytes_of_worker(&crew->options, sl_crew_limit_of(crew, wishes[i].batch_size).batch_max,
+                                    threads_of(&crew->options, &wishes[i])),
+                            &bytes))
+                        return UINT64_MAX;
+        return bytes;
+}
+
+static int take_memory(const struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, struct sl_error *error)
+{
+        uint64_t bytes = bytes_of(crew, wishes, n);
+        int r = sl_memory_take(crew->options.memory, SL_MEMORY_WORKERS, bytes, error);
+        uint32_t largest = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+                uint32_t batch_max = sl_crew_limit_of(crew, wishes[i].batch_size).batch_max;
+
+                largest = batch_max > largest ? batch_max : largest;
+        }
+        return r < 0 ? sl_error_prefix(error, r, "%u workers of batch %u%s, %llu bytes", n, largest,
+                               wishes[0].batch_size && n > 1 ? " and less" : "", (unsigned long long)bytes)
+                     : 0;
+}
+
+static void note_memory(const struct sl_crew_options *options, const struct sl_batch_limit *limit, struct sl_worker_stats *stats)
+{
+        sl_counter_set(&stats->batch_reason, limit->reason);
+        sl_counter_set(&stats->plan_bytes, sl_plan_identity(options->model->plan).bytes);
+        sl_counter_set(&stats->workspace_bytes, limit->workspace_bytes);
+        sl_counter_set(&stats->pool_bytes, limit->pool_bytes);
+}
+
+/* Where workers share cores none spins, and what runs to become warm would delay others. */
+static uint64_t spin_ns(const struct sl_crew *crew, const struct sl_let *let)
+{
+        return let->turns.for_one ? crew->options.runtime->spin_ns : 0;
+}
+
+static uint64_t warmup_ns(const struct sl_crew *crew, const struct sl_let *let, bool background)
+{
+        return background && !let->turns.for_one ? 0 : crew->options.warmup_ms * SL_NS_PER_MS;
+}
+
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+/* Of a worker that is about to start. */
+struct start {
+        struct sl_let *let;
+        struct sl_worker_wish wish;
+        bool background;
+        bool tries_inline; /* before it is ready */
+        struct sl_worker_stats *stats;
+};
+
+static int start_thread(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        char name[16];
+
+        snprintf(name, sizeof(name), "sl-%.10s-%u", options->model->name, crew->n_named++ % 10);
+        return sl_thread_executor_new(
+                &(struct sl_thread_executor_options){
+                        .plan = options->model->plan,
+                        .regions = options->regions,
+                        .accumulator = options->accumulator,
+                        .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
+                        .fake = options->fake,
+                        .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
+                        .inline_bound_ns = SL_INLINE_ALONE_NS,
+                        .warmup_ns = warmup_ns(crew, start->let, start->background),
+                        .let = start->let,
+                        .threads = threads_of(options, &start->wish),
+                        .nth = start->let->n_assigned - 1,
+                        .spin_ns = spin_ns(crew, start->let),
+                        .wait = options->runtime->wait,
+                        .name = name,
+                        .background = start->background,
+                        .starter = options->control,
+                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                        .stats = start->stats,
+                },
+                ret_executor, error);
+}
+
+static int start_process(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        int r = sl_process_executor_new(
+                &(struct sl_process_executor_options){
+                        .plan = options->model->plan,
+                        .regions = options->regions,
+                        .accumulator = options->accumulator,
+                        .program = options->runtime->compile_program,
+                        .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
+                        .fake = options->fake,
+                        .memory_bytes = bytes_of(crew, &start->wish, 1),
+                        .open_bytes = open_bytes(options),
+                        .warmup_ns = warmup_ns(crew, start->let, start->background),
+                        .spin_ns = spin_ns(crew, start->let),
+                        .background = start->background,
+                        .let = start->let,
+                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                        .stats = start->stats,
+                },
+                ret_executor, error);
+
+        if (r < 0)
+                return r;
+        r = sl_supervisor_watch(options->supervisor, *ret_executor);
+        if (r == 0)
+                return 0;
+        sl_executor_free(*ret_executor);
+        return sl_error_set(error, -r, "its process cannot be watched: %s", strerror(-r));
+}
+
+/* Its memory is taken. */
+static int start_worker(struct sl_crew *crew, struct start *start, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        struct sl_crew_worker *worker = &crew->workers[crew->n];
+        struct sl_batch_limit limit = sl_crew_limit_of(crew, start->wish.batch_size);
+        int r;
+
+        crew->seats.batch_max = limit.batch_max;
+        start->stats = sl_seats_take(&crew->seats, start->let, -1);
+        note_memory(options, &limit, start->stats);
+        r = options->own_process ? start_process(crew, start, &worker->executor, error)
+                                 : start_thread(crew, start, &worker->executor, error);
+        if (r < 0) {
+                sl_seats_leave(&crew->seats, start->stats);
+                sl_lets_return(start->let);
+                return r;
+        }
+        if (options->own_process)
+                sl_seat_started(start->stats, (uint32_t)sl_process_executor_pid(worker->executor));
+        worker->executor->histograms = sl_stats_worker_histograms(options->stats, start->stats);
+        worker->state = SL_CREW_STARTING;
+        worker->let = start->let;
+        worker->wish = start->wish;
+        worker->bytes = bytes_of(crew, &start->wish, 1);
+        worker->seat = start->stats;
+        crew->n++;
+        return 0;
+}
+
+static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_worker_wish *wish, const struct sl_crew *replaced)
+{
+        struct sl_let *leaving[SL_WORKERS_MAX];
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; replaced && i < replaced->n; i++)
+                leaving[n++] = replaced->workers[i].let;
+        for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
+                if (crew->workers[i].state == SL_CREW_LEAVING)
+                        leaving[n++] = crew->workers[i].let;
+        return sl_lets_assign(crew->options.lets, cores_of(&crew->options, wish), leaving, n);
+}
+
+/* As many as can; the memory of the others goes back. */
+int sl_crew_start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, const struct sl_crew *replaced,
+        bool background, bool tries_inline, struct sl_error *error)
+{
+        int r = take_memory(crew, wishes, n, error);
+
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+                r = start_worker(crew,
+                        &(struct start){.let = assign_let(crew, &wishes[i], replaced),
+                                .wish = wishes[i],
+                                .background = background,
+                                .tries_inline = tries_inline && i == 0},
+                        error);
+                if (r < 0)
+                        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &wishes[i], n - i));
+        }
+        return r;
+}
+
+int sl_crew_explain_failed_start(const struct sl_crew *crew, uint32_t i, int32_t state, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        uint32_t batch_max = sl_crew_limit_of(crew, crew->workers[i].wish.batch_size).batch_max;
+
+        if (options->own_process)
+                return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO, "worker %u of %u cannot start: %s", i, crew->wanted.n,
+                        sl_process_executor_why(crew->workers[i].executor));
+        return sl_error_set(error, state == -ENOMEM ? ENOMEM : EIO,
+                "worker %u of %u cannot start: %s; an instance of batch %u needs %llu bytes", i, crew->wanted.n, strerror(-state),
+                batch_max, (unsigned long long)sl_instance_bytes(options->model->plan, batch_max));
+}
