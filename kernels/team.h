@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* clang-format off */
 /*
  * A team: threads that compute one node together. Its owner is member 0 and calls sl_team_run(); the others are threads of the
  * team, each on a CPU of its own, which wait for calls: they spin for a while, then sleep. One owner thread at a time.
@@ -10,10 +11,11 @@
  *     owner                                             member r
  *     -----                                             --------
  *     writes the job
- *     call = number, parts       (C1) seq_cst store     (C2) load-acquire, pairs with C1
- *     part 0                                            taken[r]: less than number -> number   (T) compare-exchange,
- * acquire-release parts whose taken[r] is still less: (T)           part r, when it was the one who changed it done[r] == number
- * (D2) load-acquire      done[r] = number          (D1) seq_cst store, pairs with D2
+ *     call = number, parts   (C1) seq_cst store         call                  (C2) load-acquire, pairs with C1
+ *     part 0                                            taken[r] = number     (T) compare-exchange, from less
+ *     taken[r] = number      (T) where it is less:      part r, where it was this member that changed it
+ *                            part r, in its place
+ *     done[r]                (D2) load-acquire          done[r] = number      (D1) seq_cst store, pairs with D2
  *
  * A job is read behind (C2) and a won (T) alone: then the owner cannot be past that call, for it waits for done[r]. taken[r]
  * only grows, and is the number of a call before that one ends, so that a member which comes late takes nothing.
@@ -22,6 +24,7 @@
  * then sleepers, seq_cst (S3); where there is one, bell += 1 and a futex wake. Either S2 sees the call or S3 the sleeper. The owner
  * sleeps for done[r] in the same way: caller_sleeps, caller_bell. Every sleep has a limit besides.
  */
+/* clang-format on */
 #pragma once
 
 #include <stdint.h>

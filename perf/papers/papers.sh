@@ -6,6 +6,7 @@
 #     perf/papers/papers.sh memory --zoo build/zoo --out build/memory.json
 #     perf/papers/papers.sh diurnal --zoo build/zoo --out build/diurnal.json
 #     perf/papers/papers.sh live --out build/live.json
+#     perf/papers/papers.sh pause --out build/pause.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
 # Or draws the result of one, with the packages of requirements.txt:

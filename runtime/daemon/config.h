@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clang-format off: the example is a table */
+/* clang-format off */
 /*
  * The configuration of a runtime: `starling serve --config FILE`. Every option has a default, so that no file is needed at all.
  *
