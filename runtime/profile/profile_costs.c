@@ -161,6 +161,20 @@ static void fill_pair(
         *sl_costs_pair(costs, device, model, index) = fmax(profile->slowdown, 1e-3);
 }
 
+/* Is there one like it that has fewer threads? */
+static bool has_smaller(const struct sl_profile_list *list, const struct sl_worker_profile *profile)
+{
+        for (size_t i = 0; i < list->n; i++) {
+                const struct sl_worker_profile *other = &list->items[i];
+
+                if (other->threads < profile->threads && other->batch == profile->batch &&
+                        strcmp(other->device, profile->device) == 0 && strcmp(other->model, profile->model) == 0 &&
+                        strcmp(other->precision, profile->precision) == 0 && strcmp(other->beside, profile->beside) == 0)
+                        return true;
+        }
+        return false;
+}
+
 /* Of one device and model: profiles that agree in these and differ in the rest. */
 static int fill_model(
         const struct sl_profile_list *list, struct sl_costs *costs, uint32_t device, uint32_t model, struct sl_error *error)
@@ -174,7 +188,8 @@ static int fill_model(
                 char name[SL_COST_NAME_BYTES];
 
                 name_model(profile->model, profile->precision, name);
-                if (strcmp(profile->device, costs->devices[device].name) != 0 || strcmp(name, costs->models[model].name) != 0)
+                if (strcmp(profile->device, costs->devices[device].name) != 0 || strcmp(name, costs->models[model].name) != 0 ||
+                        has_smaller(list, profile))
                         continue;
                 if (profile->beside[0])
                         fill_pair(costs, device, model, profile, largest);

@@ -5,7 +5,8 @@
  * Each device or let that a profile names is a device, and a class of its own: nothing says that another one costs the same. Lets
  * of one kind draw on the memory of the first of them. A model in another precision than fp32 is a model of its own, "NAME bf16".
  * The slow-down of a pair is that of the largest batch that was measured, of larger combinations none is taken; what nobody has
- * measured has the class's default.
+ * measured has the class's default. A worker is one thread: of those that differ in their threads alone the one with the fewest
+ * counts, which is not of one thread where that was not measured.
  */
 #pragma once
 

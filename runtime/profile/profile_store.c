@@ -20,6 +20,7 @@
 
 struct sl_profile_store {
         sqlite3 *database;
+        int version; /* of the schema that was found */
         char path[PATH_MAX];
 };
 
@@ -175,6 +176,18 @@ static void say_schema(struct words *words)
         say(words, pragma);
 }
 
+/* Its key has one more column, which SQLite adds to no table that is there. */
+static void say_upgrade(struct words *words)
+{
+        say(words, "ALTER TABLE profile RENAME TO narrow;");
+        say_schema(words);
+        say(words, "INSERT INTO profile (");
+        say_names(words, false, ", ", "");
+        say(words, ") SELECT ");
+        say_names(words, false, ", ", "");
+        say(words, " FROM (SELECT *, 1 AS threads FROM narrow); DROP TABLE narrow;");
+}
+
 static int read_number(struct sl_profile_store *store, const char *text, int *ret_number, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sqlite3_finalize) sqlite3_stmt *statement = NULL;
@@ -202,6 +215,7 @@ static int check_schema(struct sl_profile_store *store, bool *ret_empty, struct 
         if (r < 0)
                 return r;
         *ret_empty = tables == 0 && application == 0;
+        store->version = version;
         if (*ret_empty)
                 return 0;
         if (application != APPLICATION_ID)
@@ -221,7 +235,7 @@ static int end_transaction(struct sl_profile_store *store, int r, struct sl_erro
         return r;
 }
 
-/* Two may find it empty at once: the second one looks again when it has it for itself. */
+/* Two may find it empty, or old, at once: the second one looks again when it has it for itself. */
 static int make_schema(struct sl_profile_store *store, struct sl_error *error)
 {
         struct words words = {.used = 0};
@@ -230,10 +244,16 @@ static int make_schema(struct sl_profile_store *store, struct sl_error *error)
 
         if (r < 0)
                 return r;
-        say_schema(&words);
         r = check_schema(store, &empty, error);
-        if (r == 0 && empty)
+        bool is_old = !empty && store->version < SL_PROFILE_STORE_VERSION;
+        if (empty)
+                say_schema(&words);
+        else if (is_old)
+                say_upgrade(&words);
+        if (r == 0 && (empty || is_old))
                 r = execute(store, words.text, error);
+        if (r == 0)
+                store->version = SL_PROFILE_STORE_VERSION;
         return end_transaction(store, r, error);
 }
 
@@ -253,7 +273,7 @@ static int open_database(struct sl_profile_store *store, bool write, struct sl_e
         sqlite3_extended_result_codes(store->database, 1);
         sqlite3_busy_timeout(store->database, BUSY_MS);
         r = check_schema(store, &empty, error);
-        if (r < 0 || !empty)
+        if (r < 0 || (!empty && (!write || store->version == SL_PROFILE_STORE_VERSION)))
                 return r;
         return write ? make_schema(store, error) : sl_error_set(error, ENOENT, "\"%s\" has no profiles", store->path);
 }
@@ -329,6 +349,12 @@ static void say_columns(struct words *words, const char *before, bool keys, cons
         say_names(words, keys, ", ", behind);
 }
 
+static void say_select(struct words *words, const struct sl_profile_store *store)
+{
+        say_columns(words, "SELECT ", false, "");
+        say(words, store->version < 2 ? " FROM (SELECT *, 1 AS threads FROM profile)" : " FROM profile");
+}
+
 static int put_all(struct sl_profile_store *store, const struct sl_worker_profile *profiles, size_t n, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sqlite3_finalize) sqlite3_stmt *statement = NULL;
@@ -366,8 +392,8 @@ int sl_profile_store_find(struct sl_profile_store *store, const struct sl_worker
         struct words words = {.used = 0};
         int r, status;
 
-        say_columns(&words, "SELECT ", false, "");
-        say(&words, " FROM profile WHERE ");
+        say_select(&words, store);
+        say(&words, " WHERE ");
         say_names(&words, true, " AND ", " = ?");
         r = prepare(store, words.text, &statement, error);
         if (r < 0)
@@ -387,8 +413,8 @@ int sl_profile_store_read(struct sl_profile_store *store, struct sl_profile_list
         struct words words = {.used = 0};
         int r, status = SQLITE_DONE;
 
-        say_columns(&words, "SELECT ", false, "");
-        say(&words, " FROM profile ORDER BY host, device, model, path, precision, options, beside, batch");
+        say_select(&words, store);
+        say(&words, " ORDER BY host, device, model, path, precision, options, beside, batch, threads");
         r = prepare(store, words.text, &statement, error);
         while (r == 0 && (status = sqlite3_step(statement)) == SQLITE_ROW) {
                 r = take_row(store, statement, &profile, error);

@@ -6,6 +6,9 @@
  * Several processes may have it open; each change is one transaction, and waits for another's. A disk that is full, or a file that
  * is damaged, ends a call with a text and leaves what was stored. The caller ignores SIGXFSZ.
  *
+ * A store of schema 1 is brought to this one when it is opened to write, all of it or nothing; who reads finds one thread in each
+ * row.
+ *
  * Threads: one at a time.
  */
 #pragma once
@@ -14,7 +17,7 @@
 
 #include <limits.h>
 
-#define SL_PROFILE_STORE_VERSION 1
+#define SL_PROFILE_STORE_VERSION 2 /* 1: without threads */
 
 struct sl_profile_store;
 
@@ -38,5 +41,5 @@ int sl_profile_store_put(
 int sl_profile_store_find(struct sl_profile_store *store, const struct sl_worker_profile *wanted,
         struct sl_worker_profile *ret_profile, struct sl_error *error);
 
-/* Adds all, by host, device, model, precision, batch and what is beside them. Return: as above. */
+/* Adds all, by host, device, model, precision, what is beside them, batch and threads. Return: as above. */
 int sl_profile_store_read(struct sl_profile_store *store, struct sl_profile_list *list, struct sl_error *error);

@@ -46,7 +46,7 @@ char *sl_profile_text(const struct sl_worker_profile *profile, const struct sl_p
 
 void sl_worker_profile_init(struct sl_worker_profile *profile)
 {
-        *profile = (struct sl_worker_profile){.batch = 0};
+        *profile = (struct sl_worker_profile){.threads = 1};
         for (const struct sl_profile_field *field = sl_profile_fields; field->name; field++)
                 if (field->kind == SL_PROFILE_FIGURE)
                         *sl_profile_figure(profile, field) = NAN;

@@ -3,8 +3,9 @@
  * What one worker costs: one model in one precision and batch size on one device or let, alone or beside others. One table, from
  * which come the struct, the columns of the store (profile_store.h), and those of CSV and JSON. Plain values; any thread.
  *
- * A let is a set of cores. A worker computes on one thread; with others on the same let, worker i is bound to core i of it, and
- * from the beginning again where there are more workers than cores.
+ * A let is a set of cores. A worker of t threads has a team (kernels/team.h) of t of them, one of a single thread has one core.
+ * With others on the same let, which have as many threads each, worker i has the t cores from core i * t of it on, and from the
+ * beginning again where there are more threads than cores. Files and stores that do not say the number of threads mean one.
  */
 #pragma once
 
@@ -28,6 +29,7 @@ struct sl_error;
         X(precision,          TEXT,   16,   true,  "of weights and activations") \
         X(options,            TEXT,   512,  true,  "how it was compiled, beside precision and largest batch") \
         X(batch,              COUNT,  0,    true,  "samples of a batch") \
+        X(threads,            COUNT,  0,    true,  "of its team, and of each that is beside it") \
         X(beside,             TEXT,   512,  true,  "workers that computed at the same time: MODEL PRECISION BATCH + ...") \
         X(model_hash,         TEXT,   33,   false, "of the file's content") \
         X(beside_hashes,      TEXT,   512,  false, "of the files of the workers beside it, in their order") \
@@ -85,7 +87,7 @@ extern const struct sl_profile_field sl_profile_fields[];
 /* NULL: there is none of that name. */
 const struct sl_profile_field *sl_profile_field_find(const char *name);
 
-/* No text, no count, and no figure is known. */
+/* No text, no count but one thread, and no figure is known. */
 void sl_worker_profile_init(struct sl_worker_profile *profile);
 
 /* "" is an unknown figure. Return: 0; -EINVAL with field, value and what it wanted. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -49,10 +50,22 @@ int sl_timed_worker_init(
         return r < 0 ? sl_error_set(error, -r, "no memory for the workspace of batch %u", batch) : 0;
 }
 
+int sl_timed_worker_use_team(struct sl_timed_worker *worker, const int *cores, uint32_t n, struct sl_error *error)
+{
+        const struct sl_team_options options = {.size = n, .cpus = cores, .spin_ns = SL_TEAM_SPIN_NS};
+        int r = sl_team_new(&options, &worker->team, error);
+
+        if (r < 0)
+                return r;
+        worker->core = cores[0];
+        return sl_instance_use_team(worker->instance, worker->team, error);
+}
+
 void sl_timed_worker_deinit(struct sl_timed_worker *worker)
 {
         sl_sample_ports_deinit(&worker->ports);
         sl_instance_free(worker->instance);
+        sl_team_free(worker->team);
         free(worker->latencies_ns);
         *worker = (struct sl_timed_worker){.batch = 0};
 }

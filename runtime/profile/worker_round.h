@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One round of a measurement: workers, each on a thread of its own that is bound to one core, compute batch after batch at the same
- * time. They begin together, after one batch each that is not counted. A worker counts the batches that it begins before the
- * round's end; it computes on, uncounted, until every other one has counted its last, so that each is always beside all the others.
+ * One round of a measurement: workers, each on a thread of its own that is bound to one core, or with a team on several, compute
+ * batch after batch at the same time. They begin together, after one batch each that is not counted. A worker counts the batches
+ * that it begins before the round's end; it computes on, uncounted, until every other one has counted its last, so that each is
+ * always beside all the others.
  *
  * Threads: those of a round live as long as sl_worker_round() runs.
  */
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 struct sl_error;
+struct sl_team;
 
 #define SL_ROUND_WORKERS_MAX 16u
 #define SL_LATENCIES_MAX     (1u << 20) /* that are kept of a worker; later ones are only counted */
@@ -21,6 +23,7 @@ struct sl_error;
 /* A worker that can be measured, and what has been seen of it so far. One owner. */
 struct sl_timed_worker {
         struct sl_instance *instance;
+        struct sl_team *team; /* NULL: it is alone */
         struct sl_sample_ports ports;
         uint32_t batch;
         int core;
@@ -32,6 +35,11 @@ struct sl_timed_worker {
 /* Makes an instance of @plan, which must outlive it, for @batch. Return: 0; -ENOMEM; what sl_instance_new() says. */
 int sl_timed_worker_init(
         struct sl_timed_worker *worker, const struct sl_plan *plan, uint32_t batch, int core, struct sl_error *error);
+/*
+ * From the next round on it computes with a team of @n threads, one on each of @cores, of which the first is its own from now on.
+ * Return: 0; what sl_team_new() and sl_instance_use_team() say.
+ */
+int sl_timed_worker_use_team(struct sl_timed_worker *worker, const int *cores, uint32_t n, struct sl_error *error);
 /* What is all zero is fine. */
 void sl_timed_worker_deinit(struct sl_timed_worker *worker);
 

@@ -16,6 +16,11 @@
 static struct sl_profile_list list;
 static struct sl_error error;
 
+static void add_worker(const struct sl_worker_profile *profile)
+{
+        cr_assert_eq(sl_profile_list_add(&list, profile), 0);
+}
+
 static void add(const char *device, const char *model, const char *precision, uint64_t batch, const char *beside, double figure)
 {
         struct sl_worker_profile profile;
@@ -30,7 +35,17 @@ static void add(const char *device, const char *model, const char *precision, ui
         profile.latency_p50_ns = *beside ? 1 : figure;
         profile.slowdown = *beside ? figure : 1;
         profile.weights_bytes = 1000;
-        cr_assert_eq(sl_profile_list_add(&list, &profile), 0);
+        add_worker(&profile);
+}
+
+/* One more like the last, with a team. */
+static void add_team(uint64_t threads, double latency_ns)
+{
+        struct sl_worker_profile profile = list.items[list.n - 1];
+
+        profile.threads = threads;
+        profile.latency_p50_ns = latency_ns;
+        add_worker(&profile);
 }
 
 Test(profile_costs, each_worker_has_its_cell_and_each_pair_its_largest_batch)
@@ -58,6 +73,26 @@ Test(profile_costs, each_worker_has_its_cell_and_each_pair_its_largest_batch)
         cr_expect_eq(*sl_costs_pair(costs, zero, plain, plain), 0, "a combination of three is no pair");
         cr_expect_eq(costs->devices[one].memory_of, zero, "lets of one host share its memory");
         cr_expect_eq(costs->models[plain].weights_bytes, 1000);
+        sl_costs_free(costs);
+        sl_profile_list_deinit(&list);
+}
+
+Test(profile_costs, of_teams_the_smallest_counts)
+{
+        struct sl_costs *costs;
+        uint32_t device, model;
+
+        add("cpu:0-3", "lenet", "fp32", 1, "", 100);
+        add_team(2, 60);
+        add("cpu:0-3", "lenet", "fp32", 8, "", 1);
+        list.items[list.n - 1].threads = 4;
+        list.items[list.n - 1].latency_p50_ns = 300;
+        add_team(2, 500);
+        cr_assert_eq(sl_profile_costs(&list, MEMORY, &costs, &error), 0, "%s", error.text);
+        device = sl_costs_find_device(costs, "cpu:0-3");
+        model = sl_costs_find_model(costs, "lenet");
+        cr_expect_eq(sl_costs_worker(costs, device, model, 1)->latency_ns, 100, "that of one thread");
+        cr_expect_eq(sl_costs_worker(costs, device, model, 8)->latency_ns, 500, "nobody has measured one thread");
         sl_costs_free(costs);
         sl_profile_list_deinit(&list);
 }

@@ -105,7 +105,62 @@ Test(profile_store, a_newer_schema_is_refused_by_both_numbers)
 {
         sl_profile_store_free(open_store());
         run_statement("PRAGMA user_version = 9");
-        expect_refused(EPROTONOSUPPORT, "schema version 9; this program knows up to 1");
+        expect_refused(EPROTONOSUPPORT, "schema version 9; this program knows up to 2");
+}
+
+/* What the first schema was: the fields of today but threads, which its key did not have. */
+static void make_first_schema(void)
+{
+        static const char *const types[] = {" TEXT NOT NULL, ", " INTEGER NOT NULL, ", " REAL, "};
+        char text[8192] = "CREATE TABLE profile (", names[1024] = "";
+
+        for (const struct sl_profile_field *field = sl_profile_fields; field->name; field++) {
+                if (strcmp(field->name, "threads") == 0)
+                        continue;
+                strcat(strcat(text, field->name), types[field->kind]);
+                if (field->is_key)
+                        strcat(strcat(names, *names ? ", " : ""), field->name);
+        }
+        strcat(strcat(strcat(text, "PRIMARY KEY ("), names), ")) WITHOUT ROWID;");
+        run_statement("DROP TABLE profile");
+        run_statement(text);
+        run_statement("INSERT INTO profile VALUES ('here', '', '', 'lenet', '', '', '', 4, '', '', '', '', '', '', 'measured', '', "
+                      "9, 6, 1, 7, 5, 8, 9, 10, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1)");
+        run_statement("PRAGMA user_version = 1");
+}
+
+static void expect_row_of_first_schema(struct sl_profile_store *store)
+{
+        struct sl_worker_profile wanted = some_profile(4), out;
+
+        cr_assert_eq(sl_profile_store_find(store, &wanted, &out, &error), 0, "%s", error.text);
+        cr_expect_eq(out.threads, 1);
+        cr_expect_eq(out.latency_p50_ns, 7);
+        wanted.threads = 2;
+        cr_expect_eq(sl_profile_store_find(store, &wanted, &out, &error), -ENOENT);
+}
+
+Test(profile_store, a_store_of_the_first_schema_has_one_thread_in_each_row)
+{
+        struct sl_worker_profile team = some_profile(4), out;
+        struct sl_profile_list list = {.n = 0};
+        struct sl_profile_store *store = NULL;
+
+        sl_profile_store_free(open_store());
+        make_first_schema();
+        cr_assert_eq(sl_profile_store_open(path, false, &store, &error), 0, "%s", error.text);
+        expect_row_of_first_schema(store);
+        sl_profile_store_free(store);
+        store = open_store();
+        expect_row_of_first_schema(store);
+        team.threads = 2;
+        cr_assert_eq(sl_profile_store_put(store, &team, 1, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_profile_store_find(store, &team, &out, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_profile_store_read(store, &list, &error), 0, "%s", error.text);
+        cr_assert_eq(list.n, 2, "a team is a worker of its own");
+        cr_expect_eq(list.items[1].threads, 2);
+        sl_profile_list_deinit(&list);
+        sl_profile_store_free(store);
 }
 
 Test(profile_store, a_database_of_another_program_is_refused)

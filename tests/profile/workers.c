@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "device_let.h"
 #include "network.h"
+#include "team.h"
 #include "worker_measure.h"
 
 #include <criterion/criterion.h>
@@ -86,6 +87,19 @@ Test(profile_workers, two_of_one_core_share_it)
 
         cr_expect_gt(rates, 0.5, "%g", rates);
         cr_expect_lt(rates, 1.5, "%g: as if each had a core", rates);
+}
+
+/* On one core if there is but one: a team is never wrong, only slow. */
+Test(profile_workers, a_worker_has_a_team)
+{
+        const struct sl_measure_limits limits = {.width = 0.5, .seconds = 0.2};
+        const int cores[] = {sl_device_let_core(&let, 1), sl_device_let_core(&let, 0)};
+
+        cr_assert_eq(sl_timed_worker_use_team(&workers[0], cores, 2, &error), 0, "%s", error.text);
+        cr_expect_eq(sl_team_size(workers[0].team), 2);
+        cr_expect_eq(workers[0].core, cores[0]);
+        cr_assert_eq(sl_measure_alone(&workers[0], &limits, &profiles[0], &error), 0, "%s", error.text);
+        cr_expect_gt(profiles[0].latency_p50_ns, 0);
 }
 
 Test(profile_workers, stop_is_heard)

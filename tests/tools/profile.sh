@@ -137,12 +137,32 @@ wait $pid || wrong "the other of two: $(cat "$folder/first")"
 run list --store "$folder/both.db"
 [[ $said == *"4 profiles, 0 stale"* ]] || wrong "two at once: $said"
 
+# A team is a worker of its own; without the word a file means one thread.
+run "$folder/models/lenet" "${quick[@]}" --threads 1 --store "$folder/team.db"
+run "$folder/models/lenet" "${quick[@]}" --store "$folder/team.db"
+[[ $said == *"1 of 1 are stored already"* ]] || wrong "one thread is not the default: $said"
+run "$folder/models/lenet" --devices "$core" --threads 1,2 --store "$folder/team.db"
+[[ $code -eq 2 && $said == "starling profile: --threads: 2 on $core, which has 1 core" ]] || wrong "two threads on one core: $code, $said"
+if [ "$(nproc)" -ge 2 ]; then
+        run "$folder/models/lenet" --seconds 0.01 --devices cpu --threads 1..2 --store "$folder/team.db"
+        [[ $code -eq 0 && $said == *"lenet fp32 1, 2 threads: "* ]] || wrong "a team: $code, $said"
+        run list --store "$folder/team.db"
+        [[ $said == *"3 profiles, 0 stale"* && $(grep -Ec ' lenet +fp32 +1 +2 ' <<<"$said") -eq 1 ]] || wrong "list of teams: $said"
+        run export -o "$folder/team.json" --store "$folder/team.db"
+        grep -q '"threads": 2' "$folder/team.json" || wrong "no threads in JSON"
+        run diff "$folder/team.json" "$folder/team.db"
+        [[ $code -eq 0 && $said == *"fp32 1 threads 2: "* && $said != *only* ]] || wrong "diff of teams: $said"
+fi
+run import "$folder/v100.csv" --store "$folder/team.db"
+run show big --store "$folder/team.db"
+[[ $said == *"threads             1  "* ]] || wrong "a file that says no threads: $said"
+
 # An ensemble is its members.
 run "$models/digits" "${quick[@]}" --store "$folder/digits.db"
 [[ $code -eq 0 && $said == *"5/5"* ]] || wrong "an ensemble: $code, $said"
 
 # Wrong usage.
-for words in "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13"; do
+for words in "--batches 3" "--devices gpu:0" "--devices cpu:1023" "--beside 99" "--precisions fp13" "--threads 0" "--threads 65" "--threads 4..2" "--threads 1,x"; do
         read -r -a arguments <<<"$words"
         run "$folder/models/mlp" "${arguments[@]}"
         [ "$code" -eq 2 ] || wrong "$words: $code, $said"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sets of profiles beside each other, those of the same device, model, precision, options, batch and company. Two medians whose
- * 95 % intervals touch are called noise; bytes have no noise.
+ * Two sets of profiles beside each other, those of the same device, model, precision, options, batch, threads and company. Two
+ * medians whose 95 % intervals touch are called noise; bytes have no noise.
  */
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -32,8 +32,10 @@ static const struct sl_worker_profile *find_same(const struct sl_profile_list *l
 
 static void print_worker(const struct sl_worker_profile *profile)
 {
-        printf("%s %s %s %llu%s%s: ", profile->device, profile->model, profile->precision, (unsigned long long)profile->batch,
-                profile->beside[0] ? " beside " : "", profile->beside);
+        printf("%s %s %s %llu", profile->device, profile->model, profile->precision, (unsigned long long)profile->batch);
+        if (profile->threads > 1)
+                printf(" threads %llu", (unsigned long long)profile->threads);
+        printf("%s%s: ", profile->beside[0] ? " beside " : "", profile->beside);
 }
 
 static const char *verdict(const struct median *before, const struct median *after)

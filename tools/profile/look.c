@@ -51,11 +51,11 @@ static void print_row(const struct sl_worker_profile *profile, const char *why, 
 {
         char p50[NUMBER_BYTES], p95[NUMBER_BYTES], p99[NUMBER_BYTES], rate[NUMBER_BYTES], slowdown[NUMBER_BYTES];
 
-        printf("%-10s %-16s %-9s %5llu %10s %10s %10s %10s %8s  %s%s%s%s%s\n", profile->device, profile->model, profile->precision,
-                (unsigned long long)profile->batch, print_number(profile->latency_p50_ns, 1e-3, p50),
-                print_number(profile->latency_p95_ns, 1e-3, p95), print_number(profile->latency_p99_ns, 1e-3, p99),
-                print_number(profile->samples_per_second, 1, rate), print_number(profile->slowdown, 1, slowdown),
-                profile->beside[0] ? "beside " : "", profile->beside,
+        printf("%-10s %-16s %-9s %5llu %7llu %10s %10s %10s %10s %8s  %s%s%s%s%s\n", profile->device, profile->model,
+                profile->precision, (unsigned long long)profile->batch, (unsigned long long)profile->threads,
+                print_number(profile->latency_p50_ns, 1e-3, p50), print_number(profile->latency_p95_ns, 1e-3, p95),
+                print_number(profile->latency_p99_ns, 1e-3, p99), print_number(profile->samples_per_second, 1, rate),
+                print_number(profile->slowdown, 1, slowdown), profile->beside[0] ? "beside " : "", profile->beside,
                 profile->beside[0] && (stale || !sl_profile_is_measured(profile)) ? "; " : "",
                 stale                             ? "STALE: "
                 : sl_profile_is_measured(profile) ? ""
@@ -77,8 +77,8 @@ int profile_list(const struct wish *wish, struct sl_error *error)
                 return r;
         if (wish->json)
                 return profile_file_write(&list, true, stdout);
-        printf("%-10s %-16s %-9s %5s %10s %10s %10s %10s %8s\n", "device", "model", "precision", "batch", "p50 us", "p95 us",
-                "p99 us", "samples/s", "slow-down");
+        printf("%-10s %-16s %-9s %5s %7s %10s %10s %10s %10s %8s\n", "device", "model", "precision", "batch", "threads", "p50 us",
+                "p95 us", "p99 us", "samples/s", "slow-down");
         for (size_t i = 0; i < list.n; i++) {
                 bool stale = sl_freshness_is_stale(freshness, &list.items[i], why);
 
@@ -199,8 +199,9 @@ int profile_import(const struct wish *wish, struct sl_error *error)
         for (int i = 0; i < wish->n_names && r == 0; i++)
                 r = profile_file_read(wish->names[i], &list, error);
         for (size_t i = 0; i < list.n && r == 0; i++)
-                if (!list.items[i].model[0] || !list.items[i].device[0] || !list.items[i].batch || !list.items[i].origin[0])
-                        r = sl_error_set(error, EINVAL, "profile %zu lacks its model, device, batch or origin", i + 1);
+                if (!list.items[i].model[0] || !list.items[i].device[0] || !list.items[i].batch || !list.items[i].origin[0] ||
+                        !list.items[i].threads)
+                        r = sl_error_set(error, EINVAL, "profile %zu lacks its model, device, batch, threads or origin", i + 1);
         if (r == 0)
                 r = sl_profile_store_open(wish->store, true, &store, error);
         if (r == 0)

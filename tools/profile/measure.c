@@ -9,6 +9,7 @@
 #include "progress.h"
 #include "subject.h"
 #include "task.h"
+#include "team.h"
 #include "worker_measure.h"
 
 #include <errno.h>
@@ -101,13 +102,24 @@ static int load_subjects(const struct task *task, struct sl_error *error)
         return 1;
 }
 
+/* Its cores follow those of the worker before it. */
+static int seat_worker(const struct task *task, uint32_t i, struct sl_timed_worker *worker, struct sl_error *error)
+{
+        int cores[SL_TEAM_MEMBERS_MAX];
+        int r;
+
+        for (uint32_t k = 0; k < task->threads; k++)
+                cores[k] = sl_device_let_core(task->device, i * task->threads + k);
+        r = sl_timed_worker_init(worker, task->subjects[i]->plan, task->batches[i], cores[0], error);
+        return r == 0 && task->threads > 1 ? sl_timed_worker_use_team(worker, cores, task->threads, error) : r;
+}
+
 static int seat_workers(const struct task *task, struct sl_timed_worker *workers, struct sl_error *error)
 {
         int r = 0;
 
         for (uint32_t i = 0; i < task->n && r == 0; i++)
-                r = sl_timed_worker_init(
-                        &workers[i], task->subjects[i]->plan, task->batches[i], sl_device_let_core(task->device, i), error);
+                r = seat_worker(task, i, &workers[i], error);
         return r;
 }
 
@@ -130,7 +142,8 @@ static void fill_costs(const struct task *task, uint32_t i, struct sl_worker_pro
         profile->cold_load_ns = subject->cold_load_ns;
         profile->warm_load_ns = subject->warm_load_ns;
         profile->weights_bytes = (double)(info->weights_bytes + info->shared_bytes);
-        profile->workspace_bytes = (double)sl_instance_bytes(subject->plan, task->batches[i]);
+        profile->workspace_bytes = (double)(sl_instance_bytes(subject->plan, task->batches[i]) +
+                                            sl_instance_team_bytes(subject->plan, task->batches[i], task->threads));
 }
 
 /* The floor after one task is that before the next. */
@@ -177,6 +190,8 @@ static void print_name(const struct task *task, char *ret_text, size_t bytes)
         for (uint32_t i = 0; i < task->n && used < bytes; i++)
                 used += (size_t)snprintf(ret_text + used, bytes - used, "%s %s %s %u", i ? " +" : "", task->subjects[i]->name,
                         subject_precision(task->subjects[i]), task->batches[i]);
+        if (task->threads > 1 && used < bytes)
+                snprintf(ret_text + used, bytes - used, ", %u threads%s", task->threads, task->n > 1 ? " each" : "");
 }
 
 static void print_result(const struct task *task, const struct sl_worker_profile *profile, char *text, size_t bytes)

@@ -51,6 +51,17 @@ static int add_combinations(const struct wish *wish, const struct subjects *subj
         return r;
 }
 
+static int plan_device(const struct wish *wish, const struct subjects *subjects, const struct sl_device_let *device, uint32_t n,
+        struct tasks *tasks, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < wish->threads.n && r == 0; i++)
+                r = add_combinations(
+                        wish, subjects, &(struct task){.device = device, .threads = wish->threads.items[i]}, 0, n, tasks, error);
+        return r;
+}
+
 int tasks_plan(const struct wish *wish, const struct subjects *subjects, struct tasks *tasks, struct sl_error *error)
 {
         int r = 0;
@@ -58,7 +69,7 @@ int tasks_plan(const struct wish *wish, const struct subjects *subjects, struct 
         *tasks = (struct tasks){.n = 0};
         for (uint32_t n = 1; n <= wish->n_beside; n++)
                 for (uint32_t device = 0; device < wish->n_devices && r == 0; device++)
-                        r = add_combinations(wish, subjects, &(struct task){.device = &wish->devices[device]}, 0, n, tasks, error);
+                        r = plan_device(wish, subjects, &wish->devices[device], n, tasks, error);
         return r;
 }
 
@@ -113,6 +124,7 @@ int task_fill(const struct task *task, uint32_t i, struct sl_freshness *freshnes
         sl_freshness_stamp(freshness, profile);
         strcpy(profile->device, task->device->name);
         profile->batch = task->batches[i];
+        profile->threads = task->threads;
         profile->transfer_ns = 0;
         r = subject_fill(task->subjects[i], profile, error);
         if (r == 0)

@@ -13,7 +13,8 @@ struct sl_freshness;
 
 struct task {
         const struct sl_device_let *device;
-        uint32_t n; /* 1: alone */
+        uint32_t threads; /* of each worker */
+        uint32_t n;       /* 1: alone */
         struct subject *subjects[SL_ROUND_WORKERS_MAX];
         uint32_t batches[SL_ROUND_WORKERS_MAX];
 };

@@ -22,7 +22,7 @@ static const struct option options[] = {PROFILE_OPTIONS(OPTION_GETOPT){0}};
 
 /* Strings whose meaning is looked at when all options are known to be right. */
 struct texts {
-        const char *devices, *batches, *precisions, *beside, *width, *seconds, *store;
+        const char *devices, *batches, *threads, *precisions, *beside, *width, *seconds, *store;
 };
 
 static int take(struct wish *wish, struct texts *texts, int option, const char *value)
@@ -34,6 +34,9 @@ static int take(struct wish *wish, struct texts *texts, int option, const char *
         case OPTION_BATCHES:
         case OPTION_BATCH:
                 texts->batches = value;
+                return 0;
+        case OPTION_THREADS:
+                texts->threads = value;
                 return 0;
         case OPTION_PRECISIONS:
                 texts->precisions = value;
@@ -173,6 +176,19 @@ static int read_store(struct wish *wish, const char *text, struct sl_error *erro
         return 0;
 }
 
+/* Each member of a team has a core. */
+static int read_threads(struct wish *wish, const char *text, struct sl_error *error)
+{
+        int r = thread_list_parse(&wish->threads, text, error);
+        uint32_t most = r == 0 ? wish->threads.items[wish->threads.n - 1] : 0;
+
+        for (uint32_t i = 0; r == 0 && i < wish->n_devices; i++)
+                if (wish->devices[i].n_cores < most)
+                        r = sl_error_set(error, EINVAL, "--threads: %u on %s, which has %u core%s", most, wish->devices[i].name,
+                                wish->devices[i].n_cores, wish->devices[i].n_cores == 1 ? "" : "s");
+        return r;
+}
+
 static int read_texts(struct wish *wish, const struct texts *texts, struct sl_error *error)
 {
         double percent = WIDTH_PERCENT;
@@ -180,6 +196,8 @@ static int read_texts(struct wish *wish, const struct texts *texts, struct sl_er
 
         if (r == 0)
                 r = each_of(texts->batches ? texts->batches : "1", add_batch, wish, error);
+        if (r == 0)
+                r = read_threads(wish, texts->threads ? texts->threads : "1", error);
         if (r == 0 && texts->precisions)
                 r = each_of(texts->precisions, add_precision, wish, error);
         if (r == 0)

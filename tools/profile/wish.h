@@ -6,6 +6,7 @@
 
 #include "device_let.h"
 #include "lower_options.h"
+#include "thread_list.h"
 #include "worker_round.h"
 
 #include <limits.h>
@@ -25,6 +26,7 @@ struct wish {
         uint32_t n_devices;
         uint32_t batches[WISH_BATCHES_MAX]; /* ascending */
         uint32_t n_batches;
+        struct thread_list threads;               /* of a worker's team; none is more than a device has cores */
         uint32_t precisions[WISH_PRECISIONS_MAX]; /* enum sl_precision; none: what the model's configuration says */
         uint32_t n_precisions;
         uint32_t n_beside; /* workers of the largest combination; 1: each alone */

@@ -57,6 +57,7 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 return wish->seconds > 0 && wish->seconds <= 3600 ? 0 : -EINVAL;
         case OPTION_DEVICES:
         case OPTION_BATCHES:
+        case OPTION_THREADS:
         case OPTION_PRECISIONS:
         case OPTION_CORUN:
         case OPTION_BESIDE:
