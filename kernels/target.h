@@ -75,6 +75,15 @@ double *sl_core_figure(struct sl_core_figures *figures, enum sl_core_figure figu
 /* All positive and finite? */
 bool sl_core_figures_are_sound(const struct sl_core_figures *figures);
 
+/*
+ * Seconds in which a team of @members, 2 or more, is called and ends, beside what it computes: there are more of them to look at in
+ * a larger one, an eighth of what it takes to call one for each.
+ */
+static inline double sl_core_team_call(const struct sl_core_figures *core, uint32_t members)
+{
+        return core->barrier * (1 + 0.125 * (members - 2));
+}
+
 #define SL_CORE_FIGURES_TEXT_BYTES 1024
 
 /* "flops=1.9e+11,weights=1.3e+10,...": the same figures, always the same text; those that are 0 are left out. */

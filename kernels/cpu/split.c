@@ -9,9 +9,6 @@
 
 #define STATE_BYTES_MAX 4096 /* of loops that narrow it, which keep all of it */
 
-/* A team of more members has more of them to look at: an eighth of what it takes to call one, for each. */
-#define MORE_MEMBERS 0.125
-
 struct question {
         const struct sl_cpu_loop *loop;
         const void *state;
@@ -58,7 +55,7 @@ static double part_seconds(const struct question *q, uint32_t axis, int64_t unit
 
 static struct sl_split choose_split(const struct question *q, uint32_t size)
 {
-        const double call = q->core->barrier * (double)(q->loop->stages ? q->loop->stages(q->state) : 1);
+        const double calls = (double)(q->loop->stages ? q->loop->stages(q->state) : 1);
         struct sl_split best = {SL_AXIS_NONE, 0};
         double least = q->seconds;
 
@@ -69,7 +66,7 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
 
                 if (units < 2)
                         continue;
-                seconds = part_seconds(q, axis, units, members) + call * (1 + MORE_MEMBERS * (members - 2));
+                seconds = part_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
                 if (seconds < least) {
                         least = seconds;
                         best = (struct sl_split){(uint8_t)axis, (uint8_t)members};

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules of the profile of nodes: every step once, in order, named, with what it computes and moves.
+ * Rules of the profile of nodes: every step once, in order, named, with what it computes and moves; and of what teams should take
+ * by it.
  */
 #include "base/error.h"
 #include "network.h"
 #include "node_profile.h"
 #include "op.h"
+#include "target.h"
+#include "team_model.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -82,4 +85,85 @@ Test(profile, a_step_has_the_name_and_the_operator_of_its_node)
         }
         cr_assert_eq(convolutions, 2);
         cr_assert_eq(sl_plan_step_info(plan, 1, 1000, &info), -EINVAL);
+}
+
+static struct sl_team_model *model_teams(const struct sl_node_profile *profile, double barrier, const uint32_t *sizes, uint32_t n)
+{
+        const struct sl_core_figures core = {.barrier = barrier};
+        struct sl_error error = {""};
+        struct sl_team_model *model;
+
+        cr_assert_eq(sl_team_model_new(plan, profile, &core, sizes, n, &model, &error), 0, "%s", error.text);
+        return model;
+}
+
+/* A network whose first node is worth a team of two by the planner's typical figures. */
+static void use_large_plan(void)
+{
+        uint32_t x;
+        int fd;
+
+        teardown();
+        network_init(&net);
+        x = network_input(&net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64, 28, 28));
+        x = network_conv(&net, x, 64, 64, 3, 1, 1);
+        network_output(&net, x);
+        network_finish(&net);
+        fd = network_plan_fd(&net, "cpu", 1);
+        cr_assert_eq(sl_plan_open(fd, &plan, NULL), 0);
+        close(fd);
+}
+
+Test(profile, a_team_takes_the_longest_parts_the_calls_and_what_is_not_cut)
+{
+        static const uint32_t sizes[] = {1, 2, 3};
+        struct sl_node_profile *profile;
+        struct sl_team_model *model;
+        uint32_t n_cut = 0;
+
+        use_large_plan();
+        cr_assert_eq(sl_node_profile_new(plan, 1, 1e-3, &profile, NULL), 0);
+        model = model_teams(profile, 1e-6, sizes, 3);
+        cr_assert_eq(model->n_points, 3);
+        for (uint32_t p = 0; p < 3; p++) {
+                const struct sl_team_point *point = &model->points[p];
+                double sum = 0;
+
+                for (uint64_t i = 0; i < model->n_steps; i++) {
+                        const struct sl_team_step *step = &point->steps[i];
+                        uint32_t members = step->split.members > 1 ? step->split.members : 1;
+
+                        n_cut += members > 1;
+                        cr_expect_leq(members, point->threads);
+                        cr_expect_geq(step->part_ns * members, profile->step_ns[i] * (1 - 1e-9), "no part is lost");
+                        cr_expect_eq(step->call_ns > 0, members > 1);
+                        sum += step->part_ns + step->call_ns;
+                }
+                cr_expect_float_eq(point->ns, sum, 1e-6 * sum);
+                cr_expect_float_eq(point->divided_ns + point->call_ns + point->whole_ns, point->ns, 1e-6 * sum);
+        }
+        cr_expect_gt(n_cut, 0);
+        cr_expect_eq(model->points[0].whole_ns, model->points[0].ns, "one thread calls nobody");
+        sl_team_model_free(model);
+        sl_node_profile_free(profile);
+}
+
+Test(profile, a_barrier_costs_by_its_calls_and_members)
+{
+        static const uint32_t sizes[] = {2, 4};
+        struct sl_node_profile *profile;
+        struct sl_team_model *cheap, *dear;
+
+        use_large_plan();
+        cr_assert_eq(sl_node_profile_new(plan, 1, 1e-3, &profile, NULL), 0);
+        cheap = model_teams(profile, 1e-6, sizes, 2);
+        dear = model_teams(profile, 3e-6, sizes, 2);
+        cr_expect_gt(cheap->points[0].call_ns, 999);
+        for (uint32_t p = 0; p < 2; p++) {
+                cr_expect_float_eq(dear->points[p].call_ns, 3 * cheap->points[p].call_ns, 1);
+                cr_expect_eq(dear->points[p].divided_ns, cheap->points[p].divided_ns);
+        }
+        sl_team_model_free(cheap);
+        sl_team_model_free(dear);
+        sl_node_profile_free(profile);
 }

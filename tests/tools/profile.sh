@@ -157,6 +157,15 @@ run import "$folder/v100.csv" --store "$folder/team.db"
 run show big --store "$folder/team.db"
 [[ $said == *"threads             1  "* ]] || wrong "a file that says no threads: $said"
 
+# What teams should take, and what one takes.
+run "$folder/models/lenet" --nodes --threads 2..3 --seconds 0.01
+[[ $code -eq 0 && $(grep -Ec '^ +[1-3] .* [0-9.]+ +([0-9.]+|-) +([-+][0-9.]+ %|-)$' <<<"$said") -ge 3 && $said == *"3 threads"*"measured: "* ]] ||
+        wrong "teams: $code, $said"
+run "$folder/models/lenet" --nodes --threads 64 --seconds 0.01 --json
+[[ $code -eq 0 && $said == *'"threads": 64,'* && $said == *'"difference_percent": null'* ]] || wrong "teams as JSON: $code, $said"
+run "$folder/models/lenet" --nodes --threads 1..65
+[[ $code -eq 2 && $said == *'--threads: "65" is'* ]] || wrong "a team of 65: $code, $said"
+
 # An ensemble is its members.
 run "$models/digits" "${quick[@]}" --store "$folder/digits.db"
 [[ $code -eq 0 && $said == *"5/5"* ]] || wrong "an ensemble: $code, $said"

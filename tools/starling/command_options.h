@@ -117,7 +117,8 @@
         X(TRACE, "trace", 0, "FILE", "for chrome://tracing")                                                                       \
         X(DEVICES, "devices", 0, "DEVICE,...", "profile workers on these: cpu, cpu:2, a let cpu:0-1+4 [cpu]")                      \
         X(BATCHES, "batches", 0, "N,...", "profile workers of these batch sizes, powers of two [1]")                               \
-        X(THREADS, "threads", 0, "N,...", "profile workers of so many threads, each on a core of its own; N..N from N to N [1]")   \
+        X(THREADS, "threads", 0, "N,...", "profile workers of so many threads, each on a core of its own; N..N from N to N [1]; "    \
+                "with --nodes: what teams of these sizes should take")                                                             \
         X(PRECISIONS, "precisions", 0, "PRECISION,...", "profile workers in these: fp32, bf16, int8 [the model's option]")         \
         X(CORUN, "corun", 0, NULL, "pairs of workers that compute at the same time, too")                                          \
         X(BESIDE, "beside", 0, "N", "combinations of 2 to N workers at the same time, at most 16 [2 with --corun]")                \

@@ -3,16 +3,22 @@
  * `starling profile`: compiles a model in this process, runs it on the calling thread and says where the time goes. What is said of
  * workers is another program's (tools/profile).
  */
+#include "backend.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
 #include "command_options.h"
 #include "compile.h"
+#include "device_let.h"
 #include "lower_options.h"
 #include "model_argument.h"
 #include "node_profile.h"
 #include "plan.h"
 #include "profile_print.h"
+#include "team_measure.h"
+#include "team_model.h"
+#include "team_print.h"
+#include "thread_list.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -22,6 +28,7 @@
 
 SL_DEFINE_CLEANUP(struct sl_plan *, sl_plan_free)
 SL_DEFINE_CLEANUP(struct sl_node_profile *, sl_node_profile_free)
+SL_DEFINE_CLEANUP(struct sl_team_model *, sl_team_model_free)
 
 enum { OPTIONS = OPTIONS_BEGIN, PROFILE_OPTIONS(OPTION_ID) };
 
@@ -33,6 +40,8 @@ struct wish {
         struct sl_lower_options lowering;
         uint32_t batch; /* 0: the largest of the ladder */
         double seconds;
+        const char *threads;
+        struct thread_list teams; /* of nodes; none: no word of teams */
         bool nodes, json, workers;
 };
 
@@ -46,6 +55,9 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 wish->batch = (uint32_t)strtoul(value, NULL, 10);
                 wish->lowering.batch_max = wish->batch;
                 return wish->batch >= 1 && wish->batch <= 1024 ? 0 : -EINVAL;
+        case OPTION_THREADS:
+                wish->threads = value;
+                return 0;
         case OPTION_JSON:
                 wish->json = true;
                 return 0;
@@ -57,7 +69,6 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
                 return wish->seconds > 0 && wish->seconds <= 3600 ? 0 : -EINVAL;
         case OPTION_DEVICES:
         case OPTION_BATCHES:
-        case OPTION_THREADS:
         case OPTION_PRECISIONS:
         case OPTION_CORUN:
         case OPTION_BESIDE:
@@ -82,8 +93,11 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
                 if (take(wish, option, optarg, error) < 0)
                         return -EINVAL;
         }
+        wish->workers = wish->workers || (wish->threads && !wish->nodes);
         if (wish->workers)
                 return 0;
+        if (wish->threads && thread_list_parse(&wish->teams, wish->threads, error) < 0)
+                return -EINVAL;
         if (argc - optind != 1)
                 return -EINVAL;
         wish->path = argv[optind];
@@ -159,6 +173,63 @@ static int compile_for(const struct wish *wish, struct sl_plan **ret_plan, struc
         return compile(wish, &lowering, ret_plan, error);
 }
 
+/* ---- teams ---- */
+
+/* The plan is that of `serve` on this machine: where steps are cut follows from what a core reaches. */
+static void measure_core(struct sl_lower_options *lowering)
+{
+        const struct sl_backend *backend = sl_backend_find(sl_lower_options_backend(lowering));
+        struct sl_target target;
+
+        if (lowering->core_measured && !sl_lower_options_have_core(lowering) && backend && backend->planner->measure &&
+                backend->planner->measure(&target) == 0)
+                lowering->core = target.core;
+}
+
+static int model_teams(const struct wish *wish, const struct sl_plan *plan, const struct sl_node_profile *profile,
+        struct sl_team_model **ret_model, struct team_report *report, struct sl_error *error)
+{
+        const struct sl_target target = sl_lower_options_target(&wish->lowering);
+        struct thread_list sizes = wish->teams;
+
+        report->profile = profile;
+        report->barrier_ns = target.core.barrier * 1e9;
+        thread_list_add(&sizes, 1);
+        thread_list_add(&sizes, report->n_cores);
+        return sl_team_model_new(plan, profile, &target.core, sizes.items, sizes.n, ret_model, error);
+}
+
+static int show_teams(
+        const struct wish *wish, const struct sl_plan *plan, const struct sl_node_profile *profile, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_team_model_free) struct sl_team_model *model = NULL;
+        struct team_report report = {.profile = profile};
+        struct sl_team_times times;
+        struct sl_device_let cores;
+        int r = sl_device_let_parse("cpu", NULL, &cores, error);
+
+        if (r < 0)
+                return r;
+        report.n_cores = cores.n_cores < SL_TEAM_MEMBERS_MAX ? cores.n_cores : SL_TEAM_MEMBERS_MAX;
+        r = model_teams(wish, plan, profile, &model, &report, error);
+        if (r == 0)
+                r = sl_team_measure(&(struct sl_team_setting){.plan = plan,
+                                            .batch = profile->batch,
+                                            .threads = report.n_cores,
+                                            .let = &cores,
+                                            .seconds = wish->seconds},
+                        &times, error);
+        if (r < 0)
+                return r;
+        report.model = model;
+        report.alone_ns = times.alone_ns;
+        report.team_ns = times.team_ns;
+        if (wish->json)
+                return team_print_json(&report, stdout);
+        team_print_text(&report, stdout);
+        return 0;
+}
+
 static int profile(const struct wish *wish, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_node_profile_free) struct sl_node_profile *measured = NULL;
@@ -172,6 +243,8 @@ static int profile(const struct wish *wish, struct sl_error *error)
                 fprintf(stderr, "starling profile: the model fixes the batch: a run is one sample\n");
         r = sl_node_profile_new(plan, wish->batch && info->batchable ? wish->batch : info->batches[info->n_batches - 1],
                 wish->seconds, &measured, error);
+        if (r == 0 && wish->teams.n && !wish->trace)
+                return show_teams(wish, plan, measured, error);
         return r < 0 ? r : show(wish, measured, error);
 }
 
@@ -200,8 +273,11 @@ int command_profile(int argc, char **argv)
         if (wish.workers)
                 return become("starling-profile", argv);
         r = find_model(argc, argv, &wish, &error);
-        if (r == 0)
+        if (r == 0) {
+                if (wish.teams.n)
+                        measure_core(&wish.lowering);
                 r = profile(&wish, &error);
+        }
         if (r == 0)
                 return STATUS_OK;
         return complain(STATUS_FAILED, "profile", "%s: %s", wish.path, error.text[0] ? error.text : strerrordesc_np(-r));

@@ -5,7 +5,6 @@
 #include "base/value.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +19,21 @@ static int read_size(const char *text, uint64_t *ret_size, struct sl_error *erro
         return sl_error_set(error, EINVAL, "--threads: \"%.40s\" is %s", text, words);
 }
 
-/* "4" or "4..8"; @wanted[i]: teams of i + 1. */
-static int take_range(bool *wanted, char *item, struct sl_error *error)
+void thread_list_add(struct thread_list *list, uint32_t size)
+{
+        uint32_t at = list->n;
+
+        for (uint32_t i = 0; i < list->n; i++)
+                if (list->items[i] == size)
+                        return;
+        for (; at && list->items[at - 1] > size; at--)
+                list->items[at] = list->items[at - 1];
+        list->items[at] = size;
+        list->n++;
+}
+
+/* "4" or "4..8" */
+static int take_range(struct thread_list *list, char *item, struct sl_error *error)
 {
         char *dots = strstr(item, "..");
         uint64_t first, last;
@@ -36,24 +48,20 @@ static int take_range(bool *wanted, char *item, struct sl_error *error)
         if (r == 0 && last < first)
                 r = sl_error_set(error, EINVAL, "--threads: \"%s..%s\" goes down", item, dots + 2);
         for (uint64_t size = first; r == 0 && size <= last; size++)
-                wanted[size - 1] = true;
+                thread_list_add(list, (uint32_t)size);
         return r;
 }
 
 int thread_list_parse(struct thread_list *list, const char *text, struct sl_error *error)
 {
-        bool wanted[SL_TEAM_MEMBERS_MAX] = {false};
         char copy[LIST_BYTES], *rest = copy, *item;
         int r = 0;
 
         if (strlen(text) >= sizeof(copy))
                 return sl_error_set(error, EINVAL, "--threads: \"%.40s...\" is a list of more than %d bytes", text, LIST_BYTES - 1);
         strcpy(copy, text);
-        while (r == 0 && (item = strsep(&rest, ",")))
-                r = take_range(wanted, item, error);
         *list = (struct thread_list){.n = 0};
-        for (uint32_t i = 0; r == 0 && i < SL_TEAM_MEMBERS_MAX; i++)
-                if (wanted[i])
-                        list->items[list->n++] = i + 1;
+        while (r == 0 && (item = strsep(&rest, ",")))
+                r = take_range(list, item, error);
         return r;
 }

@@ -15,5 +15,8 @@ struct thread_list {
         uint32_t n;
 };
 
+/* One more, unless it is there. */
+void thread_list_add(struct thread_list *list, uint32_t size);
+
 /* Return: 0, with one or more; -EINVAL with the text. */
 int thread_list_parse(struct thread_list *list, const char *text, struct sl_error *error);

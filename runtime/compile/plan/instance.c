@@ -238,6 +238,39 @@ static struct sl_executable *find_program(const struct sl_instance *instance, ui
         return NULL;
 }
 
+static void read_splits(const struct sl_executable *executable, struct sl_step_split *splits)
+{
+        for (uint32_t i = 0; i < executable->n_steps; i++) {
+                const struct sl_executable_step *step = &executable->steps[i];
+
+                if (step->split.members > 1)
+                        splits[executable->first_number + i] = (struct sl_step_split){.axis = step->split.axis,
+                                .members = step->split.members,
+                                .units = step->units,
+                                .stages = step->stages};
+                for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
+                        if (step->bodies[b])
+                                read_splits(step->bodies[b], splits);
+        }
+}
+
+int sl_instance_splits(
+        struct sl_instance *instance, uint32_t batch, uint32_t members, struct sl_step_split *ret_splits, struct sl_error *error)
+{
+        const struct sl_executable *program = find_program(instance, batch);
+        uint64_t scratch_bytes = 0;
+        int r;
+
+        if (!program)
+                return sl_error_set(error, EINVAL, "model \"%s\" has no batch of %u", instance->plan->info->name, batch);
+        memset(ret_splits, 0, sl_plan_steps(instance->plan, batch) * sizeof(*ret_splits));
+        r = split_programs(instance, members, &scratch_bytes, error);
+        if (r == 0)
+                read_splits(program, ret_splits);
+        (void)split_programs(instance, instance->room.team ? sl_team_size(instance->room.team) : 1, &scratch_bytes, NULL);
+        return r;
+}
+
 static void begin(struct sl_instance *instance, struct sl_executable *program, const void *const *inputs, void *const *outputs,
         struct sl_open_output *open, struct sl_error *error)
 {

@@ -98,6 +98,19 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance);
  */
 int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, struct sl_error *error);
 
+/* How a team computes a step. */
+struct sl_step_split {
+        uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: member 0 computes all of it, 0 */
+        int64_t units, stages;  /* along the axis, of which each part has some; calls of the team */
+};
+
+/*
+ * That of every step at @batch, as sl_plan_steps() counts them, for a team of @members. Between runs, and the instance computes
+ * as before. Return: 0; -EINVAL it has no such batch; -EBADMSG the plan contradicts the kernels.
+ */
+int sl_instance_splits(
+        struct sl_instance *instance, uint32_t batch, uint32_t members, struct sl_step_split *ret_splits, struct sl_error *error);
+
 /*
  * Faults at most @bytes_max of what the workspace lacks for sizes up to @batch; what is not faulted is so by the first run that
  * touches it. Return: 1 there was something to do; 0; -ENOMEM.

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "team_model.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "node_profile.h"
+#include "target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
+SL_DEFINE_CLEANUP(struct sl_team_model *, sl_team_model_free)
+
+static void model_step(double ns, const struct sl_step_split *split, const struct sl_core_figures *core, struct sl_team_step *step)
+{
+        *step = (struct sl_team_step){.split = *split, .part_ns = ns};
+        if (split->members < 2)
+                return;
+        step->part_ns = ns * (double)((split->units + split->members - 1) / split->members) / (double)split->units;
+        step->call_ns = 1e9 * (double)split->stages * sl_core_team_call(core, split->members);
+}
+
+static void add_step(struct sl_team_point *point, const struct sl_team_step *step)
+{
+        *(step->split.members > 1 ? &point->divided_ns : &point->whole_ns) += step->part_ns;
+        point->call_ns += step->call_ns;
+        point->ns += step->part_ns + step->call_ns;
+}
+
+static int model_point(struct sl_instance *instance, const struct sl_node_profile *profile, const struct sl_core_figures *core,
+        struct sl_team_point *point, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_free) struct sl_step_split *splits = calloc(profile->n_steps + 1, sizeof(*splits));
+        int r;
+
+        point->steps = calloc(profile->n_steps + 1, sizeof(*point->steps));
+        if (!splits || !point->steps)
+                return sl_error_set(error, ENOMEM, "no memory for %llu steps", (unsigned long long)profile->n_steps);
+        r = sl_instance_splits(instance, profile->batch, point->threads, splits, error);
+        for (uint64_t i = 0; r == 0 && i < profile->n_steps; i++) {
+                model_step(profile->step_ns[i], &splits[i], core, &point->steps[i]);
+                add_step(point, &point->steps[i]);
+        }
+        return r;
+}
+
+int sl_team_model_new(const struct sl_plan *plan, const struct sl_node_profile *profile, const struct sl_core_figures *core,
+        const uint32_t *sizes, uint32_t n, struct sl_team_model **ret_model, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_team_model_free) struct sl_team_model *model = calloc(1, sizeof(*model));
+        SL_CLEANUP(sl_cleanup_sl_instance_free) struct sl_instance *instance = NULL;
+        int r;
+
+        if (model)
+                model->points = calloc(n + 1, sizeof(*model->points));
+        if (!model || !model->points)
+                return sl_error_set(error, ENOMEM, "no memory for %u sizes of teams", n);
+        model->n_steps = profile->n_steps;
+        r = sl_instance_new(plan, profile->batch, &instance, error);
+        for (uint32_t i = 0; r == 0 && i < n; i++) {
+                struct sl_team_point *point = &model->points[model->n_points++];
+
+                point->threads = sizes[i];
+                r = model_point(instance, profile, core, point, error);
+        }
+        if (r == 0)
+                *ret_model = sl_take(model);
+        return r;
+}
+
+struct sl_team_model *sl_team_model_free(struct sl_team_model *model)
+{
+        if (!model)
+                return NULL;
+        for (uint32_t i = 0; i < model->n_points; i++)
+                free(model->points[i].steps);
+        free(model->points);
+        free(model);
+        return NULL;
+}
