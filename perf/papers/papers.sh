@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs an experiment of a paper, NAME.py: live ones with the packages of the zoo, in a virtual environment of its own under the build folder,
-# and what needs none of them (live, tables, policies) with Python alone.
+# simulated ones (tables, policies) with Python alone.
 #     perf/papers/papers.sh overhead --out build/overhead.json
 #     perf/papers/papers.sh memory --zoo build/zoo --out build/memory.json
 #     perf/papers/papers.sh diurnal --zoo build/zoo --out build/diurnal.json
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 name=${1:?which experiment}
 shift
 case $name in
-tables | policies | live) python=python3 ;;
+tables | policies) python=python3 ;;
 plot) python=$("$here/../../tools/venv.sh" plots "$here/requirements.txt") ;;
 *) python=$("$here/../../tools/venv.sh" zoo "$here/../zoo/requirements.txt") ;;
 esac
