@@ -36,8 +36,8 @@ class Bench:
             command += ["--input", f"{name}={self._path(name, 'raw')}"]
         return Process("starling", command, cpus)
 
-    def peer(self, name, model, cpus, inputs):
-        command = [sys.executable, os.path.join(HERE, "peer.py"), name, "--model", model, "--cpus", ",".join(map(str, cpus))]
+    def peer(self, name, model, cpus, inputs, flags=()):
+        command = [sys.executable, os.path.join(HERE, "peer.py"), name, "--model", model, "--cpus", ",".join(map(str, cpus)), *flags]
         for port in inputs:
             command += ["--input", f"{port}={self._path(port, 'npy')}"]
         process = Process(name, command, cpus, {"OMP_NUM_THREADS": str(len(cpus))})

@@ -45,7 +45,9 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """Shapes are fixed before compilation, which is how it is fastest; precision is held at fp32 on processors that have others."""
+    """Shapes are fixed before compilation, which is how it is fastest; precision is held at fp32 on processors that have others, or at bf16."""
+
+    precision = "f32"
 
     def __init__(self, threads):
         import openvino
@@ -60,7 +62,7 @@ class OpenVino:
             "PERFORMANCE_HINT": "LATENCY",
             "NUM_STREAMS": 1,
             "INFERENCE_NUM_THREADS": self.threads,
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": self.precision,
             "ENABLE_CPU_PINNING": False,
         }
         compiled = core.compile_model(model, "CPU", settings)
@@ -166,6 +168,7 @@ class Peer:
         os.sched_setaffinity(0, cpus)
         self.path = options.model
         self.engine = ENGINES[options.engine](len(cpus))
+        self.engine.precision = options.precision
         self.inputs = {name: np.load(path) for name, path in (text.split("=", 1) for text in options.input)}
 
     def load(self, _):
@@ -200,6 +203,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--cpus", default="0")
     parser.add_argument("--input", action="append", default=[])
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")  # OpenVINO's hint
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what an engine prints is no reply
