@@ -16,6 +16,7 @@
 BENCH_OPTIONS(floor, FLOOR_OPTIONS);
 BENCH_OPTIONS(rings, FLOOR_OPTIONS);
 BENCH_OPTIONS(core, FLOOR_OPTIONS);
+BENCH_OPTIONS(bandwidth, FLOOR_OPTIONS);
 BENCH_OPTIONS(noop, NOOP_OPTIONS);
 BENCH_OPTIONS(small, SMALL_OPTIONS);
 BENCH_OPTIONS(model, MODEL_OPTIONS);
@@ -32,6 +33,10 @@ static const char rings_text[] = "Four kinds of ring between two processes, roun
 static const char core_text[] =
         "The figures of a core by which algorithms are guessed, measured now on A, beside what the processor "
         "can do at most. `starling version --host` prints those that the runtime works with.";
+
+static const char bandwidth_text[] =
+        "How much of what memory gives kernels reach that wait for their weights: products of few rows and recurrences, on A and "
+        "by a team on A and B, as shares of a read of the same memory in turns with them.";
 
 static const char noop_text[] = "Starts a runtime of its own and measures requests that no model sees: the path itself, beside a "
                                 "bare ring of the same run.";
@@ -84,6 +89,7 @@ static const struct benchmark {
         BENCHMARK(floor, "[OPTIONS]", "one cache line, from core to core and back"),
         BENCHMARK(rings, "[OPTIONS]", "four kinds of ring between two processes"),
         BENCHMARK(core, "[OPTIONS]", "what a core reaches, beside what it could"),
+        BENCHMARK(bandwidth, "[OPTIONS]", "kernels that wait for their weights, beside a read that does nothing else"),
         BENCHMARK(noop, "[OPTIONS]", "the path of a request that asks for nothing"),
         BENCHMARK(small, "[OPTIONS]", "requests whose networks take microseconds"),
         BENCHMARK(model, "[OPTIONS] MODEL", "load on one model of a runtime that runs already"),

@@ -32,6 +32,7 @@ const struct sl_bench_description *sl_bench_describe_named(const char *name);
 int sl_bench_floor(int argc, char **argv);
 int sl_bench_rings(int argc, char **argv);
 int sl_bench_core(int argc, char **argv);
+int sl_bench_bandwidth(int argc, char **argv);
 int sl_bench_noop(int argc, char **argv);
 int sl_bench_small(int argc, char **argv);
 int sl_bench_model(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include "bench.h"
 #include "cores.h"
 #include "cpu/calibrate.h"
+#include "peak.h"
 #include "report.h"
 
 #include <errno.h>
@@ -19,8 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SUMS         12
-#define STEPS        20000
 #define RUNS         15
 #define MEMORY_BYTES (32u << 20) /* as large as the matrix of `weights` and `stream` */
 
@@ -30,36 +29,6 @@ struct bench {
         size_t bytes;
         float result;
 };
-
-__attribute__((target("avx512f"))) static void multiply_avx512(struct bench *bench)
-{
-        __m512 sums[SUMS], factor = _mm512_set1_ps(0.999f), all = _mm512_setzero_ps();
-
-        for (int i = 0; i < SUMS; i++)
-                sums[i] = _mm512_set1_ps((float)i);
-        for (int step = 0; step < STEPS; step++)
-#pragma GCC unroll 12
-                for (int i = 0; i < SUMS; i++)
-                        sums[i] = _mm512_fmadd_ps(sums[i], factor, factor);
-        for (int i = 0; i < SUMS; i++)
-                all = _mm512_add_ps(all, sums[i]);
-        bench->result = _mm512_reduce_add_ps(all);
-}
-
-__attribute__((target("avx2,fma"))) static void multiply_avx2(struct bench *bench)
-{
-        __m256 sums[SUMS], factor = _mm256_set1_ps(0.999f), all = _mm256_setzero_ps();
-
-        for (int i = 0; i < SUMS; i++)
-                sums[i] = _mm256_set1_ps((float)i);
-        for (int step = 0; step < STEPS; step++)
-#pragma GCC unroll 12
-                for (int i = 0; i < SUMS; i++)
-                        sums[i] = _mm256_fmadd_ps(sums[i], factor, factor);
-        for (int i = 0; i < SUMS; i++)
-                all = _mm256_add_ps(all, sums[i]);
-        bench->result = _mm_cvtss_f32(_mm256_castps256_ps128(all));
-}
 
 __attribute__((target("avx2"))) static void read_all(struct bench *bench)
 {
@@ -114,9 +83,8 @@ static struct limits measure_limits(float *memory)
         struct bench bench = {.memory = memory, .bytes = MEMORY_BYTES};
         size_t l2_bytes = (size_t)sysconf(_SC_LEVEL2_CACHE_SIZE);
         struct limits limits;
-        bool wide = __builtin_cpu_supports("avx512f");
 
-        limits.flops = 2.0 * (wide ? 16 : 8) * SUMS * STEPS / shortest_seconds(&bench, wide ? multiply_avx512 : multiply_avx2);
+        limits.flops = sl_peak_flops();
         limits.read = (double)bench.bytes / shortest_seconds(&bench, read_all);
         bench.bytes = 4 * l2_bytes < MEMORY_BYTES ? 4 * l2_bytes : MEMORY_BYTES;
         limits.far = (double)bench.bytes / shortest_seconds(&bench, copy_half);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SL_REPORT_ROWS 96
+#define SL_REPORT_ROWS 192
 
 enum sl_unit { SL_UNIT_NS, SL_UNIT_PER_SECOND, SL_UNIT_TIMES, SL_UNIT_SHARE, SL_UNIT_BYTES, SL_UNIT_COUNT, SL_UNIT_TEXT };
 

@@ -47,8 +47,13 @@ static int64_t far_depth(void)
         return sl_cpu_l2_bytes() / 64 * 9 / (SL_GEMM_PANEL * (int64_t)sizeof(float));
 }
 
-/* How far ahead, where b passes once: what memory answers in, at the speed at which it delivers. */
-#define PASSING_BYTES 2048
+/*
+ * Where b passes once, one or two rows read it as it lies, panel behind panel: a single stream, which the processor itself fetches
+ * ahead best; and so far ahead into the L2 cache, in case it does not. More rows have two panels side by side, to have enough sums
+ * under way, and no time for prefetches.
+ */
+#define STREAM_ROWS   2
+#define PASSING_BYTES 4096
 
 #define HIDE(p) __asm__("" : "+r"(p))
 
@@ -204,12 +209,12 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                         }
                         for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                                 _mm_prefetch(ahead, _MM_HINT_T1);
-                        if (n_rows <= SL_GEMM_PASSING_ROWS && passes)
+                        if (n_rows <= STREAM_ROWS && passes)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
 #pragma GCC unroll 8
                                         for (int line = 0; line < UNROLLED * panel_floats / LINE_FLOATS; line++)
-                                                _mm_prefetch((const char *)b[i] + PASSING_BYTES + line * LINE_BYTES, _MM_HINT_T0);
+                                                _mm_prefetch((const char *)b[i] + PASSING_BYTES + line * LINE_BYTES, _MM_HINT_T1);
 #pragma GCC unroll 5
                         for (int i = 0; i < 5; i++)
                                 bases[i] += UNROLLED;
@@ -475,13 +480,22 @@ static void look_ahead(const struct sl_gemm *g, const struct cut *cut, struct pi
         }
 }
 
+static int vectors_of(const struct sl_gemm *g, const struct piece *p)
+{
+        int64_t left = g->columns - p->first;
+
+        if (p->passes && g->rows <= STREAM_ROWS && left > SL_GEMM_PANEL / 2 && !(p->first % SL_GEMM_PANEL))
+                return OF_PANEL;
+        return choose_vectors(p->rows->least + (p->rows->longer > 0), p->first, left);
+}
+
 /* All panels under one part of the depth. */
 static void run_part(const struct sl_gemm *g, const struct cut *cut, struct piece p)
 {
         for (p.first = 0; p.first < g->columns; p.first += p.width) {
                 int64_t left = g->columns - p.first;
 
-                p.vectors = choose_vectors(p.rows->least + (p.rows->longer > 0), p.first, left);
+                p.vectors = vectors_of(g, &p);
                 p.width = left < p.vectors * SL_VECTOR_FLOATS ? left : p.vectors * SL_VECTOR_FLOATS;
                 look_ahead(g, cut, &p);
                 run_piece(g, &p);
