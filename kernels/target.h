@@ -20,6 +20,7 @@ struct sl_error;
         X(flops, 190e9, "operations/s", "a product of matrices of float32 that lie in the L2 cache, two for a multiply-add")       \
         X(weights, 13e9, "bytes/s", "a matrix that comes from memory, panel by panel, under a product of few rows")                \
         X(stream, 17e9, "bytes/s", "a matrix from memory that one row passes by")                                                  \
+        X(shared, 60e9, "bytes/s", "matrices from memory that all cores read at once, one row passing by each: together")          \
         X(far, 30e9, "bytes/s", "read and written: what is several times as large as the L2 cache")                                \
         X(near, 100e9, "bytes/s", "the same of what lies in the L2 cache")                                                         \
         X(store, 19, "operations", "for each element that leaves the registers of an own product")                                 \
@@ -82,6 +83,12 @@ bool sl_core_figures_are_sound(const struct sl_core_figures *figures);
 static inline double sl_core_team_call(const struct sl_core_figures *core, uint32_t members)
 {
         return core->barrier * (1 + 0.125 * (members - 2));
+}
+
+/* Bytes/s that @members cores bring from memory at once. */
+static inline double sl_core_team_bandwidth(const struct sl_core_figures *core, uint32_t members)
+{
+        return core->stream * members < core->shared ? core->stream * members : core->shared;
 }
 
 #define SL_CORE_FIGURES_TEXT_BYTES 1024

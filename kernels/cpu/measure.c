@@ -6,6 +6,7 @@
 #include "cpu/base/operator.h"
 #include "cpu/calibrate.h"
 #include "cpu/gemm/gemm.h"
+#include "cpu/measure_team.h"
 #include "target.h"
 
 #include <errno.h>
@@ -144,9 +145,14 @@ int sl_cpu_measure(struct sl_target *ret_target)
         memset(matrix, 0, FLOATS * sizeof(float));
         bench = (struct bench){.matrix = matrix, .rows = rows, .result = result};
         measure_all(&bench, &figures);
+        sl_cpu_measure_team(
+                &(struct sl_team_bench){.matrix = matrix, .row = rows, .result = result, .depth = DEPTH, .columns = COLUMNS},
+                &figures);
         figures.flops = sl_cpu_two_digits(figures.flops);
         figures.weights = sl_cpu_two_digits(figures.weights);
         figures.stream = sl_cpu_two_digits(figures.stream);
+        figures.shared = sl_cpu_two_digits(figures.shared);
+        figures.barrier = sl_cpu_two_digits(figures.barrier);
         figures.far = sl_cpu_two_digits(figures.far);
         figures.near = sl_cpu_two_digits(figures.near);
         ret_target->core = figures;

@@ -9,5 +9,5 @@
 
 struct sl_target;
 
-/* As sl_planner.measure. */
+/* As sl_planner.measure; what a team reaches (measure_team.h) is measured besides. */
 int sl_cpu_measure(struct sl_target *ret_target);

@@ -2,6 +2,7 @@
 #include "cpu/split.h"
 
 #include "cpu/base/cost.h"
+#include "cpu/base/isa.h"
 
 #include <stdalign.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@ struct question {
         const struct sl_cpu_loop *loop;
         const void *state;
         const struct sl_core_figures *core;
-        double seconds; /* of all of it */
+        double seconds;              /* of all of it */
+        double weights, activations; /* bytes of constants, and of all else */
 };
 
 static double bytes_of(const struct sl_node_desc *node)
@@ -26,6 +28,26 @@ static double bytes_of(const struct sl_node_desc *node)
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 bytes += (double)sl_tensor_bytes(&node->outputs[i]);
         return bytes;
+}
+
+static double weights_of(const struct sl_kernel_source *source)
+{
+        double bytes = 0;
+
+        for (uint32_t i = 0; i < source->node->n_inputs; i++)
+                if (source->constants && source->constants[i])
+                        bytes += (double)sl_tensor_bytes(&source->node->inputs[i]);
+        return bytes;
+}
+
+/* What all parts bring from memory together: each of some rows all weights, and what no L2 cache holds of the rest. */
+static double shared_seconds(const struct question *q, uint32_t axis, uint32_t members)
+{
+        double bytes = q->weights * (axis == SL_AXIS_ROWS ? members : 1);
+
+        if (q->activations > (double)sl_cpu_l2_bytes() * members)
+                bytes += q->activations;
+        return bytes / sl_core_team_bandwidth(q->core, members);
 }
 
 /* Who has no estimate of its own moves bytes, and computes a little. */
@@ -66,7 +88,8 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
 
                 if (units < 2)
                         continue;
-                seconds = part_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
+                seconds = sl_cost_longer(part_seconds(q, axis, units, members), shared_seconds(q, axis, members)) +
+                          calls * sl_core_team_call(q->core, members);
                 if (seconds < least) {
                         least = seconds;
                         best = (struct sl_split){(uint8_t)axis, (uint8_t)members};
@@ -94,6 +117,8 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
         memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
         if (!loop->units)
                 return;
+        question.weights = weights_of(source);
+        question.activations = bytes_of(source->node) - question.weights;
         question.seconds = whole_seconds(&question, source->node);
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
                 ret_splits[i] = choose_split(&question, sl_team_size_at(i));

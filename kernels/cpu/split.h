@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How teams of each size should compute a loop: along which axis it is cut, and into how many parts, by estimates of how long its
- * largest part takes, what it costs to call a team, and nothing else. A pure function of loop, node and target.
+ * largest part takes, what all parts bring from memory together, what it costs to call a team, and nothing else. A pure function of
+ * loop, node and target.
  */
 #pragma once
 

@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "device_let.h"
 #include "peak.h"
 #include "sample_ports.h"
+#include "team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #define PEAK_SECONDS 0.3
 
 struct measurement {
+        struct sl_team *team; /* NULL: the thread alone */
         struct sl_node_profile *profile;
         struct sl_instance *instance;
         struct sl_sample_ports ports;
@@ -97,6 +100,8 @@ static int measure(const struct sl_plan *plan, double seconds, struct measuremen
         struct sl_node_profile *profile = measurement->profile;
         int r = sl_instance_new(plan, profile->batch, &measurement->instance, error);
 
+        if (r == 0 && measurement->team)
+                r = sl_instance_use_team(measurement->instance, measurement->team, error);
         if (r < 0)
                 return r;
         measurement->step_ns = calloc(RUNS_MAX * (profile->n_steps + 1), sizeof(uint64_t));
@@ -123,9 +128,10 @@ static int describe_steps(const struct sl_plan *plan, struct sl_node_profile *pr
         return r;
 }
 
-static int fill(const struct sl_plan *plan, double seconds, struct sl_node_profile *profile, struct sl_error *error)
+static int fill(
+        const struct sl_plan *plan, double seconds, struct sl_team *team, struct sl_node_profile *profile, struct sl_error *error)
 {
-        struct measurement measurement = {.profile = profile};
+        struct measurement measurement = {.profile = profile, .team = team};
         int r = describe_steps(plan, profile);
 
         if (r < 0)
@@ -135,8 +141,8 @@ static int fill(const struct sl_plan *plan, double seconds, struct sl_node_profi
         return r < 0 ? r : sl_peak_measure(PEAK_SECONDS, &profile->peak_flops, error);
 }
 
-int sl_node_profile_new(
-        const struct sl_plan *plan, uint32_t batch, double seconds, struct sl_node_profile **ret_profile, struct sl_error *error)
+static int profile_with(const struct sl_plan *plan, uint32_t batch, double seconds, struct sl_team *team,
+        struct sl_node_profile **ret_profile, struct sl_error *error)
 {
         struct sl_node_profile *profile = calloc(1, sizeof(*profile));
         int r;
@@ -145,12 +151,40 @@ int sl_node_profile_new(
                 return sl_error_set(error, ENOMEM, "no memory for a profile");
         profile->batch = batch;
         profile->n_steps = sl_plan_steps(plan, batch);
-        r = profile->n_steps ? fill(plan, seconds, profile, error)
+        r = profile->n_steps ? fill(plan, seconds, team, profile, error)
                              : sl_error_set(error, EINVAL, "batch %u is no size of the plan, or has no steps", batch);
         if (r < 0)
                 sl_node_profile_free(profile);
         else
                 *ret_profile = profile;
+        return r;
+}
+
+int sl_node_profile_new(
+        const struct sl_plan *plan, uint32_t batch, double seconds, struct sl_node_profile **ret_profile, struct sl_error *error)
+{
+        return profile_with(plan, batch, seconds, NULL, ret_profile, error);
+}
+
+int sl_node_profile_by_team(const struct sl_plan *plan, uint32_t batch, const struct sl_device_let *let, uint32_t threads,
+        double seconds, struct sl_node_profile **ret_profile, struct sl_error *error)
+{
+        int cores[SL_TEAM_MEMBERS_MAX], r;
+        cpu_set_t before, own;
+        struct sl_team *team;
+
+        for (uint32_t i = 0; i < threads; i++)
+                cores[i] = sl_device_let_core(let, i);
+        r = sl_team_new(&(struct sl_team_options){.size = threads, .cpus = cores, .spin_ns = SL_TEAM_SPIN_NS}, &team, error);
+        if (r < 0)
+                return r;
+        CPU_ZERO(&own);
+        CPU_SET(cores[0], &own);
+        (void)sched_getaffinity(0, sizeof(before), &before);
+        (void)sched_setaffinity(0, sizeof(own), &own);
+        r = profile_with(plan, batch, seconds, team, ret_profile, error);
+        (void)sched_setaffinity(0, sizeof(before), &before);
+        sl_team_free(team);
         return r;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+struct sl_device_let;
 struct sl_error;
 
 struct sl_node_profile {
@@ -25,4 +26,8 @@ struct sl_node_profile {
  */
 int sl_node_profile_new(
         const struct sl_plan *plan, uint32_t batch, double seconds, struct sl_node_profile **ret_profile, struct sl_error *error);
+
+/* The same by a team on the first @threads cores of @let, 1 or more, of which the caller has the first meanwhile. */
+int sl_node_profile_by_team(const struct sl_plan *plan, uint32_t batch, const struct sl_device_let *let, uint32_t threads,
+        double seconds, struct sl_node_profile **ret_profile, struct sl_error *error);
 struct sl_node_profile *sl_node_profile_free(struct sl_node_profile *profile);

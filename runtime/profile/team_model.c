@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "node_profile.h"
+#include "part.h"
 #include "target.h"
 
 #include <errno.h>
@@ -12,12 +13,26 @@
 SL_DEFINE_CLEANUP(struct sl_instance *, sl_instance_free)
 SL_DEFINE_CLEANUP(struct sl_team_model *, sl_team_model_free)
 
-static void model_step(double ns, const struct sl_step_split *split, const struct sl_core_figures *core, struct sl_team_step *step)
+/* All parts together: each of some rows reads all weights. */
+static double shared_ns(const struct sl_step_info *info, const struct sl_step_split *split, const struct sl_core_figures *core)
 {
-        *step = (struct sl_team_step){.split = *split, .part_ns = ns};
+        double times = split->axis == SL_AXIS_ROWS ? split->members : 1;
+
+        return 1e9 * times * (double)info->weight_bytes / sl_core_team_bandwidth(core, split->members);
+}
+
+static void model_step(double ns, const struct sl_step_info *info, const struct sl_core_figures *core, struct sl_team_step *step)
+{
+        const struct sl_step_split *split = &step->split;
+        double shared;
+
+        step->part_ns = ns;
         if (split->members < 2)
                 return;
         step->part_ns = ns * (double)((split->units + split->members - 1) / split->members) / (double)split->units;
+        shared = shared_ns(info, split, core);
+        shared = shared < ns ? shared : ns; /* what one core was seen to bring */
+        step->part_ns = shared > step->part_ns ? shared : step->part_ns;
         step->call_ns = 1e9 * (double)split->stages * sl_core_team_call(core, split->members);
 }
 
@@ -39,7 +54,8 @@ static int model_point(struct sl_instance *instance, const struct sl_node_profil
                 return sl_error_set(error, ENOMEM, "no memory for %llu steps", (unsigned long long)profile->n_steps);
         r = sl_instance_splits(instance, profile->batch, point->threads, splits, error);
         for (uint64_t i = 0; r == 0 && i < profile->n_steps; i++) {
-                model_step(profile->step_ns[i], &splits[i], core, &point->steps[i]);
+                point->steps[i].split = splits[i];
+                model_step(profile->step_ns[i], &profile->steps[i], core, &point->steps[i]);
                 add_step(point, &point->steps[i]);
         }
         return r;

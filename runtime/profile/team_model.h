@@ -2,15 +2,16 @@
 /*
  * What a team of each size should take for one batch, out of the time of every step on one thread (node_profile.h):
  *
- *     step that the plan cuts into m parts   time * ceil(units / m) / units + calls * call(m)
+ *     step that the plan cuts into m parts   max(time * ceil(units / m) / units, weights / bandwidth(m)) + calls * call(m)
  *     step that it does not cut              time
  *     the batch                              the sum of its steps
  *
- * units: what the kernel can be cut into along the plan's axis; the longest part counts. calls: its stages. call(m): what the
- * planner reckons for calling a team (sl_core_team_call()) out of its figure `barrier`, typical unless option `core` says it. A
- * step in a body is taken to run once. Not in it: memory bandwidth and caches that cores share, clocks that fall when more cores
- * work, what every part of a step repeats, and members whose cores are somebody else's for a while. So it is a bound from below
- * more than a forecast, the more so for steps that wait for memory; what was measured stands beside it (team_measure.h).
+ * units: what the kernel can be cut into along the plan's axis; the longest part counts. weights: the bytes of constants, as
+ * often as parts read them, m times where rows are cut. bandwidth(m) and call(m): what m cores bring from memory at once, and what
+ * it takes to call them (sl_core_team_bandwidth(), sl_core_team_call()), out of the figures `shared`, `stream` and `barrier`. A
+ * step in a body is taken to run once. Not in it: activations that travel between cores, a cache that cores share, clocks that fall
+ * when more cores work, what every part of a step repeats, and members whose cores are somebody else's for a while. So it is a
+ * bound from below more than a forecast; what was measured stands beside it (team_measure.h).
  *
  * Plain values; any thread.
  */

@@ -87,14 +87,20 @@ Test(profile, a_step_has_the_name_and_the_operator_of_its_node)
         cr_assert_eq(sl_plan_step_info(plan, 1, 1000, &info), -EINVAL);
 }
 
-static struct sl_team_model *model_teams(const struct sl_node_profile *profile, double barrier, const uint32_t *sizes, uint32_t n)
+static struct sl_team_model *model_teams_on(
+        const struct sl_node_profile *profile, double barrier, double bandwidth, const uint32_t *sizes, uint32_t n)
 {
-        const struct sl_core_figures core = {.barrier = barrier};
+        const struct sl_core_figures core = {.barrier = barrier, .stream = bandwidth, .shared = bandwidth};
         struct sl_error error = {""};
         struct sl_team_model *model;
 
         cr_assert_eq(sl_team_model_new(plan, profile, &core, sizes, n, &model, &error), 0, "%s", error.text);
         return model;
+}
+
+static struct sl_team_model *model_teams(const struct sl_node_profile *profile, double barrier, const uint32_t *sizes, uint32_t n)
+{
+        return model_teams_on(profile, barrier, 1e15, sizes, n);
 }
 
 /* A network whose first node is worth a team of two by the planner's typical figures. */
@@ -165,5 +171,29 @@ Test(profile, a_barrier_costs_by_its_calls_and_members)
         }
         sl_team_model_free(cheap);
         sl_team_model_free(dear);
+        sl_node_profile_free(profile);
+}
+
+Test(profile, weights_that_all_cores_bring_slowly_bound_a_team)
+{
+        static const uint32_t sizes[] = {2, 4};
+        struct sl_node_profile *profile;
+        struct sl_team_model *fast, *slow;
+
+        use_large_plan();
+        cr_assert_eq(sl_node_profile_new(plan, 1, 1e-3, &profile, NULL), 0);
+        fast = model_teams_on(profile, 1e-6, 1e15, sizes, 2);
+        slow = model_teams_on(profile, 1e-6, 1, sizes, 2);
+        for (uint32_t p = 0; p < 2; p++)
+                for (uint64_t i = 0; i < profile->n_steps; i++) {
+                        const struct sl_team_step *step = &slow->points[p].steps[i];
+
+                        if (step->split.members < 2 || !profile->steps[i].weight_bytes)
+                                continue;
+                        cr_expect_gt(profile->step_ns[i], fast->points[p].steps[i].part_ns);
+                        cr_expect_eq(step->part_ns, profile->step_ns[i], "no longer than what one core brings");
+                }
+        sl_team_model_free(fast);
+        sl_team_model_free(slow);
         sl_node_profile_free(profile);
 }

@@ -242,7 +242,7 @@ static const char command_profile_text[] =
         "\n"
         "With --nodes --threads it says for teams of each of these sizes how the plan cuts every step, how long its longest part takes by "
         "the time on one thread, what calling the team costs, and what is not cut; the sum and the speed-up stand beside what one thread "
-        "and a team on all cores take, measured in turns. This model knows no memory bandwidth that cores share.\n"
+        "and a team on all cores take, measured in turns, as do independent instances, one for each core, at once.\n"
         "\n"
         "With one of the options from --devices to --store it profiles workers instead, of models and of the members of ensembles: for "
         "each precision, device or let, and batch size the latency, samples a second, the time of loading from the model and from the "

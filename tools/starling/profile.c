@@ -194,17 +194,35 @@ static int model_teams(const struct wish *wish, const struct sl_plan *plan, cons
 
         report->profile = profile;
         report->barrier_ns = target.core.barrier * 1e9;
+        report->shared = target.core.shared;
         thread_list_add(&sizes, 1);
         thread_list_add(&sizes, report->n_cores);
         return sl_team_model_new(plan, profile, &target.core, sizes.items, sizes.n, ret_model, error);
+}
+
+static int measure_teams(const struct wish *wish, const struct sl_device_let *cores, const struct sl_plan *plan,
+        struct team_report *report, struct sl_error *error)
+{
+        const struct sl_team_setting setting = {
+                .plan = plan, .batch = report->profile->batch, .threads = report->n_cores, .let = cores, .seconds = wish->seconds};
+        struct sl_team_times times;
+        int r = sl_team_measure(&setting, &times, error);
+
+        if (r < 0)
+                return r;
+        report->alone_ns = times.alone_ns;
+        report->team_ns = times.team_ns;
+        report->singles_ns = times.singles_ns;
+        report->n_singles = times.n_singles;
+        return 0;
 }
 
 static int show_teams(
         const struct wish *wish, const struct sl_plan *plan, const struct sl_node_profile *profile, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_team_model_free) struct sl_team_model *model = NULL;
+        SL_CLEANUP(sl_cleanup_sl_node_profile_free) struct sl_node_profile *together = NULL;
         struct team_report report = {.profile = profile};
-        struct sl_team_times times;
         struct sl_device_let cores;
         int r = sl_device_let_parse("cpu", NULL, &cores, error);
 
@@ -212,18 +230,14 @@ static int show_teams(
                 return r;
         report.n_cores = cores.n_cores < SL_TEAM_MEMBERS_MAX ? cores.n_cores : SL_TEAM_MEMBERS_MAX;
         r = model_teams(wish, plan, profile, &model, &report, error);
+        report.model = model;
         if (r == 0)
-                r = sl_team_measure(&(struct sl_team_setting){.plan = plan,
-                                            .batch = profile->batch,
-                                            .threads = report.n_cores,
-                                            .let = &cores,
-                                            .seconds = wish->seconds},
-                        &times, error);
+                r = sl_node_profile_by_team(plan, profile->batch, &cores, report.n_cores, wish->seconds, &together, error);
+        report.together = together;
+        if (r == 0)
+                r = measure_teams(wish, &cores, plan, &report, error);
         if (r < 0)
                 return r;
-        report.model = model;
-        report.alone_ns = times.alone_ns;
-        report.team_ns = times.team_ns;
         if (wish->json)
                 return team_print_json(&report, stdout);
         team_print_text(&report, stdout);

@@ -18,6 +18,14 @@ static double measured_ns(const struct team_report *report, const struct sl_team
         return point->threads == 1 ? report->alone_ns : point->threads == report->n_cores ? report->team_ns : NAN;
 }
 
+/* The same of a step. */
+static double measured_step_ns(const struct team_report *report, const struct sl_team_point *point, uint64_t i)
+{
+        return point->threads == 1                 ? report->profile->step_ns[i]
+               : point->threads == report->n_cores ? report->together->step_ns[i]
+                                                   : NAN;
+}
+
 /* Of model and measurement, in percent of what was measured. */
 static double difference(const struct team_report *report, const struct sl_team_point *point)
 {
@@ -36,17 +44,27 @@ static double speedup(const struct team_report *report, const struct sl_team_poi
 
 /* ---- text ---- */
 
+static void print_number(double number, FILE *stream)
+{
+        if (isnan(number))
+                fprintf(stream, " %11s", "-");
+        else
+                fprintf(stream, " %11.1f", number);
+}
+
 static void print_steps(const struct team_report *report, const struct sl_team_point *point, FILE *stream)
 {
-        fprintf(stream, "%u thread%s\n%5s %-8s %7s %9s %6s %10s %8s  %s\n", point->threads, point->threads == 1 ? "" : "s", "step",
-                "split", "parts", "units", "calls", "part us", "call us", "node");
+        fprintf(stream, "%u thread%s\n%5s %-8s %7s %9s %6s %10s %8s %11s  %s\n", point->threads, point->threads == 1 ? "" : "s",
+                "step", "split", "parts", "units", "calls", "part us", "call us", "measured us", "node");
         for (uint64_t i = 0; i < report->model->n_steps; i++) {
                 const struct sl_team_step *step = &point->steps[i];
                 const struct sl_step_info *info = &report->profile->steps[i];
 
-                fprintf(stream, "%5llu %-8s %7u %9lld %6lld %10.1f %8.1f  %s %s\n", (unsigned long long)i,
-                        axis_names[step->split.axis], step->split.members, (long long)step->split.units,
-                        (long long)step->split.stages, step->part_ns / 1e3, step->call_ns / 1e3, info->operator_name, info->name);
+                fprintf(stream, "%5llu %-8s %7u %9lld %6lld %10.1f %8.1f", (unsigned long long)i, axis_names[step->split.axis],
+                        step->split.members, (long long)step->split.units, (long long)step->split.stages, step->part_ns / 1e3,
+                        step->call_ns / 1e3);
+                print_number(measured_step_ns(report, point, i) / 1e3, stream);
+                fprintf(stream, "  %s %s\n", info->operator_name, info->name);
         }
         fputc('\n', stream);
 }
@@ -70,17 +88,18 @@ void team_print_text(const struct team_report *report, FILE *stream)
         for (uint32_t i = 0; i < model->n_points; i++)
                 print_steps(report, &model->points[i], stream);
         fprintf(stream,
-                "batch %u, %llu steps; the planner reckons %.3f us to call a team of two. By the model, which knows no bandwidth "
-                "that cores "
-                "share, in "
-                "ms:\n",
-                report->profile->batch, (unsigned long long)model->n_steps, report->barrier_ns / 1e3);
+                "batch %u, %llu steps; the planner reckons %.3f us to call a team of two, and %.1f GB/s that all cores bring from "
+                "memory at once. By the model, in ms:\n",
+                report->profile->batch, (unsigned long long)model->n_steps, report->barrier_ns / 1e3, report->shared / 1e9);
         fprintf(stream, "%7s %10s %9s %9s %9s %8s %11s %11s\n", "threads", "divided", "calls", "whole", "model", "speed-up",
                 "measured", "difference");
         for (uint32_t i = 0; i < model->n_points; i++)
                 print_point(report, &model->points[i], stream);
         fprintf(stream, "measured: %.3f ms on 1 thread, %.3f ms by a team on %u core%s, speed-up %.2f\n", report->alone_ns / 1e6,
                 report->team_ns / 1e6, report->n_cores, report->n_cores == 1 ? "" : "s", report->alone_ns / report->team_ns);
+        fprintf(stream, "%u independent instance%s at once: %.3f ms a batch, speed-up %.2f, of which the team reaches %.2f\n",
+                report->n_singles, report->n_singles == 1 ? "" : "s", report->singles_ns / 1e6,
+                report->alone_ns / report->singles_ns, report->singles_ns / report->team_ns);
 }
 
 /* ---- JSON ---- */
@@ -95,10 +114,10 @@ static json_t *step_json(const struct team_report *report, const struct sl_team_
         const struct sl_team_step *step = &point->steps[i];
         const struct sl_step_info *info = &report->profile->steps[i];
 
-        return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f}", "step", (json_int_t)i, "name", info->name, "operator",
-                info->operator_name, "split", axis_names[step->split.axis], "parts", (int)step->split.members, "units",
+        return json_pack("{s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:o}", "step", (json_int_t)i, "name", info->name,
+                "operator", info->operator_name, "split", axis_names[step->split.axis], "parts", (int)step->split.members, "units",
                 (json_int_t)step->split.units, "calls", (json_int_t)step->split.stages, "part_ns", step->part_ns, "call_ns",
-                step->call_ns);
+                step->call_ns, "measured_ns", number_json(measured_step_ns(report, point, i)));
 }
 
 static json_t *point_json(const struct team_report *report, const struct sl_team_point *point)
@@ -120,9 +139,10 @@ int team_print_json(const struct team_report *report, FILE *stream)
 
         for (uint32_t i = 0; i < report->model->n_points; i++)
                 json_array_append_new(points, point_json(report, &report->model->points[i]));
-        document =
-                json_pack("{s:i, s:f, s:i, s:f, s:f, s:o}", "batch", (int)report->profile->batch, "barrier_ns", report->barrier_ns,
-                        "cores", (int)report->n_cores, "alone_ns", report->alone_ns, "team_ns", report->team_ns, "teams", points);
+        document = json_pack("{s:i, s:f, s:f, s:i, s:f, s:f, s:i, s:f, s:o}", "batch", (int)report->profile->batch, "barrier_ns",
+                report->barrier_ns, "shared_bytes_per_second", report->shared, "cores", (int)report->n_cores, "alone_ns",
+                report->alone_ns, "team_ns", report->team_ns, "singles", (int)report->n_singles, "singles_ns", report->singles_ns,
+                "teams", points);
         if (!document)
                 return -ENOMEM;
         r = json_dumpf(document, stream, JSON_INDENT(1)) < 0 || fputc('\n', stream) < 0 ? -EIO : 0;

@@ -12,9 +12,12 @@ struct sl_team_model;
 
 struct team_report {
         const struct sl_node_profile *profile;
+        const struct sl_node_profile *together; /* by the team; NULL: there is one core */
         const struct sl_team_model *model;
-        double barrier_ns;
-        double alone_ns, team_ns; /* measured: of one thread, and of a team on @n_cores */
+        double barrier_ns, shared; /* of the target: a call of two; bytes/s of all cores */
+        double alone_ns, team_ns;  /* measured: of one thread, and of a team on @n_cores */
+        double singles_ns;         /* measured: for each batch, where as many instances compute at once */
+        uint32_t n_singles;
         uint32_t n_cores;
 };
 

@@ -72,8 +72,9 @@ struct sl_step_info {
         const char *algorithm; /* "direct", "winograd-4"; "" where there is no choice */
         const struct sl_choice *choice;
         uint64_t multiply_adds;
-        uint64_t bytes;       /* read and written, each operand once; constants as they are stored */
-        struct sl_tensor out; /* output 0 */
+        uint64_t bytes;        /* read and written, each operand once; constants as they are stored */
+        uint64_t weight_bytes; /* of them those of constants */
+        struct sl_tensor out;  /* output 0 */
 };
 
 /* Steps at @batch, those of bodies behind the others; 0 when it is no size of the ladder. */

@@ -67,19 +67,18 @@ static bool find_step(const struct sl_plan *plan, const struct sl_plan_program *
         return false;
 }
 
-static uint64_t count_bytes(const struct sl_plan *plan, const struct sl_plan_step *step)
+static void count_bytes(const struct sl_plan *plan, const struct sl_plan_step *step, struct sl_step_info *info)
 {
-        uint64_t bytes = 0;
-
+        info->bytes = info->weight_bytes = 0;
         for (uint32_t i = 0; i < step->n_inputs + step->n_outputs; i++) {
                 const struct sl_plan_operand *operand = &plan->operands[step->first_operand + i];
 
                 if (operand->place == SL_PLACE_CONSTANT)
-                        bytes += plan->constants[operand->index].bytes;
+                        info->weight_bytes += plan->constants[operand->index].bytes;
                 else if (operand->place != SL_PLACE_NONE)
-                        bytes += sl_tensor_bytes(&operand->tensor);
+                        info->bytes += sl_tensor_bytes(&operand->tensor);
         }
-        return bytes;
+        info->bytes += info->weight_bytes;
 }
 
 int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step, struct sl_step_info *ret_info)
@@ -117,8 +116,8 @@ int sl_plan_step_info(const struct sl_plan *plan, uint32_t batch, uint64_t step,
                 .algorithm = sl_algorithm_name((uint32_t)sl_attrs_int(&call->node.attrs, SL_ATTR_ALGORITHM, SL_ALGORITHM_AUTO)),
                 .choice = &source->choice,
                 .multiply_adds = sl_op_multiply_adds(&call->node),
-                .bytes = count_bytes(plan, source),
                 .out = call->node.outputs[0],
         };
+        count_bytes(plan, source, ret_info);
         return 0;
 }

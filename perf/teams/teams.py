@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Teams beside one thread and beside independent instances, and what the model of their cost says, model by model: `starling profile --nodes
+--threads` of each ONNX file, and what all of them say together.
+
+    perf/teams/teams.py --starling build/release/bin/starling --zoo build/zoo --out build/teams.json
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serving"))
+import origin  # noqa: E402
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--starling", required=True, help="the command")
+    parser.add_argument("--zoo", required=True, help="folder of ONNX files")
+    parser.add_argument("--out", required=True, help="written after each model; those that are in it already are not measured again")
+    parser.add_argument("--models", help="names with commas between them; all of the folder")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=2, help="of each of the two profiles and of the turns")
+    return parser.parse_args()
+
+
+def profile(arguments, name):
+    command = [arguments.starling, "profile", os.path.join(arguments.zoo, name + ".onnx"), "--nodes", "--threads", "1", "--json",
+               "--batch", str(arguments.batch), "--seconds", str(arguments.seconds)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def row_of(name, said):
+    """Of a profile what is worth keeping."""
+    team = said["teams"][-1]
+    return {
+        "model": name,
+        "batch": said["batch"],
+        "cores": said["cores"],
+        "alone_ms": said["alone_ns"] / 1e6,
+        "team_ms": said["team_ns"] / 1e6,
+        "instances_ms_a_batch": said["singles_ns"] / 1e6,
+        "team_speedup": said["alone_ns"] / said["team_ns"],
+        "instances_speedup": said["alone_ns"] / said["singles_ns"],
+        "of_instances": said["singles_ns"] / said["team_ns"],
+        "model_ms": team["model_ns"] / 1e6,
+        "model_off_percent": team["difference_percent"],
+        "steps": len(team["steps"]),
+        "calls": sum(step["calls"] for step in team["steps"]),
+        "barrier_us": said["barrier_ns"] / 1e3,
+        "shared_gb_per_second": said["shared_bytes_per_second"] / 1e9,
+    }
+
+
+def geomean(numbers):
+    return math.exp(sum(math.log(number) for number in numbers) / len(numbers))
+
+
+def summary_of(rows):
+    off = [row["model_off_percent"] for row in rows]
+    return {
+        "of_instances_geomean": geomean([row["of_instances"] for row in rows]),
+        "of_instances_least": min((row["of_instances"], row["model"]) for row in rows),
+        "team_speedup_geomean": geomean([row["team_speedup"] for row in rows]),
+        "model_off_percent_median": sorted(off)[len(off) // 2],
+        "model_off_percent_range": [min(off), max(off)],
+    }
+
+
+def main():
+    arguments = parse_arguments()
+    names = sorted(file[:-5] for file in os.listdir(arguments.zoo) if file.endswith(".onnx"))
+    names = arguments.models.split(",") if arguments.models else names
+    result = {**origin.origin("perf/teams/teams.py"), "rows": []}
+    if os.path.exists(arguments.out):
+        with open(arguments.out, encoding="utf-8") as file:
+            result["rows"] = json.load(file)["rows"]
+    done = {(row["model"], row["batch"]) for row in result["rows"]}
+    for name in names:
+        if (name, arguments.batch) in done:
+            continue
+        row = row_of(name, profile(arguments, name))
+        result["rows"].append(row)
+        result["summary"] = summary_of(result["rows"])
+        with open(arguments.out, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+        print(f"{name:20} alone {row['alone_ms']:8.2f} ms, team {row['team_ms']:8.2f} ({row['team_speedup']:.2f} x), instances "
+              f"{row['instances_speedup']:.2f} x, of which {row['of_instances']:.2f}; model {row['model_off_percent']:+.0f} %, "
+              f"{row['calls']} calls", flush=True)
+
+
+if __name__ == "__main__":
+    main()
