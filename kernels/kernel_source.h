@@ -34,7 +34,8 @@ struct sl_kernel_source {
 
         /*
          * For each input: the (packed) data if it is constant, else NULL. A kernel may look at the values while it is made, but
-         * must read them from the binding at launch, all but the scales of a quantized product, which it may keep.
+         * must read them from the binding at launch, all but the scales of a quantized product, which it may keep. To a planner
+         * large ones that are not packed may lie at any address.
          */
         const void *const *constants;
 

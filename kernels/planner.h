@@ -63,7 +63,7 @@ struct sl_planner {
         /*
          * May block and allocate. Says in which form constant input @index should be stored for this node (fills @ret_packed;
          * data_bytes 0 if it stays as it is). repack() converts to a form, also one that another batch size of the same node has
-         * chosen. Return: 0, -ENOMEM, -ENOTSUP.
+         * chosen; @plain may lie at any address. Return: 0, -ENOMEM, -ENOTSUP.
          */
         int (*pack)(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed);
         int (*repack)(const struct sl_target *target, const struct sl_node_desc *node, uint32_t index,

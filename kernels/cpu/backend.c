@@ -36,7 +36,7 @@ struct sl_kernel {
         const struct sl_cpu_loop *loop;
         struct sl_primitive *primitive;
         struct sl_divided_call *divided; /* NULL: the primitive alone computes the node */
-        struct sl_kernel *turn; /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
+        struct sl_kernel *turn;          /* if not NULL: turns input 0 into the primitive's layout, at this offset of scratch */
         size_t turned_offset;
         int summand;
         size_t summand_bytes;
@@ -416,10 +416,9 @@ static int pack_input(const struct sl_node_desc *node, uint32_t index, struct sl
         return 0;
 }
 
-static int repack_input(
-        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+static int repack_aligned(const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed,
+        const struct sl_cpu_loop *own, const void *plain, void *ret_data)
 {
-        const struct sl_cpu_loop *own = sl_cpu_form_is_own(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
         struct sl_cpu_call call;
 
         if (own)
@@ -427,6 +426,22 @@ static int repack_input(
         if (!describe_call(node, &call) || call.input_of[SL_ARGUMENT_WEIGHTS] != (int)index)
                 return -ENOTSUP;
         return sl_primitive_pack(&call.spec, packed, plain, ret_data);
+}
+
+static int repack_input(
+        const struct sl_node_desc *node, uint32_t index, const struct sl_packed *packed, const void *plain, void *ret_data)
+{
+        const struct sl_cpu_loop *own = sl_cpu_form_is_own(packed) ? sl_algorithm_of_form(node, index, packed) : NULL;
+        uint64_t bytes = sl_tensor_bytes(&node->inputs[index]);
+        SL_CLEANUP(sl_cleanup_free) void *aligned = NULL;
+
+        if ((own && own->reads_anywhere) || (uintptr_t)plain % sl_dtype_bytes(node->inputs[index].dtype) == 0)
+                return repack_aligned(node, index, packed, own, plain, ret_data);
+        aligned = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
+        if (!aligned)
+                return -ENOMEM;
+        memcpy(aligned, plain, bytes);
+        return repack_aligned(node, index, packed, own, aligned, ret_data);
 }
 
 static int compile_turn(const struct sl_cpu_call *call, const struct sl_node_desc *node, struct sl_kernel *kernel)

@@ -27,10 +27,17 @@ struct adopted {
         void (*release)(void *pointer, size_t bytes);
 };
 
+struct copy {
+        struct copy *next;
+        const void *source;
+        void *bytes;
+};
+
 struct sl_graph_arena {
         struct block *open; /* the block that small pieces are cut from */
         struct block *blocks;
         struct adopted *adopted;
+        struct copy *copies;
 };
 
 static_assert(sizeof(struct block) <= SL_LINE_BYTES, "a block's header takes one line");
@@ -50,6 +57,7 @@ struct sl_graph_arena *sl_graph_arena_free(struct sl_graph_arena *arena)
                 next = block->next;
                 free(block);
         }
+        sl_graph_arena_drop_copies(arena);
         free(arena);
         return NULL;
 }
@@ -92,6 +100,45 @@ void *sl_graph_arena_alloc(struct sl_graph_arena *arena, uint64_t bytes)
                 arena->open = fresh;
         }
         return cut(arena->open, bytes);
+}
+
+static struct copy *add_copy(struct sl_graph_arena *arena, const void *source, uint64_t bytes)
+{
+        struct copy *copy = calloc(1, sizeof(*copy));
+
+        if (!copy)
+                return NULL;
+        copy->bytes = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
+        if (!copy->bytes) {
+                free(copy);
+                return NULL;
+        }
+        copy->source = source;
+        memcpy(copy->bytes, source, bytes);
+        copy->next = arena->copies;
+        arena->copies = copy;
+        return copy;
+}
+
+const void *sl_graph_arena_align(struct sl_graph_arena *arena, const void *source, uint64_t bytes)
+{
+        struct copy *copy = arena->copies;
+
+        while (copy && copy->source != source)
+                copy = copy->next;
+        if (!copy)
+                copy = add_copy(arena, source, bytes);
+        return copy ? copy->bytes : NULL;
+}
+
+void sl_graph_arena_drop_copies(struct sl_graph_arena *arena)
+{
+        for (struct copy *copy = arena->copies, *next; copy; copy = next) {
+                next = copy->next;
+                free(copy->bytes);
+                free(copy);
+        }
+        arena->copies = NULL;
 }
 
 int sl_graph_arena_adopt(struct sl_graph_arena *arena, void *pointer, size_t bytes, void (*release)(void *pointer, size_t bytes))

@@ -86,7 +86,7 @@ static int evaluate_node(const struct sl_graph *graph, uint32_t index, void **bu
                 uint32_t value = node->inputs[i];
 
                 if (value != SL_VALUE_NONE)
-                        inputs[i] = buffers[value] ? buffers[value] : graph->values[value].data;
+                        inputs[i] = buffers[value] ? buffers[value] : sl_graph_constant(graph, value);
         }
         for (uint32_t i = 0; i < node->n_outputs && i < SL_NODE_OUTPUTS_MAX; i++)
                 if (node->outputs[i] != SL_VALUE_NONE)

@@ -44,7 +44,7 @@ static struct sl_live value_of(const struct frame *frame, uint32_t index)
         if (!value)
                 return (struct sl_live){0};
         if (value->kind == SL_VALUE_CONSTANT)
-                return (struct sl_live){.tensor = value->tensor, .data = (void *)value->data};
+                return (struct sl_live){.tensor = value->tensor, .data = (void *)sl_graph_constant(frame->graph, index)};
         return frame->values[index];
 }
 

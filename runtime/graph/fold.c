@@ -129,7 +129,7 @@ static int fold_range(struct sl_graph *graph, uint32_t index, struct sl_fold_bud
         uint64_t n = 0;
 
         for (uint32_t i = 0; i < 3; i++) {
-                if (i >= node->n_inputs || !sl_graph_constant(graph, node->inputs[i]))
+                if (i >= node->n_inputs || !sl_graph_is_constant(graph, node->inputs[i]))
                         return 0;
                 at[i] = &graph->values[node->inputs[i]];
                 if (sl_shape_elements(&at[i]->tensor.shape) != 1 || at[i]->tensor.dtype != at[0]->tensor.dtype)
@@ -186,6 +186,7 @@ static int compute(struct sl_graph *graph, uint32_t index, struct sl_error *erro
         for (uint32_t i = 0; i < n_outputs && result == 0; i++)
                 if (outputs[i])
                         result = settle(graph, index, i, outputs[i]);
+        sl_graph_drop_copies(graph);
         return result < 0 ? result : 1;
 }
 

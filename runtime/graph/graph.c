@@ -323,9 +323,25 @@ uint32_t sl_graph_producer(const struct sl_graph *graph, uint32_t value)
         return SL_VALUE_NONE;
 }
 
+bool sl_graph_is_constant(const struct sl_graph *graph, uint32_t value)
+{
+        return value != SL_VALUE_NONE && graph->values[value].kind == SL_VALUE_CONSTANT;
+}
+
 const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value)
 {
-        return value != SL_VALUE_NONE && graph->values[value].kind == SL_VALUE_CONSTANT ? graph->values[value].data : NULL;
+        const struct sl_value *constant = sl_graph_is_constant(graph, value) ? &graph->values[value] : NULL;
+        const void *aligned;
+
+        if (!constant || (uintptr_t)constant->data % sl_dtype_bytes(constant->tensor.dtype) == 0)
+                return constant ? constant->data : NULL;
+        aligned = sl_graph_arena_align(graph->arena, constant->data, constant->data_bytes);
+        return aligned ? aligned : constant->data;
+}
+
+void sl_graph_drop_copies(const struct sl_graph *graph)
+{
+        sl_graph_arena_drop_copies(graph->arena);
 }
 
 bool sl_graph_has_bodies(const struct sl_graph *graph)

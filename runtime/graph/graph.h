@@ -28,7 +28,8 @@ struct sl_value {
         struct sl_tensor tensor;
         struct sl_shape learned; /* of the same rank: what stands where the shape rules find SL_DIM_UNKNOWN while the batch is open;
                                     rank 0: nothing */
-        const void *data;        /* of a constant: PLAIN layout, little-endian; owned by the graph's arena or a mapped file */
+        const void *data;        /* of a constant: PLAIN layout, little-endian; in the graph's arena, or in a mapped file, at any
+                                    address there: who reads elements asks sl_graph_constant() */
         uint64_t data_bytes;
 };
 
@@ -127,8 +128,17 @@ void sl_graph_replace_inputs(struct sl_graph *graph, uint32_t from, uint32_t to)
 bool sl_graph_is_output(const struct sl_graph *graph, uint32_t value);
 bool sl_node_uses(const struct sl_node *node, uint32_t value);
 
-/* The data of a constant; NULL for other values and for SL_VALUE_NONE. */
+bool sl_graph_is_constant(const struct sl_graph *graph, uint32_t value);
+
+/*
+ * The data of a constant, aligned for their type; NULL for other values and for SL_VALUE_NONE. They hold as long as the value's do,
+ * but of large ones that lie in a file the graph may have to make a copy, which holds until sl_graph_drop_copies(). Without memory
+ * for one they come as they lie.
+ */
 const void *sl_graph_constant(const struct sl_graph *graph, uint32_t value);
+
+/* Gives those copies up. Called between nodes by who reads many, and behind each pass. */
+void sl_graph_drop_copies(const struct sl_graph *graph);
 
 /* The one live node that uses @value and is its only use (not a graph output); SL_VALUE_NONE if not exactly one. */
 uint32_t sl_graph_only_user(const struct sl_graph *graph, uint32_t value);

@@ -5,6 +5,7 @@
  */
 #include "import.h"
 
+#include "arena.h"
 #include "base/cleanup.h"
 #include "import/importer.h"
 #include "model_file.h"
@@ -230,25 +231,25 @@ static int import_graph(struct sl_importer *im)
         return result == -EINVAL ? -EBADMSG : result;
 }
 
-static int parse(struct sl_importer *im, const void *bytes, size_t n_bytes)
+static int parse(struct sl_importer *im)
 {
+        size_t n_bytes = im->file.n_bytes;
         const struct sl_wire_limits limits = {
                 .nodes = im->limits->nodes,
                 .messages = ((uint64_t)im->limits->nodes + im->limits->values) * MESSAGES_PER_NODE,
         };
-        int result;
 
         if (n_bytes > im->limits->file_bytes)
                 return sl_error_set(im->error, E2BIG, "the file has %zu bytes, at most %" PRIu64, n_bytes, im->limits->file_bytes);
-        result = sl_wire_check(&onnx__model_proto__descriptor, bytes, n_bytes, &limits, im->error);
-        return result < 0 ? result : sl_wire_parse_model(bytes, n_bytes, &im->model, im->error);
+        return sl_wire_read_model(im->file.bytes, n_bytes, &limits, &im->model, im->error);
 }
 
-static int import_bytes(const void *bytes, size_t n_bytes, struct sl_external_files *external, const struct sl_graph_limits *limits,
+static int import_bytes(const struct sl_import_file *file, struct sl_external_files *external, const struct sl_graph_limits *limits,
         const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_error own = {0};
         struct sl_importer im = {
+                .file = *file,
                 .limits = limits ? limits : &sl_graph_limits_default,
                 .sizes = sizes,
                 .external = external,
@@ -259,7 +260,7 @@ static int import_bytes(const void *bytes, size_t n_bytes, struct sl_external_fi
         im.error->text[0] = 0;
         result = sl_graph_new(&im.graph);
         if (result == 0)
-                result = parse(&im, bytes, n_bytes);
+                result = parse(&im);
         if (result == 0)
                 result = import_graph(&im);
         sl_symbols_deinit(&im.symbols);
@@ -276,13 +277,15 @@ static int import_bytes(const void *bytes, size_t n_bytes, struct sl_external_fi
 int sl_import_onnx_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_graph **ret_graph,
         struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, NULL, limits, NULL, ret_graph, error);
+        return sl_import_onnx_bytes_bound(bytes, n_bytes, limits, NULL, ret_graph, error);
 }
 
 int sl_import_onnx_bytes_bound(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
         const struct sl_dim_sizes *sizes, struct sl_graph **ret_graph, struct sl_error *error)
 {
-        return import_bytes(bytes, n_bytes, NULL, limits, sizes, ret_graph, error);
+        const struct sl_import_file file = {.bytes = bytes, .n_bytes = n_bytes};
+
+        return import_bytes(&file, NULL, limits, sizes, ret_graph, error);
 }
 
 /* The whole file, read-only. */
@@ -301,21 +304,40 @@ static int map_file(
         return 0;
 }
 
+static void unmap_file(void *bytes, size_t n_bytes)
+{
+        munmap(bytes, n_bytes);
+}
+
+static int keep_mapped(struct sl_graph *graph, const struct sl_import_file *file)
+{
+        return sl_graph_arena_adopt(graph->arena, (void *)file->bytes, file->n_bytes, unmap_file);
+}
+
 int sl_import_onnx_file(const struct sl_model_file *file, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
         struct sl_graph **ret_graph, struct sl_error *error)
 {
         struct sl_external_files external = {.model = file};
-        const void *bytes;
+        struct sl_import_file bytes = {.n_bytes = file->bytes, .stays = true};
+        struct sl_graph *graph;
         int result;
 
         limits = limits ? limits : &sl_graph_limits_default;
-        result = map_file(file, limits, &bytes, error);
+        result = map_file(file, limits, &bytes.bytes, error);
         if (result < 0)
                 return result;
-        result = import_bytes(bytes, file->bytes, file->open_external ? &external : NULL, limits, sizes, ret_graph, error);
+        result = import_bytes(&bytes, file->open_external ? &external : NULL, limits, sizes, &graph, error);
         sl_external_files_deinit(&external);
-        munmap((void *)bytes, file->bytes);
-        return result < 0 ? sl_error_prefix(error, result, "%s", file->path) : 0;
+        if (result == 0 && keep_mapped(graph, &bytes) < 0) {
+                sl_graph_free(graph);
+                result = sl_error_set(error, ENOMEM, "no memory to keep it mapped");
+        }
+        if (result < 0) {
+                unmap_file((void *)bytes.bytes, bytes.n_bytes);
+                return sl_error_prefix(error, result, "%s", file->path);
+        }
+        *ret_graph = graph;
+        return 0;
 }
 
 int sl_import_onnx_bound(const char *path, const struct sl_graph_limits *limits, const struct sl_dim_sizes *sizes,
@@ -338,11 +360,11 @@ int sl_import_onnx(const char *path, const struct sl_graph_limits *limits, struc
 }
 
 /* The head of a file is what its ports say; only they are read, but all of it is checked and parsed. */
-static int signature_of(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits, struct sl_signature *signature,
+static int signature_of(const struct sl_import_file *file, const struct sl_graph_limits *limits, struct sl_signature *signature,
         struct sl_error *error)
 {
-        struct sl_importer im = {.limits = limits, .error = error};
-        int result = parse(&im, bytes, n_bytes);
+        struct sl_importer im = {.file = *file, .limits = limits, .error = error};
+        int result = parse(&im);
 
         if (result == 0)
                 result = sl_import_ports_signature(&im, signature);
@@ -354,9 +376,10 @@ static int signature_of(const void *bytes, size_t n_bytes, const struct sl_graph
 int sl_import_signature_bytes(const void *bytes, size_t n_bytes, const struct sl_graph_limits *limits,
         struct sl_signature *ret_signature, struct sl_error *error)
 {
+        const struct sl_import_file file = {.bytes = bytes, .n_bytes = n_bytes};
         struct sl_signature signature = {0};
         struct sl_error own = {0};
-        int result = signature_of(bytes, n_bytes, limits ? limits : &sl_graph_limits_default, &signature, error ? error : &own);
+        int result = signature_of(&file, limits ? limits : &sl_graph_limits_default, &signature, error ? error : &own);
 
         if (result == 0)
                 *ret_signature = signature;

@@ -65,7 +65,7 @@ static bool is_f32(const struct narrowing *narrowing, uint32_t value)
 /* A result that is narrow already, or a constant that may become so. */
 static bool has_half(const struct narrowing *narrowing, uint32_t value)
 {
-        return narrowing->forms[value].half != SL_VALUE_NONE || sl_graph_constant(narrowing->graph, value);
+        return narrowing->forms[value].half != SL_VALUE_NONE || sl_graph_is_constant(narrowing->graph, value);
 }
 
 static bool wants_half(const struct narrowing *narrowing, const struct sl_node *node)
@@ -123,6 +123,7 @@ static int narrow_constant(struct narrowing *narrowing, uint32_t value, uint32_t
                 return r;
         for (uint64_t i = 0; i < elements; i++)
                 to[i] = narrowed(from[i]);
+        sl_graph_drop_copies(narrowing->graph);
         narrowing->graph->values[*ret_half].data = to;
         narrowing->graph->values[*ret_half].data_bytes = elements * sizeof(*to);
         return 0;
@@ -145,7 +146,7 @@ static int half_of(struct narrowing *narrowing, uint32_t value, uint32_t *ret_ha
         *ret_half = narrowing->forms[value].half;
         if (*ret_half != SL_VALUE_NONE)
                 return 0;
-        if (sl_graph_constant(narrowing->graph, value))
+        if (sl_graph_is_constant(narrowing->graph, value))
                 return narrow_constant(narrowing, value, ret_half);
         r = add_half(narrowing, value, SL_VALUE_COMPUTED, ret_half);
         return r < 0 ? r : add_cast(narrowing, value, *ret_half);

@@ -45,16 +45,18 @@ static bool computes_in_half(const struct sl_graph *graph)
         return false;
 }
 
-static int widen_constant(struct sl_graph *graph, struct sl_value *value)
+static int widen_constant(struct sl_graph *graph, uint32_t index)
 {
+        struct sl_value *value = &graph->values[index];
         uint64_t elements = value->data_bytes / sizeof(uint16_t);
-        const uint16_t *from = value->data;
+        const uint16_t *from = sl_graph_constant(graph, index);
         float *to = sl_graph_alloc(graph, elements * sizeof(*to));
 
         if (!to)
                 return -ENOMEM;
         for (uint64_t i = 0; i < elements; i++)
                 to[i] = (float)sl_ref_from_f16(from[i]);
+        sl_graph_drop_copies(graph);
         value->data = to;
         value->data_bytes = elements * sizeof(*to);
         return 0;
@@ -138,7 +140,7 @@ static int widen_values(struct sl_graph *graph, uint32_t n_values)
                 if (value->tensor.dtype != SL_DTYPE_F16 || value->kind == SL_VALUE_INPUT)
                         continue;
                 if (value->kind == SL_VALUE_CONSTANT)
-                        r = widen_constant(graph, value);
+                        r = widen_constant(graph, i);
                 value->tensor.dtype = SL_DTYPE_F32;
         }
         return r;

@@ -36,7 +36,7 @@ static bool is_row(const struct sl_graph *graph, const struct sl_node *node)
         if (bias == SL_VALUE_NONE)
                 return true;
         shape = &graph->values[bias].tensor.shape;
-        return sl_graph_constant(graph, bias) && shape->rank == 1;
+        return sl_graph_is_constant(graph, bias) && shape->rank == 1;
 }
 
 static bool is_plain_gemm(const struct sl_node *node)
@@ -54,7 +54,7 @@ bool sl_annotate_is_product(const struct sl_graph *graph, uint32_t index)
                 return false;
         weights = &graph->values[node->inputs[1]];
         if (weights->kind != SL_VALUE_CONSTANT || weights->tensor.dtype != SL_DTYPE_F32 ||
-                sl_graph_constant(graph, node->inputs[0]))
+                sl_graph_is_constant(graph, node->inputs[0]))
                 return false;
         if (node->op != SL_OP_CONV && weights->tensor.shape.rank != 2)
                 return false;
@@ -265,7 +265,8 @@ static int add_weights(struct annotation *a, const struct sl_node *node, uint32_
                 return -ENOMEM;
         leave_room(a, node, channels, scales);
         if (n)
-                round_weights(weights.data, n, channels, axis, scales, bytes);
+                round_weights(sl_graph_constant(a->graph, node->inputs[1]), n, channels, axis, scales, bytes);
+        sl_graph_drop_copies(a->graph);
         weights.tensor.dtype = SL_DTYPE_I8;
         r = sl_graph_add_constant(a->graph, weights.name, &weights.tensor, bytes, &inputs[0]);
         r = r < 0 ? r : add_vector(a, "scale", SL_DTYPE_F32, 1, channels, scales, &inputs[1]);

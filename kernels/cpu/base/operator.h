@@ -44,6 +44,7 @@ struct sl_cpu_loop {
          */
         bool (*form)(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed);
         int (*repack)(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data);
+        bool reads_anywhere; /* repack() takes @plain at any address; else it is aligned for its type */
 
         /* compile() says which inputs lie packed, all of them in the loop's own form; NULL: input 1 does, or nothing is packed. */
         void (*weights)(void *state, const struct sl_packed *packed);
@@ -58,8 +59,8 @@ struct sl_cpu_loop {
         double (*seconds)(const struct sl_core_figures *core, const void *state);
 
         /*
-         * Makes of a copy of a state what seconds() should say of one part. NULL: of the seconds a part has the share that it has of
-         * the units.
+         * Makes of a copy of a state what seconds() should say of one part. NULL: of the seconds a part has the share that it has
+         * of the units.
          */
         void (*narrow)(void *state, const struct sl_part *part);
 

@@ -4,7 +4,9 @@
  */
 #include "cpu/gemm/gemm.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns)
 {
@@ -13,15 +15,49 @@ int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns)
         return depth * (columns - tail + (tail > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : tail ? SL_GEMM_PANEL / 2 : 0));
 }
 
-void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
+#define PACK_STEPS 16 /* of depth, of which a column that is contiguous has a cache line */
+
+/* Of one panel: @own of its @width columns, @n_steps of its depth, which follow each other in a column. */
+static void pack_columns(const char *b, int64_t n_steps, int64_t own, int64_t width, int64_t column_bytes, float *ret_packed)
 {
+        float column[PACK_STEPS];
+
+        for (int64_t n = 0; n < own; n++) {
+                memcpy(column, b + n * column_bytes, (size_t)n_steps * sizeof(float));
+                for (int64_t k = 0; k < n_steps; k++)
+                        ret_packed[k * width + n] = column[k];
+        }
+        for (int64_t k = 0; k < n_steps && own < width; k++)
+                memset(ret_packed + k * width + own, 0, (size_t)(width - own) * sizeof(float));
+}
+
+static void pack_row(const char *b, int64_t own, int64_t width, int64_t column_bytes, float *ret_packed)
+{
+        if (column_bytes == sizeof(float))
+                memcpy(ret_packed, b, (size_t)own * sizeof(float));
+        for (int64_t n = 0; n < own && column_bytes != sizeof(float); n++)
+                memcpy(&ret_packed[n], b + n * column_bytes, sizeof(float));
+        if (own < width)
+                memset(ret_packed + own, 0, (size_t)(width - own) * sizeof(float));
+}
+
+void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
+{
+        int64_t column_bytes = column_stride * (int64_t)sizeof(float), step_bytes = depth_stride * (int64_t)sizeof(float);
+        bool by_columns = depth_stride == 1 && column_stride != 1;
+
         for (int64_t first = 0; first < columns; first += SL_GEMM_PANEL) {
+                const char *panel = (const char *)b + first * column_bytes;
                 int64_t own = columns - first < SL_GEMM_PANEL ? columns - first : SL_GEMM_PANEL;
                 int64_t width = own > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : SL_GEMM_PANEL / 2;
+                int64_t k = 0;
 
-                for (int64_t k = 0; k < depth; k++, ret_packed += width)
-                        for (int64_t n = 0; n < width; n++)
-                                ret_packed[n] = n < own ? b[k * depth_stride + (first + n) * column_stride] : 0.0f;
+                for (; by_columns && k < depth; k += PACK_STEPS)
+                        pack_columns(panel + k * step_bytes, depth - k < PACK_STEPS ? depth - k : PACK_STEPS, own, width,
+                                column_bytes, ret_packed + k * width);
+                for (; k < depth; k++)
+                        pack_row(panel + k * step_bytes, own, width, column_bytes, ret_packed + k * width);
+                ret_packed += depth * width;
         }
 }
 

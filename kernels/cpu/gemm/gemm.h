@@ -63,8 +63,9 @@ struct sl_gemm {
 /* Floats of a packed depth x columns matrix. */
 int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns);
 
-/* Packs a matrix (in depth and columns, as said above) whose element (k, n) lies at b[k * depth_stride + n * column_stride]. */
-void sl_gemm_pack(const float *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed);
+/* Packs a matrix (in depth and columns, as said above) whose element (k, n) lies at b[k * depth_stride + n * column_stride], in
+ * floats; at any address. */
+void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed);
 
 /* Do so few rows pass by a b that is larger than the caches, so that its bytes alone count? */
 bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns);

@@ -156,6 +156,7 @@ const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product)
         .units = product_units,
         .form = product_form,
         .repack = product_repack,
+        .reads_anywhere = true,
         .seconds = product_seconds,
         .narrow = product_narrow,
         .fuses_epilogue = true};

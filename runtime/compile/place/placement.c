@@ -154,7 +154,8 @@ static int reorder_constant(struct walk *walk, uint32_t value, const struct sl_t
 
                 if (!moved)
                         return -ENOMEM;
-                copy_elements(&from.tensor, from.data, wanted, moved);
+                copy_elements(&from.tensor, sl_graph_constant(walk->graph, value), wanted, moved);
+                sl_graph_drop_copies(walk->graph);
                 data = moved;
         }
         r = add_value(walk, &from, wanted, ret_value);

@@ -218,6 +218,7 @@ static int sample_error(struct tuner *tuner, uint32_t origin, struct candidate *
         gather_constants(tuner, origin, constants);
         if (describe(tuner, 0, origin, candidate->algorithm))
                 r = sl_exactness_sample(backend_of(tuner, 0, origin), &tuner->desc, constants, &candidate->error);
+        sl_graph_drop_copies(tuner->programs[0].placement->graph);
         if (r < 0)
                 candidate->error = HUGE_VAL;
         return r == -ENOMEM ? r : 0;

@@ -24,7 +24,7 @@ static int clip_to_values(struct sl_importer *im, const struct sl_onnx_node *nod
 static bool all_constant(const struct sl_importer *im, const struct sl_draft *draft, uint32_t first)
 {
         for (uint32_t i = first; i < draft->n_inputs; i++)
-                if (draft->inputs[i] != SL_VALUE_NONE && !sl_graph_constant(im->graph, draft->inputs[i]))
+                if (draft->inputs[i] != SL_VALUE_NONE && !sl_graph_is_constant(im->graph, draft->inputs[i]))
                         return false;
         return true;
 }

@@ -30,7 +30,7 @@ static bool is_single(const struct sl_expansion *x, uint32_t input)
 
 static bool has_constant_weights(const struct sl_expansion *x)
 {
-        return sl_graph_constant(x->im->graph, sl_expand_input(x, W)) != NULL;
+        return sl_graph_is_constant(x->im->graph, sl_expand_input(x, W));
 }
 
 static bool is_fast_as_it_is(const struct sl_expansion *x)

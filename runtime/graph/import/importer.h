@@ -24,8 +24,16 @@ struct sl_captures {
         struct sl_capture items[SL_NODE_INPUTS_MAX];
 };
 
+/* The bytes of the file that is imported. */
+struct sl_import_file {
+        const void *bytes;
+        size_t n_bytes;
+        bool stays; /* as long as the graph, which may have constants in it */
+};
+
 struct sl_importer {
         struct sl_graph *graph;
+        struct sl_import_file file;
         const struct sl_graph_limits *limits;
         const struct sl_dim_sizes *sizes; /* NULL: none */
         Onnx__ModelProto *model;
@@ -71,8 +79,8 @@ struct sl_draft {
  */
 int sl_import_order(struct sl_importer *im, uint32_t *ret_order);
 
-/* initializer.c: a constant of the graph from a tensor of the file; may take its raw bytes. -EBADMSG, -ENOTSUP, -E2BIG, -EACCES. */
-int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *tensor, const char *name, uint32_t *ret_value);
+/* initializer.c: a constant of the graph from a tensor of the file. -EBADMSG, -ENOTSUP, -E2BIG, -EACCES. */
+int sl_import_tensor(struct sl_importer *im, const Onnx__TensorProto *tensor, const char *name, uint32_t *ret_value);
 
 /* The same from values in memory: @count of them, shape [count], or a scalar for @scalar. */
 int sl_import_ints(struct sl_importer *im, const char *name, const int64_t *ints, uint32_t count, bool scalar, uint32_t *ret_value);

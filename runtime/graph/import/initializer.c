@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TensorProto -> constant. The size that the shape claims is compared with the bytes that are there before any memory is taken.
- * Raw bytes are taken out of the parsed file instead of being copied; external data is mapped.
+ * Large raw bytes stay in the file, which is mapped as long as the graph lives, and so do external data.
  */
 #include "arena.h"
 #include "base/bytes.h"
@@ -10,6 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Smaller data are not worth it that somebody may have to align them each time. */
+#define VIEW_BYTES_MIN (256u << 10)
 
 static int read_shape(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, struct sl_tensor *tensor)
 {
@@ -46,46 +49,39 @@ static void normalise_bools(uint8_t *data, uint64_t n)
                 data[i] = data[i] != 0;
 }
 
-static void release_bytes(void *pointer, size_t bytes)
+static int copy_bytes(struct sl_importer *im, const struct sl_tensor *tensor, const void *bytes, const void **ret_data)
 {
-        (void)bytes;
-        free(pointer);
-}
-
-/* A body may be imported again: its bytes stay with the file. */
-static int copy_raw(struct sl_importer *im, const Onnx__TensorProto *proto, const struct sl_tensor *tensor, const void **ret_data)
-{
-        uint8_t *copy = sl_graph_alloc(im->graph, proto->raw_data.len);
+        uint64_t n_bytes = sl_tensor_bytes(tensor);
+        uint8_t *copy = sl_graph_alloc(im->graph, n_bytes);
 
         if (!copy)
                 return -ENOMEM;
-        memcpy(copy, proto->raw_data.data, proto->raw_data.len);
+        memcpy(copy, bytes, n_bytes);
         if (tensor->dtype == SL_DTYPE_BOOL)
-                normalise_bools(copy, proto->raw_data.len);
+                normalise_bools(copy, n_bytes);
         *ret_data = copy;
         return 0;
 }
 
-static int take_raw(
-        struct sl_importer *im, Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor, const void **ret_data)
+static bool is_worth_a_view(const struct sl_tensor *tensor)
 {
-        uint64_t bytes = sl_tensor_bytes(tensor);
-        uint8_t *data = proto->raw_data.data;
+        return tensor->dtype != SL_DTYPE_BOOL && sl_tensor_bytes(tensor) >= VIEW_BYTES_MIN;
+}
 
-        if (proto->raw_data.len != bytes)
-                return sl_error_set(im->error, EBADMSG, "tensor \"%s\": %zu bytes of data, its shape wants %" PRIu64, name,
-                        proto->raw_data.len, bytes);
-        if (!bytes || !data)
+static int take_raw(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor,
+        const void **ret_data)
+{
+        const struct sl_wire_data raw = sl_wire_data_of(proto, im->file.bytes, im->file.n_bytes);
+        uint64_t bytes = sl_tensor_bytes(tensor);
+
+        if (raw.n_bytes != bytes)
+                return sl_error_set(im->error, EBADMSG, "tensor \"%s\": %" PRIu64 " bytes of data, its shape wants %" PRIu64, name,
+                        raw.n_bytes, bytes);
+        if (!bytes || !raw.bytes)
                 return 0;
-        if (im->outer)
-                return copy_raw(im, proto, tensor, ret_data);
-        if (sl_graph_arena_adopt(im->graph->arena, data, bytes, release_bytes) < 0)
-                return -ENOMEM;
-        proto->raw_data = (ProtobufCBinaryData){0};
-        proto->has_raw_data = 0;
-        if (tensor->dtype == SL_DTYPE_BOOL)
-                normalise_bools(data, bytes);
-        *ret_data = data;
+        if (!im->file.stays || !raw.in_file || !is_worth_a_view(tensor))
+                return copy_bytes(im, tensor, raw.bytes, ret_data);
+        *ret_data = raw.bytes;
         return 0;
 }
 
@@ -182,28 +178,23 @@ static int read_external(struct sl_importer *im, const Onnx__TensorProto *proto,
         return result;
 }
 
-/* Kernels read whole elements, so data at an odd offset is moved; truth values are normalised in a copy too. */
+/* Truth values are normalised in a copy, and what is small is aligned there once and for all. */
 static int settle_region(
         struct sl_importer *im, const struct sl_tensor *tensor, struct sl_external_region *region, const void **ret_data)
 {
-        uint64_t bytes = sl_tensor_bytes(tensor);
         bool aligned = (uintptr_t)region->data % sl_dtype_bytes(tensor->dtype) == 0;
+        int result;
 
-        if (aligned && tensor->dtype != SL_DTYPE_BOOL) {
+        if (is_worth_a_view(tensor) || (aligned && tensor->dtype != SL_DTYPE_BOOL)) {
                 *ret_data = region->data;
                 return sl_graph_arena_adopt(im->graph->arena, region->mapping, region->mapping_bytes, sl_external_unmap);
         }
-        uint8_t *copy = sl_graph_alloc(im->graph, bytes);
-
-        if (!copy)
-                return -ENOMEM;
-        memcpy(copy, region->data, bytes);
-        sl_external_unmap(region->mapping, region->mapping_bytes);
-        region->mapping = NULL;
-        if (tensor->dtype == SL_DTYPE_BOOL)
-                normalise_bools(copy, bytes);
-        *ret_data = copy;
-        return 0;
+        result = copy_bytes(im, tensor, region->data, ret_data);
+        if (result == 0) {
+                sl_external_unmap(region->mapping, region->mapping_bytes);
+                region->mapping = NULL;
+        }
+        return result;
 }
 
 static int take_external(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, const struct sl_tensor *tensor,
@@ -233,7 +224,7 @@ static int take_external(struct sl_importer *im, const Onnx__TensorProto *proto,
         return result;
 }
 
-int sl_import_tensor(struct sl_importer *im, Onnx__TensorProto *proto, const char *name, uint32_t *ret_value)
+int sl_import_tensor(struct sl_importer *im, const Onnx__TensorProto *proto, const char *name, uint32_t *ret_value)
 {
         static const uint8_t nothing[8];
         const void *data = nothing;

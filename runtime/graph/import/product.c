@@ -79,7 +79,7 @@ static double cost_of(
         double cost = out ? moved(pair, &made, out) : 0;
 
         for (uint32_t k = 0; k < 2; k++)
-                if (!sl_graph_constant(im->graph, pair[k].value))
+                if (!sl_graph_is_constant(im->graph, pair[k].value))
                         cost += moved(pair, &pair[k].term, &sides[k]);
         return cost;
 }

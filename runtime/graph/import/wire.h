@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look at protobuf bytes before the parser may have them: nesting, counts, and fields that only a hostile file gives twice.
- * And the parser itself, on a budget of memory. Pure but for memory; any thread.
+ * And the parser itself, on a budget of memory, which never sees the data of tensors: they stay in the file. Pure but for memory;
+ * any thread.
  */
 #pragma once
 
 #include "onnx/onnx.pb-c.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,3 +35,20 @@ int sl_wire_check(const ProtobufCMessageDescriptor *type, const void *bytes, siz
  */
 int sl_wire_parse_model(const void *bytes, size_t n_bytes, Onnx__ModelProto **ret_model, struct sl_error *error);
 void sl_wire_free_model(Onnx__ModelProto *model);
+
+/*
+ * Checks the bytes of a model as above and parses them without the data of tensors (raw_data): what the message has there is for
+ * sl_wire_data_of() alone. Return: as above.
+ */
+int sl_wire_read_model(const void *bytes, size_t n_bytes, const struct sl_wire_limits *limits, Onnx__ModelProto **ret_model,
+        struct sl_error *error);
+
+/* The data of a tensor, at any address. */
+struct sl_wire_data {
+        const uint8_t *bytes;
+        uint64_t n_bytes;
+        bool in_file; /* or in the message, which has them as long as it lives: fewer than 16 bytes */
+};
+
+/* Of a message that sl_wire_read_model() made of these bytes. None of a file that changed meanwhile. */
+struct sl_wire_data sl_wire_data_of(const Onnx__TensorProto *tensor, const void *file_bytes, size_t n_file_bytes);

@@ -33,7 +33,7 @@ static int scale_weights(struct sl_graph *graph, uint32_t index, const struct sl
         const struct sl_value *old = &graph->values[node->inputs[1]];
         struct sl_tensor tensor = old->tensor;
         uint64_t elements = sl_shape_elements(&tensor.shape);
-        const float *from = old->data;
+        const float *from = sl_graph_constant(graph, node->inputs[1]);
         float *to = sl_graph_alloc(graph, elements * sizeof(*to));
         uint32_t weights;
         int result;
@@ -44,6 +44,7 @@ static int scale_weights(struct sl_graph *graph, uint32_t index, const struct sl
                 scale_rows(from, elements / affine->channels, affine, to);
         else
                 scale_columns(from, elements / affine->channels, affine, to);
+        sl_graph_drop_copies(graph);
         result = sl_graph_add_constant(graph, old->name, &tensor, to, &weights);
         if (result == 0)
                 sl_graph_set_input(graph, index, 1, weights);

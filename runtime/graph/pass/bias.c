@@ -26,13 +26,13 @@ static uint32_t channel_axis(const struct sl_graph *graph, const struct sl_node 
 /* A constant whose elements are one for each channel, or one for all. */
 static const float *vector_of(const struct sl_graph *graph, uint32_t value, uint32_t channels, uint32_t *ret_step)
 {
-        const float *data = sl_graph_constant(graph, value);
-        uint64_t elements = data ? sl_shape_elements(&graph->values[value].tensor.shape) : 0;
+        bool constant = sl_graph_is_constant(graph, value);
+        uint64_t elements = constant ? sl_shape_elements(&graph->values[value].tensor.shape) : 0;
 
-        if (!data || !is_f32(graph, value) || (elements != channels && elements != 1))
+        if (!constant || !is_f32(graph, value) || (elements != channels && elements != 1))
                 return NULL;
         *ret_step = elements == 1 ? 0 : 1;
-        return data;
+        return sl_graph_constant(graph, value);
 }
 
 uint32_t sl_bias_channels(const struct sl_graph *graph, uint32_t index)

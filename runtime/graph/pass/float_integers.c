@@ -109,7 +109,7 @@ static bool has_plain_weights(const struct sl_graph *graph, const struct sl_node
         bool is_unsigned = w->tensor.dtype == SL_DTYPE_U8;
         const struct sl_shape *x = &graph->values[product->inputs[X_INPUT]].tensor.shape;
 
-        return product->op == SL_OP_MATMUL_INTEGER && sl_graph_constant(graph, product->inputs[W_INPUT]) && x->rank >= 2 &&
+        return product->op == SL_OP_MATMUL_INTEGER && sl_graph_is_constant(graph, product->inputs[W_INPUT]) && x->rank >= 2 &&
                w->tensor.shape.rank == 2 && w->data_bytes && is_single(graph, input_of(product, X_ZERO_INPUT)) &&
                all_are(graph, input_of(product, W_ZERO_INPUT), is_unsigned ? 128 : 0);
 }

@@ -35,7 +35,7 @@ static int read_affine(struct sl_graph *graph, const struct sl_node *norm, uint3
 
 static bool is_constant_vector(const struct sl_graph *graph, uint32_t value, uint32_t channels)
 {
-        return sl_graph_constant(graph, value) && graph->values[value].tensor.dtype == SL_DTYPE_F32 &&
+        return sl_graph_is_constant(graph, value) && graph->values[value].tensor.dtype == SL_DTYPE_F32 &&
                sl_shape_elements(&graph->values[value].tensor.shape) == channels;
 }
 
@@ -49,7 +49,7 @@ static uint32_t find_host(const struct sl_graph *graph, const struct sl_node *no
         if (graph->nodes[host].op != SL_OP_CONV && graph->nodes[host].op != SL_OP_GEMM)
                 return SL_VALUE_NONE;
         *ret_channels = sl_bias_channels(graph, host);
-        if (!*ret_channels || !sl_graph_constant(graph, graph->nodes[host].inputs[1]))
+        if (!*ret_channels || !sl_graph_is_constant(graph, graph->nodes[host].inputs[1]))
                 return SL_VALUE_NONE;
         for (uint32_t i = IN_SCALE; i < N_IN; i++)
                 if (!is_constant_vector(graph, norm->inputs[i], *ret_channels))

@@ -16,9 +16,9 @@ static uint32_t find_host(const struct sl_graph *graph, const struct sl_node *mu
 {
         uint32_t made = mul->inputs[side], host = sl_graph_producer(graph, made);
 
-        if (host == SL_VALUE_NONE || !sl_graph_constant(graph, mul->inputs[1 - side]) ||
+        if (host == SL_VALUE_NONE || !sl_graph_is_constant(graph, mul->inputs[1 - side]) ||
                 sl_graph_only_user(graph, made) == SL_VALUE_NONE || !sl_bias_channels(graph, host) ||
-                !sl_graph_constant(graph, graph->nodes[host].inputs[1]))
+                !sl_graph_is_constant(graph, graph->nodes[host].inputs[1]))
                 return SL_VALUE_NONE;
         if (graph->nodes[host].op == SL_OP_MATMUL && graph->values[graph->nodes[host].inputs[1]].tensor.shape.rank != 2)
                 return SL_VALUE_NONE;

@@ -45,7 +45,7 @@ static int fuse_add(struct sl_graph *graph, uint32_t index)
         for (uint32_t side = 0; side < 2; side++) {
                 const struct sl_node *add = &graph->nodes[index];
                 uint32_t constant = add->inputs[1 - side];
-                uint32_t maker = sl_graph_constant(graph, constant) ? find_maker(graph, add, side) : SL_VALUE_NONE;
+                uint32_t maker = sl_graph_is_constant(graph, constant) ? find_maker(graph, add, side) : SL_VALUE_NONE;
                 uint32_t channels = maker == SL_VALUE_NONE ? 0 : sl_bias_channels(graph, maker);
 
                 if (channels)

@@ -85,7 +85,7 @@ static bool is_vector(const struct sl_graph *graph, uint32_t value, uint32_t x)
         const struct sl_shape *shape = &graph->values[x].tensor.shape;
         const struct sl_tensor *vector;
 
-        if (!sl_graph_constant(graph, value) || !shape->rank)
+        if (!sl_graph_is_constant(graph, value) || !shape->rank)
                 return false;
         vector = &graph->values[value].tensor;
         return vector->dtype == graph->values[x].tensor.dtype && vector->shape.rank == 1 &&

@@ -30,7 +30,7 @@ static bool is_convolution(const struct sl_graph *graph, uint32_t node)
         const struct sl_node *n = &graph->nodes[node];
 
         return !n->dead && n->op == SL_OP_CONV && tensor_of(graph, n->inputs[0])->dtype == SL_DTYPE_F32 &&
-               tensor_of(graph, n->inputs[0])->shape.rank == 4 && sl_graph_constant(graph, n->inputs[1]);
+               tensor_of(graph, n->inputs[0])->shape.rank == 4 && sl_graph_is_constant(graph, n->inputs[1]);
 }
 
 static bool is_depthwise(const struct sl_graph *graph, uint32_t node)

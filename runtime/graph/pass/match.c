@@ -14,12 +14,10 @@ uint32_t sl_match_made(const struct sl_graph *graph, uint32_t value, uint32_t op
 
 bool sl_match_scalar(const struct sl_graph *graph, uint32_t value, double *ret_scalar)
 {
-        const float *data = sl_graph_constant(graph, value);
-
-        if (!data || graph->values[value].tensor.dtype != SL_DTYPE_F32 ||
+        if (!sl_graph_is_constant(graph, value) || graph->values[value].tensor.dtype != SL_DTYPE_F32 ||
                 sl_shape_elements(&graph->values[value].tensor.shape) != 1)
                 return false;
-        *ret_scalar = (double)*data;
+        *ret_scalar = (double)*(const float *)sl_graph_constant(graph, value);
         return true;
 }
 

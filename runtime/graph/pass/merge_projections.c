@@ -16,15 +16,15 @@
 
 struct projection {
         uint32_t node;
-        const float *weights, *bias; /* bias may be NULL */
+        const char *weights, *bias; /* floats at any address; bias may be NULL */
         int64_t depth, columns;
 };
 
-static const float *floats_of(const struct sl_graph *graph, uint32_t value, uint32_t rank)
+static const void *floats_of(const struct sl_graph *graph, uint32_t value, uint32_t rank)
 {
-        const struct sl_value *v = value == SL_VALUE_NONE ? NULL : &graph->values[value];
+        const struct sl_value *v = sl_graph_is_constant(graph, value) ? &graph->values[value] : NULL;
 
-        return v && v->tensor.dtype == SL_DTYPE_F32 && v->tensor.shape.rank == rank ? sl_graph_constant(graph, value) : NULL;
+        return v && v->tensor.dtype == SL_DTYPE_F32 && v->tensor.shape.rank == rank ? v->data : NULL;
 }
 
 static bool read_projection(const struct sl_graph *graph, uint32_t value, uint32_t attention, struct projection *ret_projection)
@@ -68,11 +68,12 @@ static void join(const struct projection parts[PARTS], int64_t columns, float *r
 
         for (uint32_t i = 0; i < PARTS; i++) {
                 const struct projection *p = &parts[i];
+                size_t row_bytes = (size_t)p->columns * sizeof(float);
 
                 for (int64_t k = 0; k < p->depth; k++)
-                        memcpy(ret_weights + k * columns + first, p->weights + k * p->columns, (size_t)p->columns * sizeof(float));
+                        memcpy(ret_weights + k * columns + first, p->weights + (size_t)k * row_bytes, row_bytes);
                 if (p->bias)
-                        memcpy(ret_bias + first, p->bias, (size_t)p->columns * sizeof(float));
+                        memcpy(ret_bias + first, p->bias, row_bytes);
                 first += p->columns;
         }
 }

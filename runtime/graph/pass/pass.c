@@ -39,14 +39,15 @@ static int run_pass(struct sl_graph *graph, const struct pass *pass, const struc
                         result = run_pass(graph->nodes[i].bodies[b], pass, options, error);
         if (result < 0)
                 return result;
-        return pass->phase == SL_PASS_PORTABLE ? pass->run.PORTABLE(graph, error) : pass->run.BACKEND(graph, options, error);
+        result = pass->phase == SL_PASS_PORTABLE ? pass->run.PORTABLE(graph, error) : pass->run.BACKEND(graph, options, error);
+        sl_graph_drop_copies(graph);
+        return result;
 }
 
 static int run_and_check(
         struct sl_graph *graph, const struct pass *pass, const struct sl_pass_options *options, struct sl_error *error)
 {
         int result = run_pass(graph, pass, options, error);
-
         if (result < 0)
                 return sl_error_prefix(error, result, "pass %s", pass->name);
         result = sl_graph_check(graph, error);

@@ -13,7 +13,7 @@ static bool is_byte(uint32_t dtype)
 
 static bool is_single(const struct sl_graph *graph, uint32_t value)
 {
-        return sl_graph_constant(graph, value) && sl_shape_elements(&graph->values[value].tensor.shape) == 1;
+        return sl_graph_is_constant(graph, value) && sl_shape_elements(&graph->values[value].tensor.shape) == 1;
 }
 
 static bool read_zero(const struct sl_graph *graph, uint32_t zero, struct sl_quantity *quantity)

@@ -53,7 +53,7 @@ static bool take_weights(
         uint32_t channel_axis = p->channels_last ? 1 : 0;
         const float *data = sl_graph_constant(graph, scales);
 
-        if (!sl_graph_constant(graph, weights) || w->tensor.dtype != SL_DTYPE_I8 || w->tensor.shape.rank < 2 || !data)
+        if (!sl_graph_is_constant(graph, weights) || w->tensor.dtype != SL_DTYPE_I8 || w->tensor.shape.rank < 2 || !data)
                 return false;
         if (graph->values[scales].tensor.dtype != SL_DTYPE_F32 || !all_zero(graph, zeros))
                 return false;
