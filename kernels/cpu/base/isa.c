@@ -76,3 +76,9 @@ bool sl_cpu_multiplies_bytes(void)
         return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
                (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
 }
+
+bool sl_cpu_has_vnni(void)
+{
+        return sl_cpu_has_avx512() && __builtin_cpu_supports("avx512vnni") &&
+               (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni;
+}

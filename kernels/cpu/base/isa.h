@@ -31,6 +31,9 @@ int64_t sl_cpu_l2_bytes(void);
  */
 bool sl_cpu_multiplies_bytes(void);
 
+/* The own products of bytes: AVX-512 as above, with VNNI. Any thread. */
+bool sl_cpu_has_vnni(void);
+
 /* SL_TILES(what it returns, its name, (its parameters), (their names)) */
 #ifdef SL_TILE_ISA
 #define SL_TILE_JOIN(name, isa) name##_##isa

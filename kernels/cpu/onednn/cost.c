@@ -79,10 +79,27 @@ static double onednn_turn(const struct sl_core_figures *core, const struct sl_no
         return x->shape.rank > 2 && x->layout != node->outputs[0].layout ? 2 * (double)sl_tensor_bytes(x) / core->far : 0;
 }
 
+static bool multiplies_bytes(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_QUANTIZED_CONV || node->op == SL_OP_QUANTIZED_MATMUL;
+}
+
+/* What is stored costs the more, the faster the products are. */
+static double onednn_bytes(const struct sl_core_figures *core, const struct sl_node_desc *node)
+{
+        double elements = (double)sl_shape_elements(&node->outputs[0].shape), flops = 2.0 * (double)sl_op_multiply_adds(node);
+
+        return core->onednn_call + sl_cost_activation(core, node->epilogue.activation, elements, true) +
+               flops / core->bytes / onednn_share(core, node) + elements * core->store / core->flops +
+               (double)sl_tensor_bytes(&node->inputs[1]) / core->weights;
+}
+
 double sl_cost_onednn(const struct sl_core_figures *core, const struct sl_node_desc *node)
 {
         double flops = 2.0 * (double)sl_op_multiply_adds(node);
 
+        if (multiplies_bytes(node))
+                return onednn_bytes(core, node);
         if (node->n_inputs < 2)
                 return core->onednn_call + (double)sl_tensor_bytes(&node->inputs[0]) / core->near;
         return core->onednn_call +

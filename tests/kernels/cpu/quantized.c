@@ -7,6 +7,7 @@
 #include "cpu/base/isa.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 static const char *const convolutions[] = {
         "QuantizedConv 1x64x14x14:uint8 64x64x1x1:int8 64 64:int32 y_scale=2000 packed nhwc positive",
@@ -66,6 +67,41 @@ static const char *const products[] = {
 Test(cpu_quantized, a_matrix_product_of_bytes_gives_what_the_reference_gives)
 {
         case_check_all(products, sizeof(products) / sizeof(products[0]));
+}
+
+/*
+ * Asked for by the algorithm: the own kernel, whatever the guess. Depths that are no whole fours, panels that are not full, rows
+ * that fill no tile, several blocks of scanlines, and what does not leave the registers as it should: functions, steps that are too
+ * small.
+ */
+static const char *const own[] = {
+        "QuantizedConv 3x6x9x11:uint8 70x6x3x3:int8 70 70:int32 pads=1,1,1,1 x_zero=9 y_scale=2000 y_zero=7 packed nhwc positive",
+        "QuantizedConv 2x64x30x33:uint8 33x64x3x3:int8 33 33:int32 pads=1,0,2,1 strides=2,1 x_zero=9 y_scale=5000 packed nhwc "
+        "positive",
+        "QuantizedConv 2x64x60x60:uint8 100x64x3x3:int8 100 100:int32 pads=1,1,1,1 x_zero=200 y_scale=9000 packed nhwc positive "
+        "+relu",
+        "QuantizedConv 2x32x9x9:int8 48x32x3x3:int8 48 48:int32 dilations=2,2 y_scale=5000 to=3 y_zero=-3 packed nhwc positive",
+        "QuantizedConv 2x64x9x11:uint8 96x16x3x3:int8 96 96:int32 pads=1,1,1,1 group=4 x_zero=3 y_scale=900 packed nhwc positive",
+        "QuantizedConv 1x16x13x13:uint8 16x16x1x1:int8 16 16:int32 y_scale=900 packed nhwc positive",
+        "QuantizedConv 1x64x11x13:uint8 70x64x1x1:int8 70 70:int32 strides=2,2 y_scale=2000 packed nhwc positive",
+        "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=0.01 y_zero=9 packed nhwc positive",
+        "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=0.01 y_zero=9 packed nhwc positive +swish",
+        "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 y_zero=-9 to=3 packed nhwc positive +hardswish",
+        "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 addend_scale=700 addend_zero=-5 to=3 packed nhwc "
+        "positive +residual +relu",
+        "QuantizedMatMul 9x37:uint8 37x45:int8 45 45:int32 x_zero=11 to=1 packed positive +residual +gelu",
+        "QuantizedMatMul 9x36:uint8 36x45:int8 45 45:int32 x_zero=11 to=1 packed positive +clip",
+        "QuantizedMatMul 9x36:uint8 36x45:int8 1 45:int32 x_zero=11 to=1 packed positive +residual",
+};
+
+Test(cpu_quantized, an_own_product_of_bytes_gives_what_the_reference_gives)
+{
+        for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+                char line[256];
+
+                snprintf(line, sizeof(line), "%s algorithm=%u", own[i], SL_ALGORITHM_BLOCKED);
+                case_check(line);
+        }
 }
 
 /* Two neighbouring products do not fit 16 bits, and long sums no float32; a large bias and its sum do not fit 32 bits. */
