@@ -19,6 +19,7 @@
  *     batching_in_order: no         # triton: yes computes one batch at a time, so that answers keep the order of requests
  *     batching_sizes: [4, 8]        # triton: preferred batches
  *     batching_rows: ["0,0,1", "0,0,0,1", "0,0,2,1", "0,0,0,2,1"]  # e_ebird: workers of 1, 2, 4, ... at a load of 4, 8, 16, 32
+ *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed together
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
  *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     hang_ms: 120000               # a process that answers nothing for so long, and for longer than ever, is killed; 0: never
@@ -68,7 +69,7 @@ struct sl_model_config {
         uint64_t batch_bytes_max;
         uint32_t threads; /* 0: auto */
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
-        uint32_t isolation, on_crash, hang_ms, predictions; /* enum sl_isolation, sl_on_crash, sl_predictions */
+        uint32_t isolation, on_crash, hang_ms, predictions, fuse; /* enum sl_isolation, sl_on_crash, sl_predictions, sl_fuse */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
         struct sl_batching batching;
         struct sl_version_policy version_policy;
@@ -125,7 +126,7 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *isolation, *on_crash, *hang_ms, *predictions, *threads;
+        char *isolation, *on_crash, *hang_ms, *predictions, *threads, *fuse;
         char **batch_sizes;
         uint32_t batch_sizes_count;
         char *batching, *batching_delay_us, *batching_latency_ms, *batching_in_order;

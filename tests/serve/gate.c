@@ -59,13 +59,19 @@ static void leave_gate(void)
         pthread_mutex_unlock(&lock);
 }
 
-void __real_sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context);
-void __wrap_sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context);
+uint64_t __real_sl_job_runner_run(
+        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context);
+uint64_t __wrap_sl_job_runner_run(
+        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context);
 
 /* ld --wrap: every job passes here. */
-void __wrap_sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context)
+uint64_t __wrap_sl_job_runner_run(
+        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context)
 {
+        uint64_t ended_ns;
+
         wait_at_gate();
-        __real_sl_job_runner_run(runner, job, answer, context);
+        ended_ns = __real_sl_job_runner_run(runner, job, begun_ns, answer, context);
         leave_gate();
+        return ended_ns;
 }

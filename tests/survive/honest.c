@@ -106,12 +106,17 @@ static void *work(void *argument)
 
 struct honest *honest_start(const struct world *world, const char *model)
 {
+        return honest_start_copy(world, model, model);
+}
+
+struct honest *honest_start_copy(const struct world *world, const char *model, const char *of)
+{
         struct honest *honest = calloc(1, sizeof(*honest));
 
         honest->client = world_connect(world, STARLING_ROLE_CLIENT);
         cr_assert_eq(starling_queue_open(honest->client, &honest->queue, NULL), 0);
         cr_assert_eq(starling_model_open(honest->client, model, &honest->model, NULL), 0);
-        cr_assert(digits_read(&honest->data, model));
+        cr_assert(digits_read(&honest->data, of));
         for (uint32_t i = 0; i < FLYING; i++)
                 cr_assert_eq(digits_job_alloc(&honest->jobs[i], &honest->data, honest->client), 0);
         pthread_create(&honest->thread, NULL, work, honest);

@@ -14,6 +14,9 @@ struct honest;
 /* Connects to @world, with @model's expected predictions; fails the test when it cannot. */
 struct honest *honest_start(const struct world *world, const char *model);
 
+/* The same of a model that is a copy of the network @of. */
+struct honest *honest_start_copy(const struct world *world, const char *model, const char *of);
+
 /* Requests that came back right so far. Any thread. */
 uint64_t honest_done(const struct honest *honest);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower.h"
 
+#include "merge/architecture.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -177,6 +178,19 @@ static int count(struct sl_lowered *lowered)
         return count_parameters(lowered->programs[0].graph, &lowered->info.parameters);
 }
 
+/* Models that are alike are so behind the passes too, as long as options and processor are the same. */
+static int note_architecture(struct sl_lowered *lowered, const struct sl_graph *graph)
+{
+        struct sl_architecture architecture;
+        int r = sl_architecture_of(graph, &architecture);
+
+        if (r < 0)
+                return r;
+        memcpy(lowered->info.architecture, architecture.digest, sizeof(lowered->info.architecture));
+        memcpy(lowered->info.family, architecture.family, sizeof(lowered->info.family));
+        return 0;
+}
+
 /* Layouts first: which algorithms there are depends on them. A plan of other sizes has those of its base. */
 static int tune_layouts(
         struct sl_lowered *lowered, const struct sl_graph *graph, const struct sl_tuning *tuning, struct sl_error *error)
@@ -228,7 +242,7 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
                 r = place_blocks(lowered, error);
         if (r < 0)
                 return r;
-        if (count(lowered) < 0)
+        if (count(lowered) < 0 || note_architecture(lowered, graph) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to count over %u nodes", graph->n_nodes);
         return 0;
 }

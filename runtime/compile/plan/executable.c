@@ -247,6 +247,36 @@ struct sl_executable *sl_executable_free(struct sl_executable *executable)
         return NULL;
 }
 
+/* What is of the caller is bound by each run. */
+static void move_step(struct sl_executable *executable, struct sl_executable_step *step, void **slots)
+{
+        const struct sl_plan_step *source = step->source;
+
+        for (uint32_t i = 0; i < source->n_inputs + source->n_outputs; i++) {
+                const struct sl_plan_operand *operand = &executable->plan->operands[source->first_operand + i];
+
+                if (operand->place == SL_PLACE_WORKSPACE)
+                        slots[i] = pointer_of(executable, operand);
+        }
+        step->binding.scratch = source->scratch_bytes ? executable->workspace + source->scratch_offset : NULL;
+        for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
+                if (step->bodies[b])
+                        sl_executable_move(step->bodies[b], executable->workspace + source->scratch_offset);
+}
+
+void sl_executable_move(struct sl_executable *executable, uint8_t *workspace)
+{
+        void **slots = executable->pointers;
+
+        executable->workspace = workspace;
+        for (uint32_t i = 0; i < executable->n_steps; i++) {
+                struct sl_executable_step *step = &executable->steps[i];
+
+                move_step(executable, step, slots);
+                slots += step->source->n_inputs + step->source->n_outputs;
+        }
+}
+
 uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
 {
         const struct sl_plan_program *source = &plan->programs[number];

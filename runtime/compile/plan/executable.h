@@ -67,6 +67,9 @@ int sl_executable_new(const struct sl_plan *plan, uint64_t number, uint8_t *work
         const struct sl_sessions *sessions, struct sl_executable **ret_executable, struct sl_error *error);
 struct sl_executable *sl_executable_free(struct sl_executable *executable);
 
+/* Its workspace begins there from now on, and so do those of its bodies. Between runs. */
+void sl_executable_move(struct sl_executable *executable, uint8_t *workspace);
+
 /*
  * Its steps, and those of its bodies, are cut for a team of @members from now on, as the plan says; 1: none is. @ret_scratch_bytes
  * grows to what a member needs. Return: 0; -EBADMSG a step cannot be cut so; then it is to be

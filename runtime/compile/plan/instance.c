@@ -182,6 +182,13 @@ int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, str
         return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", instance->plan->info->name) : 0;
 }
 
+void sl_instance_move(struct sl_instance *instance, void *room)
+{
+        for (uint32_t i = 0; i < instance->n_programs; i++)
+                sl_executable_move(instance->programs[i], room);
+        sl_workspace_deinit(&instance->workspace);
+}
+
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max)
 {
         return sl_workspace_populate(&instance->workspace, sl_plan_workspace_bytes(instance->plan, batch), bytes_max);

@@ -99,6 +99,13 @@ struct sl_instance *sl_instance_free(struct sl_instance *instance);
  */
 int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, struct sl_error *error);
 
+/*
+ * From now on runs use @room for activations and scratch, sl_plan_workspace_bytes() of it, which others may use between runs; the
+ * instance's own workspace is given up. The room lives as long as the instance, is aligned to 64 bytes, and its owner faults it.
+ * Between runs.
+ */
+void sl_instance_move(struct sl_instance *instance, void *room);
+
 /* How a team computes a step. */
 struct sl_step_split {
         uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: member 0 computes all of it, 0 */

@@ -47,6 +47,8 @@ struct sl_plan_info {
         uint64_t workspace_bytes[SL_PLAN_BATCHES_MAX]; /* activations and scratch of an instance at that batch */
         uint64_t multiply_adds;                        /* of one sample (or of the one request if not batchable) */
         uint64_t parameters;
+        uint64_t architecture[2]; /* equal for models that differ in the values of weights alone; 0: not known */
+        uint64_t family[2];       /* equal also where sizes differ, as those of heads do */
         uint32_t n_symbols, reserved;
         char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
 };

@@ -4,10 +4,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "bundles.h"
 #include "cores.h"
 #include "crew_start.h"
 #include "dispatcher.h"
 #include "inline_executor.h"
+#include "job_runner.h"
+#include "lane_executor.h"
 #include "lets.h"
 #include "memory.h"
 #include "model.h"
@@ -40,7 +43,7 @@ int sl_crew_new(const struct sl_crew_options *options, struct sl_crew **ret_crew
         crew->seats = (struct sl_seats){
                 .stats = options->stats,
                 .model = options->model->name,
-                .executor = options->own_process ? "process" : "thread",
+                .executor = options->own_process ? "process" : options->model->bundle ? "lane" : "thread",
                 .with_histograms = options->runtime->worker_histograms,
         };
         *ret_crew = crew;
@@ -56,9 +59,12 @@ static void worker_free(struct sl_crew *crew, uint32_t i)
                 sl_supervisor_unwatch(crew->options.supervisor, worker.executor);
         sl_executor_free(worker.executor);
         sl_seats_leave(&crew->seats, worker.seat);
-        sl_lets_return(worker.let);
         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, worker.bytes);
         memmove(crew->workers + i, crew->workers + i + 1, (--crew->n - i) * sizeof(worker));
+        if (crew->options.model->bundle)
+                sl_bundle_trim(crew->options.model->bundle);
+        else
+                sl_lets_return(worker.let);
 }
 
 struct sl_crew *sl_crew_free(struct sl_crew *crew)
@@ -184,12 +190,28 @@ int sl_crew_starting(struct sl_crew *crew, struct sl_error *error)
 
 struct sl_inline_trial sl_crew_take_trial(struct sl_crew *crew)
 {
-        return crew->n && !crew->options.own_process ? sl_thread_executor_take_trial(crew->workers[0].executor)
-                                                     : (struct sl_inline_trial){0};
+        struct sl_executor *first = crew->n ? crew->workers[0].executor : NULL;
+
+        if (!first || crew->options.own_process)
+                return (struct sl_inline_trial){0};
+        return first->carrier ? sl_lane_executor_take_trial(first) : sl_thread_executor_take_trial(first);
 }
 
-static void set_serving(struct sl_crew_worker *worker)
+/* What lies in the carrier's room was promised for that. */
+static void give_back_room(const struct sl_crew *crew, struct sl_crew_worker *worker)
 {
+        uint64_t bytes = sl_job_runner_moved_bytes(crew->options.model->plan, worker->executor->batch_max);
+
+        if (!worker->executor->carrier || !sl_lane_executor_has_room(worker->executor))
+                return;
+        bytes = bytes < worker->bytes ? bytes : worker->bytes;
+        worker->bytes -= bytes;
+        sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes);
+}
+
+static void set_serving(const struct sl_crew *crew, struct sl_crew_worker *worker)
+{
+        give_back_room(crew, worker);
         worker->state = SL_CREW_SERVING;
         sl_seat_show(worker->seat, SL_STATS_WORKER_SERVING);
 }
@@ -198,7 +220,7 @@ void sl_crew_enlist(struct sl_crew *crew, struct sl_workers *workers)
 {
         for (uint32_t i = 0; i < crew->n; i++) {
                 sl_workers_add(workers, crew->workers[i].executor);
-                set_serving(&crew->workers[i]);
+                set_serving(crew, &crew->workers[i]);
         }
 }
 
@@ -381,7 +403,7 @@ static bool undoes_change(const struct sl_crew *crew, uint32_t i)
 
 static void enlist_worker(struct sl_crew *crew, uint32_t i)
 {
-        set_serving(&crew->workers[i]);
+        set_serving(crew, &crew->workers[i]);
         command(crew, SL_COMMAND_ADD_WORKER, crew->workers[i].executor);
 }
 

@@ -4,10 +4,12 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "bundles.h"
 #include "crew.h"
 #include "dispatcher.h"
 #include "inline_executor.h"
 #include "job_runner.h"
+#include "lane_executor.h"
 #include "lets.h"
 #include "memory.h"
 #include "model.h"
@@ -125,11 +127,17 @@ static uint64_t longer(uint64_t a, uint64_t b)
 /* Of a worker that is about to start. */
 struct start {
         struct sl_let *let;
+        struct sl_carrier *carrier; /* whose let that is; NULL: the worker is no lane */
         struct sl_worker_wish wish;
         bool background;
         bool tries_inline; /* before it is ready */
         struct sl_worker_stats *stats;
 };
+
+static uint64_t inline_trial_ns(const struct sl_crew *crew, const struct start *start)
+{
+        return start->tries_inline ? longer(crew->options.runtime->inline_ns, SL_INLINE_PASS_NS) : 0;
+}
 
 static int start_thread(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
 {
@@ -144,7 +152,7 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .accumulator = options->accumulator,
                         .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
                         .fake = options->fake,
-                        .inline_ns = start->tries_inline ? longer(options->runtime->inline_ns, SL_INLINE_PASS_NS) : 0,
+                        .inline_ns = inline_trial_ns(crew, start),
                         .inline_bound_ns = SL_INLINE_ALONE_NS,
                         .warmup_ns = warmup_ns(crew, start->let, start->background),
                         .let = start->let,
@@ -157,6 +165,34 @@ static int start_thread(struct sl_crew *crew, const struct start *start, struct 
                         .starter = options->control,
                         .dispatcher = sl_dispatcher_bell(options->dispatcher),
                         .stats = start->stats,
+                },
+                ret_executor, error);
+}
+
+static int start_lane(struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        char name[16];
+
+        snprintf(name, sizeof(name), "sl-%.10s-%u", options->model->name, crew->n_named++ % 10);
+        return sl_lane_executor_new(
+                &(struct sl_lane_executor_options){
+                        .prepare =
+                                {
+                                        .plan = options->model->plan,
+                                        .regions = options->regions,
+                                        .accumulator = options->accumulator,
+                                        .batch_max = sl_crew_limit_of(crew, start->wish.batch_size).batch_max,
+                                        .inline_ns = inline_trial_ns(crew, start),
+                                        .inline_bound_ns = SL_INLINE_ALONE_NS,
+                                        .warmup_ns = crew->options.warmup_ms * SL_NS_PER_MS,
+                                        .fake = options->fake,
+                                        .stats = start->stats,
+                                },
+                        .carrier = start->carrier,
+                        .background = start->background,
+                        .starter = options->control,
+                        .name = name,
                 },
                 ret_executor, error);
 }
@@ -192,22 +228,69 @@ static int start_process(struct sl_crew *crew, const struct start *start, struct
         return sl_error_set(error, -r, "its process cannot be watched: %s", strerror(-r));
 }
 
+static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_worker_wish *wish, const struct sl_crew *replaced)
+{
+        struct sl_let *leaving[SL_WORKERS_MAX];
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; replaced && i < replaced->n; i++)
+                leaving[n++] = replaced->workers[i].let;
+        for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
+                if (crew->workers[i].state == SL_CREW_LEAVING)
+                        leaving[n++] = crew->workers[i].let;
+        return sl_lets_assign(crew->options.lets, cores_of(&crew->options, wish), leaving, n);
+}
+
+/* A lane runs where its carrier does, which may have to start. */
+static int find_place(struct sl_crew *crew, struct start *start, const struct sl_crew *replaced, struct sl_error *error)
+{
+        struct sl_bundle *bundle = crew->options.model->bundle;
+        int r = 0;
+
+        if (bundle)
+                start->carrier = sl_bundle_find_carrier(bundle, crew, &start->wish);
+        start->let = start->carrier ? start->carrier->let : assign_let(crew, &start->wish, replaced);
+        if (bundle && !start->carrier)
+                r = sl_bundle_add_carrier(bundle, crew, &start->wish, start->let, &start->carrier, error);
+        if (r < 0)
+                sl_lets_return(start->let);
+        return r;
+}
+
+/* A carrier that was made for it ends without a lane. */
+static void leave_place(struct sl_crew *crew, const struct start *start)
+{
+        if (start->carrier)
+                sl_bundle_trim(crew->options.model->bundle);
+        else
+                sl_lets_return(start->let);
+}
+
+static int start_executor(
+        struct sl_crew *crew, const struct start *start, struct sl_executor **ret_executor, struct sl_error *error)
+{
+        if (crew->options.own_process)
+                return start_process(crew, start, ret_executor, error);
+        return start->carrier ? start_lane(crew, start, ret_executor, error) : start_thread(crew, start, ret_executor, error);
+}
+
 /* Its memory is taken. */
-static int start_worker(struct sl_crew *crew, struct start *start, struct sl_error *error)
+static int start_worker(struct sl_crew *crew, struct start *start, const struct sl_crew *replaced, struct sl_error *error)
 {
         const struct sl_crew_options *options = &crew->options;
         struct sl_crew_worker *worker = &crew->workers[crew->n];
         struct sl_batch_limit limit = sl_crew_limit_of(crew, start->wish.batch_size);
-        int r;
+        int r = find_place(crew, start, replaced, error);
 
+        if (r < 0)
+                return r;
         crew->seats.batch_max = limit.batch_max;
         start->stats = sl_seats_take(&crew->seats, start->let, -1);
         note_memory(options, &limit, start->stats);
-        r = options->own_process ? start_process(crew, start, &worker->executor, error)
-                                 : start_thread(crew, start, &worker->executor, error);
+        r = start_executor(crew, start, &worker->executor, error);
         if (r < 0) {
                 sl_seats_leave(&crew->seats, start->stats);
-                sl_lets_return(start->let);
+                leave_place(crew, start);
                 return r;
         }
         if (options->own_process)
@@ -222,19 +305,6 @@ static int start_worker(struct sl_crew *crew, struct start *start, struct sl_err
         return 0;
 }
 
-static struct sl_let *assign_let(const struct sl_crew *crew, const struct sl_worker_wish *wish, const struct sl_crew *replaced)
-{
-        struct sl_let *leaving[SL_WORKERS_MAX];
-        uint32_t n = 0;
-
-        for (uint32_t i = 0; replaced && i < replaced->n; i++)
-                leaving[n++] = replaced->workers[i].let;
-        for (uint32_t i = 0; i < crew->n && n < SL_WORKERS_MAX; i++)
-                if (crew->workers[i].state == SL_CREW_LEAVING)
-                        leaving[n++] = crew->workers[i].let;
-        return sl_lets_assign(crew->options.lets, cores_of(&crew->options, wish), leaving, n);
-}
-
 /* As many as can; the memory of the others goes back. */
 int sl_crew_start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes, uint32_t n, const struct sl_crew *replaced,
         bool background, bool tries_inline, struct sl_error *error)
@@ -243,11 +313,8 @@ int sl_crew_start_some(struct sl_crew *crew, const struct sl_worker_wish *wishes
 
         for (uint32_t i = 0; i < n && r == 0; i++) {
                 r = start_worker(crew,
-                        &(struct start){.let = assign_let(crew, &wishes[i], replaced),
-                                .wish = wishes[i],
-                                .background = background,
-                                .tries_inline = tries_inline && i == 0},
-                        error);
+                        &(struct start){.wish = wishes[i], .background = background, .tries_inline = tries_inline && i == 0},
+                        replaced, error);
                 if (r < 0)
                         sl_memory_give(crew->options.memory, SL_MEMORY_WORKERS, bytes_of(crew, &wishes[i], n - i));
         }

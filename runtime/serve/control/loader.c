@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "batch_limit.h"
+#include "bundles.h"
 #include "compile.h"
 #include "cores.h"
 #include "crew.h"
@@ -42,6 +43,7 @@ struct sl_load {
         bool compiled;    /* and not found in the cache */
         bool own_process; /* for each worker */
         bool fake;        /* predictions are zeros */
+        bool fuses;       /* with others of its architecture */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -66,6 +68,8 @@ struct sl_model *sl_model_free(struct sl_model *model)
         sl_crew_free(model->crew);
         if (model->inliner)
                 free_inliner(model);
+        if (model->bundle)
+                sl_bundle_leave(model->bundle);
         sl_scheduler_deinit(&model->scheduler);
         sl_plan_free(model->plan);
         free(model);
@@ -179,6 +183,38 @@ static int tell_fake(const struct sl_load *load, struct sl_error *error)
         return 0;
 }
 
+static bool may_fuse(const struct sl_load *load)
+{
+        return load->fuses && !load->own_process && load->threads <= 1 && !sl_plan_is_dynamic(load->model->plan) &&
+               load->model->info->family[0];
+}
+
+/* Who has left others that share workers with them is told of: it no longer gains by it. */
+static void say_what_is_fused(const struct sl_load *load)
+{
+        const struct sl_model *replaced = *load->options.replaced;
+        const struct sl_bundle *bundle = load->model->bundle;
+        char text[96];
+
+        if (replaced && replaced->bundle && replaced->bundle != bundle && sl_bundle_size(replaced->bundle) > 1) {
+                snprintf(text, sizeof(text), "its architecture is another one than that of the %u models that it shared workers with",
+                        sl_bundle_size(replaced->bundle) - 1);
+                log_load(load, LOG_WARNING, "bundle-left", text);
+        }
+        if (bundle && sl_bundle_size(bundle) > 1) {
+                snprintf(text, sizeof(text), "it shares workers with %u models of its architecture", sl_bundle_size(bundle) - 1);
+                log_load(load, LOG_DEBUG, "bundle-joined", text);
+        }
+}
+
+static int join_bundle(struct sl_load *load, struct sl_error *error)
+{
+        if (may_fuse(load) && sl_bundles_join(load->options.bundles, load->model->info, &load->model->bundle) < 0)
+                return sl_error_set(error, ENOMEM, "no memory to share workers");
+        say_what_is_fused(load);
+        return 0;
+}
+
 static int make_crew(struct sl_load *load, struct sl_error *error)
 {
         const struct sl_crew_options options = {
@@ -203,6 +239,9 @@ static int make_crew(struct sl_load *load, struct sl_error *error)
 
         if (load->fake && tell_fake(load, error) < 0)
                 return -EINVAL;
+        int r = join_bundle(load, error);
+        if (r < 0)
+                return r;
         if (sl_crew_new(&options, &load->model->crew) < 0)
                 return sl_error_set(error, ENOMEM, "no memory for its workers");
         const struct sl_model *replaced = *load->options.replaced;
@@ -322,6 +361,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->threads = spec->threads;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
+        load->fuses = spec->fuse == SL_FUSE_AUTO;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)
                 return load;
@@ -471,6 +511,9 @@ static void make_inliner(struct sl_load *load)
                 sl_memory_give(load->options.memory, SL_MEMORY_WORKERS, trial.bytes);
                 return;
         }
+        struct sl_carrier *carrier = model->bundle ? sl_bundle_inliner(model->bundle) : NULL;
+        if (carrier)
+                (void)sl_inline_executor_join(model->inliner, carrier); /* else it computes by itself */
         model->inliner->histograms = sl_stats_worker_histograms(load->options.stats, stats);
 }
 

@@ -15,6 +15,7 @@
 
 struct sl_accounts;
 struct sl_accumulator;
+struct sl_bundles;
 struct sl_dispatcher;
 struct sl_lets;
 struct sl_memory;
@@ -33,6 +34,7 @@ struct sl_load_options {
         uint32_t segments;                /* of the accumulator */
         struct sl_supervisor *supervisor; /* of worker processes */
         struct sl_lets *lets;
+        struct sl_bundles *bundles;
         struct sl_bell *control;
         struct sl_dispatcher *dispatcher;
         struct sl_model *const *replaced; /* where the model is whose place it takes; NULL there: there is none */

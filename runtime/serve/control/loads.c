@@ -87,6 +87,7 @@ void sl_loads_start(struct sl_registry *r, struct sl_served *served)
                 .control = r->options.control,
                 .supervisor = r->options.supervisor,
                 .lets = r->lets,
+                .bundles = &r->bundles,
                 .dispatcher = r->options.dispatcher,
                 .replaced = &served->model,
                 .background = something_serves(r),

@@ -260,7 +260,7 @@ const cpu_set_t *sl_registry_worker_cores(const struct sl_registry *r)
 static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, uint32_t *ret_n, struct sl_error *error)
 {
         int result = r->options.runtime->scan(r->options.runtime->context, ret_specs, ret_n, error);
-        uint32_t workers = 0;
+        uint32_t workers = 0, fused = 0;
 
         if (result < 0)
                 return result;
@@ -268,9 +268,14 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
                 const struct sl_model_spec *spec = &(*ret_specs)[i];
                 const struct sl_worker_set *set = sl_change_workers(r, spec->name);
 
-                workers += spec->path ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
+                uint32_t unplaced = spec->path ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
+
+                if (spec->fuse == SL_FUSE_NEVER)
+                        workers += unplaced;
+                else /* as if they all were of one architecture */
+                        fused = unplaced > fused ? unplaced : fused;
         }
-        sl_lets_expect(r->lets, workers);
+        sl_lets_expect(r->lets, workers + fused);
         return 0;
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "account.h"
+#include "bundles.h"
 #include "registry.h"
 #include "served.h"
 
@@ -22,6 +23,7 @@ struct sl_registry {
         uint32_t load_numbers; /* given so far */
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
+        struct sl_bundles bundles; /* of models that share workers */
         struct sl_model *loaded; /* all models that have workers */
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */

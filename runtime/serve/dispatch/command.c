@@ -5,11 +5,9 @@
 #include "completion.h"
 #include "decisions.h"
 #include "dispatcher_state.h"
+#include "enlist.h"
 #include "event.h"
-#include "executor.h"
 #include "intake.h"
-#include "let.h"
-#include "listening.h"
 #include "record.h"
 #include "route.h"
 #include "shapes.h"
@@ -73,19 +71,42 @@ static void attach_ensemble(struct sl_dispatcher *d, struct sl_ensemble *ensembl
         readmit(d, sl_route_attach(d, ensemble), ensemble);
 }
 
+static void remove_bundled(struct sl_dispatcher *d, const struct sl_model *model)
+{
+        struct sl_bundle **link = &d->bundles;
+
+        sl_bundle_remove(model->bundle, model);
+        if (model->bundle->n_models)
+                return;
+        while (*link != model->bundle)
+                link = &(*link)->next;
+        *link = model->bundle->next;
+}
+
 static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         struct sl_model **link = &d->models;
 
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
-                sl_workers_unwatch(d, model->workers.list[i]);
+                sl_worker_leaves(d, model, model->workers.list[i]);
         sl_decisions_end(d);
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
-        sl_workers_count_on_lets(&model->workers, -1);
+        if (model->bundle)
+                remove_bundled(d, model);
         sl_shared_core_note(d);
         sl_event_send(d, SL_EVENT_MODEL_GONE, model, 0, NULL);
+}
+
+static void add_bundled(struct sl_dispatcher *d, struct sl_model *model)
+{
+        if (model->bundle->n_models == 0) {
+                model->bundle->next = d->bundles;
+                d->bundles = model->bundle;
+        }
+        sl_bundle_add(model->bundle, model);
+        sl_decisions_end(d);
 }
 
 static void add_model(struct sl_dispatcher *d, struct sl_model *model)
@@ -93,11 +114,10 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
         model->next = d->models;
         d->models = model;
         sl_decisions_model(d, model);
-        sl_workers_count_on_lets(&model->workers, 1);
-        for (uint32_t i = 0; i < model->workers.n; i++) {
-                sl_workers_watch(d, model->workers.list[i]);
-                sl_record_worker(d, model->workers.list[i]);
-        }
+        if (model->bundle)
+                add_bundled(d, model);
+        for (uint32_t i = 0; i < model->workers.n; i++)
+                sl_worker_joins(d, model, model->workers.list[i]);
         if (model->inliner)
                 sl_record_worker(d, model->inliner);
         sl_shared_core_note(d);
@@ -108,9 +128,7 @@ static void add_worker(struct sl_dispatcher *d, struct sl_model *model, struct s
         sl_decisions_end(d);
         sl_workers_add(&model->workers, worker);
         sl_fault_clear(&model->down);
-        worker->let->turns.n_workers++;
-        sl_workers_watch(d, worker);
-        sl_record_worker(d, worker);
+        sl_worker_joins(d, model, worker);
         sl_shared_core_note(d);
 }
 

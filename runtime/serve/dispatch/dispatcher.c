@@ -127,6 +127,7 @@ static uint32_t advance_once(struct sl_dispatcher *d)
 
         const struct sl_schedule schedule = {
                 .models = d->models,
+                .bundles = d->bundles,
                 .run = ++d->scheduler_runs,
                 .budget = &d->budget,
                 .accumulator = d->options.accumulator,
@@ -243,6 +244,9 @@ static bool anything_from_threads(const struct sl_dispatcher *d)
 {
         for (const struct sl_model *model = d->models; model; model = model->next)
                 if (outbox_waiting(model))
+                        return true;
+        for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
+                if (sl_bundle_waiting(bundle))
                         return true;
         return sl_mailbox_waiting(d->commands);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "bundle.h"
 #include "channel.h"
 #include "dispatcher.h"
 #include "ensemble.h"
@@ -32,6 +33,7 @@ struct sl_dispatcher {
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
         struct sl_broadcast_ring broadcasts;             /* of all of these */
         struct sl_model *models;
+        struct sl_bundle *bundles; /* that have some of these */
         struct sl_inline_budget budget;
         uint64_t next_ns; /* when a policy wants to be asked again; UINT64_MAX: none does */
         uint64_t scheduler_runs;

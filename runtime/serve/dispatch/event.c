@@ -23,16 +23,18 @@ uint32_t sl_events_reserved(uint32_t clients_max)
         return 4 * clients_max + 4 * SL_CATALOGUE_MODELS + 2 * SL_SHAPES_MAX;
 }
 
-int sl_event_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
+/* How many there are at a time is bounded by nothing: they leave the others their room. */
+bool sl_event_worker_fits(struct sl_dispatcher *d)
+{
+        return sl_mailbox_room(d->events) > sl_events_reserved(d->options.clients_max);
+}
+
+void sl_event_worker(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
         const struct sl_event event = {.kind = SL_EVENT_WORKER_GONE, .pointer = model, .worker = worker};
 
-        /* How many there are at a time is bounded by nothing: they leave the others their room. */
-        if (sl_mailbox_room(d->events) <= sl_events_reserved(d->options.clients_max))
-                return -EBUSY;
         sl_mailbox_put(d->events, &event);
         sl_bell_ring(d->options.control, d->wait);
-        return 0;
 }
 
 int sl_event_shape(struct sl_dispatcher *d, enum sl_event_kind kind, struct sl_ensemble *ensemble,

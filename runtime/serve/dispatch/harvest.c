@@ -71,8 +71,11 @@ static void count_piece(struct sl_model *model, const struct sl_executor *worker
                 sl_meter_piece(worker->histograms, request, prediction);
 }
 
+/* Of a carrier, with the last of its launch. */
 static void end_job(const struct sl_executor *worker, uint32_t priority)
 {
+        if (worker->carrier && !sl_carrier_answered(worker->carrier, &priority))
+                return;
         if (worker->let)
                 worker->let->turns.running[priority] -= worker->cores;
 }
@@ -188,11 +191,36 @@ static uint32_t harvest_worker(struct sl_dispatcher *d, struct sl_model *model, 
         return n;
 }
 
+static uint32_t harvest_carrier(struct sl_dispatcher *d, struct sl_carrier *carrier)
+{
+        struct sl_prediction prediction;
+        struct sl_executor *lane;
+        struct sl_job *job;
+        uint32_t n = 0;
+
+        for (; sl_carrier_poll(carrier, &lane, &job, &prediction); n++) {
+                d->unsettled |= lane->model->workers.n_leaving > 0;
+                receive_answer(d, lane->model, lane, job, &prediction);
+        }
+        return n;
+}
+
+static uint32_t harvest_bundle(struct sl_dispatcher *d, const struct sl_bundle *bundle)
+{
+        uint32_t n = 0;
+
+        for (uint32_t i = 0; i < bundle->n_carriers; i++)
+                n += harvest_carrier(d, bundle->carriers[i]);
+        return n;
+}
+
 static uint32_t harvest_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         uint32_t n = 0;
         bool ended = false;
 
+        if (model->bundle)
+                return 0;
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++) {
                 n += harvest_worker(d, model, model->workers.list[i]);
                 ended |= model->workers.list[i]->ended;
@@ -247,6 +275,8 @@ uint32_t sl_harvest(struct sl_dispatcher *d)
 
         for (struct sl_model *model = d->models; model; model = model->next)
                 n += harvest_model(d, model) + harvest_queues(d, model);
+        for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
+                n += harvest_bundle(d, bundle);
         return n;
 }
 

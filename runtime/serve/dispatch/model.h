@@ -13,6 +13,7 @@
 #include "service_time.h"
 #include "workers.h"
 
+struct sl_bundle;
 struct sl_crew;
 struct sl_memory;
 struct sl_queue_stats;
@@ -35,6 +36,7 @@ struct sl_model {
         struct sl_crew *crew;         /* its workers as control sees them; NULL: it has none, as its dimensions are open */
         uint32_t refs;                /* ensembles; control thread */
         bool reruns;                  /* what a process has died with is run again, once */
+        struct sl_bundle *bundle;     /* whose carriers its workers are lanes of; NULL: they are its own */
         uint64_t slice_ns;            /* that a job may take, if it is more than one sample */
         struct sl_model *next_loaded; /* list of the registry */
 

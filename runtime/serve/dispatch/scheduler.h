@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct sl_accumulator;
+struct sl_bundle;
 struct sl_decision_log;
 struct sl_model;
 struct sl_wait;
@@ -48,9 +49,10 @@ struct sl_inline_budget {
         uint64_t now_ns; /* when the last of them ended */
 };
 
-/* What a list of models (through `next`) is given out with. */
+/* What a list of models (through `next`) is given out with, some of which are in one of these bundles. */
 struct sl_schedule {
         struct sl_model *models;
+        struct sl_bundle *bundles;
         uint64_t run; /* grows with each, from 1 */
         struct sl_inline_budget *budget;
         struct sl_accumulator *accumulator;

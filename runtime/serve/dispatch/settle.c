@@ -3,6 +3,7 @@
 
 #include "completion.h"
 #include "dispatcher_state.h"
+#include "enlist.h"
 #include "event.h"
 #include "executor.h"
 #include "let.h"
@@ -72,15 +73,13 @@ static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
         struct sl_executor *worker;
 
         while ((worker = sl_workers_gone(&model->workers))) {
-                struct sl_let *let = worker->let; /* the event hands the worker back */
-
-                sl_workers_unwatch(d, worker);
-                if (sl_event_worker(d, model, worker) < 0) {
+                if (!sl_event_worker_fits(d)) {
                         d->unsettled = true;
                         return;
                 }
+                sl_worker_leaves(d, model, worker);
                 sl_workers_forget(&model->workers, worker);
-                let->turns.n_workers--;
+                sl_event_worker(d, model, worker); /* hands it back */
                 sl_shared_core_note(d);
         }
 }

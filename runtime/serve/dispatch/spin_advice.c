@@ -36,8 +36,11 @@ static uint32_t count_computing(const struct sl_dispatcher *d)
         uint32_t n = 0;
 
         for (const struct sl_model *model = d->models; model; model = model->next)
-                for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
+                for (uint32_t i = 0; i < sl_workers_all(&model->workers) && !model->bundle; i++)
                         n += sl_executor_jobs(model->workers.list[i]) > 0;
+        for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
+                for (uint32_t i = 0; i < bundle->n_carriers; i++)
+                        n += bundle->carriers[i]->n_launches > 0;
         return n;
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "executor.h"
-#include "let.h"
 
 #include <string.h>
 
@@ -12,12 +11,6 @@ void sl_workers_add(struct sl_workers *workers, struct sl_executor *executor)
         SL_ASSERT(sl_workers_all(workers) < SL_WORKERS_MAX);
         workers->list[sl_workers_all(workers)] = workers->list[workers->n];
         workers->list[workers->n++] = executor;
-}
-
-void sl_workers_count_on_lets(const struct sl_workers *workers, int32_t change)
-{
-        for (uint32_t i = 0; i < sl_workers_all(workers); i++)
-                workers->list[i]->let->turns.n_workers += (uint32_t)change;
 }
 
 /* The others keep their order. */

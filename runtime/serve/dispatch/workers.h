@@ -28,9 +28,6 @@ static inline uint32_t sl_workers_all(const struct sl_workers *workers)
         return workers->n + workers->n_leaving;
 }
 
-/* How many more workers, or fewer, each worker's let has. Dispatcher. */
-void sl_workers_count_on_lets(const struct sl_workers *workers, int32_t change);
-
 /* There is room: control adds no more than SL_WORKERS_MAX, those that leave counted. */
 void sl_workers_add(struct sl_workers *workers, struct sl_executor *executor);
 

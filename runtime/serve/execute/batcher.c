@@ -44,7 +44,7 @@ static uint64_t place_ports(const struct sl_served_port *ports, uint32_t n, uint
         uint64_t offset, unsigned char **places)
 {
         for (uint32_t i = 0; i < n; i++) {
-                places[i] = pool ? pool + offset : NULL;
+                places[i] = pool + offset;
                 offset += sl_align_up(sl_served_port_bytes(&ports[i], batch_max), SL_LINE_BYTES);
         }
         return offset;
@@ -58,6 +58,24 @@ static uint64_t port_bytes(const struct sl_port *described, uint32_t batch_max)
         if (sl_served_port_init(&port, described) < 0)
                 return UINT64_MAX / (2 * SL_PLAN_PORTS_MAX);
         return sl_align_up(sl_served_port_bytes(&port, batch_max), SL_LINE_BYTES);
+}
+
+uint64_t sl_batcher_pool_bytes(const struct sl_plan_info *info, uint32_t batch_max)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < info->n_inputs; i++)
+                bytes += port_bytes(&info->inputs[i], batch_max);
+        for (uint32_t i = 0; i < info->n_outputs; i++)
+                bytes += port_bytes(&info->outputs[i], batch_max);
+        return bytes;
+}
+
+static void place_pool(struct sl_batcher *b, unsigned char *pool)
+{
+        uint64_t outputs = place_ports(b->inputs, b->n_inputs, b->batch_max, pool, 0, b->pool_inputs);
+
+        place_ports(b->outputs, b->n_outputs, b->batch_max, pool, outputs, b->pool_outputs);
 }
 
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max)
@@ -81,18 +99,21 @@ int sl_batcher_new(
                 free(b);
                 return -ENOMEM;
         }
-        uint64_t outputs = place_ports(b->inputs, b->n_inputs, batch_max, NULL, 0, b->pool_inputs);
-        uint64_t bytes = place_ports(b->outputs, b->n_outputs, batch_max, NULL, outputs, b->pool_outputs);
-        if (sl_workspace_init(&b->pool, bytes) < 0) {
+        if (sl_workspace_init(&b->pool, sl_batcher_pool_bytes(info, batch_max)) < 0) {
                 free(b);
                 return -ENOMEM;
         }
-        place_ports(b->inputs, b->n_inputs, batch_max, b->pool.bytes, 0, b->pool_inputs);
-        place_ports(b->outputs, b->n_outputs, batch_max, b->pool.bytes, outputs, b->pool_outputs);
-        b->regions = regions;
         b->batch_max = batch_max;
+        place_pool(b, b->pool.bytes);
+        b->regions = regions;
         *ret_batcher = b;
         return 0;
+}
+
+void sl_batcher_move(struct sl_batcher *b, void *pool)
+{
+        place_pool(b, pool);
+        sl_workspace_deinit(&b->pool);
 }
 
 struct sl_batcher *sl_batcher_free(struct sl_batcher *b)

@@ -35,6 +35,13 @@ int sl_batcher_populate(struct sl_batcher *batcher, uint64_t bytes_max);
 /* Memory that the pool takes: in batches of one, only inputs that index are ever copied into it. Pure. */
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max);
 
+/*
+ * What a pool of @batch_max samples has. Pure. From sl_batcher_move() on it lies there, where others may write between jobs, and the
+ * batcher's own is given up.
+ */
+uint64_t sl_batcher_pool_bytes(const struct sl_plan_info *info, uint32_t batch_max);
+void sl_batcher_move(struct sl_batcher *batcher, void *pool);
+
 /* Starts on those pieces of a job that are worth computing; @n >= 1. @pieces is left alone until the last batch is scattered. */
 void sl_batcher_begin(struct sl_batcher *batcher, struct sl_job *job, const uint32_t *pieces, uint32_t n);
 

@@ -22,9 +22,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+struct sl_carrier;
 struct sl_executor;
 struct sl_histogram_set;
 struct sl_let;
+struct sl_model;
 struct sl_wait;
 struct sl_worker_stats;
 
@@ -56,6 +58,9 @@ struct sl_executor {
         int wake_fd;          /* becomes readable, an edge each time, when it answers while its giver listens; -1: it has none */
         struct sl_let *let;   /* where it runs; NULL: in its giver's thread */
         uint32_t cores;       /* of the let that a job takes; READY */
+        struct sl_carrier *carrier; /* whose lane it is; NULL: it computes for itself */
+        uint32_t lane;
+        struct sl_model *model; /* of a lane: whose jobs it has. Its giver's */
         struct sl_worker_stats *stats;
         uint16_t number;                     /* 1 + its slot in the stats page; 0: it has none. Its giver's */
         struct sl_histogram_set *histograms; /* of the pieces that it has answered, by its giver; NULL: it has none */

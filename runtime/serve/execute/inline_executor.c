@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/dtype.h"
 #include "batcher.h"
+#include "carrier.h"
 #include "sender.h"
 
 #include <errno.h>
@@ -129,14 +130,34 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         self->answers[self->tail++] = *prediction;
 }
 
-static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+uint64_t sl_inline_executor_run(struct sl_executor *executor, uint64_t begun_ns)
 {
         struct inline_executor *self = inline_of(executor);
 
-        (void)from;
         SL_ASSERT(self->head == self->tail);
         self->head = self->tail = 0;
-        sl_job_runner_run(self->runner, executor->slots[slot].job, answer, self);
+        return sl_job_runner_run(self->runner, executor->slots[executor->oldest].job, begun_ns, answer, self);
+}
+
+static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
+{
+        (void)slot;
+        (void)from;
+        if (executor->carrier)
+                sl_carrier_fill(executor->carrier, executor->lane);
+        else
+                sl_inline_executor_run(executor, sl_clock_ns());
+}
+
+int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier)
+{
+        int lane = sl_carrier_seat(carrier, executor);
+
+        if (lane < 0)
+                return lane;
+        executor->carrier = carrier;
+        executor->lane = (uint32_t)lane;
+        return 0;
 }
 
 static bool inline_waiting(struct sl_executor *executor)
@@ -156,6 +177,8 @@ static void inline_stop(struct sl_executor *executor)
 {
         struct inline_executor *self = inline_of(executor);
 
+        if (executor->carrier)
+                sl_carrier_leave(executor->carrier, executor);
         sl_job_runner_free(self->runner);
         free(self->memory);
         free(self);

@@ -33,3 +33,9 @@ int sl_inline_trial_run(
 /* Takes the runner. Return: 0, -ENOMEM: the runner is freed. */
 int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_plan *plan, struct sl_accumulator *accumulator,
         struct sl_worker_stats *stats, struct sl_executor **ret_executor);
+
+/* From now on its jobs wait for the launches of @carrier (inline_carrier.h). Before it has any. Return: 0, -ENOSPC. */
+int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier);
+
+/* Computes the job that it has. Return: when that ended. */
+uint64_t sl_inline_executor_run(struct sl_executor *executor, uint64_t begun_ns);

@@ -45,6 +45,29 @@ uint64_t sl_job_runner_bytes(const struct sl_plan *plan, uint32_t batch_max)
         return sl_add_overflows(bytes, sl_batcher_bytes(sl_plan_info(plan), batch_max), &bytes) ? UINT64_MAX : bytes;
 }
 
+static uint64_t pool_offset(const struct sl_plan *plan, uint32_t batch_max)
+{
+        return sl_align_up(sl_plan_workspace_bytes(plan, batch_max), SL_LINE_BYTES);
+}
+
+uint64_t sl_job_runner_room_bytes(const struct sl_plan *plan, uint32_t batch_max)
+{
+        uint64_t bytes = pool_offset(plan, batch_max);
+
+        return sl_add_overflows(bytes, sl_batcher_pool_bytes(sl_plan_info(plan), batch_max), &bytes) ? UINT64_MAX : bytes;
+}
+
+uint64_t sl_job_runner_moved_bytes(const struct sl_plan *plan, uint32_t batch_max)
+{
+        return sl_plan_workspace_bytes(plan, batch_max) + sl_batcher_bytes(sl_plan_info(plan), batch_max);
+}
+
+void sl_job_runner_move(struct sl_job_runner *runner, void *room)
+{
+        sl_instance_move(runner->instance, room);
+        sl_batcher_move(runner->batcher, (unsigned char *)room + pool_offset(runner->options.plan, runner->options.batch_max));
+}
+
 static bool has_open_outputs(const struct sl_plan_info *info)
 {
         for (uint32_t i = 0; i < info->n_outputs; i++)
@@ -219,7 +242,7 @@ static uint32_t count_samples(const struct sl_job *job, const uint32_t *pieces, 
 }
 
 /* One sample of a gathered batch with an index out of bounds must not fail the others: each is then run alone. */
-static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
+static uint64_t run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
 {
         struct sl_error error = {""};
         uint32_t batches, samples = count_samples(run->job, pieces, n);
@@ -234,8 +257,8 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
 
         if (status < 0 && n > 1) {
                 for (uint32_t i = 0; i < n; i++)
-                        run_pieces(run, &pieces[i], 1, sl_clock_ns());
-                return;
+                        ended_ns = run_pieces(run, &pieces[i], 1, ended_ns);
+                return ended_ns;
         }
         bool explained = explain_failure(run, pieces[0], status, &error);
         for (uint32_t i = 0; i < n; i++)
@@ -252,14 +275,15 @@ static void run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n
                                 .samples = run->job->pieces[pieces[i]].samples,
                                 .job_samples = i == 0 ? samples : 0,
                         });
+        return ended_ns;
 }
 
-void sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context)
+uint64_t sl_job_runner_run(
+        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context)
 {
         const struct run run = {.runner = runner, .job = job, .answer = answer, .context = context};
         uint32_t pieces[SL_JOB_PIECES_MAX], n = 0;
         uint32_t n_pieces = job->n_pieces; /* with its last answer the job is gone */
-        uint64_t begun_ns = sl_clock_ns();
 
         for (uint32_t i = 0; i < n_pieces; i++) {
                 int status = given_up(&run, i);
@@ -269,6 +293,5 @@ void sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answ
                 else
                         pieces[n++] = i;
         }
-        if (n)
-                run_pieces(&run, pieces, n, begun_ns);
+        return n ? run_pieces(&run, pieces, n, begun_ns) : begun_ns;
 }

@@ -35,6 +35,18 @@ uint64_t sl_job_runner_bytes(const struct sl_plan *plan, uint32_t batch_max);
 int sl_job_runner_new(const struct sl_job_runner_options *options, struct sl_job_runner **ret_runner);
 struct sl_job_runner *sl_job_runner_free(struct sl_job_runner *runner);
 
+/* Its workspace and its pool, one behind the other. UINT64_MAX: more than can be said. */
+uint64_t sl_job_runner_room_bytes(const struct sl_plan *plan, uint32_t batch_max);
+
+/* Of what sl_job_runner_bytes() says that it may take, that which lies in such a room, and is another's memory then. */
+uint64_t sl_job_runner_moved_bytes(const struct sl_plan *plan, uint32_t batch_max);
+
+/*
+ * From now on it computes in @room, of so many bytes, which other runners may use between jobs; what it had of its own is given up.
+ * The room lives as long as the runner, is aligned to 64 bytes, and its owner faults it. Between jobs.
+ */
+void sl_job_runner_move(struct sl_job_runner *runner, void *room);
+
 struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner);
 struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner);
 
@@ -42,4 +54,5 @@ struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner);
  * With the last one the job is the giver's again. */
 typedef void sl_answer_fn(void *context, const struct sl_job *job, struct sl_prediction *prediction);
 
-void sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, sl_answer_fn *answer, void *context);
+/* @begun_ns: the clock, as it was read last. Return: when it ended. */
+uint64_t sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context);

@@ -20,9 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A first sample that takes so many times the limit of inline, cold, is not tried again. */
-#define HOPELESS 100
-
 static struct thread_executor *thread_of(struct sl_executor *executor)
 {
         return (struct thread_executor *)((char *)executor - offsetof(struct thread_executor, common));
@@ -63,7 +60,7 @@ static void join_team(struct thread_executor *t)
                 cpus[i] = core_at(&cores, first + i);
         if (sl_team_new(&(struct sl_team_options){.size = n, .cpus = cpus, .spin_ns = SL_TEAM_SPIN_NS}, &t->team, NULL) < 0)
                 return;
-        if (sl_instance_use_team(sl_job_runner_instance(t->runner), t->team, NULL) < 0) {
+        if (sl_instance_use_team(sl_job_runner_instance(t->prepared.runner), t->team, NULL) < 0) {
                 t->team = sl_team_free(t->team);
                 return;
         }
@@ -76,33 +73,24 @@ static void join_team(struct thread_executor *t)
 /* All that takes time: kernels, memory, and the first run. */
 static int prepare(struct thread_executor *t)
 {
-        const struct sl_job_runner_options options = {
+        const struct sl_prepare_options options = {
                 .plan = t->options.plan,
-                .batch_max = t->common.batch_max,
                 .regions = t->options.regions,
-                .verdicts = sl_accumulator_verdict(t->options.accumulator, 0),
+                .accumulator = t->options.accumulator,
+                .batch_max = t->common.batch_max,
+                .inline_ns = t->options.inline_ns,
+                .inline_bound_ns = t->options.inline_bound_ns,
+                .warmup_ns = t->options.warmup_ns,
                 .fake = t->options.fake,
+                .stats = t->options.stats,
+                .called = &t->called,
         };
-        uint64_t until_ns = sl_clock_ns() + t->options.warmup_ns;
-        int r = sl_job_runner_new(&options, &t->runner);
+        int r = sl_prepared_make(&t->prepared, &options);
 
         if (r < 0)
                 return r;
         join_team(t);
-        t->warm_up = (struct sl_warm_up){
-                .instance = sl_job_runner_instance(t->runner),
-                .batcher = sl_job_runner_batcher(t->runner),
-                .stats = t->options.stats,
-                .info = sl_plan_info(t->options.plan),
-                .dynamic = sl_plan_is_dynamic(t->options.plan),
-                .batch_max = t->common.batch_max,
-                .until_ns = until_ns,
-                .called = &t->called,
-        };
-        r = sl_warm_up_first(&t->warm_up);
-        if (r == 0 && t->options.inline_ns && t->warm_up.first_ns < HOPELESS * t->options.inline_ns)
-                r = sl_inline_trial_run(&options, t->options.inline_ns, t->options.inline_bound_ns, &t->trial);
-        return r;
+        return sl_prepared_run_first(&t->prepared);
 }
 
 /* Where the worker may run nothing to become warm, faulting its memory would disturb others as well: it is done before "ready". */
@@ -112,7 +100,7 @@ static int prepare_in_background(struct thread_executor *t)
 
         sl_background_thread(true);
         r = prepare(t);
-        while (r == 0 && !t->options.warmup_ns && sl_warm_up_next(&t->warm_up))
+        while (r == 0 && !t->options.warmup_ns && sl_warm_up_next(&t->prepared.warm_up))
                 ;
         sl_background_thread(false);
         return r;
@@ -133,7 +121,7 @@ static void *thread_main(void *argument)
         struct thread_executor *t = argument;
         int r = start(t);
 
-        sl_executor_say(&t->common, r < 0 ? r : SL_EXECUTOR_READY, t->warm_up.first_ns);
+        sl_executor_say(&t->common, r < 0 ? r : SL_EXECUTOR_READY, t->prepared.warm_up.first_ns);
         sl_bell_ring(t->options.starter, t->wait);
         if (r == 0)
                 sl_thread_loop(t);
@@ -196,9 +184,8 @@ static void stop(struct sl_executor *executor)
         }
         while (!sl_claim_is_free(&t->claim)) /* another thread of the let is about to leave it */
                 sched_yield();
-        sl_job_runner_free(t->runner);
+        sl_prepared_free(&t->prepared);
         sl_team_free(t->team);
-        sl_job_runner_free(t->trial.runner);
         sl_wait_free(t->wait);
         sl_mailbox_free(t->inbox);
         sl_mailbox_free(t->outbox);
@@ -254,9 +241,5 @@ int sl_thread_executor_new(
 
 struct sl_inline_trial sl_thread_executor_take_trial(struct sl_executor *executor)
 {
-        struct thread_executor *t = thread_of(executor);
-        struct sl_inline_trial trial = t->trial;
-
-        t->trial = (struct sl_inline_trial){0};
-        return trial;
+        return sl_prepared_take_trial(&thread_of(executor)->prepared);
 }

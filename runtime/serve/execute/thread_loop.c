@@ -98,7 +98,7 @@ static void run_job(struct run *run, uint32_t slot)
                 settle_debt(t);
         }
         t->ends = false;
-        sl_job_runner_run(run->executor->runner, job, answer, run);
+        sl_job_runner_run(run->executor->prepared.runner, job, sl_clock_ns(), answer, run);
         t->owes = is_light && !t->ends;
         if (!t->owes)
                 sl_bell_ring_for(t->options.dispatcher, t->wait, t->ends);
@@ -150,7 +150,7 @@ static bool warm_up(struct thread_executor *t)
 
         if (!sl_claim_try(&t->claim))
                 return false;
-        more = sl_warm_up_next(&t->warm_up);
+        more = sl_warm_up_next(&t->prepared.warm_up);
         if (!sl_claim_end(&t->claim))
                 run_jobs(&(struct run){.executor = t, .thread = t});
         return more;

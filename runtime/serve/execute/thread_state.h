@@ -11,13 +11,11 @@
 #include "bell.h"
 #include "claim.h"
 #include "executor.h"
-#include "inline_executor.h"
+#include "prepared.h"
 #include "thread_executor.h"
-#include "warm_up.h"
 
 #include <pthread.h>
 
-struct sl_job_runner;
 struct sl_mailbox;
 struct sl_team;
 
@@ -28,10 +26,8 @@ struct thread_executor {
         struct sl_job *jobs[SL_EXECUTOR_JOBS_MAX]; /* by slot: not read where the dispatcher counts */
         struct sl_mailbox *inbox, *outbox;         /* slots; answers */
         struct sl_claim claim;                     /* on the inbox, the runner, and what else a job changes */
-        struct sl_job_runner *runner;
-        struct sl_team *team; /* of the runner's instance; whoever has the claim is its owner. NULL: none */
-        struct sl_inline_trial trial;
-        struct sl_warm_up warm_up;
+        struct sl_prepared prepared;
+        struct sl_team *team; /* of its runner's instance; whoever has the claim is its owner. NULL: none */
         _Atomic int32_t called; /* J1 of warm_up.h */
 
         /* its thread, which may run jobs of other executors of the let as well */

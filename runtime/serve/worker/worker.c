@@ -182,7 +182,7 @@ static void worker_serve(struct worker *w)
                 if (w->link.ended)
                         return;
                 if (all_reach(w))
-                        sl_job_runner_run(w->runner, w->job, worker_answer, w);
+                        sl_job_runner_run(w->runner, w->job, sl_clock_ns(), worker_answer, w);
                 else
                         refuse_job(w);
         }

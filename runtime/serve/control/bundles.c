@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bundles.h"
+
+#include "base/error.h"
+#include "crew.h"
+#include "crew_start.h"
+#include "dispatcher.h"
+#include "inline_carrier.h"
+#include "job_runner.h"
+#include "lets.h"
+#include "memory.h"
+#include "model.h"
+#include "runtime_options.h"
+#include "thread_carrier.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A carrier, and what control keeps of it. */
+struct carrier_seat {
+        struct sl_carrier *carrier;
+        cpu_set_t cores; /* on which it was wanted; empty: anywhere */
+        uint64_t bytes;  /* promised for it */
+        struct sl_memory *memory;
+};
+
+struct sl_bundle_home {
+        struct sl_bundle bundle; /* first: the dispatcher's view */
+        struct sl_bundles *bundles;
+        struct sl_bundle_home *next;
+        uint64_t family[2];
+        uint32_t n_models; /* those that load among them */
+        uint32_t n_named;  /* threads that have got a name */
+        struct sl_carrier *inliner;
+        uint32_t n_seats;
+        struct carrier_seat seats[SL_WORKERS_MAX];
+};
+
+static struct sl_bundle_home *home_of(const struct sl_bundle *bundle)
+{
+        return (struct sl_bundle_home *)((char *)(uintptr_t)bundle - offsetof(struct sl_bundle_home, bundle));
+}
+
+static struct sl_bundle_home *find(const struct sl_bundles *bundles, const uint64_t family[2])
+{
+        for (struct sl_bundle_home *home = bundles->first; home; home = home->next)
+                if (memcmp(home->family, family, sizeof(home->family)) == 0 && home->n_models < SL_CARRIER_LANES_MAX)
+                        return home;
+        return NULL;
+}
+
+int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, struct sl_bundle **ret_bundle)
+{
+        struct sl_bundle_home *home = find(bundles, info->family);
+
+        if (!home) {
+                home = calloc(1, sizeof(*home));
+                if (!home)
+                        return -ENOMEM;
+                memcpy(home->family, info->family, sizeof(home->family));
+                home->bundles = bundles;
+                home->next = bundles->first;
+                bundles->first = home;
+        }
+        home->n_models++;
+        *ret_bundle = &home->bundle;
+        return 0;
+}
+
+void sl_bundle_leave(struct sl_bundle *bundle)
+{
+        struct sl_bundle_home *home = home_of(bundle), **link = &home->bundles->first;
+
+        if (--home->n_models)
+                return;
+        while (*link != home)
+                link = &(*link)->next;
+        *link = home->next;
+        sl_bundle_trim(bundle);
+        sl_carrier_free(home->inliner);
+        free(home);
+}
+
+uint32_t sl_bundle_size(const struct sl_bundle *bundle)
+{
+        return home_of(bundle)->n_models;
+}
+
+static bool has_lane(const struct sl_crew *crew, const struct sl_carrier *carrier)
+{
+        for (uint32_t i = 0; i < crew->n; i++)
+                if (crew->workers[i].executor->carrier == carrier)
+                        return true;
+        return false;
+}
+
+struct sl_carrier *sl_bundle_find_carrier(
+        const struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish)
+{
+        const struct sl_bundle_home *home = home_of(bundle);
+
+        for (uint32_t i = 0; i < home->n_seats; i++) {
+                const struct carrier_seat *seat = &home->seats[i];
+
+                if (CPU_EQUAL(&seat->cores, &wish->cores) && !seat->carrier->let->stale &&
+                        seat->carrier->n_lanes < SL_CARRIER_LANES_MAX && !has_lane(crew, seat->carrier))
+                        return seat->carrier;
+        }
+        return NULL;
+}
+
+/* Its room is as large as the first lane needs: of others of the family most fit. */
+static int start_carrier(struct sl_bundle_home *home, const struct sl_crew *crew, struct sl_let *let, uint64_t room_bytes,
+        struct sl_carrier **ret_carrier, struct sl_error *error)
+{
+        const struct sl_crew_options *options = &crew->options;
+        char name[16];
+
+        snprintf(name, sizeof(name), "sl-%.9s+%u", options->model->name, home->n_named++ % 10);
+        return sl_thread_carrier_new(
+                &(struct sl_thread_carrier_options){
+                        .accumulator = options->accumulator,
+                        .let = let,
+                        .room_bytes = room_bytes,
+                        .spin_ns = let->turns.for_one ? options->runtime->spin_ns : 0,
+                        .wait = options->runtime->wait,
+                        .name = name,
+                        .dispatcher = sl_dispatcher_bell(options->dispatcher),
+                },
+                ret_carrier, error);
+}
+
+int sl_bundle_add_carrier(struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish, struct sl_let *let,
+        struct sl_carrier **ret_carrier, struct sl_error *error)
+{
+        struct sl_bundle_home *home = home_of(bundle);
+        struct sl_memory *memory = crew->options.memory;
+        uint64_t room_bytes =
+                sl_job_runner_room_bytes(crew->options.model->plan, sl_crew_limit_of(crew, wish->batch_size).batch_max);
+        uint64_t bytes = sl_thread_carrier_bytes(room_bytes);
+        int r;
+
+        if (home->n_seats == SL_WORKERS_MAX)
+                return sl_error_set(error, EBUSY, "models that share workers have %u of them at most", SL_WORKERS_MAX);
+        r = sl_memory_take(memory, SL_MEMORY_WORKERS, bytes, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "a worker that several models share");
+        r = start_carrier(home, crew, let, room_bytes, ret_carrier, error);
+        if (r < 0) {
+                sl_memory_give(memory, SL_MEMORY_WORKERS, bytes);
+                return r;
+        }
+        home->seats[home->n_seats++] =
+                (struct carrier_seat){.carrier = *ret_carrier, .cores = wish->cores, .bytes = bytes, .memory = memory};
+        return 0;
+}
+
+void sl_bundle_trim(struct sl_bundle *bundle)
+{
+        struct sl_bundle_home *home = home_of(bundle);
+
+        for (uint32_t i = home->n_seats; i-- > 0;) {
+                struct carrier_seat seat = home->seats[i];
+
+                if (seat.carrier->n_lanes)
+                        continue;
+                memmove(home->seats + i, home->seats + i + 1, (--home->n_seats - i) * sizeof(seat));
+                sl_lets_return(seat.carrier->let);
+                sl_carrier_free(seat.carrier);
+                sl_memory_give(seat.memory, SL_MEMORY_WORKERS, seat.bytes);
+        }
+}
+
+struct sl_carrier *sl_bundle_inliner(struct sl_bundle *bundle)
+{
+        struct sl_bundle_home *home = home_of(bundle);
+
+        if (!home->inliner)
+                (void)sl_inline_carrier_new(&home->inliner);
+        return home->inliner;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Models that share workers: a bundle has carriers (execute/carrier.h), and each of its models a lane of every carrier, which are the
+ * model's workers. Each model has its queues, its policy and its limits as any other; what waits for them when a carrier is idle
+ * goes to it together.
+ *
+ *     models  [A] [B] [C] [D]        for each class of priority, from the one whose turn it is:
+ *              |   |   |   |           each model's policy sees a carrier that has launched something as busy, and one that others
+ *              v   v   v   v           have filled in this pass as idle, until it has its share
+ *            carrier 0   carrier 1   then each carrier gets what was filled as one launch
+ *
+ * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch takes
+ * less than two slices. Who went without is the first of the next pass. Where all of it takes no longer than a thread takes to wake,
+ * one carrier gets all.
+ *
+ * The dispatcher computes what is short enough in the same way, in a carrier without a thread (execute/inline_carrier.h).
+ *
+ * Threads: made and freed by control; the dispatcher's from its first model's ADD_MODEL to its last one's MODEL_GONE.
+ */
+#pragma once
+
+#include "carrier.h"
+#include "workers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_model;
+struct sl_schedule;
+
+struct sl_bundle {
+        uint32_t n_models, turn; /* whose lane comes first */
+        struct sl_model *models[SL_CARRIER_LANES_MAX];
+        uint32_t n_carriers; /* with lanes of models that are here */
+        struct sl_carrier *carriers[SL_WORKERS_MAX];
+        struct sl_bundle *next; /* of those that have a model */
+};
+
+/* Control sees to it that there are no more models than lanes. */
+void sl_bundle_add(struct sl_bundle *bundle, struct sl_model *model);
+void sl_bundle_remove(struct sl_bundle *bundle, const struct sl_model *model);
+
+/* A worker of one of its models joins. True: it is the first lane of its carrier here. */
+bool sl_bundle_add_worker(struct sl_bundle *bundle, const struct sl_executor *worker);
+
+/* One is gone that was a lane of this carrier. True: it was the last one. */
+bool sl_bundle_remove_worker(struct sl_bundle *bundle, struct sl_carrier *carrier);
+
+/* The one that is @i-th in this pass. */
+struct sl_model *sl_bundle_model(const struct sl_bundle *bundle, uint32_t i);
+
+/* Gives what waits in that class to its carriers. @spares_inline: what the dispatcher may compute itself is left to it. Return: jobs. */
+uint32_t sl_bundle_run(const struct sl_schedule *schedule, struct sl_bundle *bundle, uint32_t priority, bool spares_inline);
+
+/* Any answer of its carriers? seq_cst, for the last look before a sleep. */
+bool sl_bundle_waiting(const struct sl_bundle *bundle);

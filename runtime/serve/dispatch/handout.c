@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "handout.h"
+
+#include "accumulator.h"
+#include "assembly.h"
+#include "base/assert.h"
+#include "carrier.h"
+#include "decision_log.h"
+#include "executor.h"
+#include "job.h"
+#include "let.h"
+#include "look.h"
+#include "model.h"
+#include "policy.h"
+#include "probe.h"
+#include "recorder.h"
+#include "request.h"
+#include "stats.h"
+#include "taking.h"
+#include "turns.h"
+
+_Static_assert(SL_POLICY_WORKERS_MAX >= SL_WORKERS_MAX, "a policy sees all workers of a model");
+_Static_assert(SL_POLICY_TASKS_MAX == SL_JOB_PIECES_MAX, "what a policy gathers is a job");
+
+/* Of a model in one run. */
+#define DECISIONS_MAX (SL_POLICY_WORKERS_MAX + 1)
+
+struct sl_handout sl_handout_of(const struct sl_schedule *schedule, struct sl_model *model, uint32_t priority)
+{
+        return (struct sl_handout){
+                .schedule = schedule, .model = model, .queue = &model->scheduler.queues[priority], .priority = priority};
+}
+
+uint32_t sl_handout_waiting(const struct sl_handout *handout)
+{
+        return sl_task_queue_length(handout->queue);
+}
+
+static void note_assigned(const struct sl_segment *segment, const struct sl_executor *executor, uint64_t now_ns)
+{
+        struct sl_request *request = sl_request_of(segment->work);
+
+        sl_record_given(request->record, executor->number, now_ns);
+        if (!request->assigned_ns)
+                request->assigned_ns = now_ns;
+}
+
+/* How much room there is for outputs that say only afterwards how large they are. */
+static void note_capacities(struct sl_job *job, const struct sl_segment *segment, uint32_t member)
+{
+        const struct sl_assembly *assembly = segment->work->assembly;
+
+        for (uint32_t i = 0; i < job->n_outputs && assembly->open_outputs; i++)
+                job->made[i] = segment->work->made[member * assembly->member_outputs + i];
+}
+
+/* Several pieces fit one batch (taking.h). */
+static void fill(struct sl_handout *handout, uint32_t samples, const struct sl_executor *executor, struct sl_job *job)
+{
+        struct sl_accumulator *accumulator = handout->schedule->accumulator;
+        struct sl_taking taking;
+        struct sl_task task;
+
+        job->priority = handout->priority;
+        sl_taking_begin(&taking, handout->queue, samples, executor->batch_max);
+        while (sl_taking_next(&taking, &task)) {
+                const struct sl_segment *segment = sl_accumulator_segment(accumulator, task.segment);
+
+                note_capacities(job, segment, task.member);
+                sl_accumulator_add_piece(accumulator, job, task.segment, task.member, task.first, task.samples);
+                job->pieces[job->n_pieces - 1].reruns = task.reruns;
+                job->pieces[job->n_pieces - 1].losses = task.losses;
+                note_assigned(segment, executor, handout->schedule->now_ns);
+        }
+        handout->model->samples_given += taking.taken;
+        SL_PROBE(job_given, handout->model->name, executor->class->name, job->pieces[0].segment, job->n_pieces, taking.taken);
+}
+
+static struct sl_policy_worker worker_shown(const struct sl_executor *worker)
+{
+        const struct sl_carrier *carrier = worker->carrier;
+
+        return (struct sl_policy_worker){.batch_max = worker->batch_max,
+                .jobs = carrier ? sl_carrier_jobs(carrier, worker) : sl_executor_jobs(worker),
+                .jobs_max = carrier ? sl_carrier_jobs_max(carrier) : SL_EXECUTOR_JOBS_MAX};
+}
+
+static void look(const struct sl_handout *handout, struct sl_look *ret_look, struct sl_policy_view *ret_view)
+{
+        const struct sl_model *model = handout->model;
+
+        sl_look_begin(ret_look, ret_view, model->scheduler.queues, handout->priority, handout->schedule->run);
+        ret_view->batchable = model->info->batchable;
+        ret_view->service_time = &model->service_time;
+        ret_view->slice_samples = model->slice_samples;
+        ret_view->batching = &model->batching;
+        ret_view->batching_state = &model->batching_state;
+        ret_view->samples_given = model->samples_given;
+        for (uint32_t i = 0; i < model->workers.n; i++) {
+                const struct sl_policy_worker shown = worker_shown(model->workers.list[i]);
+
+                sl_look_at(ret_look, &shown, &model->workers.list[i]->let->turns);
+        }
+}
+
+/* For any thread of the let that is awake (execute/ready_queue.h). */
+static bool is_light(const struct sl_handout *handout, const struct sl_executor *worker, uint32_t samples)
+{
+        uint64_t expected_ns = sl_service_time_ns(&handout->model->service_time, samples);
+
+        return sl_turns_are_shared(&worker->let->turns) && expected_ns && expected_ns <= SL_LIGHT_NS;
+}
+
+/* A job takes its place on the let, until its last answer. */
+void sl_handout_take_turn(struct sl_let *let, uint32_t priority, uint32_t cores)
+{
+        let->turns.running[priority] += cores;
+        if (let->stats)
+                sl_counter_add(&let->stats->turns, 1);
+}
+
+void sl_handout_give(struct sl_handout *handout, struct sl_executor *executor, uint32_t samples)
+{
+        struct sl_job *job = sl_executor_job(executor);
+
+        SL_ASSERT(samples > 0 && job);
+        fill(handout, samples, executor, job);
+        job->is_light = executor->let && is_light(handout, executor, samples);
+        sl_executor_give(executor, handout->schedule->from);
+}
+
+static void give(struct sl_handout *handout, const struct sl_decision *decision)
+{
+        struct sl_executor *worker = handout->model->workers.list[decision->worker];
+        uint32_t samples = decision->samples < worker->samples_max ? decision->samples : worker->samples_max;
+
+        sl_handout_give(handout, worker, samples);
+        if (worker->carrier)
+                worker->carrier->filled_ns += sl_service_time_ns(&handout->model->service_time, samples);
+        else
+                sl_handout_take_turn(worker->let, handout->priority, worker->cores);
+}
+
+static void write_decision(const struct sl_handout *handout, const struct sl_decision *decision)
+{
+        struct sl_decision_log *log = handout->schedule->decisions;
+
+        if (log)
+                sl_decision_log_decide(log, &(struct sl_logged){.kind = SL_LOGGED_DECISION,
+                                                    .of = sl_decision_log_find_model(log, handout->model),
+                                                    .worker = decision->worker,
+                                                    .samples = decision->samples,
+                                                    .extra = decision->padding,
+                                                    .priority = handout->priority});
+}
+
+uint32_t sl_handout_run(struct sl_handout *handout)
+{
+        struct sl_decision decisions[DECISIONS_MAX];
+        struct sl_policy_view view;
+        struct sl_look shown;
+        uint64_t next_ns;
+        uint32_t n;
+
+        if (!sl_handout_waiting(handout) || !handout->model->workers.n)
+                return 0;
+        look(handout, &shown, &view);
+        n = handout->model->policy(&view, handout->schedule->now_ns, decisions, DECISIONS_MAX, &next_ns);
+        for (uint32_t i = 0; i < n; i++) {
+                write_decision(handout, &decisions[i]);
+                give(handout, &decisions[i]);
+        }
+        if (next_ns < *handout->schedule->ret_next_ns)
+                *handout->schedule->ret_next_ns = next_ns;
+        sl_look_end(&shown);
+        return n;
+}
+
+bool sl_handout_is_inline(const struct sl_handout *handout)
+{
+        return sl_handout_waiting(handout) && sl_task_queue_at(handout->queue, 0)->is_inline;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thread_carrier.h"
+
+#include "accumulator.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/relax.h"
+#include "bell.h"
+#include "lane_executor.h"
+#include "let.h"
+#include "mailbox.h"
+#include "sender.h"
+#include "workspace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
+#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
+
+/* An answer to each piece of each job of each lane. */
+#define OUTBOX_MAX (SL_CARRIER_LANES_MAX * SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX)
+
+struct thread_carrier {
+        struct sl_carrier common;
+        struct sl_thread_carrier_options options;
+        struct sl_workspace room;
+        struct sl_mailbox *inbox, *outbox; /* launches; answers */
+
+        pthread_t thread;
+        bool running;
+        struct sl_bell bell;
+        struct sl_wait *wait; /* its thread's */
+        _Atomic bool quits;
+};
+
+static struct thread_carrier *carrier_of(struct sl_carrier *carrier)
+{
+        return (struct thread_carrier *)((char *)carrier - offsetof(struct thread_carrier, common));
+}
+
+/* ---- its thread ---- */
+
+/* A lane whose job is computed. */
+struct run {
+        struct thread_carrier *carrier;
+        struct sl_executor *lane;
+        uint32_t number;
+        bool ends; /* it has completed a segment, or come behind its end, or failed */
+};
+
+/* Behind the answer to the last piece of its job the lane may be gone. */
+static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
+{
+        struct run *run = context;
+        struct sl_accumulator *accumulator = run->carrier->options.accumulator;
+        uint32_t segment = job->pieces[prediction->piece].segment;
+
+        sl_sender_deliver(accumulator, job, run->lane->stats, prediction);
+        prediction->lane = (uint16_t)run->number;
+        run->ends |= prediction->combined_ns || prediction->status < 0;
+        if (sl_mailbox_put(run->carrier->outbox, prediction) < 0)
+                SL_ASSERT(!"the outbox has room for an answer to each piece");
+        run->ends |= sl_accumulator_delivered(accumulator, segment);
+}
+
+/* What is heavy is told of lane by lane: who waits for the first need not wait for the others. */
+static void run_launch(struct thread_carrier *c, const struct sl_carrier_launch *launch)
+{
+        struct run run = {.carrier = c};
+        uint64_t now_ns = sl_clock_ns();
+
+        for (uint64_t left = launch->lanes; left; left &= left - 1) {
+                run.number = (uint32_t)__builtin_ctzll(left);
+                run.lane = c->common.lanes[run.number];
+                now_ns = sl_lane_executor_run(run.lane, now_ns, answer, &run);
+                if (launch->is_light && left & (left - 1))
+                        continue;
+                sl_bell_ring_for(c->options.dispatcher, c->wait, run.ends);
+                run.ends = false;
+        }
+}
+
+static bool work_waits(struct thread_carrier *c)
+{
+        return sl_mailbox_waiting(c->inbox) || atomic_load_explicit(&c->quits, memory_order_seq_cst);
+}
+
+static bool spin_for_work(struct thread_carrier *c)
+{
+        uint64_t until = c->options.spin_ns ? sl_clock_ns() + c->options.spin_ns : 0;
+
+        do {
+                for (int i = 0; i < 64; i++) {
+                        if (work_waits(c))
+                                return true;
+                        sl_relax();
+                }
+        } while (until && sl_clock_ns() < until);
+        return false;
+}
+
+static void sleep_until_rung(struct thread_carrier *c)
+{
+        struct sl_wait_event event;
+
+        sl_bell_sleep(&c->bell);
+        if (!work_waits(c))
+                sl_wait_for(c->wait, &event, 1, SLEEP_LIMIT_NS);
+        sl_bell_awake(&c->bell);
+}
+
+static void *thread_main(void *argument)
+{
+        struct thread_carrier *c = argument;
+        struct sl_carrier_launch launch;
+
+        (void)sl_workspace_populate(&c->room, c->options.room_bytes, UINT64_MAX);
+        for (;;) {
+                while (sl_mailbox_take(c->inbox, &launch))
+                        run_launch(c, &launch);
+                if (atomic_load_explicit(&c->quits, memory_order_seq_cst))
+                        return NULL;
+                if (!spin_for_work(c))
+                        sleep_until_rung(c);
+        }
+}
+
+/* ---- dispatcher ---- */
+
+static void launch(struct sl_carrier *carrier, const struct sl_carrier_launch *launch, struct sl_wait *from)
+{
+        struct thread_carrier *c = carrier_of(carrier);
+
+        if (sl_mailbox_put(c->inbox, launch) < 0)
+                SL_ASSERT(!"the inbox has room for each launch");
+        sl_bell_ring(&c->bell, from);
+}
+
+static bool poll(struct sl_carrier *carrier, struct sl_prediction *ret_prediction)
+{
+        return sl_mailbox_take(carrier_of(carrier)->outbox, ret_prediction);
+}
+
+static bool waiting(struct sl_carrier *carrier)
+{
+        return sl_mailbox_waiting(carrier_of(carrier)->outbox);
+}
+
+/* ---- control ---- */
+
+static void stop(struct sl_carrier *carrier)
+{
+        struct thread_carrier *c = carrier_of(carrier);
+
+        if (c->running) {
+                atomic_store_explicit(&c->quits, true, memory_order_seq_cst);
+                sl_bell_ring(&c->bell, NULL);
+                pthread_join(c->thread, NULL);
+        }
+        sl_wait_free(c->wait);
+        sl_mailbox_free(c->inbox);
+        sl_mailbox_free(c->outbox);
+        sl_workspace_deinit(&c->room);
+        free(c);
+}
+
+static const struct sl_carrier_class class = {
+        .name = "thread", .launch = launch, .poll = poll, .waiting = waiting, .stop = stop};
+
+static int start_thread(struct thread_carrier *c)
+{
+        pthread_attr_t attributes;
+        int r = pthread_attr_init(&attributes);
+
+        if (r)
+                return -r;
+        if (CPU_COUNT(&c->options.let->cpus))
+                pthread_attr_setaffinity_np(&attributes, sizeof(c->options.let->cpus), &c->options.let->cpus);
+        r = pthread_create(&c->thread, &attributes, thread_main, c);
+        pthread_attr_destroy(&attributes);
+        if (r)
+                return -r;
+        c->running = true;
+        pthread_setname_np(c->thread, c->options.name);
+        return 0;
+}
+
+static int start(struct thread_carrier *c, struct sl_error *error)
+{
+        int r = sl_mailbox_new(SL_EXECUTOR_JOBS_MAX, sizeof(struct sl_carrier_launch), &c->inbox);
+
+        if (r == 0)
+                r = sl_mailbox_new(OUTBOX_MAX, sizeof(struct sl_prediction), &c->outbox);
+        if (r == 0)
+                r = sl_workspace_init(&c->room, c->options.room_bytes);
+        if (r == 0)
+                r = sl_wait_new(c->options.wait, &c->wait, NULL);
+        c->bell.wait = c->wait;
+        if (r == 0)
+                r = start_thread(c);
+        return r < 0 ? sl_error_set(error, -r, "cannot start carrier thread %s: %s", c->options.name, strerror(-r)) : 0;
+}
+
+int sl_thread_carrier_new(
+        const struct sl_thread_carrier_options *options, struct sl_carrier **ret_carrier, struct sl_error *error)
+{
+        struct thread_carrier *c = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*c), SL_LINE_PAIR_BYTES));
+        int r;
+
+        if (!c)
+                return sl_error_set(error, ENOMEM, "no memory for a carrier");
+        memset(c, 0, sizeof(*c));
+        c->options = *options;
+        c->common.class = &class;
+        c->common.let = options->let;
+        r = start(c, error);
+        if (r < 0) {
+                stop(&c->common);
+                return r;
+        }
+        *ret_carrier = &c->common;
+        return 0;
+}
+
+uint64_t sl_thread_carrier_bytes(uint64_t room_bytes)
+{
+        return room_bytes + sizeof(struct thread_carrier) + OUTBOX_MAX * sizeof(struct sl_prediction);
+}
+
+void *sl_thread_carrier_room(struct sl_carrier *carrier, uint64_t bytes)
+{
+        struct thread_carrier *c = carrier_of(carrier);
+
+        return bytes <= c->options.room_bytes ? c->room.bytes : NULL;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Models that share workers, and change while they serve. A runtime in this process with copies of the digits networks.
+ */
+#include "service.h"
+
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define COPIES 8u
+
+/* Copies of two networks, in turns, behind the fixture's models, which go. */
+static void copy_models(struct service *service, uint32_t instances)
+{
+        static const char *const names[COPIES] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+        struct sl_model_spec mlp = service->specs[4], lenet = service->specs[0];
+
+        for (uint32_t i = 0; i < COPIES; i++) {
+                service->specs[i] = i % 2 ? lenet : mlp;
+                service->specs[i].name = names[i];
+                service->specs[i].stamp = 100 * i; /* a model of its own, though its file is that of others */
+                service->specs[i].fuse = SL_FUSE_AUTO;
+                service->specs[i].workers.n = instances;
+        }
+        service->n_specs = COPIES;
+}
+
+/* The first by itself: oneDNN makes tables of its own once, in a way that ThreadSanitizer does not see. */
+static void start(struct service *service)
+{
+        uint32_t instances = service->specs[0].workers.n;
+
+        service->n_specs = service->specs[0].workers.n = 1;
+        service_start(service);
+        service_expect_log(service, "model-ready model=c0");
+        pthread_mutex_lock(&service->specs_lock);
+        service->n_specs = COPIES;
+        service->specs[0].workers.n = instances;
+        pthread_mutex_unlock(&service->specs_lock);
+        service_reload(service);
+        service_expect_log(service, "model-ready model=c7");
+}
+
+struct user {
+        struct service *service;
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct starling_model *models[COPIES];
+        struct digits digits[2];
+        uint32_t n_models; /* that it sends to, from the first */
+        pthread_t thread;
+        atomic_bool stop;
+        _Atomic uint32_t done;
+};
+
+static void user_init(struct user *user, struct service *service, uint32_t n_models)
+{
+        char name[16];
+
+        memset(user, 0, sizeof(*user));
+        user->service = service;
+        user->n_models = n_models;
+        user->client = service_connect(service, STARLING_ROLE_CLIENT);
+        cr_assert_eq(starling_queue_open(user->client, &user->queue, NULL), 0);
+        for (uint32_t i = 0; i < n_models; i++) {
+                snprintf(name, sizeof(name), "c%u", i);
+                cr_assert_eq(starling_model_open(user->client, name, &user->models[i], NULL), 0);
+        }
+        digits_load(&user->digits[0], user->client, "mlp");
+        digits_load(&user->digits[1], user->client, "lenet");
+}
+
+static void user_free(struct user *user)
+{
+        digits_free(&user->digits[0]);
+        digits_free(&user->digits[1]);
+        starling_close(user->client);
+}
+
+/* A request for each model at once, of one to sixteen samples, and whether every answer is right. */
+static void send_round(struct user *user, uint32_t round)
+{
+        struct starling_tensor inputs[COPIES], outputs[COPIES];
+        struct starling_completion completions[COPIES];
+        struct starling_request requests[COPIES];
+        uint32_t left = user->n_models;
+
+        for (uint32_t i = 0; i < user->n_models; i++) {
+                requests[i] = digits_request(&user->digits[i % 2], user->models[i], 32 * i, 1 + (round + i) % 16, &inputs[i], &outputs[i]);
+                requests[i].user_data = i;
+        }
+        cr_assert_eq(starling_submit_many(user->queue, requests, user->n_models, NULL), (int)user->n_models);
+        while (left) {
+                int n = starling_wait(user->queue, completions, COPIES, 20000000000ull);
+
+                cr_assert_gt(n, 0);
+                for (int i = 0; i < n; i++)
+                        cr_assert_eq(completions[i].status, 0, "%s", starling_strerror(completions[i].status));
+                left -= (uint32_t)n;
+        }
+        for (uint32_t i = 0; i < user->n_models; i++) {
+                const struct digits *digits = &user->digits[i % 2];
+                const float *made = outputs[i].data, *expected = digits->expected + 32 * i * DIGITS_CLASSES;
+
+                for (uint32_t k = 0; k < (1 + (round + i) % 16) * DIGITS_CLASSES; k++)
+                        cr_assert_float_eq(made[k], expected[k], 1e-5, "c%u, value %u: %g, not %g", i, k, made[k], expected[k]);
+        }
+        atomic_fetch_add(&user->done, 1);
+}
+
+static void *user_main(void *argument)
+{
+        struct user *user = argument;
+
+        for (uint32_t round = 0; !atomic_load(&user->stop); round++)
+                send_round(user, round);
+        return NULL;
+}
+
+static void user_start(struct user *user)
+{
+        pthread_create(&user->thread, NULL, user_main, user);
+}
+
+static void user_stop(struct user *user)
+{
+        atomic_store(&user->stop, true);
+        pthread_join(user->thread, NULL);
+}
+
+static void check_all(uint32_t instances, uint64_t inline_ns)
+{
+        struct service service;
+        struct user user;
+
+        service_init(&service);
+        service.options.inline_ns = inline_ns;
+        copy_models(&service, instances);
+        start(&service);
+        user_init(&user, &service, COPIES);
+        for (uint32_t round = 0; round < 40; round++)
+                send_round(&user, round);
+        user_free(&user);
+        service_stop(&service);
+        cr_expect_not_null(strstr(service.log, "bundle-joined model=c2"), "%s", service.log);
+        cr_expect_not_null(strstr(service.log, "bundle-joined model=c3"), "%s", service.log);
+}
+
+Test(fuse, one_carrier_answers_for_all_of_an_architecture, .timeout = 60)
+{
+        check_all(1, 0);
+}
+
+Test(fuse, several_carriers_answer_for_all_of_an_architecture, .timeout = 60)
+{
+        check_all(3, 0);
+}
+
+Test(fuse, the_dispatcher_computes_them_itself, .timeout = 60)
+{
+        check_all(1, 20000);
+}
+
+/* Those that are sent to stay as they are. */
+static void change_the_last(struct service *service, struct starling_client *admin, uint32_t round)
+{
+        static const char *const names[] = {"c4", "c5", "c6", "c7"};
+        struct starling_error error = {""};
+        const char *name = names[round % 4];
+
+        switch (round % 3) {
+        case 0:
+                service_touch(service);
+                cr_assert_eq(starling_admin_reload(admin, name, &error), 0, "%s", error.text);
+                break;
+        case 1:
+                cr_assert_eq(starling_admin_unload(admin, name, &error), 0, "%s", error.text);
+                cr_assert_eq(starling_admin_load(admin, name, &error), 0, "%s", error.text);
+                break;
+        default:
+                pthread_mutex_lock(&service->specs_lock);
+                service->specs[4 + round % 4].workers.n = 1 + round % 2;
+                pthread_mutex_unlock(&service->specs_lock);
+                cr_assert_eq(starling_admin_reload(admin, name, &error), 0, "%s", error.text);
+        }
+}
+
+Test(fuse, members_come_and_go_while_others_serve, .timeout = 60)
+{
+        struct starling_client *admin;
+        struct service service;
+        struct user users[2];
+        uint32_t done;
+
+        service_init(&service);
+        service.options.inline_ns = 0;
+        copy_models(&service, 2);
+        start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        for (uint32_t i = 0; i < 2; i++) {
+                user_init(&users[i], &service, 4);
+                user_start(&users[i]);
+        }
+        for (uint32_t round = 0; round < 12; round++)
+                change_the_last(&service, admin, round);
+        done = atomic_load(&users[0].done);
+        for (uint32_t i = 0; i < 5000 && atomic_load(&users[0].done) < done + 2; i++)
+                usleep(1000);
+        cr_expect_geq(atomic_load(&users[0].done), done + 2);
+        for (uint32_t i = 0; i < 2; i++) {
+                user_stop(&users[i]);
+                user_free(&users[i]);
+        }
+        starling_close(admin);
+        service_stop(&service);
+}
+
+Test(fuse, who_comes_back_with_another_architecture_leaves_with_one_line, .timeout = 60)
+{
+        struct starling_client *admin;
+        struct starling_error error = {""};
+        struct service service;
+        struct user user;
+
+        service_init(&service);
+        copy_models(&service, 1);
+        start(&service);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        pthread_mutex_lock(&service.specs_lock);
+        service.specs[6].path = service.specs[1].path; /* the other network */
+        pthread_mutex_unlock(&service.specs_lock);
+        service_touch(&service);
+        cr_assert_eq(starling_admin_reload(admin, "c6", &error), 0, "%s", error.text);
+        user_init(&user, &service, 4);
+        send_round(&user, 0);
+        user_free(&user);
+        starling_close(admin);
+        service_stop(&service);
+        cr_expect_not_null(strstr(service.log, "1 bundle-left model=c6 "), "%s", service.log);
+        cr_expect_null(strstr(service.log, "bundle-left model=c0"), "%s", service.log);
+}
