@@ -23,7 +23,7 @@ struct product {
         struct sl_pace *pace;
         const void *a, *b, *bias, *residual;
         void *out;
-        int64_t a_at, b_at, out_at;
+        int64_t a_at, b_at, bias_at, out_at;
         const struct sl_epilogue *epilogue;
 };
 
@@ -33,7 +33,7 @@ INLINE void finish_float(const struct product *p, int64_t i, int64_t j, double s
 
         sum *= p->alpha;
         if (p->bias)
-                sum += p->beta * sl_ref_load(p->bias, i * p->bias_row + j * p->bias_column, dtype);
+                sum += p->beta * sl_ref_load(p->bias, p->bias_at + i * p->bias_row + j * p->bias_column, dtype);
         if (p->residual)
                 sum += sl_ref_load(p->residual, at, dtype);
         sl_ref_store(p->out, at, dtype, sl_ref_activate(p->epilogue, sum));
@@ -116,7 +116,7 @@ static void multiply_integers(const struct product *p, uint32_t dtype)
                         sum = scale_bits(sum, p->alpha, dtype);
                         if (p->bias)
                                 sum += scale_bits(
-                                        sl_ref_load_bits(p->bias, i * p->bias_row + j * p->bias_column, dtype), p->beta, dtype);
+                                        sl_ref_load_bits(p->bias, p->bias_at + i * p->bias_row + j * p->bias_column, dtype), p->beta, dtype);
                         sl_ref_store_bits(p->out, p->out_at + i * p->columns + j, dtype, sum);
                 }
 }
@@ -211,6 +211,7 @@ int sl_ref_matmul(const struct sl_node_desc *node, const struct sl_binding *bind
         const struct sl_shape merged = merge_left(&node->inputs[0].shape, b), *a = &merged;
         struct sl_shape batch = node->outputs[0].shape;
         struct product p = bind(node, binding);
+        bool laned = p.bias && node->inputs[2].shape.rank == 3;
         struct sl_ref_walk walk;
 
         p.rows = a->rank > 1 ? a->dims[a->rank - 2] : 1;
@@ -229,6 +230,7 @@ int sl_ref_matmul(const struct sl_node_desc *node, const struct sl_binding *bind
                 p.b_at = walk.offsets[1];
                 multiply(&p, node->inputs[0].dtype);
                 p.out_at += p.rows * p.columns;
+                p.bias_at += laned ? p.columns : 0;
         }
         return 0;
 }

@@ -55,6 +55,22 @@ static int multiply_shapes(const struct sl_shape *a, const struct sl_shape *b, s
         return 0;
 }
 
+/* A vector, or one for each matrix of a stack of them: [lanes, 1, columns]. */
+static int check_bias(const struct sl_node_desc *node, struct sl_error *error)
+{
+        const struct sl_shape *b = &node->inputs[1].shape, *bias = &node->inputs[2].shape;
+        int64_t merged;
+
+        if (b->rank < 2)
+                return sl_error_set(error, EINVAL, "input 2 is a bias, but input 1 has rank %u, wants 2 at least", b->rank);
+        if (bias->rank == 3 && b->rank == 3 && node->outputs[0].shape.rank == 3 && bias->dims[1] == 1 &&
+                !sl_dim_merge(bias->dims[0], b->dims[0], &merged) &&
+                !sl_dim_merge(bias->dims[0], node->outputs[0].shape.dims[0], &merged) &&
+                !sl_dim_merge(bias->dims[2], b->dims[2], &merged))
+                return 0;
+        return sl_vector_of(node, 2, b->dims[b->rank - 1], error);
+}
+
 int sl_shape_matmul(struct sl_node_desc *node, struct sl_error *error)
 {
         const struct sl_shape *a = &node->inputs[0].shape, *b = &node->inputs[1].shape;
@@ -68,8 +84,6 @@ int sl_shape_matmul(struct sl_node_desc *node, struct sl_error *error)
         r = multiply_shapes(a, b, &node->outputs[0].shape, error);
         if (r || !sl_input_present(node, 2))
                 return r;
-        if (b->rank < 2)
-                return sl_error_set(error, EINVAL, "input 2 is a bias, but input 1 has rank %u, wants 2 at least", b->rank);
         r = sl_same_dtype(node, 2, error);
-        return r ? r : sl_vector_of(node, 2, b->dims[b->rank - 1], error);
+        return r ? r : check_bias(node, error);
 }

@@ -40,6 +40,7 @@ struct sl_target;
         X(PORTABLE, FUSE_RESIDUAL, "fuse-residual", fuse_residual)             /* Add of a computed tensor -> epilogue residual */ \
         X(PORTABLE, FUSE_ACTIVATION, "fuse-activation", fuse_activation)       /* Relu, Clip, Sigmoid, ... -> epilogue */          \
         X(PORTABLE, REMOVE_DEAD, "remove-dead", remove_dead)   /* what no output needs; once more behind those of a backend */     \
+        X(MERGE, MERGE_LANES, "merge-lanes", merge_lanes)      /* models of one architecture, by Algorithm 1: merge/merge.h */     \
         X(BACKEND, UNSIGN_BYTES, "unsign-bytes", unsign_bytes) /* int8 activations -> uint8 */                                     \
         X(BACKEND, QUANTIZE_PRODUCTS, "quantize-products",                                                                         \
                 quantize_products) /* Conv, Gemm, MatMul of dequantized bytes -> of bytes */                                       \
@@ -73,8 +74,8 @@ struct sl_pass_options {
  * A merge sees @n_graphs graphs, two and more, of models that may be served together: checked, each with the portable passes behind
  * it. It leaves them as they are and fills @merged, an empty graph, whose ports are those of the first, then those of the second,
  * and so on, so that the graph computes what they compute, lane by lane, to the bit where the same kernel runs and within rounding
- * elsewhere. Its constants may be theirs: they outlive it. No two of them are made one by their values, since any of them may be
- * taken out again. Return: 1 @merged is checked next and goes on to the passes of a backend in their place; 0 it has found nothing
+ * elsewhere. Its constants may be theirs: they outlive it. No two weights are made one by their values, since any of them may
+ * be taken out again. Return: 1 @merged is checked next and goes on to the passes of a backend in their place; 0 it has found nothing
  * to merge and has left it empty: each goes on by itself.
  */
 #define SL_PASS_PROTOTYPE_PORTABLE(name) int name(struct sl_graph *graph, struct sl_error *error)
@@ -97,6 +98,6 @@ int sl_passes_run(struct sl_graph *graph, const struct sl_pass_options *options,
 int sl_passes_run_phase(
         struct sl_graph *graph, enum sl_pass_phase phase, const struct sl_pass_options *options, struct sl_error *error);
 
-/* The phase MERGE: its passes in order, until one of them has merged (today there is none). Return: 1, 0; as above. */
+/* The phase MERGE: its passes in order, until one of them has merged. Return: 1, 0; as above. */
 int sl_passes_merge(
         const struct sl_graph *const *graphs, uint32_t n_graphs, uint32_t without, struct sl_graph *merged, struct sl_error *error);

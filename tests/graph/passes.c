@@ -507,7 +507,7 @@ Test(passes, ask_a_backend_for_its_traits_and_not_for_its_name)
         sl_graph_free(nobody);
 }
 
-Test(passes, what_no_pass_merges_stays_apart)
+Test(passes, what_has_nothing_in_common_stays_apart)
 {
         struct builder *b = builder_new_of_x(13, DIMS(-1, 4));
         struct sl_graph *graphs[2], *merged;
@@ -515,6 +515,11 @@ Test(passes, what_no_pass_merges_stays_apart)
         builder_node(b, "Relu", "x", "y");
         builder_output(b, "y");
         graphs[0] = builder_import(b);
+        builder_node(b, "Sin", "x", "z");
+        b->graph.node[0] = b->graph.node[1];
+        b->graph.n_node = 1;
+        b->graph.n_output = 0;
+        builder_output(b, "z");
         graphs[1] = builder_import(b);
         cr_assert_eq(sl_graph_new(&merged), 0);
         for (int i = 0; i < 2; i++)

@@ -174,8 +174,12 @@ bool sl_cpu_describe_matmul(const struct sl_node_desc *node, struct sl_cpu_call 
         spec->result = describe_stack(dtype, p.y, p.lead, p.rows, p.columns);
         call->input_of[SL_ARGUMENT_WEIGHTS] = 1;
         if (sl_cpu_input(node, 2)) {
-                struct sl_strided row = describe_row(dtype, p.lead + 2, p.columns);
+                bool laned = sl_cpu_input(node, 2)->shape.rank == 3;
+                struct sl_strided row =
+                        laned ? describe_stack(dtype, p.b, p.lead, 1, p.columns) : describe_row(dtype, p.lead + 2, p.columns);
 
+                if (laned && (p.lead != 1 || p.y[0] != p.b[0]))
+                        return false;
                 if (p.lead && !sl_describe_add(call, &row, 2))
                         return false;
                 if (!p.lead) {

@@ -39,7 +39,6 @@ struct matcher {
         struct sl_match *match;
         struct sequence *sequences; /* of each graph */
         uint32_t **partners;        /* [graph][place in the first]: place in the graph, or SL_VALUE_NONE */
-        uint32_t **origins;         /* [graph][value of the graph]: value of the first, or SL_VALUE_NONE */
         struct places places;
         uint32_t *ends; /* [graph]: the place behind its last common node */
         bool open;      /* the last node of the first graph was its own */
@@ -162,16 +161,16 @@ static bool belongs(const struct matcher *m, uint32_t graph, uint32_t here, uint
 {
         if (here == SL_VALUE_NONE || m->match->graphs[0]->values[here].kind == SL_VALUE_CONSTANT)
                 return true;
-        if (m->origins[graph][there] == here)
+        if (m->match->joint_of[graph][there] == here)
                 return true;
-        return m->origins[graph][there] == SL_VALUE_NONE && m->match->lane_of[graph][here] == SL_VALUE_NONE;
+        return m->match->joint_of[graph][there] == SL_VALUE_NONE && m->match->lane_of[graph][here] == SL_VALUE_NONE;
 }
 
 static void pair(struct matcher *m, uint32_t graph, uint32_t here, uint32_t there)
 {
         if (here == SL_VALUE_NONE || m->match->graphs[0]->values[here].kind == SL_VALUE_CONSTANT)
                 return;
-        m->origins[graph][there] = here;
+        m->match->joint_of[graph][there] = here;
         m->match->lane_of[graph][here] = there;
 }
 
@@ -265,6 +264,7 @@ static void take(struct matcher *m, uint32_t place)
         for (uint32_t i = 0; i < node->n_outputs; i++)
                 if (node->outputs[i] != SL_VALUE_NONE)
                         match->joint[node->outputs[i]] = true;
+        match->number_of[m->sequences[0].nodes[place]] = match->n_common;
         match->common[match->n_common++] = m->sequences[0].nodes[place];
         m->open = false;
 }
@@ -295,21 +295,22 @@ static int allocate(struct matcher *m)
 
         m->sequences = calloc(match->n_graphs, sizeof(*m->sequences));
         m->partners = calloc(match->n_graphs, sizeof(*m->partners));
-        m->origins = calloc(match->n_graphs, sizeof(*m->origins));
+        match->joint_of = calloc(match->n_graphs, sizeof(*match->joint_of));
         m->ends = calloc(match->n_graphs, sizeof(*m->ends));
         match->common = numbers_new(first->n_nodes);
+        match->number_of = numbers_new(first->n_nodes);
         match->nodes = calloc(match->n_graphs, sizeof(*match->nodes));
         match->lane_of = calloc(match->n_graphs, sizeof(*match->lane_of));
         match->joint = calloc(first->n_values + 1u, sizeof(*match->joint));
-        if (!m->sequences || !m->partners || !m->origins || !m->ends || !match->common || !match->nodes || !match->lane_of ||
-                !match->joint)
+        if (!m->sequences || !m->partners || !match->joint_of || !m->ends || !match->common || !match->number_of || !match->nodes ||
+                !match->lane_of || !match->joint)
                 return -ENOMEM;
         for (uint32_t g = 0; g < match->n_graphs; g++) {
                 m->partners[g] = numbers_new(first->n_nodes);
-                m->origins[g] = numbers_new(match->graphs[g]->n_values);
+                match->joint_of[g] = numbers_new(match->graphs[g]->n_values);
                 match->nodes[g] = numbers_new(first->n_nodes);
                 match->lane_of[g] = numbers_new(first->n_values);
-                if (!m->partners[g] || !m->origins[g] || !match->nodes[g] || !match->lane_of[g])
+                if (!m->partners[g] || !match->joint_of[g] || !match->nodes[g] || !match->lane_of[g])
                         return -ENOMEM;
         }
         return 0;
@@ -323,11 +324,9 @@ static void matcher_deinit(struct matcher *m)
                         free(m->sequences[g].signatures);
                 }
                 free(m->partners ? m->partners[g] : NULL);
-                free(m->origins ? m->origins[g] : NULL);
         }
         free(m->sequences);
         free(m->partners);
-        free(m->origins);
         free(m->ends);
         free(m->places.windows);
         free(m->places.first);
@@ -378,10 +377,13 @@ struct sl_match *sl_match_free(struct sl_match *match)
         for (uint32_t g = 0; g < match->n_graphs; g++) {
                 free(match->nodes ? match->nodes[g] : NULL);
                 free(match->lane_of ? match->lane_of[g] : NULL);
+                free(match->joint_of ? match->joint_of[g] : NULL);
         }
         free(match->nodes);
         free(match->lane_of);
+        free(match->joint_of);
         free(match->common);
+        free(match->number_of);
         free(match->joint);
         free(match);
         return NULL;

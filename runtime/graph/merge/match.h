@@ -28,11 +28,13 @@ struct sl_match {
         uint32_t n_graphs;
         const struct sl_graph *const *graphs; /* borrowed */
         uint32_t n_common;
-        uint32_t *common;   /* nodes of the first graph, in order */
-        uint32_t **nodes;   /* [graph][i]: which of its nodes is the i-th common one */
-        uint32_t **lane_of; /* [graph][value of the first graph]: which of its values that is; SL_VALUE_NONE */
-        bool *joint;        /* of each value of the first graph: a common node makes it */
-        uint32_t n_breaks;  /* runs of own nodes of the first graph, and one if another has some behind them */
+        uint32_t *common;    /* nodes of the first graph, in order */
+        uint32_t *number_of; /* of each node of the first graph: i, or SL_VALUE_NONE */
+        uint32_t **nodes;    /* [graph][i]: which of its nodes is the i-th common one */
+        uint32_t **lane_of;  /* [graph][value of the first graph]: which of its values that is; SL_VALUE_NONE */
+        uint32_t **joint_of; /* [graph][value of the graph]: which value of the first; SL_VALUE_NONE */
+        bool *joint;         /* of each value of the first graph: a common node makes it */
+        uint32_t n_breaks;   /* runs of own nodes of the first graph, and one if another has some behind them */
         struct sl_match_break breaks[SL_MATCH_BREAKS_MAX]; /* the first ones */
 };
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several models of one architecture as one graph: the same operators once, over all of them, and what each has for itself beside.
+ * Pure but for memory; runs in the compiler's process and in tools; one owner thread.
+ */
+#pragma once
+
+#include "merge/match.h"
+
+#include <stdint.h>
+
+struct sl_error;
+struct sl_graph;
+struct sl_node_desc;
+
+/* What nodes cost where the merged graph will run: the caller's, who has measured it. */
+struct sl_merge_costs {
+        /*
+         * Seconds of one node of static shapes: a grouped convolution, a laned product, the Transpose, Concat or Split of a
+         * reorder. @constants: bit i says that input i is constant. Views cost nothing and are not asked for.
+         */
+        double (*seconds)(void *context, const struct sl_node_desc *node, uint64_t constants);
+        void *context;
+        int64_t batch; /* at which sizes; 1 and more */
+};
+
+struct sl_merge_options {
+        const struct sl_merge_costs
+                *costs; /* NULL: Algorithm 1 of the paper decides; else what is cheapest, of which that is one */
+};
+
+#define SL_MERGE_ISLANDS_MAX 8
+
+/* A common node that stays apart. */
+struct sl_merge_island {
+        uint32_t node;      /* of the first graph */
+        const char *reason; /* static */
+};
+
+struct sl_merge_report {
+        uint32_t n_lanes;
+        uint32_t n_common, n_merged; /* nodes of the first graph: in all graphs; of those, one node for all lanes */
+        uint32_t n_turns;            /* values that are needed in more than one form */
+        uint32_t n_breaks, n_islands;
+        struct sl_match_break breaks[SL_MATCH_BREAKS_MAX]; /* where the common part ends, and why; the first ones */
+        struct sl_merge_island islands[SL_MERGE_ISLANDS_MAX];
+        uint64_t stacked_bytes; /* of constants that are laid together, and no longer those of the graphs */
+        double seconds, algorithm_1_seconds,
+                apart_seconds; /* by the costs, of the common part: as made; as Algorithm 1 would; apart */
+
+        /* Ports of lane l: from first_input[l] up to first_input[l + 1], in the order of its graph; outputs likewise. */
+        uint32_t first_input[SL_MATCH_GRAPHS_MAX + 1], first_output[SL_MATCH_GRAPHS_MAX + 1];
+};
+
+/*
+ * @graphs: checked, with the portable passes behind them; of float constants none is made one with another's by its value.
+ * @merged: an empty graph. Constants that stay apart are those of @graphs, which outlive it. Its ports have the number of their
+ * lane and a slash in front of their names. @ret_report: always filled, but on failure. Return: 1 merged; 0 nothing is: @merged is
+ * as it was; -EINVAL fewer than 2 or more than SL_MATCH_GRAPHS_MAX graphs; -ENOMEM, -E2BIG.
+ */
+int sl_merge(const struct sl_graph *const *graphs, uint32_t n_graphs, const struct sl_merge_options *options,
+        struct sl_graph *merged, struct sl_merge_report *ret_report, struct sl_error *error);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge/weave_apart.h"
+
+#include "base/error.h"
+#include "control.h"
+#include "merge/weave.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t *apart_of(const struct sl_weave *weave, uint32_t lane, uint32_t joint)
+{
+        return &weave->apart[lane][weave->match->lane_of[lane][joint]];
+}
+
+static const char *name_of(const struct sl_weave *weave, uint32_t lane, uint32_t joint)
+{
+        return weave->match->graphs[lane]->values[weave->match->lane_of[lane][joint]].name;
+}
+
+/* Unsqueeze, Squeeze of the axis in front. */
+static int change_front(struct sl_weave *weave, uint32_t op, const char *name, uint32_t value, uint32_t *ret_value)
+{
+        struct sl_weave_step step = {.op = op, .name = name, .n_inputs = 1, .inputs = {value}};
+        int r = sl_attrs_set_ints(&step.attrs, SL_ATTR_AXES, (const int64_t[]){0}, 1);
+
+        return r < 0 ? r : sl_weave_add(weave, &step, ret_value);
+}
+
+int sl_weave_join(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t *ret_value)
+{
+        struct sl_weave_step step = {.op = SL_OP_CONCAT, .name = name_of(weave, 0, joint), .n_inputs = weave->lanes};
+        int r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, form);
+
+        for (uint32_t g = 0; g < weave->lanes && r == 0; g++) {
+                step.inputs[g] = *apart_of(weave, g, joint);
+                if (form == SL_FORM_LANE)
+                        r = change_front(weave, SL_OP_UNSQUEEZE, name_of(weave, g, joint), step.inputs[g], &step.inputs[g]);
+        }
+        return r < 0 ? r : sl_weave_add(weave, &step, ret_value);
+}
+
+/* @n parts along the axis, of @sizes. */
+static int split(struct sl_weave *weave, uint32_t value, uint32_t axis, const int64_t *sizes, uint32_t n, uint32_t *ret_values)
+{
+        struct sl_weave_step step = {.op = SL_OP_SPLIT, .n_inputs = 1, .n_outputs = n, .inputs = {value}};
+        char name[SL_NAME_BYTES];
+        int r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, axis);
+
+        if (n == 1) {
+                ret_values[0] = value;
+                return 0;
+        }
+        memcpy(name, weave->graph->values[value].name, sizeof(name));
+        step.name = name;
+        if (r == 0)
+                r = sl_attrs_set_ints(&step.attrs, SL_ATTR_SPLIT, sizes, n);
+        return r < 0 ? r : sl_weave_add(weave, &step, ret_values);
+}
+
+/* Lanes in groups of as many as a Split has outputs. */
+static int split_lanes(struct sl_weave *weave, uint32_t value, uint32_t axis, int64_t each, uint32_t *ret_values)
+{
+        uint32_t n_groups = (weave->lanes + SL_NODE_OUTPUTS_MAX - 1) / SL_NODE_OUTPUTS_MAX, groups[SL_NODE_OUTPUTS_MAX];
+        int64_t sizes[SL_NODE_OUTPUTS_MAX], of_group[SL_NODE_OUTPUTS_MAX];
+        int r;
+
+        for (uint32_t i = 0; i < n_groups; i++) {
+                uint32_t left = weave->lanes - i * SL_NODE_OUTPUTS_MAX;
+
+                of_group[i] = left < SL_NODE_OUTPUTS_MAX ? left : SL_NODE_OUTPUTS_MAX;
+                sizes[i] = of_group[i] * each;
+        }
+        r = split(weave, value, axis, sizes, n_groups, groups);
+        for (uint32_t i = 0; i < SL_NODE_OUTPUTS_MAX; i++)
+                sizes[i] = each;
+        for (uint32_t i = 0; i < n_groups && r == 0; i++)
+                r = split(weave, groups[i], axis, sizes, (uint32_t)of_group[i], &ret_values[i * SL_NODE_OUTPUTS_MAX]);
+        return r;
+}
+
+int sl_weave_part(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t value)
+{
+        int64_t each = form == SL_FORM_LANE ? 1 : weave->sizes->values[joint].tensor.shape.dims[form];
+        uint32_t values[SL_MATCH_GRAPHS_MAX];
+        int r = split_lanes(weave, value, form, each, values);
+
+        for (uint32_t g = 0; g < weave->lanes && r == 0; g++) {
+                if (form == SL_FORM_LANE)
+                        r = change_front(weave, SL_OP_SQUEEZE, name_of(weave, g, joint), values[g], &values[g]);
+                *apart_of(weave, g, joint) = values[g];
+        }
+        return r;
+}
+
+/* A value of one graph, in the merged one. */
+static int copy_value(struct sl_weave *weave, uint32_t lane, uint32_t value, enum sl_value_kind kind)
+{
+        const struct sl_value *from = &weave->match->graphs[lane]->values[value];
+        uint32_t *to = &weave->apart[lane][value];
+        int r = sl_graph_add_value(weave->graph, from->name, kind, &from->tensor, to);
+
+        if (r < 0)
+                return r;
+        weave->graph->values[*to].learned = from->learned;
+        weave->graph->values[*to].data = from->data;
+        weave->graph->values[*to].data_bytes = from->data_bytes;
+        return 0;
+}
+
+static int read_value(struct sl_weave *weave, uint32_t lane, uint32_t value, uint32_t joint, uint32_t *ret_value)
+{
+        int r = 0;
+
+        *ret_value = SL_VALUE_NONE;
+        if (value == SL_VALUE_NONE)
+                return 0;
+        if (weave->match->graphs[lane]->values[value].kind == SL_VALUE_CONSTANT)
+                r = weave->apart[lane][value] == SL_VALUE_NONE ? copy_value(weave, lane, value, SL_VALUE_CONSTANT) : 0;
+        else if (joint != SL_VALUE_NONE)
+                r = sl_weave_get_apart(weave, joint);
+        *ret_value = weave->apart[lane][value];
+        return r;
+}
+
+static int copy_bodies(struct sl_weave *weave, uint32_t index, const struct sl_node *node)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < node->n_bodies && r == 0; i++) {
+                struct sl_graph *body;
+
+                r = sl_graph_copy(node->bodies[i], &body);
+                if (r < 0)
+                        return r;
+                r = sl_graph_add_body(weave->graph, index, body);
+                if (r < 0)
+                        sl_graph_free(body);
+        }
+        return r;
+}
+
+static int copy_node(struct sl_weave *weave, uint32_t lane, uint32_t index, const uint32_t *inputs)
+{
+        const struct sl_node *node = &weave->match->graphs[lane]->nodes[index];
+        uint32_t outputs[SL_NODE_OUTPUTS_MAX], copy;
+        int r = 0;
+
+        for (uint32_t i = 0; i < node->n_outputs && r == 0; i++) {
+                outputs[i] = SL_VALUE_NONE;
+                if (node->outputs[i] == SL_VALUE_NONE)
+                        continue;
+                r = copy_value(weave, lane, node->outputs[i], SL_VALUE_COMPUTED);
+                outputs[i] = weave->apart[lane][node->outputs[i]];
+        }
+        if (r == 0)
+                r = sl_graph_add_node(weave->graph, node->op, node->name, inputs, node->n_inputs, outputs, node->n_outputs, &copy);
+        if (r < 0)
+                return r;
+        weave->graph->nodes[copy].attrs = node->attrs;
+        weave->graph->nodes[copy].epilogue = node->epilogue;
+        return copy_bodies(weave, copy, node);
+}
+
+/* The joint value that this value of the lane's graph is, if its lanes may lie together. */
+static uint32_t joint_of(const struct sl_weave *weave, uint32_t lane, uint32_t value)
+{
+        return weave->match->joint_of[lane][value];
+}
+
+int sl_weave_own_node(struct sl_weave *weave, uint32_t lane, uint32_t index)
+{
+        const struct sl_node *node = &weave->match->graphs[lane]->nodes[index];
+        uint32_t inputs[SL_NODE_INPUTS_MAX];
+        int r = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs && r == 0; i++) {
+                uint32_t joint = node->inputs[i] == SL_VALUE_NONE ? SL_VALUE_NONE : joint_of(weave, lane, node->inputs[i]);
+
+                r = read_value(weave, lane, node->inputs[i], joint, &inputs[i]);
+        }
+        if (r == 0)
+                r = copy_node(weave, lane, index, inputs);
+        return r < 0 ? sl_error_set(weave->error, -r, "no room for node \"%s\" of graph %u in the merged graph", node->name, lane)
+                     : 0;
+}
+
+int sl_weave_nodes_apart(struct sl_weave *weave, uint32_t common)
+{
+        int r = 0;
+
+        for (uint32_t g = 0; g < weave->lanes && r == 0; g++)
+                r = sl_weave_own_node(weave, g, weave->match->nodes[g][common]);
+        return r;
+}
+
+/* Ports have the number of their lane in front of their name. */
+static void name_port(struct sl_weave *weave, uint32_t lane, uint32_t value, const char *name)
+{
+        char text[SL_NAME_BYTES + 16];
+
+        snprintf(text, sizeof(text), "%u/%s", lane, name);
+        memcpy(weave->graph->values[value].name, text, SL_NAME_BYTES - 1);
+        weave->graph->values[value].name[SL_NAME_BYTES - 1] = 0;
+}
+
+int sl_weave_inputs(struct sl_weave *weave)
+{
+        int r = 0;
+
+        for (uint32_t g = 0; g < weave->lanes; g++) {
+                const struct sl_graph *graph = weave->match->graphs[g];
+
+                for (uint32_t i = 0; i < graph->n_inputs && r == 0; i++) {
+                        r = copy_value(weave, g, graph->inputs[i], SL_VALUE_INPUT);
+                        if (r == 0)
+                                name_port(weave, g, weave->apart[g][graph->inputs[i]], graph->values[graph->inputs[i]].name);
+                }
+        }
+        return r;
+}
+
+static uint32_t count_ports(const struct sl_weave *weave, bool outputs)
+{
+        uint32_t n = 0;
+
+        for (uint32_t g = 0; g < weave->lanes; g++)
+                n += outputs ? weave->match->graphs[g]->n_outputs : weave->match->graphs[g]->n_inputs;
+        return n;
+}
+
+static int collect_ports(struct sl_weave *weave, uint32_t *inputs, uint32_t *outputs)
+{
+        uint32_t n_inputs = 0, n_outputs = 0;
+        int r = 0;
+
+        for (uint32_t g = 0; g < weave->lanes; g++) {
+                const struct sl_graph *graph = weave->match->graphs[g];
+
+                for (uint32_t i = 0; i < graph->n_inputs; i++)
+                        inputs[n_inputs++] = weave->apart[g][graph->inputs[i]];
+                for (uint32_t i = 0; i < graph->n_outputs && r == 0; i++) {
+                        uint32_t *value = &outputs[n_outputs++];
+
+                        r = read_value(weave, g, graph->outputs[i], joint_of(weave, g, graph->outputs[i]), value);
+                        if (r == 0)
+                                name_port(weave, g, *value, graph->values[graph->outputs[i]].name);
+                }
+        }
+        return r < 0 ? r : sl_graph_set_ports(weave->graph, inputs, n_inputs, outputs, n_outputs);
+}
+
+int sl_weave_outputs(struct sl_weave *weave)
+{
+        uint32_t *inputs = sl_graph_alloc(weave->graph, (count_ports(weave, false) + 1u) * sizeof(*inputs));
+        uint32_t *outputs = sl_graph_alloc(weave->graph, (count_ports(weave, true) + 1u) * sizeof(*outputs));
+
+        return inputs && outputs ? collect_ports(weave, inputs, outputs) : -ENOMEM;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Assignments by cost: never dearer than Algorithm 1's, the cheapest there is where all can be tried, and what they say is made. */
+#include "merge/assign.h"
+#include "base/error.h"
+#include "lanes.h"
+#include "merge/prices.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#define LANES 3
+
+struct tariff {
+        uint64_t seed;
+        double of_op[SL_OP_COUNT]; /* where not 0 */
+};
+
+static double seconds(void *context, const struct sl_node_desc *node, uint64_t constants)
+{
+        const struct tariff *tariff = context;
+        uint64_t dice =
+                (tariff->seed + node->op) * 0x9e3779b97f4a7c15u + constants * 0xbf58476d1ce4e5b9u + node->inputs[0].shape.rank;
+
+        if (tariff->of_op[node->op] != 0)
+                return tariff->of_op[node->op];
+        return (double)((dice ^ dice >> 31) % 1000 + 1) * 1e-6;
+}
+
+/* A small residual network with two branches and a head. */
+static void build(struct network *net, uint64_t seed)
+{
+        uint32_t x, a, b;
+
+        network_init(net);
+        net->state += seed * 0x9e3779b97f4a7c15u;
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 2, 4, 4));
+        a = network_conv(net, x, 2, 2, 3, 1, 1);
+        b = network_apply(net, SL_OP_TANH, a);
+        x = network_node(net, SL_OP_ADD, VALUES(a, b), 0, NULL);
+        x = network_node(net, SL_OP_MUL, VALUES(x, a), 0, NULL);
+        x = network_node(net, SL_OP_MATMUL, VALUES(x, network_weights(net, DIMS(4, 3))), 0, NULL);
+        network_output(net, x);
+        network_finish(net);
+}
+
+struct bench {
+        struct network nets[LANES];
+        const struct sl_graph *graphs[LANES];
+        struct sl_match *match;
+};
+
+static void bench_init(struct bench *b)
+{
+        for (uint32_t i = 0; i < LANES; i++) {
+                build(&b->nets[i], i);
+                b->graphs[i] = b->nets[i].graph;
+        }
+        cr_assert_eq(sl_match_new(b->graphs, LANES, &b->match, NULL), 0);
+}
+
+static void bench_deinit(struct bench *b)
+{
+        sl_match_free(b->match);
+        for (uint32_t i = 0; i < LANES; i++)
+                network_deinit(&b->nets[i]);
+}
+
+/* Every assignment that there is. */
+static double cheapest_of_all(struct sl_prices *prices)
+{
+        uint32_t n = prices->match->n_common, choice[16] = {0}, forms[16], at = 0;
+        double best = INFINITY, here;
+
+        while (at < n) {
+                for (uint32_t i = 0; i < n; i++)
+                        forms[i] = prices->nodes[i].forms[choice[i]].form;
+                cr_assert_eq(sl_assign_seconds(prices, forms, &here), 0);
+                best = fmin(best, here);
+                for (at = 0; at < n && ++choice[at] == prices->nodes[at].n_forms; at++)
+                        choice[at] = 0;
+        }
+        return best;
+}
+
+Test(assign, the_cheapest_of_all_assignments_is_found)
+{
+        struct bench b;
+
+        bench_init(&b);
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct tariff tariff = {.seed = seed * 7919};
+                const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 2};
+                struct sl_prices *prices;
+                uint32_t algorithm_1[16], forms[16];
+                double found, baseline;
+
+                cr_assert_eq(sl_prices_new(b.match, &costs, NULL, &prices), 0);
+                cr_assert_eq(sl_assign_algorithm_1(prices, algorithm_1), 0);
+                cr_assert_eq(sl_assign_cheapest(prices, algorithm_1, forms), 0);
+                cr_assert_eq(sl_assign_seconds(prices, forms, &found), 0);
+                cr_assert_eq(sl_assign_seconds(prices, algorithm_1, &baseline), 0);
+                cr_expect_float_eq(found, cheapest_of_all(prices), 1e-10, "seed %d", (int)seed);
+                cr_expect_leq(found, baseline);
+                sl_prices_free(prices);
+        }
+        bench_deinit(&b);
+}
+
+static struct sl_merge_report merge_by(struct network *nets, struct tariff *tariff)
+{
+        const struct sl_merge_costs costs = {.seconds = seconds, .context = tariff, .batch = 1};
+        struct sl_merge_report report;
+        struct sl_graph *merged = lanes_merge(nets, LANES, &costs, &report);
+
+        lanes_expect_equal(nets, LANES, merged, 2, 1e-5);
+        sl_graph_free(merged);
+        return report;
+}
+
+Test(assign, where_reorders_are_dear_nothing_is_merged)
+{
+        struct tariff tariff = {.of_op = {[SL_OP_MATMUL] = 1e-9,
+                                        [SL_OP_CONV] = 1e-9,
+                                        [SL_OP_TANH] = 1e-9,
+                                        [SL_OP_ADD] = 1e-9,
+                                        [SL_OP_MUL] = 1e-9,
+                                        [SL_OP_CONCAT] = 1,
+                                        [SL_OP_SPLIT] = 1,
+                                        [SL_OP_TRANSPOSE] = 1}};
+        struct bench b;
+        struct sl_graph *merged;
+        struct sl_merge_report report = {0};
+        const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 1};
+
+        bench_init(&b);
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        cr_expect_eq(sl_merge(b.graphs, LANES, &(struct sl_merge_options){.costs = &costs}, merged, &report, NULL), 0);
+        cr_expect_eq(merged->n_nodes, 0);
+        cr_expect_eq(report.n_islands, 5);
+        cr_expect_str_eq(report.islands[0].reason, "it costs less apart");
+        cr_expect_leq(report.seconds, report.algorithm_1_seconds);
+        sl_graph_free(merged);
+        bench_deinit(&b);
+}
+
+Test(assign, what_costs_nothing_to_reorder_is_merged_wherever_that_is_cheaper)
+{
+        struct tariff tariff = {.of_op = {[SL_OP_CONCAT] = 1e-12,
+                                        [SL_OP_SPLIT] = 1e-12,
+                                        [SL_OP_TRANSPOSE] = 1e-12,
+                                        [SL_OP_MATMUL] = 1e-3,
+                                        [SL_OP_CONV] = 1e-3,
+                                        [SL_OP_TANH] = 1e-3,
+                                        [SL_OP_ADD] = 1e-3,
+                                        [SL_OP_MUL] = 1e-3}};
+        struct sl_merge_report report;
+        struct bench b;
+
+        bench_init(&b);
+        report = merge_by(b.nets, &tariff);
+        cr_expect_eq(report.n_merged, 5);
+        cr_expect_lt(report.seconds, report.apart_seconds / 2);
+        bench_deinit(&b);
+}
