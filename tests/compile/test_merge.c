@@ -255,7 +255,7 @@ static void expect_cost(const struct merging *m, const struct sl_merge_costs *co
                 if (node->dead || (sl_op_traits(node->op) & SL_OP_VIEW) || sl_graph_describe(graph, i, &desc) < 0)
                         continue;
                 for (uint32_t k = 0; k < node->n_inputs; k++)
-                        constants |= (uint64_t)(sl_graph_constant(graph, node->inputs[k]) != NULL) << k;
+                        constants |= (uint64_t)(sl_graph_is_constant(graph, node->inputs[k])) << k;
                 sum += costs->seconds(costs->context, &desc, constants);
         }
         sl_graph_free(graph);

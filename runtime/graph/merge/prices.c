@@ -29,8 +29,7 @@ static double node_seconds(const struct sl_prices *prices, const struct sl_graph
         if (node->dead || (sl_op_traits(node->op) & SL_OP_VIEW) || sl_graph_describe(graph, index, &desc) < 0)
                 return 0;
         for (uint32_t i = 0; i < node->n_inputs && i < 64; i++)
-                if (sl_graph_constant(graph, node->inputs[i]) ||
-                        (node->inputs[i] != SL_VALUE_NONE && graph->values[node->inputs[i]].kind == SL_VALUE_CONSTANT))
+                if (sl_graph_is_constant(graph, node->inputs[i]))
                         constants |= 1ull << i;
         return prices->costs->seconds(prices->costs->context, &desc, constants);
 }
