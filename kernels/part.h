@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum sl_axis {
@@ -29,6 +30,20 @@ static inline struct sl_part sl_part_of(uint32_t axis, int64_t units, uint32_t i
 {
         return (struct sl_part){.axis = axis, .first = units * index / count, .end = units * (index + 1) / count};
 }
+
+/*
+ * Where a part touches an operand: @runs runs of @bytes bytes, the first from byte @first on, each @pitch bytes behind the one
+ * before. It may say more than what is read or written, never less.
+ */
+struct sl_reach {
+        int64_t first, bytes, pitch, runs;
+};
+
+/* Operands are numbered by inputs; output i is this and i. */
+#define SL_REACH_OUTPUT 0x10000u
+
+/* Do two parts touch the same byte of one buffer, in which the operands begin at @a_at and @b_at? True where it is hard to tell. */
+bool sl_reaches_meet(const struct sl_reach *a, int64_t a_at, const struct sl_reach *b, int64_t b_at);
 
 /* The units along @axis that @part has, of @units; NULL, and a part along another axis, has all of them. */
 static inline struct sl_part sl_part_along(const struct sl_part *part, uint32_t axis, int64_t units)

@@ -61,10 +61,16 @@ struct sl_runner {
         size_t (*scratch_bytes)(const struct sl_kernel *kernel);
 
         /*
-         * Into how many units a launch can be cut along @axis (enum sl_axis, but NONE); below 2: not at all. Parts of one kernel may
-         * be launched by several threads at once. NULL: no kernel is ever cut. Pure.
+         * Into how many units a launch can be cut along @axis (enum sl_axis, but NONE); below 2: not at all. Parts of one kernel
+         * may be launched by several threads at once. NULL: no kernel is ever cut. Pure.
          */
         int64_t (*units)(const struct sl_kernel *kernel, uint32_t axis);
+
+        /*
+         * What of operand @operand (SL_REACH_OUTPUT) a launch of @part reads or writes; scratch is nobody's operand. False: maybe
+         * all of it. NULL: nobody knows. Pure.
+         */
+        bool (*reach)(const struct sl_kernel *kernel, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach);
 
         /* Of a launch in parts (part.h); 1: there is one, and each part has scratch of its own. As units(). */
         int64_t (*stages)(const struct sl_kernel *kernel);

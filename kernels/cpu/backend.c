@@ -630,6 +630,11 @@ static int64_t cpu_units(const struct sl_kernel *kernel, uint32_t axis)
         return kernel->loop && kernel->loop->units ? kernel->loop->units(kernel->state, axis) : 0;
 }
 
+static bool cpu_reach(const struct sl_kernel *kernel, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        return kernel->loop && kernel->loop->reach && kernel->loop->reach(kernel->state, part, operand, ret_reach);
+}
+
 static int cpu_divide(struct sl_kernel *kernel, uint32_t axis, uint32_t count)
 {
         if (!kernel->divided)
@@ -804,6 +809,7 @@ static const struct sl_runner cpu_runner = {
         .compile = cpu_compile,
         .scratch_bytes = cpu_scratch_bytes,
         .units = cpu_units,
+        .reach = cpu_reach,
         .stages = cpu_stages,
         .divide = cpu_divide,
         .launch = cpu_launch,

@@ -14,6 +14,7 @@ struct question {
         const struct sl_cpu_loop *loop;
         const void *state;
         const struct sl_core_figures *core;
+        const struct sl_kernel_source *source;
         double seconds;              /* of all of it */
         double weights, activations; /* bytes of constants, and of all else */
 };
@@ -30,12 +31,17 @@ static double bytes_of(const struct sl_node_desc *node)
         return bytes;
 }
 
+static bool is_constant(const struct sl_kernel_source *source, uint32_t i)
+{
+        return source->constants && source->constants[i];
+}
+
 static double weights_of(const struct sl_kernel_source *source)
 {
         double bytes = 0;
 
         for (uint32_t i = 0; i < source->node->n_inputs; i++)
-                if (source->constants && source->constants[i])
+                if (is_constant(source, i))
                         bytes += (double)sl_tensor_bytes(&source->node->inputs[i]);
         return bytes;
 }
@@ -75,6 +81,36 @@ static double part_seconds(const struct question *q, uint32_t axis, int64_t unit
         return q->loop->seconds(q->core, narrowed);
 }
 
+/* Bytes of operand @number, of @bytes in all, that the largest part touches. */
+static double touched(const struct question *q, const struct sl_part *part, uint32_t number, double bytes)
+{
+        struct sl_reach reach;
+
+        if (!q->loop->reach || !q->loop->reach(q->state, part, number, &reach))
+                return bytes;
+        return (double)reach.bytes * (double)reach.runs;
+}
+
+/*
+ * Rows are taken to lie in the cache of who computes the same rows next, and so to stay there. Of some columns all but the own
+ * share of the rows come from the caches of others, and go there.
+ */
+static double travel_seconds(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
+{
+        const struct sl_part largest = {.axis = axis, .end = (units + members - 1) / members};
+        const struct sl_node_desc *node = q->source->node;
+        double bytes = 0;
+
+        if (axis != SL_AXIS_COLUMNS)
+                return 0;
+        for (uint32_t i = 0; i < node->n_inputs; i++)
+                if (node->inputs[i].dtype != SL_DTYPE_NONE && !is_constant(q->source, i))
+                        bytes += touched(q, &largest, i, (double)sl_tensor_bytes(&node->inputs[i]));
+        for (uint32_t i = 0; i < node->n_outputs; i++)
+                bytes += touched(q, &largest, SL_REACH_OUTPUT + i, (double)sl_tensor_bytes(&node->outputs[i]));
+        return bytes * (members - 1) / members / q->core->far;
+}
+
 static struct sl_split choose_split(const struct question *q, uint32_t size)
 {
         const double calls = (double)(q->loop->stages ? q->loop->stages(q->state) : 1);
@@ -89,7 +125,7 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
                 if (units < 2)
                         continue;
                 seconds = sl_cost_longer(part_seconds(q, axis, units, members), shared_seconds(q, axis, members)) +
-                          calls * sl_core_team_call(q->core, members);
+                          travel_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
                 if (seconds < least) {
                         least = seconds;
                         best = (struct sl_split){(uint8_t)axis, (uint8_t)members};
@@ -111,8 +147,10 @@ bool sl_cpu_call_pays(const struct sl_kernel_source *source)
 void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, const struct sl_kernel_source *source,
         struct sl_split ret_splits[SL_TEAM_SIZE_COUNT])
 {
-        struct question question = {
-                .loop = loop, .state = state, .core = source->target ? &source->target->core : &sl_target_typical.core};
+        struct question question = {.loop = loop,
+                .state = state,
+                .source = source,
+                .core = source->target ? &source->target->core : &sl_target_typical.core};
 
         memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
         if (!loop->units)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "backend.h"
+#include "cpu/base/reach.h"
 #include "node.h"
 #include "op.h"
 #include "target.h"
@@ -37,6 +38,9 @@ struct sl_cpu_loop {
          */
         int64_t (*units)(const void *state, uint32_t axis);
         int64_t (*stages)(const void *state); /* as sl_runner.stages; NULL: one */
+
+        /* As sl_runner.reach; of constants nobody asks. NULL: nobody knows (base/reach.h). */
+        bool (*reach)(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach);
 
         /*
          * A loop over constant weights in a form of its own (sl_cpu_form()); both NULL for all others. form() says false for an
@@ -86,6 +90,14 @@ static inline struct sl_part sl_flat_part(const struct sl_part *part, int64_t el
         int64_t end = units.end * SL_FLAT_UNIT;
 
         return (struct sl_part){.first = units.first * SL_FLAT_UNIT, .end = end < elements ? end : elements};
+}
+
+/* Of so many bytes an element; a result and its argument may have different ones. */
+static inline bool sl_flat_reach(const struct sl_part *part, int64_t elements, int64_t bytes, struct sl_reach *ret_reach)
+{
+        struct sl_part flat = sl_flat_part(part, elements);
+
+        return sl_reach_rows(&flat, bytes, ret_reach);
 }
 
 /* The form of weights of shape @dims (4), which take @floats when packed; @name says how they lie. */

@@ -138,3 +138,17 @@ const struct sl_walk *sl_walk_take(
                 ret_row->offset[t] = first * walk->strides[t][0];
         return room;
 }
+
+bool sl_walk_reach(
+        const struct sl_walk *walk, const struct sl_part *part, uint32_t tensor, int64_t bytes, struct sl_reach *ret_reach)
+{
+        struct sl_walk room;
+        struct sl_walk_row row;
+        const struct sl_walk *own = sl_walk_take(walk, part, &room, &row);
+        int64_t elements = 1;
+
+        for (uint32_t d = 0; d < own->rank; d++)
+                elements += own->sizes[d] ? (own->sizes[d] - 1) * own->strides[tensor][d] : 0;
+        *ret_reach = (struct sl_reach){.first = row.offset[tensor] * bytes, .bytes = elements * bytes, .runs = own->sizes[0] > 0};
+        return true;
+}

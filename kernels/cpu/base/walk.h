@@ -69,6 +69,10 @@ static inline int64_t sl_walk_units(const struct sl_walk *walk, uint32_t axis)
 const struct sl_walk *sl_walk_take(
         const struct sl_walk *walk, const struct sl_part *part, struct sl_walk *room, struct sl_walk_row *ret_row);
 
+/* Where a part of the walk touches @tensor, of so many bytes an element: from its first to its last. */
+bool sl_walk_reach(
+        const struct sl_walk *walk, const struct sl_part *part, uint32_t tensor, int64_t bytes, struct sl_reach *ret_reach);
+
 /* To the next row, where a row has the @inner last dimensions. False after the last one. */
 static inline bool sl_walk_next(const struct sl_walk *walk, struct sl_walk_row *row, uint32_t inner)
 {

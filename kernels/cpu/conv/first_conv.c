@@ -119,10 +119,20 @@ static int first_conv_run(const void *state, const struct sl_binding *binding)
         return sl_first_conv_run(state, binding);
 }
 
+/* Windows of neighbouring rows lie over each other. */
+static bool first_conv_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_first_conv *p = state;
+
+        return operand == SL_REACH_OUTPUT &&
+               sl_reach_rows(part, p->shape.out_width * p->shape.filters * (int64_t)sizeof(float), ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_first_conv = {.state_bytes = sizeof(struct sl_first_conv),
         .plan = first_conv_plan,
         .run = first_conv_run,
         .units = first_conv_units,
+        .reach = first_conv_reach,
         .form = first_conv_form,
         .repack = first_conv_repack,
         .seconds = first_conv_seconds,

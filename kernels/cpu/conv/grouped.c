@@ -119,10 +119,27 @@ static int grouped_run(const void *state, const struct sl_binding *binding)
         return sl_grouped_run(state, binding);
 }
 
+/* Windows of neighbouring rows lie over each other; a vector of filters reads its own channels. */
+static bool grouped_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_grouped *d = state;
+        const struct sl_conv_shape *c = &d->shape;
+        const int64_t word = sizeof(float), vector = LANES * word;
+        struct sl_part lines = sl_grouped_lines(d, part);
+
+        if (operand == SL_REACH_OUTPUT || (c->residual && operand == c->residual))
+                return part->axis == SL_AXIS_ROWS ? sl_reach_rows(&lines, c->out_width * d->out_channels * word, ret_reach)
+                                                  : sl_reach_columns(part, vector, d->out_channels * word,
+                                                            c->batch * c->out_height * c->out_width, ret_reach);
+        return operand == 0 && part->axis == SL_AXIS_COLUMNS &&
+               sl_reach_columns(part, vector / d->multiplier, d->in_channels * word, c->batch * c->height * c->width, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_grouped = {.state_bytes = sizeof(struct sl_grouped),
         .plan = grouped_plan,
         .run = grouped_run,
         .units = grouped_units,
+        .reach = grouped_reach,
         .form = grouped_form,
         .repack = grouped_repack,
         .seconds = grouped_seconds,

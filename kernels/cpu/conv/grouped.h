@@ -60,6 +60,16 @@ static inline struct sl_grouped_rows sl_grouped_rows_of(const struct sl_grouped 
                 .units = last - unit};
 }
 
+/* Rows of the output, samples one behind the other, that some of its units are. */
+static inline struct sl_part sl_grouped_lines(const struct sl_grouped *d, const struct sl_part *part)
+{
+        int64_t units = d->shape.out_height / sl_grouped_rows(d), rows = sl_grouped_rows(d);
+
+        return (struct sl_part){.axis = SL_AXIS_ROWS,
+                .first = part->first / units * d->shape.out_height + part->first % units * rows,
+                .end = part->end / units * d->shape.out_height + part->end % units * rows};
+}
+
 /*
  * Some rows of the output of one sample, and of some of its channels, by a depthwise convolution whose input lies in a window of
  * its own: row r of the input, panels of SL_GROUPED_PANEL channels apart, is row r % slots of @ring, and begins with pad_left

@@ -279,10 +279,27 @@ static int im2col_gemm_run(const void *state, const struct sl_binding *binding)
         return sl_im2col_gemm_run(state, binding);
 }
 
+/* Windows of neighbouring rows lie over each other, but for those of one pixel. */
+static bool im2col_gemm_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_im2col_gemm *p = state;
+        int64_t row_bytes = p->shape.groups * p->shape.filters * (int64_t)sizeof(float);
+        bool scanlines = p->source == SL_IM2COL_LINES || p->source == SL_IM2COL_FRAME;
+        bool is_result = operand == SL_REACH_OUTPUT || (p->shape.residual && operand == p->shape.residual);
+
+        if (is_result && part->axis == SL_AXIS_COLUMNS)
+                return sl_reach_columns(part, SL_GEMM_PANEL * (int64_t)sizeof(float), row_bytes, p->rows, ret_reach);
+        if (is_result)
+                return sl_reach_rows(part, row_bytes * (scanlines ? p->shape.out_width : 1), ret_reach);
+        return operand == 0 && part->axis == SL_AXIS_ROWS && p->source == SL_IM2COL_INPUT && p->shape.groups == 1 &&
+               sl_reach_rows(part, p->depth * (int64_t)sizeof(float), ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_im2col_gemm = {.state_bytes = sizeof(struct sl_im2col_gemm),
         .plan = im2col_gemm_plan,
         .run = im2col_gemm_run,
         .units = im2col_gemm_units,
+        .reach = im2col_gemm_reach,
         .form = im2col_gemm_form,
         .repack = im2col_gemm_repack,
         .seconds = im2col_gemm_seconds,

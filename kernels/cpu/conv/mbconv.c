@@ -317,10 +317,22 @@ static int64_t mbconv_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? sl_grouped_units(&s->depthwise, axis) : 0;
 }
 
+/* Windows of neighbouring rows lie over each other. */
+static bool mbconv_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct mbconv *s = state;
+        struct sl_part lines = sl_grouped_lines(&s->depthwise, part);
+        int64_t channels = s->projects ? s->project.shape.filters : s->depthwise.out_channels;
+
+        return (operand == SL_REACH_OUTPUT || (s->residual && operand == s->residual && operand != 0)) &&
+               sl_reach_rows(&lines, s->depthwise.shape.out_width * channels * (int64_t)sizeof(float), ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_mbconv = {.state_bytes = sizeof(struct mbconv),
         .plan = mbconv_plan,
         .run = mbconv_run,
         .units = mbconv_units,
+        .reach = mbconv_reach,
         .form = mbconv_form,
         .repack = mbconv_repack,
         .seconds = mbconv_seconds,

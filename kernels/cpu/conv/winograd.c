@@ -317,10 +317,23 @@ static void winograd_narrow(void *state, const struct sl_part *part)
         }
 }
 
+/* Tiles lie across rows. */
+static bool winograd_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_winograd *w = state;
+        const struct sl_conv_shape *c = &w->shape;
+        bool is_result = operand == SL_REACH_OUTPUT || (c->residual && operand == c->residual);
+
+        return is_result && part->axis == SL_AXIS_COLUMNS &&
+               sl_reach_columns(part, SL_GEMM_PANEL * (int64_t)sizeof(float), c->filters * (int64_t)sizeof(float),
+                       c->batch * c->out_height * c->out_width, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_winograd_2 = {.state_bytes = sizeof(struct sl_winograd),
         .plan = winograd_plan_2,
         .run = winograd_run,
         .units = winograd_units,
+        .reach = winograd_reach,
         .form = winograd_form_2,
         .repack = winograd_repack_2,
         .seconds = winograd_seconds,

@@ -232,7 +232,16 @@ static int64_t binary_units(const void *state, uint32_t axis)
         return sl_walk_units(&b->walk, axis);
 }
 
-const struct sl_cpu_loop sl_cpu_binary = {.state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run, .units = binary_units};
+static bool binary_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct binary *b = state;
+        bool result = operand == SL_REACH_OUTPUT;
+
+        return sl_walk_reach(&b->walk, part, result ? 0 : operand + 1, result ? b->result_bytes : b->bytes, ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_binary = {
+        .state_bytes = sizeof(struct binary), .plan = binary_plan, .run = binary_run, .units = binary_units, .reach = binary_reach};
 
 /* The first step joins inputs 0 and 1; each later one joins the output so far and one more input. */
 struct variadic {
@@ -272,8 +281,8 @@ static int variadic_run(const void *state, const struct sl_binding *binding)
         void *y = binding->outputs[0];
 
         for (uint32_t i = 0; i < variadic->n_steps; i++)
-                walk_rows(&variadic->steps[i], NULL, variadic->function, variadic->bytes, variadic->bytes, y, i ? y : binding->inputs[0],
-                        binding->inputs[i + 1]);
+                walk_rows(&variadic->steps[i], NULL, variadic->function, variadic->bytes, variadic->bytes, y,
+                        i ? y : binding->inputs[0], binding->inputs[i + 1]);
         if (variadic->divisor != 0.0f)
                 div_f32(variadic->elements, y, y, 1, &variadic->divisor, 0);
         return 0;

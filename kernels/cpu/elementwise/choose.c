@@ -87,8 +87,16 @@ static int64_t where_units(const void *state, uint32_t axis)
         return sl_walk_units(&where->walk, axis);
 }
 
+static bool where_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct where *where = state;
+        int64_t bytes = operand == 0 ? 1 : (int64_t)where->bytes; /* the condition's is one */
+
+        return sl_walk_reach(&where->walk, part, operand == SL_REACH_OUTPUT ? 0 : operand + 1, bytes, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_where = {
-        .state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run, .units = where_units};
+        .state_bytes = sizeof(struct where), .plan = where_plan, .run = where_run, .units = where_units, .reach = where_reach};
 
 typedef void cast_function(int64_t n, void *result, const void *argument);
 
@@ -245,8 +253,15 @@ static int64_t cast_units(const void *state, uint32_t axis)
         return sl_flat_units(cast->elements, axis);
 }
 
+static bool cast_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct cast *cast = state;
+
+        return sl_flat_reach(part, cast->elements, operand == SL_REACH_OUTPUT ? cast->to_bytes : cast->from_bytes, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_cast = {
-        .state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run, .units = cast_units};
+        .state_bytes = sizeof(struct cast), .plan = cast_plan, .run = cast_run, .units = cast_units, .reach = cast_reach};
 
 #define DEFINE_IS_NAN(name, type)                                                                                                  \
         SL_CPU_CLONES static void name(int64_t n, void *result, const void *argument)                                              \

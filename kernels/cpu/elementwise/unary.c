@@ -197,5 +197,12 @@ static int64_t unary_units(const void *state, uint32_t axis)
         return sl_flat_units(unary->elements, axis);
 }
 
+static bool unary_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct unary *unary = state;
+
+        return (operand == 0 || operand == SL_REACH_OUTPUT) && sl_flat_reach(part, unary->elements, unary->bytes, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_unary = {
-        .state_bytes = sizeof(struct unary), .plan = unary_plan, .run = unary_run, .units = unary_units};
+        .state_bytes = sizeof(struct unary), .plan = unary_plan, .run = unary_run, .units = unary_units, .reach = unary_reach};

@@ -124,5 +124,31 @@ static int64_t attention_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? s->a.batch * s->a.heads : 0;
 }
 
-const struct sl_cpu_loop sl_cpu_attention = {
-        .state_bytes = sizeof(struct sl_cpu_attention), .plan = attention_plan, .run = attention_run, .units = attention_units};
+/* Heads lie side by side in the rows of a sample; a part with some of two samples touches all of both. */
+static bool attention_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_cpu_attention *s = state;
+        const int64_t word = sizeof(float);
+        bool output = operand == SL_REACH_OUTPUT;
+        int64_t stride = output ? s->a.heads * s->a.width : operand <= SL_ATTENTION_VALUES ? s->strides[operand] : 0;
+        int64_t rows = output || operand == SL_ATTENTION_QUERIES ? s->a.rows : s->a.keys;
+        int64_t width = output || operand == SL_ATTENTION_VALUES ? s->a.width : s->a.depth;
+        int64_t first = part->first / s->a.heads, last = (part->end - 1) / s->a.heads;
+
+        if (!stride || part->end <= part->first)
+                return false;
+        if (first != last)
+                return sl_reach_rows(&(struct sl_part){.first = first, .end = last + 1}, rows * stride * word, ret_reach);
+        *ret_reach = (struct sl_reach){
+                .first = (first * rows * stride + (output ? 0 : s->a.first[operand]) + part->first % s->a.heads * width) * word,
+                .bytes = (part->end - part->first) * width * word,
+                .pitch = stride * word,
+                .runs = rows};
+        return true;
+}
+
+const struct sl_cpu_loop sl_cpu_attention = {.state_bytes = sizeof(struct sl_cpu_attention),
+        .plan = attention_plan,
+        .run = attention_run,
+        .units = attention_units,
+        .reach = attention_reach};

@@ -150,10 +150,25 @@ static void product_narrow(void *state, const struct sl_part *part)
                 p->columns = (part->end - part->first) * SL_GEMM_PANEL;
 }
 
+/* The other operands are constants, or all of them is read. */
+static bool product_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct product *p = state;
+        int64_t row_bytes = p->columns * (int64_t)sizeof(float);
+        bool is_result = operand == SL_REACH_OUTPUT || (p->residual >= 0 && operand == (uint32_t)p->residual);
+
+        if (is_result && part->axis == SL_AXIS_COLUMNS)
+                return sl_reach_columns(part, SL_GEMM_PANEL * (int64_t)sizeof(float), row_bytes, p->rows, ret_reach);
+        if (part->axis == SL_AXIS_ROWS && (is_result || operand == 0))
+                return sl_reach_rows(part, is_result ? row_bytes : p->depth * (int64_t)sizeof(float), ret_reach);
+        return false;
+}
+
 const struct sl_cpu_loop sl_cpu_product = {.state_bytes = sizeof(struct product),
         .plan = product_plan,
         .run = product_run,
         .units = product_units,
+        .reach = product_reach,
         .form = product_form,
         .repack = product_repack,
         .reads_anywhere = true,

@@ -73,8 +73,19 @@ static int64_t concat_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? c->rows : 0;
 }
 
+static bool concat_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct concat *c = state;
+        int64_t row_bytes = 0;
+
+        for (uint32_t i = 0; i < c->n_inputs; i++)
+                row_bytes += operand == SL_REACH_OUTPUT || operand == i ? (int64_t)c->row_bytes[i] : 0;
+        return sl_reach_rows(part, row_bytes, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_concat = {.state_bytes = sizeof(struct concat),
         .plan = concat_plan,
         .run = concat_run,
         .units = concat_units,
+        .reach = concat_reach,
         .instead = &sl_cpu_copy};

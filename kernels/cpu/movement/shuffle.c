@@ -81,8 +81,17 @@ static int64_t shuffle_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? s->pixels : 0;
 }
 
+static bool shuffle_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct shuffle *s = state;
+        int64_t words = operand < SL_REACH_OUTPUT ? s->step : 2 * s->n[operand - SL_REACH_OUTPUT];
+
+        return sl_reach_rows(part, words * (int64_t)sizeof(uint32_t), ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_shuffle = {.state_bytes = sizeof(struct shuffle),
         .plan = shuffle_plan,
         .run = shuffle_run,
         .units = shuffle_units,
+        .reach = shuffle_reach,
         .instead = &sl_cpu_copy};

@@ -183,8 +183,17 @@ static double max_pool_seconds(const struct sl_core_figures *core, const void *s
         return 0;
 }
 
+/* Windows of neighbouring rows lie over each other. */
+static bool max_pool_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct max_pool *p = state;
+
+        return operand == SL_REACH_OUTPUT && sl_reach_rows(part, p->columns * p->channels * (int64_t)sizeof(float), ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_max_pool = {.state_bytes = sizeof(struct max_pool),
         .plan = max_pool_plan,
         .run = max_pool_run,
         .units = max_pool_units,
+        .reach = max_pool_reach,
         .seconds = max_pool_seconds};

@@ -150,8 +150,23 @@ static int64_t scale_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? s->outer : 0;
 }
 
-const struct sl_cpu_loop sl_cpu_scale = {
-        .state_bytes = sizeof(struct scale), .plan = scale_plan, .run = scale_run, .units = scale_units, .fuses_epilogue = true};
+/* Rows of each input by itself: pixels that lie last, or samples. */
+static bool scale_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct scale *s = state;
+        const int64_t word = sizeof(float);
+
+        if (operand == SL_REACH_OUTPUT)
+                return sl_reach_rows(part, s->channels * s->inner * word, ret_reach);
+        return operand < s->n_joined && sl_reach_rows(part, s->widths[operand] * s->inner * word, ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_scale = {.state_bytes = sizeof(struct scale),
+        .plan = scale_plan,
+        .run = scale_run,
+        .units = scale_units,
+        .reach = scale_reach,
+        .fuses_epilogue = true};
 
 struct normalise {
         float epsilon;
@@ -271,5 +286,15 @@ static int64_t normalise_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? s->rows : 0;
 }
 
-const struct sl_cpu_loop sl_cpu_normalise = {
-        .state_bytes = sizeof(struct normalise), .plan = normalise_plan, .run = normalise_run, .units = normalise_units};
+static bool normalise_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct normalise *s = state;
+
+        return (operand == 0 || operand == SL_REACH_OUTPUT) && sl_reach_rows(part, s->n * (int64_t)sizeof(float), ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_normalise = {.state_bytes = sizeof(struct normalise),
+        .plan = normalise_plan,
+        .run = normalise_run,
+        .units = normalise_units,
+        .reach = normalise_reach};

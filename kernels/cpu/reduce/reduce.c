@@ -180,5 +180,15 @@ static int64_t reduce_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? r->outer : inner_units(r);
 }
 
+static bool reduce_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct reduce *r = state;
+        int64_t row_bytes = r->inner * (int64_t)sizeof(float), count = operand == SL_REACH_OUTPUT ? 1 : r->count;
+
+        if (part->axis == SL_AXIS_ROWS)
+                return sl_reach_rows(part, count * row_bytes, ret_reach);
+        return sl_reach_columns(part, SL_FLAT_UNIT * (int64_t)sizeof(float), row_bytes, r->outer * count, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_reduce = {
-        .state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run, .units = reduce_units};
+        .state_bytes = sizeof(struct reduce), .plan = reduce_plan, .run = reduce_run, .units = reduce_units, .reach = reduce_reach};

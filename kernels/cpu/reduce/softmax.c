@@ -108,5 +108,16 @@ static int64_t softmax_units(const void *state, uint32_t axis)
         return axis == SL_AXIS_ROWS ? s->outer : 0;
 }
 
-const struct sl_cpu_loop sl_cpu_softmax = {
-        .state_bytes = sizeof(struct sl_softmax), .plan = softmax_plan, .run = softmax_run, .units = softmax_units};
+static bool softmax_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct sl_softmax *s = state;
+
+        (void)operand;
+        return sl_reach_rows(part, s->count * s->inner * (int64_t)sizeof(float), ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_softmax = {.state_bytes = sizeof(struct sl_softmax),
+        .plan = softmax_plan,
+        .run = softmax_run,
+        .units = softmax_units,
+        .reach = softmax_reach};

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "chains.h"
 #include "interpreter.h"
 #include "op.h"
 #include "pace.h"
@@ -327,7 +328,7 @@ int sl_executable_split(struct sl_executable *executable, uint32_t members, uint
                 if (step->split.members > 1 && step->source->scratch_bytes > *ret_scratch_bytes)
                         *ret_scratch_bytes = step->source->scratch_bytes;
         }
-        return r;
+        return r == 0 ? sl_chains_find(executable, error) : r;
 }
 
 void sl_executable_bind(struct sl_executable *executable, const void *const *inputs, void *const *outputs)
@@ -351,9 +352,11 @@ static bool must_settle(const struct sl_executable_step *step, const struct sl_i
         return __builtin_expect(in_flight != NULL, 0) && in_flight != step->session;
 }
 
-static int launch(const struct sl_executable_step *step, struct sl_interpreter *interpreter)
+/* @ret_failed: of the steps that are launched at once, the one that failed. */
+static int launch(const struct sl_executable_step *step, uint32_t n, struct sl_interpreter *interpreter,
+        const struct sl_executable_step **ret_failed)
 {
-        int r = step->split.members > 1 ? sl_team_room_launch(interpreter->room, step)
+        int r = step->split.members > 1 ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
                                         : step->session->backend->runner->launch(step->kernel, &step->binding);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
@@ -363,15 +366,18 @@ static int launch(const struct sl_executable_step *step, struct sl_interpreter *
         return r;
 }
 
-static int run_step(struct sl_executable *executable, const struct sl_executable_step *step, struct sl_interpreter *interpreter)
+/* @n: it, and those behind it in its chain. */
+static int run_step(
+        struct sl_executable *executable, const struct sl_executable_step *step, uint32_t n, struct sl_interpreter *interpreter)
 {
+        const struct sl_executable_step *failed = step;
         int r = sl_stop_look(&interpreter->pace->stop);
 
         if (r < 0)
                 return r;
-        r = step->session ? launch(step, interpreter) : sl_interpreter_step(interpreter, executable, step);
+        r = step->session ? launch(step, n, interpreter, &failed) : sl_interpreter_step(interpreter, executable, step);
         if (__builtin_expect(r < 0 && !interpreter->failed, 0))
-                interpreter->failed = step->source;
+                interpreter->failed = failed->source;
         return r;
 }
 
@@ -384,7 +390,7 @@ static int run_timed_step(
         int r;
 
         interpreter->inner_ns = 0;
-        r = run_step(executable, step, interpreter);
+        r = run_step(executable, step, 1, interpreter);
         if (r == 0)
                 r = sl_sessions_settle(interpreter->sessions, true);
         taken = sl_clock_ns() - before;
@@ -407,15 +413,16 @@ static int run_steps(struct sl_executable *executable, struct sl_interpreter *in
 {
         while (executable->next < executable->n_steps && !executable->verdict) {
                 const struct sl_executable_step *step = &executable->steps[executable->next];
+                uint32_t n = interpreter->step_ns || step->chain < 2 ? 1 : step->chain; /* each step has a time of its own */
                 int r = must_settle(step, interpreter) ? sl_sessions_settle(interpreter->sessions, sleeps) : 0;
 
                 if (r == -EINPROGRESS)
                         return r;
                 if (r == 0)
                         r = interpreter->step_ns ? run_timed_step(executable, step, interpreter)
-                                                 : run_step(executable, step, interpreter);
+                                                 : run_step(executable, step, n, interpreter);
                 executable->verdict = r;
-                executable->next++;
+                executable->next += n;
         }
         return end_run(executable, interpreter, sleeps);
 }

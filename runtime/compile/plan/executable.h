@@ -26,6 +26,7 @@ struct sl_executable_step {
         struct sl_binding binding; /* points into the pointer table */
         struct sl_split split;     /* of the instance's team */
         int64_t units, stages;     /* along its axis; of each launch */
+        uint32_t chain; /* steps from this one on that a team computes at once (chains.h); 0: it is behind in such a chain */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
 };

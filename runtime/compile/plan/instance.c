@@ -173,8 +173,8 @@ int sl_instance_use_team(struct sl_instance *instance, struct sl_team *team, str
         int r = split_programs(instance, members, &scratch_bytes, error);
 
         if (r == 0 && members > 1 && sl_team_room_init(&instance->room, team, scratch_bytes) < 0)
-                r = sl_error_set(error, ENOMEM, "no memory for %u times %llu bytes of scratch", members - 1,
-                        (unsigned long long)scratch_bytes);
+                r = sl_error_set(
+                        error, ENOMEM, "no memory for %u times %llu bytes of scratch", members, (unsigned long long)scratch_bytes);
         if (r == 0 && members > 1)
                 return 0;
         (void)split_programs(instance, 1, &scratch_bytes, NULL);
@@ -233,7 +233,7 @@ uint64_t sl_instance_team_bytes(const struct sl_plan *plan, uint32_t batch_max, 
 
                 largest = scratch > largest ? scratch : largest;
         }
-        return members > 1 ? sl_align_up(largest, SL_PAGE_BYTES) * (members - 1) : 0;
+        return members > 1 ? sl_align_up(largest, SL_PAGE_BYTES) * members : 0;
 }
 
 static struct sl_executable *find_program(const struct sl_instance *instance, uint32_t batch)
@@ -254,7 +254,7 @@ static void read_splits(const struct sl_executable *executable, struct sl_step_s
                         splits[executable->first_number + i] = (struct sl_step_split){.axis = step->split.axis,
                                 .members = step->split.members,
                                 .units = step->units,
-                                .stages = step->stages};
+                                .stages = step->chain ? step->stages : 0};
                 for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
                         if (step->bodies[b])
                                 read_splits(step->bodies[b], splits);

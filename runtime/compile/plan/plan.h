@@ -109,7 +109,7 @@ void sl_instance_move(struct sl_instance *instance, void *room);
 /* How a team computes a step. */
 struct sl_step_split {
         uint32_t axis, members; /* enum sl_axis, and how many parts there are; NONE: member 0 computes all of it, 0 */
-        int64_t units, stages;  /* along the axis, of which each part has some; calls of the team */
+        int64_t units, stages; /* along the axis, of which each part has some; calls of the team, 0: within that of a step before */
 };
 
 /*
@@ -125,7 +125,7 @@ int sl_instance_splits(
  */
 int sl_instance_populate(struct sl_instance *instance, uint32_t batch, uint64_t bytes_max);
 
-/* Memory that a team of @members takes beside: scratch for each but the owner. Pure. */
+/* Memory that a team of @members takes beside: scratch for each. Pure. */
 uint64_t sl_instance_team_bytes(const struct sl_plan *plan, uint32_t batch_max, uint32_t members);
 
 /* Memory that an instance takes, weights not included (they are shared): its workspace, and the tables of its steps. Pure. */

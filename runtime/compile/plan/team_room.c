@@ -10,7 +10,7 @@
 /* Members write into pages of their own. */
 int sl_team_room_init(struct sl_team_room *room, struct sl_team *team, uint64_t scratch_bytes)
 {
-        uint64_t each = sl_align_up(scratch_bytes, SL_PAGE_BYTES), bytes = each * (sl_team_size(team) - 1);
+        uint64_t each = sl_align_up(scratch_bytes, SL_PAGE_BYTES), bytes = each * sl_team_size(team);
         struct sl_workspace scratch;
 
         if (sl_workspace_init(&scratch, bytes) < 0)
@@ -30,37 +30,59 @@ void sl_team_room_deinit(struct sl_team_room *room)
         room->team = NULL;
 }
 
+/* Steps of a chain, or one. */
 struct team_launch {
         const struct sl_team_room *room;
-        const struct sl_executable_step *step;
+        const struct sl_executable_step *steps;
+        uint32_t n;
         int64_t stage;
-        int results[SL_TEAM_MEMBERS_MAX]; /* of each part */
+        int results[SL_TEAM_MEMBERS_MAX];                             /* of each part */
+        const struct sl_executable_step *failed[SL_TEAM_MEMBERS_MAX]; /* of a part with an error */
 };
 
-static void launch_part(void *context, uint32_t index, uint32_t member)
+static uint8_t *scratch_of(const struct team_launch *launch, uint32_t member)
 {
-        struct team_launch *launch = context;
-        const struct sl_executable_step *step = launch->step;
+        return launch->room->scratch.bytes + member * launch->room->member_bytes;
+}
+
+/* In a chain the scratch that the owner has in the workspace may be what others read. */
+static int launch_part_of(const struct team_launch *launch, const struct sl_executable_step *step, uint32_t index, uint32_t member)
+{
         struct sl_part part = sl_part_of(step->split.axis, step->units, index, step->split.members);
         struct sl_binding binding = step->binding;
 
         part.stage = launch->stage;
         binding.part = &part;
         binding.pace = NULL; /* it belongs to one thread, and only whole launches look at it */
-        if (member && step->stages == 1)
-                binding.scratch = launch->room->scratch.bytes + (member - 1) * launch->room->member_bytes;
-        launch->results[index] = step->session->backend->runner->launch(step->kernel, &binding);
+        if (step->stages == 1 && (member || launch->n > 1))
+                binding.scratch = scratch_of(launch, member);
+        return step->session->backend->runner->launch(step->kernel, &binding);
 }
 
-int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executable_step *step)
+static void launch_part(void *context, uint32_t index, uint32_t member)
 {
-        struct team_launch launch = {.room = room, .step = step};
+        struct team_launch *launch = context;
+        int r = 0;
 
-        for (; launch.stage < step->stages; launch.stage++) {
-                sl_team_run(room->team, step->split.members, launch_part, &launch);
-                for (uint32_t i = 0; i < step->split.members; i++)
-                        if (launch.results[i])
+        for (uint32_t i = 0; i < launch->n && r == 0; i++) {
+                launch->failed[index] = &launch->steps[i];
+                r = launch_part_of(launch, &launch->steps[i], index, member);
+        }
+        launch->results[index] = r;
+}
+
+int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executable_step *steps, uint32_t n,
+        const struct sl_executable_step **ret_failed)
+{
+        struct team_launch launch = {.room = room, .steps = steps, .n = n};
+
+        for (; launch.stage < steps->stages; launch.stage++) {
+                sl_team_run(room->team, steps->split.members, launch_part, &launch);
+                for (uint32_t i = 0; i < steps->split.members; i++)
+                        if (launch.results[i]) {
+                                *ret_failed = launch.failed[i];
                                 return launch.results[i];
+                        }
         }
         return 0;
 }

@@ -551,6 +551,68 @@ static void gather(struct gathered *all, const uint8_t *output, uint32_t writer,
         }
 }
 
+static bool is_reached(const struct sl_reach *reach, int64_t byte)
+{
+        int64_t behind = byte - reach->first, run = reach->runs > 1 ? behind / reach->pitch : 0;
+
+        return behind >= 0 && run < reach->runs && behind - run * reach->pitch < reach->bytes;
+}
+
+/* Whatever lies outside of what a part is said to read becomes something else; @saved holds the inputs, each NULL or owned. */
+static void spoil_inputs(struct test_kernel *cpu, const struct sl_part *part, void *saved[SL_NODE_INPUTS_MAX])
+{
+        for (uint32_t i = 0; i < cpu->node.n_inputs; i++) {
+                int64_t bytes = (int64_t)sl_tensor_bytes(&cpu->node.inputs[i]);
+                uint8_t *input = cpu->tensors.inputs[i];
+                struct sl_reach reach;
+
+                saved[i] = NULL;
+                if (cpu->node.inputs[i].dtype == SL_DTYPE_NONE || (i < SL_PACKED_INPUTS && cpu->packed_data[i]) ||
+                        !cpu->backend->runner->reach(cpu->kernel, part, i, &reach))
+                        continue;
+                saved[i] = memcpy(malloc((size_t)bytes + 1), input, (size_t)bytes);
+                for (int64_t b = 0; b < bytes; b++)
+                        if (!is_reached(&reach, b))
+                                input[b] = (uint8_t)~input[b];
+        }
+}
+
+static void restore_inputs(struct test_kernel *cpu, void *saved[SL_NODE_INPUTS_MAX])
+{
+        for (uint32_t i = 0; i < cpu->node.n_inputs; i++) {
+                if (saved[i])
+                        memcpy(cpu->tensors.inputs[i], saved[i], sl_tensor_bytes(&cpu->node.inputs[i]));
+                free(saved[i]);
+        }
+}
+
+/* A part whose other bytes are spoilt writes what the whole has there, and nothing outside of what it is said to write. */
+static void check_reach(const struct test_case *test, struct test_kernel *cpu, const struct sl_part *part, void *const *whole)
+{
+        void *saved[SL_NODE_INPUTS_MAX];
+
+        spoil_inputs(cpu, part, saved);
+        for (uint32_t i = 0; i < cpu->node.n_outputs; i++)
+                memset(cpu->tensors.outputs[i], UNWRITTEN, sl_tensor_bytes(&cpu->node.outputs[i]));
+        cr_expect_eq(launch_part(cpu, cpu->tensors.outputs[0], part), 0);
+        restore_inputs(cpu, saved);
+        for (uint32_t i = 0; i < cpu->node.n_outputs; i++) {
+                const uint8_t *output = cpu->tensors.outputs[i], *wanted = whole[i];
+                int64_t bytes = (int64_t)sl_tensor_bytes(&cpu->node.outputs[i]), outside = 0, other = 0;
+                struct sl_reach reach;
+                bool known = cpu->backend->runner->reach(cpu->kernel, part, SL_REACH_OUTPUT + i, &reach);
+
+                for (int64_t b = 0; b < bytes; b++) {
+                        other += output[b] != UNWRITTEN && output[b] != wanted[b];
+                        outside += output[b] != UNWRITTEN && known && !is_reached(&reach, b);
+                }
+                cr_expect(!other, "%s: units %lld to %lld along axis %u read more than they say", test->line,
+                        (long long)part->first, (long long)part->end, part->axis);
+                cr_expect(!outside, "%s: units %lld to %lld along axis %u write %lld bytes more than they say", test->line,
+                        (long long)part->first, (long long)part->end, part->axis, (long long)outside);
+        }
+}
+
 /* Each part by itself, with whatever in scratch: together they write what the whole does, and no byte twice. */
 static void check_parts(const struct test_case *test, struct test_kernel *cpu, uint32_t axis, uint32_t count)
 {
@@ -575,6 +637,7 @@ static void check_parts(const struct test_case *test, struct test_kernel *cpu, u
                 cr_expect_eq(launch_part(cpu, cpu->tensors.outputs[0], &part), 0);
                 for (uint32_t i = 0; i < cpu->node.n_outputs; i++)
                         gather(&all[i], cpu->tensors.outputs[i], p, test->line);
+                check_reach(test, cpu, &part, whole);
         }
         for (uint32_t i = 0; i < cpu->node.n_outputs; i++) {
                 cr_expect(!memcmp(all[i].bytes, whole[i], all[i].n), "%s: %u parts along axis %u give other bits", test->line,

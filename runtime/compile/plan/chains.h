@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains: steps one behind the other that a team computes without waiting for each other in between, each member its part of the
+ * first, then of the second. That is right as long as no member touches what another one writes meanwhile:
+ *
+ *     for any two steps a, b of a chain and any two parts p, q with p != q:
+ *         what part p of a writes and what part q of b reads or writes have no byte in common, nor what p reads and q writes
+ *
+ * which is proved here of every chain, by what the kernels say that their parts touch (sl_runner.reach) and by where the plan has
+ * put the operands. Nothing in the file is believed; who proves nothing waits. Chains are short, since a run looks for its end
+ * between them. Load time.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct sl_executable;
+struct sl_error;
+
+#define SL_CHAIN_STEPS_MAX 16
+
+/*
+ * Fills @chain of each step (executable.h), of which splits, units and stages are set, but of those in bodies, whose ports may be
+ * one and the same memory. Return: 0; -ENOMEM.
+ */
+int sl_chains_find(struct sl_executable *executable, struct sl_error *error);
