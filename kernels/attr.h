@@ -128,7 +128,8 @@
         X(SCAN_OUTPUT_DIRECTIONS, "scan_output_directions")                                                                        \
         X(COLUMN_BITS, "starling.column_bits")                                                                                     \
         X(VISITS, "starling.visits")                                                                                               \
-        X(GUARD, "starling.guard")
+        X(GUARD, "starling.guard")                                                                                                 \
+        X(WEIGHTS, "starling.weights")
 
 enum sl_attr_id {
 #define X(id, name) SL_ATTR_##id,

@@ -31,31 +31,41 @@
 #define ROUNDS       9
 #define GOAL         0.85
 
-/* Key, operator, rows or steps, depth or inputs, columns or cells. */
+/* Key, operator, rows or steps, depth or inputs, columns or cells, what the weights lie in. */
 #define CASES(X)                                                                                                                   \
-        X(row_768x768, MATMUL, 1, 768, 768)                                                                                        \
-        X(row_768x3072, MATMUL, 1, 768, 3072)                                                                                      \
-        X(row_1024x1024, MATMUL, 1, 1024, 1024)                                                                                    \
-        X(row_4096x4096, MATMUL, 1, 4096, 4096)                                                                                    \
-        X(vgg_fc6, GEMM, 1, 25088, 4096)                                                                                           \
-        X(vgg_fc7, GEMM, 1, 4096, 4096)                                                                                            \
-        X(vgg_fc8, GEMM, 1, 4096, 1000)                                                                                            \
-        X(rows_2_768x3072, MATMUL, 2, 768, 3072)                                                                                   \
-        X(rows_4_768x3072, MATMUL, 4, 768, 3072)                                                                                   \
-        X(rows_8_768x3072, MATMUL, 8, 768, 3072)                                                                                   \
-        X(bert_16_768x768, MATMUL, 16, 768, 768)                                                                                   \
-        X(bert_16_768x3072, MATMUL, 16, 768, 3072)                                                                                 \
-        X(bert_16_3072x768, MATMUL, 16, 3072, 768)                                                                                 \
-        X(xlnet_128_768x3072, MATMUL, 128, 768, 3072)                                                                              \
-        X(lstm_8_2048, LSTM, 8, 2048, 2048)                                                                                        \
-        X(gru_8_2048, GRU, 8, 2048, 2048)
+        X(row_768x768, MATMUL, 1, 768, 768, F32)                                                                                   \
+        X(row_768x3072, MATMUL, 1, 768, 3072, F32)                                                                                 \
+        X(row_1024x1024, MATMUL, 1, 1024, 1024, F32)                                                                               \
+        X(row_4096x4096, MATMUL, 1, 4096, 4096, F32)                                                                               \
+        X(row_4096x4096_f16, MATMUL, 1, 4096, 4096, F16)                                                                           \
+        X(row_4096x4096_bf16, MATMUL, 1, 4096, 4096, BF16)                                                                         \
+        X(vgg_fc6, GEMM, 1, 25088, 4096, F32)                                                                                      \
+        X(vgg_fc7, GEMM, 1, 4096, 4096, F32)                                                                                       \
+        X(vgg_fc8, GEMM, 1, 4096, 1000, F32)                                                                                       \
+        X(vgg_fc6_f16, GEMM, 1, 25088, 4096, F16)                                                                                  \
+        X(rows_2_768x3072, MATMUL, 2, 768, 3072, F32)                                                                              \
+        X(rows_4_768x3072, MATMUL, 4, 768, 3072, F32)                                                                              \
+        X(rows_8_768x3072, MATMUL, 8, 768, 3072, F32)                                                                              \
+        X(rows_4_768x3072_f16, MATMUL, 4, 768, 3072, F16)                                                                          \
+        X(bert_16_768x768, MATMUL, 16, 768, 768, F32)                                                                              \
+        X(bert_16_768x3072, MATMUL, 16, 768, 3072, F32)                                                                            \
+        X(bert_16_3072x768, MATMUL, 16, 3072, 768, F32)                                                                            \
+        X(bert_16_768x3072_f16, MATMUL, 16, 768, 3072, F16)                                                                        \
+        X(xlnet_128_768x3072, MATMUL, 128, 768, 3072, F32)                                                                         \
+        X(xlnet_128_768x3072_f16, MATMUL, 128, 768, 3072, F16)                                                                     \
+        X(lstm_8_2048, LSTM, 8, 2048, 2048, F32)                                                                                   \
+        X(lstm_8_2048_f16, LSTM, 8, 2048, 2048, F16)                                                                               \
+        X(gru_8_2048, GRU, 8, 2048, 2048, F32)                                                                                     \
+        X(gru_8_2048_f16, GRU, 8, 2048, 2048, F16)
 
 static const struct bench_case {
         const char *key, *limit_key, *team_key, *team_limit_key;
         uint32_t op;
         int64_t rows, depth, columns;
+        uint32_t weights; /* enum sl_dtype */
 } cases[] = {
-#define X(key, op, rows, depth, columns) {#key, #key "_limit", #key "_team", #key "_team_limit", SL_OP_##op, rows, depth, columns},
+#define X(key, op, rows, depth, columns, weights)                                                                                  \
+        {#key, #key "_limit", #key "_team", #key "_team_limit", SL_OP_##op, rows, depth, columns, SL_DTYPE_##weights},
         CASES(X)
 #undef X
 };
@@ -160,12 +170,14 @@ static int describe(const struct bench_case *c, struct sl_node_desc *node)
 {
         const struct sl_tensor rows = {.dtype = SL_DTYPE_F32, .shape = {2, {c->rows, c->depth}}};
         int64_t gates = c->op == SL_OP_LSTM ? 4 : 3;
+        int r;
 
         *node = (struct sl_node_desc){.op = c->op, .n_inputs = 2, .n_outputs = 1};
         node->inputs[0] = rows;
         node->inputs[1] = (struct sl_tensor){.dtype = SL_DTYPE_F32, .shape = {2, {c->depth, c->columns}}};
-        if (c->op == SL_OP_MATMUL || c->op == SL_OP_GEMM)
-                return 0;
+        r = c->weights == SL_DTYPE_F32 ? 0 : sl_attrs_set_int(&node->attrs, SL_ATTR_WEIGHTS, c->weights);
+        if (r < 0 || c->op == SL_OP_MATMUL || c->op == SL_OP_GEMM)
+                return r;
         node->n_inputs = 3;
         node->inputs[0].shape = (struct sl_shape){3, {c->rows, 1, c->depth}};
         node->inputs[1].shape = (struct sl_shape){3, {1, gates * c->columns, c->depth}};
@@ -221,7 +233,7 @@ static double flops_of_byte(const struct bench_case *c)
 {
         bool is_product = c->op == SL_OP_MATMUL || c->op == SL_OP_GEMM;
 
-        return 2.0 * (is_product ? (double)c->rows : 1) / sizeof(float);
+        return 2.0 * (is_product ? (double)c->rows : 1) / (double)sl_dtype_bytes(c->weights);
 }
 
 struct shares {

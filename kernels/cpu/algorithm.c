@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/algorithm.h"
 
+#include "cpu/base/narrow.h"
 #include "cpu/conv/loops.h"
 #include "cpu/gemm/loops.h"
 #include "cpu/onednn/cost.h"
@@ -60,6 +61,22 @@ bool sl_algorithm_takes_exactly(const struct sl_node_desc *node)
         for (size_t i = 0; i < N_ROWS; i++)
                 if (rows[i].op == node->op && !sl_algorithm_is_approximate(rows[i].algorithm) &&
                         fits(rows[i].loop, node, NULL, NULL))
+                        return true;
+        return false;
+}
+
+/* A form of float32 is never smaller than the tensor. */
+static bool is_narrow_form(const struct sl_cpu_loop *loop, const struct sl_node_desc *node)
+{
+        struct sl_packed packed;
+
+        return loop->form && loop->form(node, 1, &packed) && packed.data_bytes < sl_tensor_bytes(&node->inputs[1]);
+}
+
+bool sl_algorithm_narrows(const struct sl_node_desc *node)
+{
+        for (size_t i = 0; i < N_ROWS && sl_narrow_wish(node); i++)
+                if (rows[i].op == node->op && fits(rows[i].loop, node, NULL, NULL) && is_narrow_form(rows[i].loop, node))
                         return true;
         return false;
 }

@@ -25,3 +25,6 @@ bool sl_algorithm_is_chosen(uint32_t op);
 
 /* Does one of them take the node, and is no approximation? */
 bool sl_algorithm_takes_exactly(const struct sl_node_desc *node);
+
+/* Does one of them keep the weights of the node in the halves that it asks for (base/narrow.h)? */
+bool sl_algorithm_narrows(const struct sl_node_desc *node);

@@ -340,7 +340,8 @@ static uint32_t list_algorithms(const struct sl_target *target, const struct sl_
 
         if (!node_is_final(node) || !sl_algorithm_is_chosen(node->op))
                 return 0;
-        count = sl_algorithm_list(node, core, onednn_can(node), ret_algorithms, ret_seconds);
+        count = sl_algorithm_list(
+                node, core, !sl_algorithm_narrows(node) && onednn_can(node), ret_algorithms, ret_seconds);
         if (is_first_of_exact(node, ret_algorithms, count) && onednn_is_fickle(node))
                 return sl_algorithm_list(node, core, false, ret_algorithms, ret_seconds);
         return count;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, PASSES, SHAPES, CORE, N_KINDS };
+enum kind { NUMBER, BYTES, REAL, FLAG, BACKEND, TUNE, PRECISION, WEIGHTS, PASSES, SHAPES, CORE, N_KINDS };
 
 struct row {
         const char *name;
@@ -29,6 +29,7 @@ static const struct row rows[SL_LOWER_OPTION_COUNT] = {
 static const char *const backends[] = {"cpu", "ref"};
 static const char *const tunes[] = {[SL_TUNE_OFF] = "off", [SL_TUNE_QUICK] = "quick", [SL_TUNE_FULL] = "full"};
 static const char *const precisions[] = {[SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
+static const char *const weights[] = {[SL_WEIGHTS_FP32] = "fp32", [SL_WEIGHTS_F16] = "f16", [SL_WEIGHTS_BF16] = "bf16"};
 static const char *const passes[] = {
 #define X(phase, id, name, function) name,
         SL_PASSES(X)
@@ -49,6 +50,7 @@ static const struct names choices[N_KINDS] = {
         [BACKEND] = {backends, sizeof(backends) / sizeof(*backends)},
         [TUNE] = {tunes, sizeof(tunes) / sizeof(*tunes)},
         [PRECISION] = {precisions, sizeof(precisions) / sizeof(*precisions)},
+        [WEIGHTS] = {weights, sizeof(weights) / sizeof(*weights)},
 };
 
 const char *sl_lower_option_name(enum sl_lower_option option)

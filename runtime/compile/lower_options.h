@@ -17,7 +17,7 @@ struct sl_error;
 
 /*
  * name, kind, default, least, most. A kind is a type: NUMBER uint32_t, BYTES uint64_t ("64 MiB"), REAL double, FLAG bool,
- * BACKEND, TUNE and PRECISION uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
+ * BACKEND, TUNE, PRECISION and WEIGHTS uint32_t (one of the names below), PASSES uint32_t (bits of enum sl_pass; a list in YAML, names with
  * commas between them elsewhere), SHAPES struct sl_dim_sizes, CORE struct sl_core_figures (kernels/target.h).
  */
 #define SL_LOWER_OPTIONS(X)                                                                                                        \
@@ -25,6 +25,7 @@ struct sl_error;
         X(batch_max, NUMBER, "32", 1, 1024)                    /* the ladder is 1, 2, 4, ... batch_max */                          \
         X(without_passes, PASSES, "", 0, 0)                    /* graph passes that are left out */                                \
         X(precision, PRECISION, "fp32", 0, 0)                  /* of weights and activations */                                    \
+        X(weights, WEIGHTS, "fp32", 0, 0)                      /* what they lie in, where a kernel can widen them */               \
         X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
         X(tune_seconds, NUMBER, "30", 1, 3600)                 /* most that the timing may take */                                 \
         X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
@@ -54,6 +55,9 @@ enum sl_tune { SL_TUNE_OFF, SL_TUNE_QUICK, SL_TUNE_FULL };
 
 enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 
+/* All arithmetic stays float32. */
+enum sl_weights { SL_WEIGHTS_FP32, SL_WEIGHTS_F16, SL_WEIGHTS_BF16 };
+
 #define SL_LOWER_OPTION_TYPE_NUMBER    uint32_t
 #define SL_LOWER_OPTION_TYPE_BYTES     uint64_t
 #define SL_LOWER_OPTION_TYPE_REAL      double
@@ -61,6 +65,7 @@ enum sl_precision { SL_PRECISION_FP32, SL_PRECISION_BF16, SL_PRECISION_INT8 };
 #define SL_LOWER_OPTION_TYPE_BACKEND   uint32_t
 #define SL_LOWER_OPTION_TYPE_TUNE      uint32_t
 #define SL_LOWER_OPTION_TYPE_PRECISION uint32_t
+#define SL_LOWER_OPTION_TYPE_WEIGHTS   uint32_t
 #define SL_LOWER_OPTION_TYPE_PASSES    uint32_t
 #define SL_LOWER_OPTION_TYPE_SHAPES    struct sl_dim_sizes
 #define SL_LOWER_OPTION_TYPE_CORE      struct sl_core_figures

@@ -65,6 +65,7 @@
         X("batch_max", "The largest batch of a worker; smaller powers of two are compiled, too.")                                  \
         X("without_passes", "Graph passes that are left out.")                                                                     \
         X("precision", "Of weights and activations. bf16 is computed as fp32 on a processor without products of bfloat16.")        \
+        X("weights", "What constant weights lie in: f16 and bf16 take half the memory and are widened where they are used.")       \
         X("tune", "Whether algorithms and layouts are timed on this host, or guessed.")                                            \
         X("tune_seconds", "Processor time that the timing may take.")                                                              \
         X("winograd", "Whether approximate algorithms may be taken.")                                                              \

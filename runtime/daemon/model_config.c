@@ -78,6 +78,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
 #define FIELD_BACKEND   SL_TEXT_FIELD
 #define FIELD_TUNE      SL_TEXT_FIELD
 #define FIELD_PRECISION SL_TEXT_FIELD
+#define FIELD_WEIGHTS   SL_TEXT_FIELD
 #define FIELD_PASSES    SL_LIST_FIELD
 #define FIELD_SHAPES    SL_LIST_FIELD
 #define FIELD_CORE      SL_TEXT_FIELD
@@ -185,6 +186,7 @@ static int apply_list(const struct reading *reading, enum sl_lower_option option
 #define APPLY_BACKEND      APPLY_TEXT
 #define APPLY_TUNE         APPLY_TEXT
 #define APPLY_PRECISION    APPLY_TEXT
+#define APPLY_WEIGHTS      APPLY_TEXT
 #define APPLY_PASSES(name) apply_list(reading, SL_LOWER_OPTION_##name, texts->name, texts->name##_count, config)
 #define APPLY_SHAPES       APPLY_PASSES
 #define APPLY_CORE         APPLY_TEXT

@@ -115,6 +115,7 @@ struct sl_ensemble_texts {
 #define SL_LOWER_OPTION_TEXTS_BACKEND(name)   char *name;
 #define SL_LOWER_OPTION_TEXTS_TUNE(name)      char *name;
 #define SL_LOWER_OPTION_TEXTS_PRECISION(name) char *name;
+#define SL_LOWER_OPTION_TEXTS_WEIGHTS(name)   char *name;
 #define SL_LOWER_OPTION_TEXTS_PASSES(name)                                                                                         \
         char **name;                                                                                                               \
         uint32_t name##_count;

@@ -112,9 +112,11 @@ static json_t *plan_json(const struct sl_inspect_plan *plan)
                                 "sum_bytes", (json_int_t)plan->memory[i].sum_bytes));
         for (uint32_t i = 0; i < plan->n_nodes; i++)
                 json_array_append_new(
-                        nodes, json_pack("{s:o, s:s, s:s, s:s, s:s}", "name", name_json(plan->nodes[i].name), "operator",
+                        nodes, json_pack("{s:o, s:s, s:s, s:s, s:s, s:s, s:I}", "name", name_json(plan->nodes[i].name), "operator",
                                        plan->nodes[i].operator, "backend", plan->nodes[i].backend, "algorithm",
-                                       plan->nodes[i].algorithm ? plan->nodes[i].algorithm : "", "why", plan->nodes[i].why));
+                                       plan->nodes[i].algorithm ? plan->nodes[i].algorithm : "", "why", plan->nodes[i].why,
+                                       "weights", plan->nodes[i].weights ? plan->nodes[i].weights : "", "saved_bytes",
+                                       (json_int_t)plan->nodes[i].saved_bytes));
         return json_pack("{s:s, s:I, s:o, s:o}", "backend", plan->backend ? plan->backend : "", "weights_bytes",
                 (json_int_t)plan->weights_bytes, "memory", memory, "nodes", nodes);
 }
@@ -207,6 +209,29 @@ static void print_nodes(const json_t *plan, FILE *stream)
         }
 }
 
+/* What has its weights in halves, and what should have them so. */
+static void print_weights(const json_t *plan, FILE *stream)
+{
+        const json_t *nodes = json_object_get(plan, "nodes");
+        json_int_t n = 0, saved = 0;
+
+        for (size_t i = 0; i < json_array_size(nodes); i++) {
+                const json_t *node = json_array_get(nodes, i);
+
+                if (number(node, "saved_bytes"))
+                        fprintf(stream, "  weights %-5s %s (%s): %" JSON_INTEGER_FORMAT " bytes saved\n", text(node, "weights"),
+                                text(node, "name"), text(node, "operator"), number(node, "saved_bytes"));
+                else if (*text(node, "weights"))
+                        fprintf(stream, "  weights %-5s %s (%s): one of them is too large for float16\n", text(node, "weights"),
+                                text(node, "name"), text(node, "operator"));
+                n += number(node, "saved_bytes") > 0;
+                saved += number(node, "saved_bytes");
+        }
+        if (n)
+                fprintf(stream, "  weights of %" JSON_INTEGER_FORMAT " nodes in halves: %" JSON_INTEGER_FORMAT " bytes saved\n", n,
+                        saved);
+}
+
 static void print_plan(const json_t *plan, FILE *stream)
 {
         const json_t *memory = json_object_get(plan, "memory");
@@ -227,6 +252,7 @@ static void print_plan(const json_t *plan, FILE *stream)
                 fputc('\n', stream);
         }
         print_nodes(plan, stream);
+        print_weights(plan, stream);
 }
 
 static void print_variant(json_t *variant, FILE *stream)

@@ -26,6 +26,8 @@ struct sl_inspect_node {
         char name[64];
         const char *operator, * backend, *algorithm; /* "" where there was no choice */
         char why[SL_INSPECT_WHY_BYTES];              /* the choice in words; "" likewise */
+        const char *weights;  /* what the option `weights` made of its weights: "f16", "bf16", "fp32" where one does not fit; "" */
+        uint64_t saved_bytes; /* of them */
 };
 
 struct sl_inspect_plan {
@@ -44,9 +46,9 @@ struct sl_inspect_plan {
  * JSON: {"name", "opset", "ir_version", "inputs": [{"name", "dtype", "shape": [null for the batch, ...]}], "outputs": ...,
  * "parameters", "parameter_bytes", "multiply_adds", "nodes": {"before", "after"}, "operators": [{"name", "before", "after"}],
  * "plan": {"backend", "weights_bytes", "memory": [{"batch", "workspace_bytes", "bound_bytes", "sum_bytes"}],
- * "nodes": [{"name", "operator", "backend", "algorithm", "why"}]} or null,
- * "variant": {what the file says of itself under keys that begin with "starling."}}. As text, only nodes that had a choice, or that
- * the plan's own backend lacks, are listed.
+ * "nodes": [{"name", "operator", "backend", "algorithm", "why", "weights", "saved_bytes"}]} or null,
+ * "variant": {what the file says of itself under keys that begin with "starling."}}. As text, only nodes that had a choice, that have
+ * their weights in halves or should have, or that the plan's own backend lacks, are listed.
  *
  * Return: 0; -ENOTSUP, -EINVAL when the graph cannot be specialised (the text says why); -ENOMEM; -EIO.
  */

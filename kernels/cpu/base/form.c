@@ -5,21 +5,29 @@
 
 /* How a form begins; oneDNN's are descriptors of a fixed size. */
 struct form {
-        char mark[8], name[24];
+        char mark[8], name[20];
+        uint32_t narrow; /* SL_DTYPE_F16, SL_DTYPE_BF16; NONE: float32 */
         int64_t dims[4];
 };
 
 static const char form_mark[8] = "own form";
 
-void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats)
+void sl_cpu_form_narrow(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t elements, uint32_t narrow)
 {
         struct form form = {0};
 
         memcpy(form.mark, form_mark, sizeof(form_mark));
         strncpy(form.name, name, sizeof(form.name) - 1);
         memcpy(form.dims, dims, sizeof(form.dims));
-        *ret_packed = (struct sl_packed){.data_bytes = (uint64_t)floats * sizeof(float), .form_bytes = sizeof(form)};
+        form.narrow = narrow;
+        *ret_packed = (struct sl_packed){.data_bytes = (uint64_t)elements * sl_dtype_bytes(narrow ? narrow : SL_DTYPE_F32),
+                .form_bytes = sizeof(form)};
         memcpy(ret_packed->form, &form, sizeof(form));
+}
+
+void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats)
+{
+        sl_cpu_form_narrow(ret_packed, name, dims, floats, SL_DTYPE_NONE);
 }
 
 bool sl_cpu_form_is_own(const struct sl_packed *packed)

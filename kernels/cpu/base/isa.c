@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cpu/base/isa.h"
 
+#include <cpuid.h>
 #include <dnnl.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -40,6 +41,13 @@ bool sl_cpu_has_avx512(void)
 bool sl_cpu_has_avx2(void)
 {
         return own_level() >= LEVEL_AVX2;
+}
+
+bool sl_cpu_has_f16c(void)
+{
+        unsigned a, b, c, d;
+
+        return sl_cpu_has_avx2() && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
 /* Relaxed: as above. */

@@ -18,6 +18,9 @@ bool sl_cpu_has_avx512(void);
 /* AVX2 with FMA, the same; so has who has the former. */
 bool sl_cpu_has_avx2(void);
 
+/* What widens float16, of a processor that has AVX2; all known ones have it. */
+bool sl_cpu_has_f16c(void);
+
 /*
  * Bytes of the caches of one core, as the processor says; where it does not, 32 KiB and 512 KiB, which no core with AVX2 is below.
  * Asked of the processor, not of the system's files: the same behind the compiler's door.

@@ -103,6 +103,9 @@ static inline bool sl_flat_reach(const struct sl_part *part, int64_t elements, i
 /* The form of weights of shape @dims (4), which take @floats when packed; @name says how they lie. */
 void sl_cpu_form(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t floats);
 
+/* The same of weights that lie in float16 or bfloat16 (narrow.h); NONE: in float32. */
+void sl_cpu_form_narrow(struct sl_packed *ret_packed, const char *name, const int64_t dims[4], int64_t elements, uint32_t narrow);
+
 /* Was it made by sl_cpu_form()? oneDNN's are not. */
 bool sl_cpu_form_is_own(const struct sl_packed *packed);
 

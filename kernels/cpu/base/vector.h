@@ -85,6 +85,12 @@ SL_VECTOR_INLINE sl_vector sl_vector_reciprocal(sl_vector x)
         return sl_vector_fma(guess, sl_vector_fnma(x, guess, sl_vector_set(1.0f)), guess);
 }
 
+/* Of sixteen halves, at any address. */
+#define sl_vector_load_f16(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define sl_vector_load_bf16(p)                                                                                                     \
+        _mm512_castsi512_ps(                                                                                                       \
+                _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+
 #define sl_vector_exp(x)        sl_exp_16(x)
 #define sl_vector_hard_swish(x) sl_hard_swish_16(x)
 
@@ -168,6 +174,11 @@ SL_VECTOR_INLINE sl_vector sl_vector_reciprocal(sl_vector x)
 {
         return _mm256_div_ps(_mm256_set1_ps(1.0f), x);
 }
+
+/* Of eight; those of float16 where isa.h says so. */
+#define sl_vector_load_f16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define sl_vector_load_bf16(p)                                                                                                     \
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))), 16))
 
 #define sl_vector_exp(x)        sl_exp_8(x)
 #define sl_vector_hard_swish(x) sl_hard_swish_8(x)

@@ -4,7 +4,9 @@
  */
 #include "cpu/gemm/gemm.h"
 
-#include <stdbool.h>
+#include "cpu/base/narrow.h"
+
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -41,29 +43,77 @@ static void pack_row(const char *b, int64_t own, int64_t width, int64_t column_b
                 memset(ret_packed + own, 0, (size_t)(width - own) * sizeof(float));
 }
 
+/* Where a matrix lies: bytes from step to step of its depth, and from column to column. */
+struct source {
+        const char *b;
+        int64_t step_bytes, column_bytes;
+};
+
+/* The first @n_steps of a panel, at most PACK_STEPS. */
+static void pack_steps(const struct source *from, int64_t n_steps, int64_t own, int64_t width, float *ret_packed)
+{
+        if (from->step_bytes == sizeof(float) && from->column_bytes != sizeof(float))
+                pack_columns(from->b, n_steps, own, width, from->column_bytes, ret_packed);
+        else
+                for (int64_t k = 0; k < n_steps; k++)
+                        pack_row(from->b + k * from->step_bytes, own, width, from->column_bytes, ret_packed + k * width);
+}
+
+static struct source source_of(const void *b, int64_t depth_stride, int64_t column_stride)
+{
+        return (struct source){b, depth_stride * (int64_t)sizeof(float), column_stride * (int64_t)sizeof(float)};
+}
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
 void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed)
 {
-        int64_t column_bytes = column_stride * (int64_t)sizeof(float), step_bytes = depth_stride * (int64_t)sizeof(float);
-        bool by_columns = depth_stride == 1 && column_stride != 1;
+        const struct source all = source_of(b, depth_stride, column_stride);
 
         for (int64_t first = 0; first < columns; first += SL_GEMM_PANEL) {
-                const char *panel = (const char *)b + first * column_bytes;
-                int64_t own = columns - first < SL_GEMM_PANEL ? columns - first : SL_GEMM_PANEL;
+                int64_t own = least_of(columns - first, SL_GEMM_PANEL);
                 int64_t width = own > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : SL_GEMM_PANEL / 2;
-                int64_t k = 0;
 
-                for (; by_columns && k < depth; k += PACK_STEPS)
-                        pack_columns(panel + k * step_bytes, depth - k < PACK_STEPS ? depth - k : PACK_STEPS, own, width,
-                                column_bytes, ret_packed + k * width);
-                for (; k < depth; k++)
-                        pack_row(panel + k * step_bytes, own, width, column_bytes, ret_packed + k * width);
+                for (int64_t k = 0; k < depth; k += PACK_STEPS) {
+                        struct source from = all;
+
+                        from.b += first * all.column_bytes + k * all.step_bytes;
+                        pack_steps(&from, least_of(depth - k, PACK_STEPS), own, width, ret_packed + k * width);
+                }
                 ret_packed += depth * width;
         }
 }
 
-bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns)
+int sl_gemm_pack_narrow(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, uint32_t dtype,
+        uint16_t *ret_packed)
 {
-        return rows <= SL_GEMM_PASSING_ROWS && depth * columns > sl_gemm_resident_floats();
+        const struct source all = source_of(b, depth_stride, column_stride);
+        float wide[PACK_STEPS * SL_GEMM_PANEL];
+
+        for (int64_t first = 0; first < columns; first += SL_GEMM_PANEL) {
+                int64_t own = least_of(columns - first, SL_GEMM_PANEL);
+                int64_t width = own > SL_GEMM_PANEL / 2 ? SL_GEMM_PANEL : SL_GEMM_PANEL / 2;
+
+                for (int64_t k = 0; k < depth; k += PACK_STEPS) {
+                        int64_t n_steps = least_of(depth - k, PACK_STEPS);
+                        struct source from = all;
+
+                        from.b += first * all.column_bytes + k * all.step_bytes;
+                        pack_steps(&from, n_steps, own, width, wide);
+                        if (sl_narrow(dtype, wide, n_steps * width, ret_packed + k * width) < 0)
+                                return -ERANGE;
+                }
+                ret_packed += depth * width;
+        }
+        return 0;
+}
+
+bool sl_gemm_passes(int64_t rows, int64_t bytes)
+{
+        return rows <= SL_GEMM_PASSING_ROWS && bytes > sl_gemm_resident_bytes();
 }
 
 void sl_gemm_take(struct sl_gemm *gemm, const struct sl_part *part)
@@ -73,7 +123,8 @@ void sl_gemm_take(struct sl_gemm *gemm, const struct sl_part *part)
         int64_t first = panels.first * SL_GEMM_PANEL, end = panels.end * SL_GEMM_PANEL;
 
         gemm->a += rows.first * gemm->a_stride;
-        gemm->b += first * gemm->depth;
+        gemm->b = gemm->narrow ? NULL : gemm->b + first * gemm->depth;
+        gemm->narrow = gemm->narrow ? gemm->narrow + first * gemm->depth : NULL;
         gemm->c += rows.first * gemm->c_stride + first;
         gemm->bias = gemm->bias ? gemm->bias + first : NULL;
         gemm->residual = gemm->residual ? gemm->residual + rows.first * gemm->residual_stride + first : NULL;

@@ -6,6 +6,9 @@
  * One row of c never depends on the others: each element is summed from its bias on, in the order of depth, whatever the number of
  * rows. Nothing outside of the matrices is read or written.
  *
+ * The packed matrix may lie in float16 or bfloat16, half as many bytes: each element is widened where it is used, so that the bits
+ * are those of a matrix of the same numbers in float32.
+ *
  * To run it is for processors with AVX2. Pure; any thread.
  *
  * Sources: K. Goto, R. A. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM Transactions on Mathematical
@@ -27,15 +30,15 @@ struct sl_cpu_epilogue;
 /* So many rows hide nothing of what b takes to come. */
 #define SL_GEMM_PASSING_ROWS 6
 
-/* Floats of one operand that may stay in the L2 cache: half of it. */
-static inline int64_t sl_gemm_resident_floats(void)
+/* Bytes of one operand that may stay in the L2 cache: half of it. */
+static inline int64_t sl_gemm_resident_bytes(void)
 {
-        return sl_cpu_l2_bytes() / 2 / (int64_t)sizeof(float);
+        return sl_cpu_l2_bytes() / 2;
 }
 
 struct sl_gemm {
         const float *a; /* rows x depth */
-        const float *b; /* packed */
+        const float *b; /* packed; unused where there is a narrow one */
         float *c;       /* rows x columns */
         int64_t rows, depth, columns;
         int64_t a_stride, c_stride; /* from row to row, in floats */
@@ -55,6 +58,8 @@ struct sl_gemm {
         const float *bias;     /* columns, or NULL */
         const float *residual; /* as c, with a stride of its own, or NULL; need not lie apart from c */
         int64_t residual_stride;
+        const uint16_t *narrow; /* b in float16, or bfloat16; NULL: it is float32 */
+        uint32_t narrow_dtype;  /* SL_DTYPE_F16, SL_DTYPE_BF16 */
         const float *next; /* packed too: what the next product reads, to be fetched ahead; NULL: b again */
         bool streams;      /* b comes from beyond the L2 cache: what follows is fetched ahead; a large b always is */
         const struct sl_cpu_epilogue *epilogue; /* NULL: none */
@@ -67,8 +72,12 @@ int64_t sl_gemm_packed_floats(int64_t depth, int64_t columns);
  * floats; at any address. */
 void sl_gemm_pack(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, float *ret_packed);
 
-/* Do so few rows pass by a b that is larger than the caches, so that its bytes alone count? */
-bool sl_gemm_passes(int64_t rows, int64_t depth, int64_t columns);
+/* The same into halves: to the nearest, ties to even. Return: 0; -ERANGE a finite number becomes infinite. */
+int sl_gemm_pack_narrow(const void *b, int64_t depth, int64_t columns, int64_t depth_stride, int64_t column_stride, uint32_t dtype,
+        uint16_t *ret_packed);
+
+/* Do so few rows pass by a packed b of so many bytes, more than the caches hold, so that these alone count? */
+bool sl_gemm_passes(int64_t rows, int64_t bytes);
 
 /* Panels of so many columns. */
 static inline int64_t sl_gemm_panels(int64_t columns)

@@ -8,6 +8,7 @@
  */
 #include "cpu/gemm/gemm.h"
 
+#include "base/dtype.h"
 #include "cpu/base/vector.h"
 #include "cpu/gemm/epilogue.h"
 
@@ -50,15 +51,19 @@ static int64_t far_depth(void)
 /*
  * Where b passes once, one or two rows read it as it lies, panel behind panel: a single stream, which the processor itself fetches
  * ahead best; and so far ahead into the L2 cache, in case it does not. More rows have two panels side by side, to have enough sums
- * under way, and no time for prefetches.
+ * under way, and no time for prefetches; nor have halves.
  */
 #define STREAM_ROWS   2
 #define PASSING_BYTES 4096
 
 #define HIDE(p) __asm__("" : "+r"(p))
 
+/* What the elements of b are. */
+enum element { ELEMENT_F32, ELEMENT_F16, ELEMENT_BF16, ELEMENT_COUNT };
+
 struct block {
-        const float *a, *b;
+        const float *a;
+        const char *b;
         float *c;
         const float *bias, *residual; /* or NULL */
         int64_t depth, a_bytes, c_stride, residual_stride;
@@ -81,14 +86,23 @@ INLINE const float *at_row(const float *const bases[5], int64_t row_bytes, int r
         return (const float *)((const char *)bases[row / 3] + row % 3 * row_bytes);
 }
 
-/* Vector @v of a step of a block's panels: @panel_floats for each of the depth. */
-INLINE const float *at_vector(const float *const b[4], int64_t panel_floats, int step, int v)
+INLINE int64_t bytes_of(const enum element element)
 {
-        return b[v / OF_PANEL] + step * panel_floats + v % OF_PANEL * SL_VECTOR_FLOATS;
+        return element == ELEMENT_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+/* Vector @v of a step of a block's panels: @panel_floats for each of the depth. */
+INLINE sl_vector load_factor(const char *const b[4], const int64_t panel_floats, int step, int v, const enum element element)
+{
+        const char *at = b[v / OF_PANEL] + (step * panel_floats + v % OF_PANEL * SL_VECTOR_FLOATS) * bytes_of(element);
+
+        if (element == ELEMENT_F16)
+                return sl_vector_load_f16(at);
+        return element == ELEMENT_BF16 ? sl_vector_load_bf16(at) : sl_vector_load((const float *)at);
 }
 
 INLINE void add_step(int n_rows, int n_vectors, sl_vector sums[SUMS_MAX], const float *const bases[5], int64_t row_bytes,
-        const float *const b[4], const int64_t panel_floats, int step)
+        const char *const b[4], const int64_t panel_floats, int step, const enum element element)
 {
         sl_vector factors[8];
 
@@ -96,7 +110,7 @@ INLINE void add_step(int n_rows, int n_vectors, sl_vector sums[SUMS_MAX], const 
         HIDE(row_bytes);
 #pragma GCC unroll 8
         for (int v = 0; v < n_vectors; v++)
-                factors[v] = sl_vector_load(at_vector(b, panel_floats, step, v));
+                factors[v] = load_factor(b, panel_floats, step, v, element);
 #pragma GCC unroll 14
         for (int row = 0; row < n_rows; row++) {
                 sl_vector a = sl_vector_set(at_row(bases, row_bytes, row)[step]);
@@ -158,13 +172,16 @@ INLINE void end_sums(const struct block *k, const int n_rows, const int n_vector
                 store_columns(k, n_vectors, whole, k->c + i / n_vectors * k->c_stride, i % n_vectors, sums[i]);
 }
 
-INLINE void run_block(const struct block *k, const int n_rows, const int n_vectors, const int64_t panel_floats)
+INLINE void run_block(
+        const struct block *k, const int n_rows, const int n_vectors, const int64_t panel_floats, const enum element element)
 {
+        const int64_t step_bytes = panel_floats * bytes_of(element);
         const int n_panels = (n_vectors + OF_PANEL - 1) / OF_PANEL;
         const int n_lines = (n_vectors * SL_VECTOR_FLOATS + LINE_FLOATS - 1) / LINE_FLOATS; /* of a row of c */
         const int64_t row_bytes = k->a_bytes, residual_bytes = k->residual_stride * (int64_t)sizeof(float);
         const int64_t c_bytes = k->c_stride * (int64_t)sizeof(float);
-        const float *bases[5], *b[4];
+        const float *bases[5];
+        const char *b[4];
         sl_vector sums[SUMS_MAX];
         const int64_t ahead_lines = k->ahead_lines;
         const bool passes = k->passes;
@@ -176,7 +193,7 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                 bases[i] = (const float *)((const char *)k->a + (i * 3 < n_rows ? i * 3 * row_bytes : 0));
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
-                b[i] = (const float *)((const char *)k->b + (i < n_panels ? i * k->b_bytes : 0));
+                b[i] = k->b + (i < n_panels ? i * k->b_bytes : 0);
         if (OF_HALF > 1 && k->whole)
                 start_sums(k, n_rows, n_vectors, true, sums);
         else
@@ -193,7 +210,7 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                                 HIDE(b[i]);
 #pragma GCC unroll 4
                         for (int step = 0; step < UNROLLED; step++)
-                                add_step(n_rows, n_vectors, sums, bases, row_bytes, b, panel_floats, step);
+                                add_step(n_rows, n_vectors, sums, bases, row_bytes, b, panel_floats, step, element);
                         /* A row of c, and of the residual, at a time: all at once they would keep the operands waiting. */
                         if (c != c_end) {
 #pragma GCC unroll 8
@@ -209,30 +226,30 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
                         }
                         for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                                 _mm_prefetch(ahead, _MM_HINT_T1);
-                        if (n_rows <= STREAM_ROWS && passes)
+                        if (n_rows <= STREAM_ROWS && element == ELEMENT_F32 && passes)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
 #pragma GCC unroll 8
-                                        for (int line = 0; line < UNROLLED * panel_floats / LINE_FLOATS; line++)
-                                                _mm_prefetch((const char *)b[i] + PASSING_BYTES + line * LINE_BYTES, _MM_HINT_T1);
+                                        for (int line = 0; line < UNROLLED * step_bytes / LINE_BYTES; line++)
+                                                _mm_prefetch(b[i] + PASSING_BYTES + line * LINE_BYTES, _MM_HINT_T1);
 #pragma GCC unroll 5
                         for (int i = 0; i < 5; i++)
                                 bases[i] += UNROLLED;
 #pragma GCC unroll 4
                         for (int i = 0; i < 4; i++)
-                                b[i] += UNROLLED * panel_floats;
+                                b[i] += UNROLLED * step_bytes;
                 }
                 for (; depth > 0; depth--) {
 #pragma GCC unroll 5
                         for (int i = 0; i * 3 < n_rows; i++)
                                 HIDE(bases[i]);
-                        add_step(n_rows, n_vectors, sums, bases, row_bytes, b, panel_floats, 0);
+                        add_step(n_rows, n_vectors, sums, bases, row_bytes, b, panel_floats, 0, element);
 #pragma GCC unroll 5
                         for (int i = 0; i < 5; i++)
                                 bases[i]++;
 #pragma GCC unroll 4
                         for (int i = 0; i < 4; i++)
-                                b[i] += panel_floats;
+                                b[i] += step_bytes;
                 }
 #pragma GCC unroll 5
                 for (int i = 0; i < 5; i++)
@@ -246,12 +263,16 @@ INLINE void run_block(const struct block *k, const int n_rows, const int n_vecto
 
 typedef void block_function(const struct block *block);
 
-#define BLOCK(rows, vectors, floats)                                                                                               \
-        static __attribute__((noinline)) void block_##rows##_##vectors##_##floats(const struct block *block)                       \
+#define BLOCK_OF(rows, vectors, floats, element)                                                                                   \
+        static __attribute__((noinline)) void block_##rows##_##vectors##_##floats##_##element(const struct block *block)           \
         {                                                                                                                          \
-                run_block(block, rows, vectors, floats);                                                                           \
+                run_block(block, rows, vectors, floats, ELEMENT_##element);                                                        \
         }
-#define ENTRY(rows, vectors, floats) [rows] = block_##rows##_##vectors##_##floats,
+#define BLOCK(rows, vectors, floats)                                                                                               \
+        BLOCK_OF(rows, vectors, floats, F32) BLOCK_OF(rows, vectors, floats, F16) BLOCK_OF(rows, vectors, floats, BF16)
+#define ENTRY(rows, vectors, floats)                                                                                               \
+        [rows] = {block_##rows##_##vectors##_##floats##_F32, block_##rows##_##vectors##_##floats##_F16,                            \
+                block_##rows##_##vectors##_##floats##_BF16},
 #define TO_3(X, ...)                 X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
 #define TO_6(X, ...)                 TO_3(X, __VA_ARGS__) X(4, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
 #define TO_14(X, ...)                                                                                                              \
@@ -260,7 +281,7 @@ typedef void block_function(const struct block *block);
         X(8, __VA_ARGS__)                                                                                                          \
         X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__)
 
-/* By rows and vectors of columns; those of a narrow panel apart. */
+/* By rows, vectors of columns and elements; those of a narrow panel apart. */
 #ifdef __AVX512F__
 
 TO_14(BLOCK, 1, 16)
@@ -269,10 +290,10 @@ TO_6(BLOCK, 4, 32)
 BLOCK(1, 8, 32)
 BLOCK(2, 8, 32)
 
-static block_function *const narrow[] = {TO_14(ENTRY, 1, 16)};
-static block_function *const two_vectors[] = {TO_14(ENTRY, 2, 32)};
-static block_function *const four_vectors[] = {TO_6(ENTRY, 4, 32)};
-static block_function *const eight_vectors[] = {ENTRY(1, 8, 32) ENTRY(2, 8, 32)};
+static block_function *const narrow[][ELEMENT_COUNT] = {TO_14(ENTRY, 1, 16)};
+static block_function *const two_vectors[][ELEMENT_COUNT] = {TO_14(ENTRY, 2, 32)};
+static block_function *const four_vectors[][ELEMENT_COUNT] = {TO_6(ENTRY, 4, 32)};
+static block_function *const eight_vectors[][ELEMENT_COUNT] = {ENTRY(1, 8, 32) ENTRY(2, 8, 32)};
 
 /* Of @left columns: few rows take wide blocks, to have enough sums under way. */
 static int choose_vectors(int64_t rows, int64_t first, int64_t left)
@@ -292,10 +313,10 @@ TO_6(BLOCK, 2, 32)
 TO_3(BLOCK, 4, 32)
 BLOCK(1, 8, 32)
 
-static block_function *const narrow[] = {TO_6(ENTRY, 2, 16)};
-static block_function *const two_vectors[] = {TO_6(ENTRY, 2, 32)};
-static block_function *const four_vectors[] = {TO_3(ENTRY, 4, 32)};
-static block_function *const eight_vectors[] = {ENTRY(1, 8, 32)};
+static block_function *const narrow[][ELEMENT_COUNT] = {TO_6(ENTRY, 2, 16)};
+static block_function *const two_vectors[][ELEMENT_COUNT] = {TO_6(ENTRY, 2, 32)};
+static block_function *const four_vectors[][ELEMENT_COUNT] = {TO_3(ENTRY, 4, 32)};
+static block_function *const eight_vectors[][ELEMENT_COUNT] = {ENTRY(1, 8, 32)};
 
 /* The same; more than three rows take a panel in two halves. */
 static int choose_vectors(int64_t rows, int64_t first, int64_t left)
@@ -309,11 +330,23 @@ static int choose_vectors(int64_t rows, int64_t first, int64_t left)
 
 #endif
 
-static block_function *find_block(int64_t rows, int vectors, bool is_narrow)
+static block_function *find_block(int64_t rows, int vectors, bool is_narrow, enum element element)
 {
         if (is_narrow)
-                return narrow[rows];
-        return vectors == 2 ? two_vectors[rows] : vectors == 4 ? four_vectors[rows] : eight_vectors[rows];
+                return narrow[rows][element];
+        return vectors == 2 ? two_vectors[rows][element] : vectors == 4 ? four_vectors[rows][element] : eight_vectors[rows][element];
+}
+
+static enum element element_of(const struct sl_gemm *g)
+{
+        if (!g->narrow)
+                return ELEMENT_F32;
+        return g->narrow_dtype == SL_DTYPE_F16 ? ELEMENT_F16 : ELEMENT_BF16;
+}
+
+static int64_t packed_bytes(const struct sl_gemm *g)
+{
+        return g->depth * g->columns * bytes_of(element_of(g));
 }
 
 /* The rows of each scanline, cut into blocks that differ by one row at most. */
@@ -359,7 +392,7 @@ struct piece {
         int64_t first, width;
         int vectors; /* of columns */
         int64_t depth_first, depth;
-        const float *ahead; /* what comes next, if it is to be fetched; else NULL */
+        const void *ahead; /* what comes next, if it is to be fetched; else NULL */
         bool passes;
         int64_t ahead_lines;
 };
@@ -370,12 +403,13 @@ static bool in_narrow(const struct sl_gemm *g, int64_t first)
         return g->columns - first / SL_GEMM_PANEL * SL_GEMM_PANEL <= SL_GEMM_PANEL / 2;
 }
 
-static const float *packed_at(const struct sl_gemm *g, int64_t first, int64_t depth_first)
+static const char *packed_at(const struct sl_gemm *g, int64_t first, int64_t depth_first)
 {
+        const char *b = g->narrow ? (const char *)g->narrow : (const char *)g->b;
         int64_t panel_stride = g->panel_stride ? g->panel_stride : g->depth * SL_GEMM_PANEL;
         int64_t step = in_narrow(g, first) ? SL_GEMM_PANEL / 2 : SL_GEMM_PANEL;
 
-        return g->b + first / SL_GEMM_PANEL * panel_stride + depth_first * step + first % SL_GEMM_PANEL;
+        return b + (first / SL_GEMM_PANEL * panel_stride + depth_first * step + first % SL_GEMM_PANEL) * bytes_of(element_of(g));
 }
 
 /* The part of [p->depth_first, + p->depth) that the rows of a block do not have zeros in, all of them together. */
@@ -406,10 +440,10 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 .bias = g->bias ? g->bias + p->first : NULL,
                 .depth = g->piece && g->piece < p->depth ? g->piece : p->depth,
                 .a_bytes = g->a_stride * (int64_t)sizeof(float),
-                .b_bytes = panel_stride * (int64_t)sizeof(float),
+                .b_bytes = panel_stride * bytes_of(element_of(g)),
                 .c_stride = g->c_stride,
                 .residual_stride = g->residual_stride,
-                .ahead = (const char *)p->ahead,
+                .ahead = p->ahead,
                 .passes = p->passes,
                 .starts = p->depth_first == 0,
                 .floors = ends && least > -INFINITY,
@@ -438,7 +472,7 @@ static void run_piece(const struct sl_gemm *g, const struct piece *p)
                 }
                 k.c = g->c + row * g->c_stride + p->first;
                 k.residual = g->residual && ends ? g->residual + row * g->residual_stride + p->first : NULL;
-                find_block(rows, p->vectors, is_narrow)(&k);
+                find_block(rows, p->vectors, is_narrow, element_of(g))(&k);
                 if (ends && g->epilogue && g->epilogue->activation)
                         sl_cpu_epilogue_activate(g->epilogue, k.c, g->c_stride, rows, p->width);
                 k.ahead += k.ahead_lines * turns * LINE_BYTES;
@@ -466,11 +500,11 @@ static void look_ahead(const struct sl_gemm *g, const struct cut *cut, struct pi
                                  (p->vectors > OF_PANEL           ? p->vectors
                                          : in_narrow(g, p->first) ? OF_HALF
                                                                   : OF_PANEL) *
-                                 SL_VECTOR_FLOATS / LINE_FLOATS;
+                                 SL_VECTOR_FLOATS * bytes_of(element_of(g)) / LINE_BYTES;
                 if (p->width < left)
                         p->ahead = packed_at(g, p->first + p->width, p->depth_first);
                 else
-                        p->ahead = g->next ? g->next : packed_at(g, 0, p->depth_first);
+                        p->ahead = g->next ? (const void *)g->next : packed_at(g, 0, p->depth_first);
         } else if (p->end < p->rows->blocks && g->a_stride == g->depth && !g->scanline_rows && !g->piece) {
                 int64_t row = first_row(p->rows, p->end), end = 2 * p->end - p->block;
                 int64_t floats = (first_row(p->rows, end < p->rows->blocks ? end : p->rows->blocks) - row) * g->depth;
@@ -516,11 +550,11 @@ static bool overlaps(const struct sl_gemm *g)
  */
 static struct cut choose_cut(const struct sl_gemm *g, const struct rows *rows)
 {
-        bool near = g->depth * g->columns <= sl_gemm_resident_floats();
+        bool near = packed_bytes(g) <= sl_gemm_resident_bytes();
         struct cut cut = {
                 .blocks = FAR_ROWS / (rows->least + (rows->longer > 0)), .depth = g->depth, .fetches = g->streams || !near};
 
-        if (g->streams && sl_gemm_passes(g->rows, g->depth, g->columns)) {
+        if (g->streams && sl_gemm_passes(g->rows, packed_bytes(g))) {
                 cut.fetches = false;
                 cut.passes = true;
         } else if (g->rows <= ROWS_MAX) {
@@ -528,7 +562,7 @@ static struct cut choose_cut(const struct sl_gemm *g, const struct rows *rows)
         } else if (near && !g->streams) {
                 cut.blocks = near_floats() / ((g->depth + g->columns) * ROWS_MAX);
         } else if (g->depth > far_depth() && overlaps(g)) {
-                cut.blocks = sl_gemm_resident_floats() / (g->depth * ROWS_MAX);
+                cut.blocks = sl_gemm_resident_bytes() / (g->depth * ROWS_MAX * (int64_t)sizeof(float));
                 cut.fetches = g->streams;
         } else {
                 cut.depth = far_depth();

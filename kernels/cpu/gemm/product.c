@@ -5,6 +5,7 @@
  */
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
+#include "cpu/base/narrow.h"
 #include "cpu/gemm/epilogue.h"
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/loops.h"
@@ -12,7 +13,8 @@
 struct product {
         int64_t rows, depth, columns;
         bool has_bias;
-        int residual; /* its input; -1: none */
+        int residual;    /* its input; -1: none */
+        uint32_t narrow; /* what the matrix lies in: SL_DTYPE_F16, SL_DTYPE_BF16; NONE: float32 */
         struct sl_cpu_epilogue epilogue;
 };
 
@@ -54,6 +56,20 @@ static bool read_bias(const struct sl_node_desc *node, struct product *p)
                                 bias->shape.dims[bias->shape.rank - 1] == p->columns);
 }
 
+/* The matrix alone decides: depth and columns come from it, and whether it lies transposed. */
+static bool is_transposed(const struct sl_node_desc *node)
+{
+        return node->op == SL_OP_GEMM && sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
+}
+
+static uint32_t narrow_of(const struct sl_node_desc *node)
+{
+        const int64_t *dims = node->inputs[1].shape.dims;
+        bool transposed = is_transposed(node);
+
+        return sl_narrow_dtype(node, 1, sl_gemm_packed_floats(dims[transposed], dims[!transposed]));
+}
+
 static bool product_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
 {
         struct product *p = state;
@@ -70,6 +86,7 @@ static bool product_plan(const struct sl_node_desc *node, void *state, struct sl
         if (!(node->op == SL_OP_GEMM ? read_gemm(node, p) : read_matmul(node, p)) || !read_bias(node, p))
                 return false;
         p->residual = node->epilogue.has_residual ? (int)node->n_inputs - 1 : -1;
+        p->narrow = narrow_of(node);
         return sl_cpu_epilogue_plan(node, &p->epilogue);
 }
 
@@ -84,7 +101,9 @@ static int product_run(const void *state, const struct sl_binding *binding)
 {
         const struct product *p = state;
         struct sl_gemm gemm = {.a = binding->inputs[0],
-                .b = binding->inputs[1],
+                .b = p->narrow ? NULL : binding->inputs[1],
+                .narrow = p->narrow ? binding->inputs[1] : NULL,
+                .narrow_dtype = p->narrow,
                 .c = binding->outputs[0],
                 .rows = p->rows,
                 .depth = p->depth,
@@ -102,20 +121,14 @@ static int product_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-/* The matrix alone decides: depth and columns come from it, and whether it lies transposed. */
-static bool is_transposed(const struct sl_node_desc *node)
-{
-        return node->op == SL_OP_GEMM && sl_attrs_int(&node->attrs, SL_ATTR_TRANS_B, 0);
-}
-
 static bool product_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         bool transposed = is_transposed(node);
         int64_t depth = node->inputs[1].shape.dims[transposed], columns = node->inputs[1].shape.dims[!transposed];
 
         if (index == 1)
-                sl_cpu_form(
-                        ret_packed, "product", (int64_t[]){depth, columns, transposed, 0}, sl_gemm_packed_floats(depth, columns));
+                sl_cpu_form_narrow(ret_packed, "product", (int64_t[]){depth, columns, transposed, 0},
+                        sl_gemm_packed_floats(depth, columns), narrow_of(node));
         return index == 1;
 }
 
@@ -125,6 +138,9 @@ static int product_repack(const struct sl_node_desc *node, uint32_t index, const
         int64_t depth = node->inputs[1].shape.dims[transposed], columns = node->inputs[1].shape.dims[!transposed];
 
         (void)index;
+        if (narrow_of(node))
+                return sl_gemm_pack_narrow(
+                        plain, depth, columns, transposed ? 1 : columns, transposed ? depth : 1, narrow_of(node), ret_data);
         sl_gemm_pack(plain, depth, columns, transposed ? 1 : columns, transposed ? depth : 1, ret_data);
         return 0;
 }
@@ -133,11 +149,11 @@ static double product_seconds(const struct sl_core_figures *core, const void *st
 {
         const struct product *p = state;
         double products = (double)p->rows * (double)p->depth * (double)p->columns;
+        int64_t bytes = p->depth * p->columns * (int64_t)sl_dtype_bytes(p->narrow ? p->narrow : SL_DTYPE_F32);
 
         return (double)p->rows * (double)p->columns * core->store / core->flops +
                sl_cost_longer(2 * products / core->flops / core->product,
-                       4 * (double)p->depth * (double)p->columns /
-                               (sl_gemm_passes(p->rows, p->depth, p->columns) ? core->stream : core->weights));
+                       (double)bytes / (sl_gemm_passes(p->rows, bytes) ? core->stream : core->weights));
 }
 
 static void product_narrow(void *state, const struct sl_part *part)

@@ -8,6 +8,7 @@
  * gates, and their state; a step reads the whole state before it, and leaves the one after it elsewhere.
  */
 #include "cpu/base/isa.h"
+#include "cpu/base/narrow.h"
 #include "cpu/base/rows.h"
 #include "cpu/base/vector_math.h"
 #include "cpu/gemm/gemm.h"
@@ -23,7 +24,8 @@ struct lstm {
         int64_t steps, batch, inputs, hidden;
         uint32_t directions, backward, n_outputs;
         bool has_bias, has_h, has_c;
-        bool is_packed[2]; /* W, R */
+        bool is_packed[2];  /* W, R */
+        uint32_t narrow[2]; /* of packed ones: SL_DTYPE_F16, SL_DTYPE_BF16; NONE: float32 */
         /* Of scratch, in floats; the gates of all steps lie in front. Two of h, which steps write in turns. */
         int64_t bias_offset, h_offset, c_offset;
 };
@@ -40,6 +42,13 @@ static bool is_ordinary(const struct sl_recurrence *r)
 static bool is_there(const struct sl_node_desc *node, uint32_t index)
 {
         return index < node->n_inputs && node->inputs[index].dtype != SL_DTYPE_NONE;
+}
+
+static int64_t packed_elements(const struct sl_node_desc *node, uint32_t index)
+{
+        const int64_t *dims = node->inputs[index].shape.dims;
+
+        return dims[0] * sl_gemm_packed_floats(dims[2], dims[1]);
 }
 
 static bool lstm_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -67,6 +76,8 @@ static bool lstm_plan(const struct sl_node_desc *node, void *state, struct sl_cp
                 .has_bias = is_there(node, SL_RNN_B),
                 .has_h = is_there(node, SL_RNN_H),
                 .has_c = is_there(node, SL_RNN_C)};
+        for (uint32_t i = 0; i < 2; i++)
+                l->narrow[i] = sl_narrow_dtype(node, SL_RNN_W + i, packed_elements(node, SL_RNN_W + i));
         l->bias_offset = l->steps * l->batch * GATES * l->hidden;
         l->h_offset = l->bias_offset + GATES * l->hidden;
         l->c_offset = l->h_offset + 2 * l->batch * l->hidden;
@@ -85,6 +96,8 @@ static void lstm_weights(void *state, const struct sl_packed *packed)
 /* A product of the rows of @a with one direction's matrix of @depth; @bias for each gate, or NULL: added to what is there. */
 struct factor {
         const float *matrix;
+        const uint16_t *narrow; /* instead of it, if packed so */
+        uint32_t narrow_dtype;
         bool is_packed;
         int64_t depth;
 };
@@ -98,7 +111,9 @@ static void multiply_packed(const struct lstm *l, const struct factor *f, const 
         float *gates, struct sl_part columns)
 {
         struct sl_gemm gemm = {.a = a,
-                .b = f->matrix + columns.first * f->depth,
+                .b = f->narrow ? NULL : f->matrix + columns.first * f->depth,
+                .narrow = f->narrow ? f->narrow + columns.first * f->depth : NULL,
+                .narrow_dtype = f->narrow_dtype,
                 .c = gates + columns.first,
                 .rows = rows,
                 .depth = f->depth,
@@ -154,11 +169,17 @@ typedef void cells_function(int64_t apart, int64_t n, const float *gates, float 
 
 static struct factor factor_of(const struct lstm *l, const struct sl_binding *binding, uint32_t input, uint32_t direction)
 {
-        struct factor f = {.is_packed = l->is_packed[input - SL_RNN_W], .depth = input == SL_RNN_W ? l->inputs : l->hidden};
-        int64_t plain = GATES * l->hidden * f.depth;
+        uint32_t index = input - SL_RNN_W;
+        struct factor f = {.is_packed = l->is_packed[index], .depth = input == SL_RNN_W ? l->inputs : l->hidden};
+        int64_t columns = GATES * l->hidden;
+        int64_t at = direction * (f.is_packed ? sl_gemm_packed_floats(f.depth, columns) : columns * f.depth);
 
-        f.matrix = (const float *)binding->inputs[input] +
-                   direction * (f.is_packed ? sl_gemm_packed_floats(f.depth, GATES * l->hidden) : plain);
+        if (f.is_packed && l->narrow[index]) {
+                f.narrow = (const uint16_t *)binding->inputs[input] + at;
+                f.narrow_dtype = l->narrow[index];
+        } else {
+                f.matrix = (const float *)binding->inputs[input] + at;
+        }
         return f;
 }
 
@@ -265,22 +286,30 @@ static bool is_matrix(uint32_t index)
 static bool lstm_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
         const int64_t *dims = node->inputs[index].shape.dims;
+        int64_t elements = is_matrix(index) ? packed_elements(node, index) : 0;
 
         if (!is_matrix(index) || !sl_cpu_has_avx2())
                 return false;
-        sl_cpu_form(ret_packed, "recurrent", (int64_t[]){dims[0], dims[1], dims[2], 0},
-                dims[0] * sl_gemm_packed_floats(dims[2], dims[1]));
+        sl_cpu_form_narrow(ret_packed, "recurrent", (int64_t[]){dims[0], dims[1], dims[2], 0}, elements,
+                sl_narrow_dtype(node, index, elements));
         return true;
 }
 
 static int lstm_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
 {
-        const int64_t *dims = node->inputs[index].shape.dims;
+        const int64_t *dims = node->inputs[index].shape.dims, packed = sl_gemm_packed_floats(dims[2], dims[1]);
+        uint32_t narrow = sl_narrow_dtype(node, index, packed_elements(node, index));
+        int r = 0;
 
-        for (int64_t d = 0; d < dims[0]; d++)
-                sl_gemm_pack((const float *)plain + d * dims[1] * dims[2], dims[2], dims[1], 1, dims[2],
-                        (float *)ret_data + d * sl_gemm_packed_floats(dims[2], dims[1]));
-        return 0;
+        for (int64_t d = 0; d < dims[0] && r == 0; d++) {
+                const float *from = (const float *)plain + d * dims[1] * dims[2];
+
+                if (narrow)
+                        r = sl_gemm_pack_narrow(from, dims[2], dims[1], 1, dims[2], narrow, (uint16_t *)ret_data + d * packed);
+                else
+                        sl_gemm_pack(from, dims[2], dims[1], 1, dims[2], (float *)ret_data + d * packed);
+        }
+        return r;
 }
 
 /* The only other way is the same loop over plain matrices, which is always slower. */

@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "choice.h"
 #include "graph.h"
+#include "half_weights.h"
 #include "lower.h"
+#include "pack.h"
 #include "placement.h"
 #include "schedule.h"
 
@@ -28,6 +30,34 @@ static void fill_size(const struct sl_program *program, uint32_t i, struct sl_co
         figures->n_reorders[i] = program->placement->n_reorders;
 }
 
+/* Halves are what is smaller than the tensor: what a kernel packs in float32 is as large or larger. */
+static uint64_t saved_bytes(const struct sl_lowered *lowered, const struct sl_program *program, uint32_t index, uint32_t number)
+{
+        const struct sl_graph *graph = program->placement->graph;
+        const struct sl_node *node = &graph->nodes[index];
+        struct sl_packed_constant constant;
+        uint64_t saved = 0;
+
+        for (uint32_t i = 0; i < node->n_inputs && sl_attrs_find(&node->attrs, SL_ATTR_WEIGHTS); i++)
+                if (sl_packing_find(lowered->packing, number, i, &constant) &&
+                        constant.packed->data_bytes < sl_tensor_bytes(&graph->values[node->inputs[i]].tensor))
+                        saved += constant.packed->data_bytes;
+        return saved;
+}
+
+static void fill_weights(const struct sl_lowered *lowered, const struct sl_program *program, uint32_t index, uint32_t number,
+        struct sl_inspect_node *target)
+{
+        const struct sl_node *node = &program->placement->graph->nodes[index];
+        int64_t dtype = sl_attrs_int(&node->attrs, SL_ATTR_WEIGHTS, SL_DTYPE_NONE);
+
+        target->saved_bytes = saved_bytes(lowered, program, index, number);
+        if (target->saved_bytes)
+                target->weights = dtype == SL_DTYPE_F16 ? "f16" : "bf16";
+        else if (sl_half_weights_overflow(node))
+                target->weights = "fp32";
+}
+
 static void fill_node(const struct sl_lowered *lowered, const struct sl_program *program, const struct sl_step *step,
         struct sl_inspect_node *target)
 {
@@ -39,11 +69,12 @@ static void fill_node(const struct sl_lowered *lowered, const struct sl_program 
                 memcpy(target->name, node->name, strnlen(node->name, sizeof(target->name) - 1));
         target->operator= sl_op_name(copies ? SL_OP_IDENTITY : node->op);
         target->backend = step->backend->name;
-        target->algorithm = "";
+        target->algorithm = target->weights = "";
         if (origin == SL_VALUE_NONE)
                 return;
         target->algorithm = sl_algorithm_name(lowered->choices[program->first_node + origin].algorithm);
         sl_choice_text(&lowered->choices[program->first_node + origin], target->why);
+        fill_weights(lowered, program, step->node, program->first_node + origin, target);
 }
 
 /* Its steps, then those of its bodies. */

@@ -8,6 +8,7 @@
 #include "bodies.h"
 #include "cpu/base/threads.h"
 #include "graph.h"
+#include "half_weights.h"
 #include "ladder.h"
 #include "narrow.h"
 #include "pack.h"
@@ -343,6 +344,19 @@ static bool asks_for_narrow(const struct sl_graph *graph, const struct sl_lower_
         return options->precision == SL_PRECISION_BF16;
 }
 
+/* So may one that it is to have its weights in halves. */
+static uint32_t weights_of(const struct sl_graph *graph, const struct sl_lower_options *options)
+{
+        uint32_t weights = options->weights;
+
+        for (uint32_t i = 0; i < graph->n_properties && weights == SL_WEIGHTS_FP32; i++)
+                if (!strcmp(graph->properties[i].key, "starling.weights"))
+                        weights = !strcmp(graph->properties[i].value, "f16")    ? SL_WEIGHTS_F16
+                                  : !strcmp(graph->properties[i].value, "bf16") ? SL_WEIGHTS_BF16
+                                                                                : SL_WEIGHTS_FP32;
+        return weights;
+}
+
 static bool wants_narrow(const struct sl_graph *graph, const struct sl_lower_options *options)
 {
         return asks_for_narrow(graph, options) && sl_lower_narrows(options);
@@ -368,5 +382,7 @@ int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *opti
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))
                 return sl_error_set(error, ENOTSUP,
                         "precision is int8, but no product of the file is quantized: `starling quantize` writes such files");
-        return wants_narrow(graph, options) ? sl_graph_narrow(graph, error) : 0;
+        if (wants_narrow(graph, options))
+                r = sl_graph_narrow(graph, error);
+        return r < 0 ? r : sl_half_weights_mark(graph, weights_of(graph, options), error);
 }

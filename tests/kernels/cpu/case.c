@@ -158,6 +158,8 @@ static void parse_word(struct test_case *test, char *word)
                 test->has_second = true, test->second = atof(word + 7);
         else if (!strncmp(word, "wide:", 5))
                 test->wide = atof(word + 5);
+        else if (!strncmp(word, "weights:", 8))
+                test->weights = strcmp(word + 8, "f16") == 0 ? SL_DTYPE_F16 : SL_DTYPE_BF16;
         else if (!strncmp(word, "loose:", 6))
                 test->loose = atof(word + 6);
         else
@@ -175,6 +177,8 @@ void case_parse(const char *line, struct test_case *ret_case)
         while ((word = strtok_r(NULL, " ", &rest)))
                 parse_word(&test, word);
         free(copy);
+        if (test.weights)
+                sl_attrs_set_int(&test.node.attrs, SL_ATTR_WEIGHTS, test.weights);
         if (op == SL_OP_REORDER)
                 sl_attrs_set_int(&test.node.attrs, SL_ATTR_LAYOUT, SL_LAYOUT_PLAIN);
         /* The residual has the shape of the output, which is inferred with any residual in its place. */
@@ -329,6 +333,15 @@ static bool guards_stand(const void *data, uint64_t bytes)
         return true;
 }
 
+/* What the weights lie in holds the number exactly. */
+static double rounded(const struct test_case *test, uint32_t dtype, double value)
+{
+        if (test->weights == SL_DTYPE_NONE || dtype != SL_DTYPE_F32)
+                return value;
+        return test->weights == SL_DTYPE_F16 ? (double)sl_ref_from_f16(sl_ref_to_f16(value))
+                                             : (double)from_bf16(to_bf16((float)value));
+}
+
 static void fill_input(const struct test_case *test, uint32_t index, const struct sl_tensor *as, void *data)
 {
         struct sl_tensor plain = test->node.inputs[index];
@@ -339,7 +352,8 @@ static void fill_input(const struct test_case *test, uint32_t index, const struc
                 state = state * 31 + (unsigned char)*c;
         for (uint64_t i = 0; i < elements; i++)
                 store(values, plain.dtype, i,
-                        test->has_second && index == 1 ? test->second : random_value(test, plain.dtype, &state));
+                        rounded(test, plain.dtype,
+                                test->has_second && index == 1 ? test->second : random_value(test, plain.dtype, &state)));
         permute(as, data, &plain, values);
         free(values);
 }
@@ -363,6 +377,8 @@ static bool pack_input(struct test_kernel *k, uint32_t index)
         int r = k->backend->planner->pack(NULL, &k->node, index, packed);
 
         cr_expect_eq(r, 0, "pack: %d", r);
+        cr_expect(!sl_attrs_find(&k->node.attrs, SL_ATTR_WEIGHTS) || packed->data_bytes < sl_tensor_bytes(&k->node.inputs[index]),
+                "input %u takes %d bytes, which are no halves", index, (int)packed->data_bytes);
         if (r || !packed->data_bytes)
                 return !r;
         k->packed_pages[index] = sl_align_up(packed->data_bytes, SL_PAGE_BYTES);

@@ -12,6 +12,7 @@
  * inputs only packed          input 1 (and R of an LSTM, and all weights of a MBConv) is constant and goes through pack()
  * and repack() outputs:3       more than one output positive        all float data is in [0.5, 1.5), else in [-1, 1) wide:30 float
  * data is that many times as large second:2        every element of input 1 is 2 below:7         integer data is in [-7, 7)
+ * weights:f16      the node asks for weights in float16, or bf16; all float32 data is rounded to that
  * loose:1e-4      allowed relative error, 1e-5 without it
  */
 #pragma once
@@ -26,6 +27,7 @@ struct test_case {
         const char *line;
         struct sl_node_desc node; /* shapes inferred, all PLAIN */
         bool nhwc_inputs, nhwc_outputs, packed, positive, extreme;
+        uint32_t weights; /* SL_DTYPE_F16, SL_DTYPE_BF16; NONE: no wish */
         int64_t below;
         double loose, wide;
         bool has_second;

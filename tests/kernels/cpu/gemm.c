@@ -4,10 +4,14 @@
  * followed by a guard, each matrix ends where its memory ends, so that a sanitizer sees a read beyond it.
  */
 #include "cpu/gemm/gemm.h"
+#include "base/dtype.h"
+#include "cpu/base/bfloat16.h"
+#include "cpu/base/float16.h"
 #include "cpu/base/isa.h"
 #include "cpu/gemm/epilogue.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -210,4 +214,69 @@ Test(cpu_gemm, a_row_has_the_same_bits_among_any_number_of_rows)
         }
         free(a);
         free(b);
+}
+
+/* The same product, of a matrix in halves and of the same numbers in float32. */
+static void check_narrow(uint32_t dtype, const int64_t shape[3], bool streams)
+{
+        static const struct sl_cpu_epilogue epilogue = {-INFINITY, 0.75f, SL_ACT_GELU_ERF, 0, true};
+        int64_t rows = shape[0], depth = shape[1], columns = shape[2], elements = sl_gemm_packed_floats(depth, columns);
+        float *a = random_floats(rows * depth, 21), *b = random_floats(depth * columns, 22), *bias = random_floats(columns, 23);
+        float *wide = malloc((size_t)elements * sizeof(*wide)), *want = random_floats(rows * columns, 24);
+        float *got = random_floats(rows * columns, 25);
+        uint16_t *narrow = malloc((size_t)elements * sizeof(*narrow));
+        struct sl_gemm gemm = {.a = a, .b = wide, .c = want, .rows = rows, .depth = depth, .columns = columns, .bias = bias};
+
+        gemm.a_stride = depth;
+        gemm.c_stride = columns;
+        gemm.streams = streams;
+        gemm.epilogue = &epilogue;
+        cr_assert_eq(sl_gemm_pack_narrow(b, depth, columns, columns, 1, dtype, narrow), 0);
+        for (int64_t i = 0; i < elements; i++)
+                wide[i] = dtype == SL_DTYPE_F16 ? sl_widen_f16(narrow[i]) : sl_widen_bf16(narrow[i]);
+        sl_gemm_run(&gemm);
+        gemm.b = NULL;
+        gemm.narrow = narrow;
+        gemm.narrow_dtype = dtype;
+        gemm.c = got;
+        sl_gemm_run(&gemm);
+        cr_expect_arr_eq(want, got, (size_t)(rows * columns) * sizeof(float), "%s, %d x %d x %d", sl_dtype_name(dtype), (int)rows,
+                (int)depth, (int)columns);
+        free(a);
+        free(b);
+        free(bias);
+        free(wide);
+        free(want);
+        free(got);
+        free(narrow);
+}
+
+Test(cpu_gemm, halves_give_the_bits_of_the_same_numbers_in_float32)
+{
+        static const int64_t columns[] = {1, 16, 17, 33, 64, 130, 144};
+        static const int64_t large[][3] = {{1, 700, 1000}, {2, 1300, 500}, {4, 700, 1000}, {6, 700, 1000}, {14, 700, 1000},
+                {40, 1500, 200}, {300, 60, 90}, {45, 1300, 110}};
+
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        for (uint32_t i = 0; i < 2; i++) {
+                uint32_t dtype = i ? SL_DTYPE_BF16 : SL_DTYPE_F16;
+
+                for (int64_t rows = 1; rows <= 30; rows++)
+                        for (size_t n = 0; n < sizeof(columns) / sizeof(columns[0]); n++)
+                                check_narrow(dtype, (int64_t[]){rows, 3 + rows % 5, columns[n]}, rows % 2);
+                for (size_t k = 0; k < sizeof(large) / sizeof(large[0]); k++)
+                        check_narrow(dtype, large[k], k % 4 != 3);
+        }
+}
+
+Test(cpu_gemm, a_number_that_float16_has_no_room_for_is_refused)
+{
+        const float last = 65519.0f, first = 65520.0f, infinite = INFINITY;
+        uint16_t packed[16];
+
+        cr_expect_eq(sl_gemm_pack_narrow(&last, 1, 1, 1, 1, SL_DTYPE_F16, packed), 0);
+        cr_expect_eq(sl_gemm_pack_narrow(&first, 1, 1, 1, 1, SL_DTYPE_F16, packed), -ERANGE);
+        cr_expect_eq(sl_gemm_pack_narrow(&first, 1, 1, 1, 1, SL_DTYPE_BF16, packed), 0);
+        cr_expect_eq(sl_gemm_pack_narrow(&infinite, 1, 1, 1, 1, SL_DTYPE_F16, packed), 0);
 }

@@ -3,6 +3,7 @@
  * Conv, Gemm and MatMul against `ref`: shapes, layouts, packed and plain weights, epilogues.
  */
 #include "case.h"
+#include "cpu/base/isa.h"
 
 #include <criterion/criterion.h>
 
@@ -113,6 +114,24 @@ static const char *const matmuls[] = {
 Test(cpu_products, a_matmul_gives_what_the_reference_gives)
 {
         case_check_all(matmuls, sizeof(matmuls) / sizeof(matmuls[0]));
+}
+
+static const char *const halves[] = {
+        "MatMul 1x64 64x96 weights:f16 packed",
+        "MatMul 1x64 64x96 96 weights:bf16 packed +gelu",
+        "MatMul 2x5x16 16x40 40 weights:f16 packed +residual +relu",
+        "MatMul 1x768 768x1000 1000 weights:f16 packed",
+        "MatMul 3x768 768x1000 1000 weights:bf16 packed",
+        "MatMul 1x128x96 96x384 384 weights:f16 packed +gelu",
+        "Gemm 1x300 200x300 200 transB=1 weights:f16 packed +relu",
+        "Gemm 16x256 256x512 512 weights:bf16 packed +residual",
+};
+
+Test(cpu_products, weights_in_halves_give_what_the_reference_gives_of_the_same_numbers)
+{
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        case_check_all(halves, sizeof(halves) / sizeof(halves[0]));
 }
 
 static const char *const pools[] = {

@@ -32,6 +32,19 @@ Test(cpu_recurrent, layers_compute_what_the_reference_computes)
         case_check_all(layers, sizeof(layers) / sizeof(layers[0]));
 }
 
+static const char *const halves[] = {
+        "LSTM 5x1x64 1x256x64 1x256x64 1x512 hidden_size=64 outputs:3 weights:f16 packed",
+        "LSTM 4x2x24 2x256x24 2x256x64 2x512 _ 2x2x64 2x2x64 direction=2 outputs:3 weights:bf16 packed",
+        "LSTM 3x1x40 1x80x40 1x80x20 outputs:1 weights:f16 packed",
+};
+
+Test(cpu_recurrent, weights_in_halves_give_what_the_reference_gives_of_the_same_numbers)
+{
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        case_check_all(halves, sizeof(halves) / sizeof(halves[0]));
+}
+
 static void run_with_lengths(const char *line, const struct sl_backend *backend, const int32_t lengths[3], struct test_kernel *k)
 {
         struct test_case test;

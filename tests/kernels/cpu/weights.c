@@ -5,6 +5,7 @@
 #include "case.h"
 
 #include "base/error.h"
+#include "cpu/base/isa.h"
 #include "cpu/base/threads.h"
 
 #include <criterion/criterion.h>
@@ -89,6 +90,30 @@ Test(cpu_weights, a_form_of_other_weights_is_refused)
         damaged = weights;
         memset(damaged.form, 0xff, damaged.form_bytes);
         cr_expect_eq(compile_with(&node, &damaged, &error), -ENOTSUP);
+}
+
+Test(cpu_weights, halves_are_refused_by_a_node_that_does_not_ask_for_them)
+{
+        struct sl_node_desc plain, f16, bf16;
+        struct sl_packed halves, whole, damaged;
+        struct sl_error error = {{0}};
+
+        sl_cpu_use_one_thread();
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        parse_batch("MatMul %dx64 64x96", 1, &plain);
+        parse_batch("MatMul %dx64 64x96 weights:f16", 1, &f16);
+        parse_batch("MatMul %dx64 64x96 weights:bf16", 1, &bf16);
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &f16, 1, &halves), 0);
+        cr_assert_eq(sl_backend_cpu.planner->pack(NULL, &plain, 1, &whole), 0);
+        cr_expect_eq(2 * halves.data_bytes, whole.data_bytes);
+        cr_expect_eq(compile_with(&f16, &halves, &error), 0, "%s", error.text);
+        cr_expect_eq(compile_with(&plain, &halves, &error), -ENOTSUP);
+        cr_expect_eq(compile_with(&bf16, &halves, &error), -ENOTSUP);
+        cr_expect_eq(compile_with(&f16, &whole, &error), -ENOTSUP);
+        damaged = halves;
+        damaged.data_bytes /= 2;
+        cr_expect_eq(compile_with(&f16, &damaged, &error), -ENOTSUP);
 }
 
 static const char *const declined[] = {
