@@ -18,8 +18,8 @@ struct sl_error;
  */
 #define SL_CORE_FIGURES(X)                                                                                                         \
         X(flops, 190e9, "operations/s", "a product of matrices of float32 that lie in the L2 cache, two for a multiply-add")       \
-        X(bytes, 760e9, "operations/s", "the same of bytes, whose sums have 32 bits")                                              \
-        X(bf16, 380e9, "operations/s", "the same of bfloat16, whose sums are float32")                                             \
+        X(bytes, 760e9, "operations/s", "the same of uint8 by int8, stored as uint8")                                              \
+        X(bf16, 380e9, "operations/s", "the same of bfloat16, stored as that")                                                     \
         X(weights, 13e9, "bytes/s", "a matrix that comes from memory, panel by panel, under a product of few rows")                \
         X(stream, 17e9, "bytes/s", "a matrix from memory that one row passes by")                                                  \
         X(shared, 60e9, "bytes/s", "matrices from memory that all cores read at once, one row passing by each: together")          \

@@ -141,17 +141,19 @@ static int pack_weights(struct trial *trial)
                               : -ENOMEM;
 }
 
-static int trial_init(struct trial *trial, const struct row *row)
+/* Of the node that it has. */
+static int trial_init(struct trial *trial)
 {
         const void *constants[SL_NODE_INPUTS_MAX] = {NULL};
         const struct sl_kernel_source source = {.node = &trial->node, .packed = trial->packed, .constants = constants};
-        int r = describe(row, &trial->node);
+        int r;
 
-        if (r == 0 && !sl_backend_cpu.planner->supports(NULL, &trial->node))
+        if (!sl_backend_cpu.planner->supports(NULL, &trial->node))
                 return -ENOTSUP;
-        r = r ? r : take_memory(trial);
+        r = take_memory(trial);
         r = r ? r : pack_weights(trial);
         constants[1] = trial->weights ? trial->weights : trial->inputs[1];
+        constants[2] = trial->inputs[2];
         r = r ? r : sl_backend_cpu.runner->compile(NULL, &source, &trial->kernel, NULL);
         if (r < 0)
                 return r;
@@ -263,10 +265,25 @@ int sl_cpu_calibrate(struct sl_core_figures *figures)
 
                 if (!trial)
                         return -ENOMEM;
-                r = trial_init(trial, &rows[i]);
+                r = describe(&rows[i], &trial->node);
+                r = r ? r : trial_init(trial);
                 if (r == 0)
                         solve(&rows[i], &trial->node, time_trial(trial), figures);
                 trial_deinit(trial);
         }
         return r == -ENOMEM ? r : 0;
+}
+
+double sl_cpu_time_node(const struct sl_node_desc *node)
+{
+        SL_CLEANUP(sl_cleanup_free) struct trial *trial = calloc(1, sizeof(*trial));
+        double seconds;
+
+        if (!trial)
+                return 0;
+        sl_cpu_use_one_thread();
+        trial->node = *node;
+        seconds = trial_init(trial) == 0 ? time_trial(trial) : 0;
+        trial_deinit(trial);
+        return seconds;
 }

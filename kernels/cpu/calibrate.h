@@ -7,6 +7,7 @@
 #pragma once
 
 struct sl_core_figures;
+struct sl_node_desc;
 
 /*
  * @figures: the rates are measured, everything else is typical; becomes what was measured, three digits each: two algorithms
@@ -14,6 +15,12 @@ struct sl_core_figures;
  * here stays typical, and nothing leaves a factor of four around that. Return: 0; -ENOMEM.
  */
 int sl_cpu_calibrate(struct sl_core_figures *figures);
+
+/*
+ * Median seconds of a run of @node, whose constant inputs are packed as they are in a plan; its tensors hold small numbers, and what
+ * a node of bytes wants of scales is there. 0: this processor has no kernel for it, or there is no memory.
+ */
+double sl_cpu_time_node(const struct sl_node_desc *node);
 
 /* Two digits: what a second measurement would say too. */
 double sl_cpu_two_digits(double value);

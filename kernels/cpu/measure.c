@@ -113,6 +113,30 @@ static void run_near_walk(const struct bench *bench)
                 run_walk(bench);
 }
 
+/* The product of `flops` in another precision, as a network would have it: @result of its output. */
+static double near_rate(uint32_t op, uint32_t x, uint32_t weights, uint32_t result)
+{
+        struct sl_node_desc node = {.op = op,
+                .n_inputs = op == SL_OP_QUANTIZED_MATMUL ? 3 : 2,
+                .n_outputs = 1,
+                .inputs = {{.dtype = x, .shape = {2, {NEAR_ROWS, NEAR_DEPTH}}},
+                        {.dtype = weights, .shape = {2, {NEAR_DEPTH, NEAR_COLUMNS}}}, {.dtype = SL_DTYPE_F32, .shape = {1, {1}}}},
+                .outputs = {{.dtype = result, .shape = {2, {NEAR_ROWS, NEAR_COLUMNS}}}}};
+        double seconds = sl_attrs_set_int(&node.attrs, SL_ATTR_TO, result) ? 0 : sl_cpu_time_node(&node);
+
+        return seconds > 0 ? 2.0 * NEAR_ROWS * NEAR_DEPTH * NEAR_COLUMNS / seconds : 0;
+}
+
+/* What there is no kernel for is computed as float32 is. */
+static void measure_precisions(struct sl_core_figures *figures)
+{
+        double bytes = near_rate(SL_OP_QUANTIZED_MATMUL, SL_DTYPE_U8, SL_DTYPE_I8, SL_DTYPE_U8);
+        double bf16 = near_rate(SL_OP_MATMUL, SL_DTYPE_BF16, SL_DTYPE_BF16, SL_DTYPE_BF16);
+
+        figures->bytes = sl_cpu_two_digits(bytes > 0 ? bytes : figures->flops);
+        figures->bf16 = sl_cpu_two_digits(bf16 > 0 ? bf16 : figures->flops);
+}
+
 static void measure_all(struct bench *bench, struct sl_core_figures *figures)
 {
         const double bytes = sizeof(float) * (double)FLOATS;
@@ -148,6 +172,7 @@ int sl_cpu_measure(struct sl_target *ret_target)
         sl_cpu_measure_team(
                 &(struct sl_team_bench){.matrix = matrix, .row = rows, .result = result, .depth = DEPTH, .columns = COLUMNS},
                 &figures);
+        measure_precisions(&figures);
         figures.flops = sl_cpu_two_digits(figures.flops);
         figures.weights = sl_cpu_two_digits(figures.weights);
         figures.stream = sl_cpu_two_digits(figures.stream);

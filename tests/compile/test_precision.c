@@ -7,8 +7,12 @@
 #include "lower.h"
 #include "lower_options.h"
 #include "network.h"
+#include "plan.h"
+#include "precision_cost.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
 
 /* A convolution, lowered; how many of its graph's values are bfloat16. */
 static uint32_t count_narrow(uint32_t precision)
@@ -41,4 +45,85 @@ Test(precision, bf16_is_narrow_where_the_processor_multiplies_it_and_fp32_elsewh
                 cr_expect_gt(count_narrow(SL_PRECISION_BF16), 0);
         else
                 cr_expect_eq(count_narrow(SL_PRECISION_BF16), 0);
+}
+
+/* 64 channels of bytes, 3x3, to floats. */
+static uint32_t add_quantized_conv(struct network *net, uint32_t x)
+{
+        struct sl_tensor tensor = {.dtype = SL_DTYPE_I8, .shape = {4, {64, 64, 3, 3}}};
+        uint64_t bytes = sl_tensor_bytes(&tensor);
+        int8_t *data = sl_graph_alloc(net->graph, bytes);
+        uint32_t weights, scales = network_scales(net, DIMS(64));
+
+        cr_assert_not_null(data);
+        memset(data, 1, bytes);
+        cr_assert_eq(sl_graph_add_constant(net->graph, "weights", &tensor, data, &weights), 0);
+        return network_node(net, SL_OP_QUANTIZED_CONV, VALUES(x, weights, scales),
+                ATTRS({SL_ATTR_KERNEL_SHAPE, 2, {3, 3}}, {SL_ATTR_STRIDES, 2, {1, 1}}, {SL_ATTR_PADS, 4, {1, 1, 1, 1}},
+                        {SL_ATTR_DILATIONS, 2, {1, 1}}, {SL_ATTR_GROUP, 0, {1}}, {SL_ATTR_TO, 0, {SL_DTYPE_F32}}));
+}
+
+/* A convolution by bytes or by floats, as a plan. */
+static struct sl_plan *plan_of(bool bytes)
+{
+        struct sl_plan *plan;
+        struct network net;
+        struct sl_error error;
+        uint32_t x;
+        int fd;
+
+        network_init(&net);
+        x = network_input(&net, bytes ? SL_DTYPE_U8 : SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64, 28, 28));
+        x = bytes ? add_quantized_conv(&net, x) : network_conv(&net, x, 64, 64, 3, 1, 1);
+        network_output(&net, x);
+        network_finish(&net);
+        fd = network_plan_fd(&net, "cpu", 1);
+        cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
+        close(fd);
+        network_deinit(&net);
+        return plan;
+}
+
+static bool is_slower(const struct sl_plan *plan, double flops, double bytes, char *text)
+{
+        const struct sl_core_figures core = {.flops = flops, .bytes = bytes};
+        struct sl_precision_cost cost;
+
+        cr_assert_eq(sl_precision_cost(plan, &core, &cost), 0);
+        return sl_precision_is_slower(&cost, text);
+}
+
+Test(precision, a_variant_is_called_slower_by_the_figures_of_the_core_alone)
+{
+        struct sl_plan *plan = plan_of(true);
+        char text[SL_PRECISION_TEXT_BYTES] = "";
+
+        cr_expect(is_slower(plan, 100e9, 20e9, text));
+        cr_expect(strstr(text, "int8 20, fp32 100 GFLOP/s"), "%s", text);
+        cr_expect(strstr(text, "slower than fp32"), "%s", text);
+        cr_expect(!is_slower(plan, 100e9, 400e9, text));
+        sl_plan_free(plan);
+}
+
+/* Float32 has an algorithm for such windows that multiplies less than every product of bytes does. */
+Test(precision, a_rate_that_is_higher_by_little_does_not_make_up_for_winograd)
+{
+        struct sl_plan *plan = plan_of(true);
+        char text[SL_PRECISION_TEXT_BYTES];
+
+        if (sl_cpu_has_avx2())
+                cr_expect(is_slower(plan, 100e9, 105e9, text));
+        sl_plan_free(plan);
+}
+
+Test(precision, of_figures_that_are_not_known_and_of_float32_nothing_is_said)
+{
+        struct sl_plan *bytes = plan_of(true), *floats = plan_of(false);
+        char text[SL_PRECISION_TEXT_BYTES];
+
+        cr_expect(!is_slower(bytes, 100e9, 0, text));
+        cr_expect(!is_slower(bytes, 0, 1e9, text));
+        cr_expect(!is_slower(floats, 100e9, 1e9, text));
+        sl_plan_free(bytes);
+        sl_plan_free(floats);
 }

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "command_options.h"
 #include "lower_options.h"
+#include "variant_note.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,8 @@ int command_compile(int argc, char **argv)
                 fprintf(stderr, "starling compile: warning: %s\n", error.text);
         if (r == 0)
                 r = keep(fd, wish.output, &error);
+        if (r == 0 && !wish.base)
+                note_if_slower("compile", fd, &wish.lowering);
         return r == 0 ? STATUS_OK : complain(STATUS_FAILED, "compile", "%s", error.text);
 }
 

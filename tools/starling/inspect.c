@@ -10,6 +10,7 @@
 #include "lower.h"
 #include "lower_options.h"
 #include "model_argument.h"
+#include "variant_note.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -87,6 +88,19 @@ static int print(const struct wish *wish, const struct sl_graph *raw, const stru
         return result;
 }
 
+/* Something of it is bytes that are multiplied, or bfloat16. */
+static bool is_variant(const struct sl_graph *graph)
+{
+        for (uint32_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i].dead &&
+                        (graph->nodes[i].op == SL_OP_QUANTIZED_CONV || graph->nodes[i].op == SL_OP_QUANTIZED_MATMUL))
+                        return true;
+        for (uint32_t i = 0; i < graph->n_values; i++)
+                if (!graph->values[i].dead && graph->values[i].tensor.dtype == SL_DTYPE_BF16)
+                        return true;
+        return false;
+}
+
 static int inspect(const struct wish *wish, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *raw = NULL;
@@ -99,7 +113,10 @@ static int inspect(const struct wish *wish, struct sl_error *error)
                 result = sl_import_onnx_bound(wish->path, &limits, &wish->lowering.shapes, &optimised, error);
         if (result == 0)
                 result = sl_lower_rewrite(optimised, &wish->lowering, error);
-        return result == 0 ? print(wish, raw, optimised, error) : result;
+        result = result == 0 ? print(wish, raw, optimised, error) : result;
+        if (result == 0 && is_variant(optimised))
+                note_if_model_is_slower("inspect", wish->path, &wish->lowering);
+        return result;
 }
 
 /* What the command line says goes before the model's configuration. */

@@ -12,6 +12,7 @@
 #include "graph.h"
 #include "import.h"
 #include "lower.h"
+#include "variant_note.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -227,7 +228,9 @@ int command_quantize(int argc, char **argv)
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "quantize", "%s", error.text) : complain_usage("quantize");
         r = quantize(&wish, &error);
-        if (r == 0)
+        if (r == 0) {
+                note_if_model_is_slower("quantize", wish.output, &wish.options.lowering);
                 return STATUS_OK;
+        }
         return complain(STATUS_FAILED, "quantize", "%s", error.text[0] ? error.text : strerrordesc_np(-r));
 }

@@ -71,3 +71,27 @@ void sl_range_avx512(int64_t n, const float *x, float *ret_least, float *ret_mos
         *ret_least = _mm512_reduce_min_ps(least[0]);
         *ret_most = _mm512_reduce_max_ps(most[0]);
 }
+
+static inline __m512 load_bytes(const void *from, int64_t at, __mmask16 there, bool is_signed)
+{
+        __m128i bytes = _mm_maskz_loadu_epi8(there, (const uint8_t *)from + at);
+
+        return _mm512_cvtepi32_ps(is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes));
+}
+
+void sl_sum_bytes_avx512(int64_t n, const struct sl_byte_sum *sum)
+{
+        const struct sl_byte_sum s = *sum; /* a byte that is stored might lie in it */
+        const __m512 factor = _mm512_set1_ps(s.x_factor), addend_factor = _mm512_set1_ps(s.addend_factor);
+        const __m512 constant = _mm512_set1_ps(s.constant), low = _mm512_set1_ps(s.low), high = _mm512_set1_ps(s.high);
+
+        for (int64_t i = 0; i < n; i += 16) {
+                __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
+                __m512 value = _mm512_mul_ps(load_bytes(s.x, i, there, s.x_signed), factor);
+
+                if (s.addend)
+                        value = _mm512_add_ps(value, _mm512_mul_ps(load_bytes(s.addend, i, there, s.addend_signed), addend_factor));
+                value = _mm512_min_ps(_mm512_max_ps(_mm512_add_ps(value, constant), low), high);
+                _mm_mask_storeu_epi8(s.y + i, there, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(value)));
+        }
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of floats to bytes on processors that sl_cpu_has_avx512() says yes of. Pure; any thread. */
+/* Rows of floats, or bytes, to bytes on processors that sl_cpu_has_avx512() says yes of. Pure; any thread. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The nearest of x / scale, ties to even, plus @zero, within [@low, @low + 255]; a NaN becomes 0. The low byte of each is stored.
@@ -10,3 +11,13 @@ void sl_quantize_avx512(int64_t n, uint8_t *restrict y, const float *restrict x,
 
 /* The least and the greatest of them and of 0; a NaN is not among them. */
 void sl_range_avx512(int64_t n, const float *x, float *ret_least, float *ret_most);
+
+/* Bytes that become others: x times its factor, the addend (NULL: none) times its own, a constant, cut and rounded, in that order.
+ */
+struct sl_byte_sum {
+        const void *x, *addend;
+        uint8_t *y;
+        float x_factor, addend_factor, constant, low, high; /* the last two are values of the result's type */
+        bool x_signed, addend_signed;
+};
+void sl_sum_bytes_avx512(int64_t n, const struct sl_byte_sum *sum);

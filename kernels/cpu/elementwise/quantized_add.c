@@ -3,7 +3,9 @@
  * Bytes to bytes (or floats), element by element: another scale, the sum of two, and their activation; to and from float32. One
  * factor for each operand and one constant for all of them, in float32, rounded once.
  */
+#include "cpu/base/isa.h"
 #include "cpu/elementwise/loops.h"
+#include "cpu/elementwise/quantize_avx512.h"
 
 #include <math.h>
 
@@ -116,6 +118,42 @@ static uint32_t result_index(uint32_t dtype)
         return dtype == SL_DTYPE_U8 ? 0 : dtype == SL_DTYPE_I8 ? 1 : 2;
 }
 
+/* Bytes alone, a part of them. */
+static void run_vectors(const struct add *s, const struct sl_binding *binding, const struct sl_part *part)
+{
+        const uint8_t *addend = s->addend_dtype == SL_DTYPE_NONE ? NULL : (const uint8_t *)binding->inputs[1] + part->first;
+
+        sl_sum_bytes_avx512(part->end - part->first, &(struct sl_byte_sum){.x = (const uint8_t *)binding->inputs[0] + part->first,
+                                                             .addend = addend,
+                                                             .y = (uint8_t *)binding->outputs[0] + part->first,
+                                                             .x_factor = s->x_factor,
+                                                             .addend_factor = s->addend_factor,
+                                                             .constant = s->constant,
+                                                             .low = s->low,
+                                                             .high = s->high,
+                                                             .x_signed = s->x_dtype == SL_DTYPE_I8,
+                                                             .addend_signed = s->addend_dtype == SL_DTYPE_I8});
+}
+
+static bool has_vectors(const struct add *s)
+{
+        return s->y_dtype != SL_DTYPE_F32 && sl_cpu_has_avx512();
+}
+
+static int64_t add_units(const void *state, uint32_t axis)
+{
+        const struct add *s = state;
+
+        return has_vectors(s) ? sl_flat_units(s->elements, axis) : 0;
+}
+
+static bool add_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct add *s = state;
+
+        return (operand == SL_REACH_OUTPUT || operand < 2) && sl_flat_reach(part, s->elements, 1, ret_reach);
+}
+
 static int add_run(const void *state, const struct sl_binding *binding)
 {
         static void (*const adds[2][2][3])(const struct add *, void *, const void *, const void *) = {
@@ -129,6 +167,12 @@ static int add_run(const void *state, const struct sl_binding *binding)
         const struct add *s = state;
         uint32_t x = s->x_dtype == SL_DTYPE_I8, a = s->addend_dtype == SL_DTYPE_I8, y = result_index(s->y_dtype);
 
+        if (has_vectors(s)) {
+                struct sl_part part = sl_flat_part(binding->part, s->elements);
+
+                run_vectors(s, binding, &part);
+                return 0;
+        }
         if (s->addend_dtype == SL_DTYPE_NONE)
                 rescales[x][y](s, binding->outputs[0], binding->inputs[0]);
         else
@@ -136,5 +180,9 @@ static int add_run(const void *state, const struct sl_binding *binding)
         return 0;
 }
 
-const struct sl_cpu_loop sl_cpu_quantized_add = {
-        .state_bytes = sizeof(struct add), .plan = add_plan, .run = add_run, .fuses_epilogue = true};
+const struct sl_cpu_loop sl_cpu_quantized_add = {.state_bytes = sizeof(struct add),
+        .plan = add_plan,
+        .run = add_run,
+        .units = add_units,
+        .reach = add_reach,
+        .fuses_epilogue = true};

@@ -537,10 +537,32 @@ static void dot_narrow(void *state, const struct sl_part *part)
         p->out_height = part->end - part->first;
 }
 
+static bool is_of_rows(const struct dot_product *p)
+{
+        return p->width == 1 && p->reach[0] == 1 && p->stride[0] == 1 && p->height == p->out_height;
+}
+
+/* Windows of neighbouring rows lie over each other, but for those of one pixel. */
+static bool dot_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct dot_product *p = state;
+        uint32_t dtype = operand == SL_REACH_OUTPUT ? p->epilogue.y_dtype : p->epilogue.addend_dtype;
+        int64_t element = dtype == SL_DTYPE_F32 ? sizeof(float) : 1, row = p->weights.groups * p->weights.filters * element;
+        bool is_result = operand == SL_REACH_OUTPUT || (p->residual && operand == p->residual);
+
+        if (is_result && part->axis == SL_AXIS_COLUMNS)
+                return p->weights.groups == 1 &&
+                       sl_reach_columns(part, SL_DOT_PANEL * element, row, p->batch * p->out_height * p->out_width, ret_reach);
+        if (is_result)
+                return sl_reach_rows(part, row * p->out_width, ret_reach);
+        return operand == 0 && part->axis == SL_AXIS_ROWS && is_of_rows(p) && sl_reach_rows(part, p->channels, ret_reach);
+}
+
 const struct sl_cpu_loop sl_cpu_dot_product = {.state_bytes = sizeof(struct dot_product),
         .plan = dot_plan,
         .run = dot_run,
         .units = dot_units,
+        .reach = dot_reach,
         .form = dot_form,
         .repack = dot_repack,
         .seconds = dot_seconds,

@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "plan_cache.h"
 #include "plan_fetch.h"
+#include "precision_cost.h"
 #include "stats.h"
 #include "target.h"
 
@@ -433,6 +434,16 @@ static int end_compilation(struct sl_load *load, struct sl_error *error)
         return r < 0 ? r : start_fetch(load, SL_LOAD_OPENING, error);
 }
 
+/* Said once for each load, also of a plan from the cache: it holds for this core, as far as that was measured or given. */
+static void say_if_slower(const struct sl_load *load)
+{
+        struct sl_precision_cost cost;
+        char text[SL_PRECISION_TEXT_BYTES];
+
+        if (sl_precision_cost(load->model->plan, &load->lowering.core, &cost) == 0 && sl_precision_is_slower(&cost, text))
+                log_load(load, LOG_WARNING, "variant-slower", text);
+}
+
 static int end_opening(struct sl_load *load, struct sl_error *error)
 {
         struct sl_plan_found found;
@@ -448,6 +459,7 @@ static int end_opening(struct sl_load *load, struct sl_error *error)
         keep_in_cache(load, load->plan_fd);
         close(sl_take_fd(&load->plan_fd));
         give_compiler_memory(load);
+        say_if_slower(load);
         return start(load, error);
 }
 
@@ -457,6 +469,8 @@ static int advance_plan(struct sl_load *load, struct sl_error *error)
         switch (load->state) {
         case SL_LOAD_SEARCHING:
                 end_search(load);
+                if (load->model->plan)
+                        say_if_slower(load);
                 return load->model->plan ? start(load, error) : start_compilation(load, error);
         case SL_LOAD_COMPILING:
                 return end_compilation(load, error);

@@ -89,6 +89,25 @@ static const char *const own[] = {
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 y_zero=-9 to=3 packed nhwc positive +hardswish",
         "QuantizedConv 1x16x13x13:uint8 40x16x1x1:int8 40 40:int32 y_scale=900 addend_scale=700 addend_zero=-5 to=3 packed nhwc "
         "positive +residual +relu",
+        "QuantizedConv 2x40x14x14:uint8 40x1x3x3:int8 40 40:int32 pads=1,1,1,1 group=40 x_zero=50 y_scale=99 packed nhwc positive",
+        "QuantizedConv 1x144x13x15:uint8 144x1x3x3:int8 144 144:int32 pads=1,1,1,1 group=144 y_scale=99 packed nhwc positive +relu",
+        "QuantizedConv 1x120x13x15:uint8 120x1x3x3:int8 120 120:int32 pads=1,1,1,1 strides=2,2 group=120 x_zero=3 y_scale=99 "
+        "y_zero=-4 "
+        "to=3 "
+        "packed nhwc positive +clip",
+        "QuantizedConv 1x64x17x18:uint8 64x1x5x5:int8 64 _ pads=2,2,2,2 group=64 x_zero=9 y_scale=199 packed nhwc positive",
+        "QuantizedConv 1x96x17x18:uint8 96x1x5x5:int8 96 96:int32 pads=2,2,2,2 strides=2,2 group=96 y_scale=99 packed nhwc "
+        "positive "
+        "+hardswish",
+        "QuantizedConv 1x104x9x10:uint8 104x1x3x3:int8 104 104:int32 pads=1,1,1,1 group=104 x_zero=9 to=1 packed nhwc positive "
+        "+hardswish",
+        "QuantizedConv 1x104x9x10:uint8 104x1x3x3:int8 104 104:int32 pads=1,1,1,1 group=104 x_zero=9 to=1 packed nhwc positive "
+        "+clip",
+        "QuantizedConv 2x48x9x10:uint8 48x1x3x3:int8 48 48:int32 pads=1,1,1,1 group=48 x_zero=9 y_scale=0.01 packed nhwc positive "
+        "+swish",
+        "QuantizedConv 1x64x3x2:uint8 64x1x3x3:int8 64 64:int32 pads=1,1,1,1 group=64 y_scale=30000000 packed nhwc positive "
+        "extreme "
+        "below:2147483000",
         "QuantizedMatMul 9x37:uint8 37x45:int8 45 45:int32 x_zero=11 to=1 packed positive +residual +gelu",
         "QuantizedMatMul 9x36:uint8 36x45:int8 45 45:int32 x_zero=11 to=1 packed positive +clip",
         "QuantizedMatMul 9x36:uint8 36x45:int8 1 45:int32 x_zero=11 to=1 packed positive +residual",
@@ -157,6 +176,9 @@ static const char *const sums[] = {
         "QuantizedAdd 2x7x9x5:uint8 x_scale=0.01 to=1 +clip",
         "MaxPool 2x32x14x14:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
         "MaxPool 2x32x14x14:int8 kernel_shape=2,2 strides=2,2 nhwc",
+        "MaxPool 2x70x15x13:uint8 kernel_shape=3,3 strides=2,2 pads=1,1,1,1 nhwc",
+        "MaxPool 1x3x15x13:int8 kernel_shape=3,3 pads=1,1,1,1 nhwc",
+        "MaxPool 1x130x15x13:int8 kernel_shape=3,2 strides=1,2 dilations=2,1 nhwc",
         "Concat 1x8x5x5:uint8 1x16x5x5:uint8 axis=1 nhwc",
 };
 
