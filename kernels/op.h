@@ -16,6 +16,7 @@
  *   LRN                  AXIS is `size`, VALUE is `bias`
  *   ArgMax, ArgMin       MODE is `select_last_index`
  *   Pad                  MODE is 0 constant, 1 reflect, 2 edge, 3 wrap; VALUE (float) is the constant; AXES may be absent
+ *   MatMul               input 2 is a bias: a vector, or [lanes, 1, columns] where input 1 is [lanes, depth, columns]
  *   Gelu                 APPROXIMATE is 0 for erf, 1 for tanh
  *   Shape                STARTS and ENDS (lists of one) are `start` and `end`
  *   ConstantOfShape      VALUE (float) and TO (the element type) are the `value` tensor

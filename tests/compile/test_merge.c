@@ -231,6 +231,61 @@ static void try_merged(struct merging *m, uint64_t seed)
         m->merged = sl_graph_free(m->merged);
 }
 
+/* Products with bias and activation, as a perceptron has them. */
+static void build_perceptron(struct network *net, uint64_t seed)
+{
+        static const int64_t widths[] = {64, 96, 33, 10};
+        uint32_t x;
+
+        network_init(net);
+        net->state += seed * 0x9e3779b97f4a7c15u;
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, widths[0]));
+        for (uint32_t i = 0; i < 3; i++) {
+                uint32_t weights = network_weights(net, DIMS(widths[i + 1], widths[i])),
+                         bias = network_weights(net, DIMS(widths[i + 1]));
+
+                x = network_node(net, SL_OP_GEMM, VALUES(x, weights, bias), ATTRS({SL_ATTR_TRANS_B, 0, {1}}));
+                x = network_apply(net, SL_OP_RELU, x);
+        }
+        network_output(net, x);
+        network_finish(net);
+}
+
+static void run_single(struct merging *m, uint32_t lane, uint32_t batch, void *output)
+{
+        struct sl_plan *plan = plan_of(m->lanes.nets[lane].graph, false);
+        struct sl_instance *instance;
+
+        cr_assert_eq(sl_instance_new(plan, 2, &instance, NULL), 0);
+        cr_assert_eq(sl_instance_run(instance, batch, (const void *const *)&m->inputs[lane], &output), 0);
+        sl_instance_free(instance);
+        sl_plan_free(plan);
+}
+
+Test(merge, a_lane_of_a_product_has_the_bits_of_the_single_one)
+{
+        static struct merging m;
+
+        m = (struct merging){.lanes = {.n = 5}};
+        for (uint32_t i = 0; i < m.lanes.n; i++) {
+                build_perceptron(&m.lanes.nets[i], i);
+                cr_assert_eq(sl_passes_run_phase(m.lanes.nets[i].graph, SL_PASS_PORTABLE, &(struct sl_pass_options){0}, NULL), 0);
+        }
+        merge(&m, &(struct sl_merge_options){0});
+        cr_assert_eq(m.report.n_merged, 3);
+        for (uint32_t batch = 1; batch <= 2; batch++) {
+                run_lanes(&m, batch);
+                run_plan(&m, batch, false);
+                for (uint32_t i = 0; i < m.lanes.n; i++) {
+                        run_single(&m, i, batch, m.wanted[i]);
+                        cr_expect_arr_eq(m.got[i], m.wanted[i], m.output_bytes[i], "lane %u of batch %u", i, batch);
+                }
+                forget_ports(&m);
+        }
+        sl_graph_free(m.merged);
+        random_lanes_deinit(&m.lanes);
+}
+
 static uint64_t from_environment(const char *name, uint64_t fallback)
 {
         const char *text = getenv(name);

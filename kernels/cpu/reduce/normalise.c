@@ -172,8 +172,30 @@ struct normalise {
         float epsilon;
         int64_t rows, n;
         uint32_t has_shift, stays; /* stays: the mean counts as 0 */
+        int64_t lane_rows;         /* so many rows have one scale and shift, the next ones have theirs; 0: all have the same */
         int64_t channels;          /* row r takes scale and shift r % channels; 0: element i of a row takes scale and shift i */
 };
+
+/* One vector for all rows, or one for each index of the first dimension: [lanes, 1..., n]. */
+static bool plan_vectors(const struct sl_node_desc *node, uint32_t axis, struct normalise *s)
+{
+        const struct sl_shape *x = &node->inputs[0].shape;
+
+        for (uint32_t i = 1; i < node->n_inputs; i++) {
+                const struct sl_shape *vector = &node->inputs[i].shape;
+                bool laned = vector->rank == x->rank && axis > 0 && vector->dims[0] == x->dims[0] && x->dims[0] > 1;
+                uint64_t n = (uint64_t)(laned ? s->n * x->dims[0] : s->n);
+
+                for (uint32_t d = 1; d < axis; d++)
+                        laned = laned && vector->dims[d] == 1;
+                if (node->inputs[i].dtype == SL_DTYPE_NONE)
+                        continue;
+                if (sl_shape_elements(vector) != n || (i > 1 && laned != (s->lane_rows > 0)))
+                        return false;
+                s->lane_rows = laned ? s->rows / x->dims[0] : 0;
+        }
+        return true;
+}
 
 static bool plan_layer(const struct sl_node_desc *node, struct normalise *s)
 {
@@ -185,10 +207,7 @@ static bool plan_layer(const struct sl_node_desc *node, struct normalise *s)
         s->rows = s->n = 1;
         for (uint32_t d = 0; d < x->rank; d++)
                 *(d < axis ? &s->rows : &s->n) *= x->dims[d];
-        for (uint32_t i = 1; i < node->n_inputs; i++)
-                if (node->inputs[i].dtype != SL_DTYPE_NONE && sl_shape_elements(&node->inputs[i].shape) != (uint64_t)s->n)
-                        return false;
-        return true;
+        return plan_vectors(node, axis, s);
 }
 
 static bool plan_instance(const struct sl_node_desc *node, struct normalise *s)
@@ -261,6 +280,19 @@ static int layer_run(const struct normalise *s, int64_t rows, const float *x, co
         return 0;
 }
 
+/* The rows of each lane that has some in the part. */
+static int lanes_run(
+        const struct normalise *s, struct sl_part rows, const float *x, const float *gamma, const float *beta, float *y)
+{
+        for (int64_t first = rows.first, end; first < rows.end; first = end) {
+                int64_t lane = first / s->lane_rows, at = (first - rows.first) * s->n;
+
+                end = (lane + 1) * s->lane_rows < rows.end ? (lane + 1) * s->lane_rows : rows.end;
+                layer_run(s, end - first, x + at, gamma + lane * s->n, beta ? beta + lane * s->n : NULL, y + at);
+        }
+        return 0;
+}
+
 static int normalise_run(const void *state, const struct sl_binding *binding)
 {
         const struct normalise *s = state;
@@ -269,6 +301,8 @@ static int normalise_run(const void *state, const struct sl_binding *binding)
         float *y = (float *)binding->outputs[0] + rows.first * s->n;
 
         x += rows.first * s->n;
+        if (s->lane_rows)
+                return lanes_run(s, rows, x, gamma, beta, y);
         if (!s->channels)
                 return layer_run(s, rows.end - rows.first, x, gamma, beta, y);
         for (int64_t r = rows.first; r < rows.end; r++, x += s->n, y += s->n) {

@@ -88,6 +88,12 @@ Test(cpu_products, a_gemm_gives_what_the_reference_gives)
 
 static const char *const matmuls[] = {
         "MatMul 4x16 16x8 packed",
+        "MatMul 3x5x16 3x16x8 packed",
+        "MatMul 3x5x16 3x16x8 3x1x8 packed +relu",
+        "MatMul 3x5x16 3x16x40 3x1x40 packed +residual +gelu",
+        "MatMul 3x5x16 3x16x8 3x1x8 +residual",
+        "MatMul 3x1x33 3x33x7 7 packed",
+        "MatMul 3x2x33 3x33x7 3x1x7",
         "MatMul 4x16 16x8",
         "MatMul 4x16 16x8 8 packed +relu",
         "MatMul 2x5x16 16x8 8 packed +gelu",
