@@ -77,7 +77,7 @@ struct sl_runner {
 
         /*
          * Load time; may block and allocate: what launches of @count parts along @axis need beside. It replaces what was there for
-         * another count. NULL: nothing. Return: 0; -ENOTSUP it cannot be cut so; -ENOMEM.
+         * another count. NULL: nothing. Return: 1; 0 nothing is needed, whatever the count; -ENOTSUP it cannot be cut so; -ENOMEM.
          */
         int (*divide)(struct sl_kernel *kernel, uint32_t axis, uint32_t count);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
+#include "team_watch.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -19,9 +21,10 @@
 #include <unistd.h>
 
 #define LINES      128 /* bytes: a line, and the one that is fetched with it */
-#define PARTS_BITS 16
-#define PARTS_END  0xffffu
-#define PARTS_REST 0xfffeu
+#define PARTS_BITS 8
+#define AWAY_BITS  8
+#define PARTS_END  0xffu
+#define PARTS_REST 0xfeu
 #define LOOKS      32 /* at the word, for each at the clock */
 #define SLEEP_MS   100
 
@@ -32,6 +35,7 @@ struct member {
         uint32_t rank;
         bool has_thread;
         pthread_t thread;
+        _Atomic int tid; /* of the thread, which writes it once it runs; 0 before */
 };
 
 struct sl_team {
@@ -39,11 +43,14 @@ struct sl_team {
         uint64_t spin_ns;
         /* The owner's; members read the job. */
         uint64_t number, taken_over;
+        struct sl_team_watch watch;
+        uint32_t told_away; /* in the last call */
         sl_team_task *task;
         void *context;
-        alignas(LINES) _Atomic uint64_t call;     /* (C) the number of the call, and its parts below PARTS_BITS; the owner writes */
+        alignas(LINES) _Atomic uint64_t call;     /* (C) its number, who is away, its parts; the owner writes */
         alignas(LINES) _Atomic uint32_t sleepers; /* (S) members that are going to sleep, or do */
         _Atomic uint32_t bell;                    /* they sleep on it; the owner writes */
+        alignas(LINES) _Atomic uint32_t recalls;  /* who is away sleeps on it; the owner writes */
         alignas(LINES) _Atomic uint32_t caller_sleeps;
         _Atomic uint32_t caller_bell; /* members write */
         alignas(LINES) struct member members[];
@@ -52,6 +59,22 @@ struct sl_team {
 static uint32_t parts_of(uint64_t call)
 {
         return (uint32_t)(call & ((1u << PARTS_BITS) - 1));
+}
+
+static uint32_t away_of(uint64_t call)
+{
+        return (uint32_t)(call >> PARTS_BITS & ((1u << AWAY_BITS) - 1));
+}
+
+static uint64_t number_of(uint64_t call)
+{
+        return call >> (PARTS_BITS + AWAY_BITS);
+}
+
+/* The part of @rank, which is not the one that is away: those behind that one move up. */
+static uint32_t part_of(uint32_t rank, uint32_t away)
+{
+        return away && rank > away ? rank - 1 : rank;
 }
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
@@ -121,19 +144,34 @@ static void say_done(struct sl_team *team, struct member *member, uint64_t numbe
         }
 }
 
+/* (R1) recalls, then the call again (R2). The owner: C1, then recalls += 1 (R3). Either R2 sees the call or the sleep does not
+ * begin. */
+static void stay_away(struct sl_team *team, const struct member *member)
+{
+        uint32_t recalls = atomic_load(&team->recalls); /* R1 */
+        uint64_t call = atomic_load(&team->call);       /* R2 */
+
+        if (away_of(call) == member->rank && parts_of(call) != PARTS_END)
+                futex_wait(&team->recalls, recalls);
+}
+
 static void *member_main(void *argument)
 {
         struct member *member = argument;
         struct sl_team *team = member->team;
         uint64_t call = 0;
 
+        atomic_store_explicit(&member->tid, gettid(), memory_order_relaxed);
         while (parts_of(call = wait_for_call(team, call)) != PARTS_END) {
-                uint64_t number = call >> PARTS_BITS;
+                uint32_t part = part_of(member->rank, away_of(call));
+                uint64_t number = number_of(call);
 
-                if (parts_of(call) == PARTS_REST || member->rank >= parts_of(call) || !take_part(member, number))
-                        continue;
-                team->task(team->context, member->rank, member->rank);
-                say_done(team, member, number);
+                if (member->rank == away_of(call))
+                        stay_away(team, member);
+                else if (parts_of(call) != PARTS_REST && part < parts_of(call) && take_part(member, number)) {
+                        team->task(team->context, part, member->rank);
+                        say_done(team, member, number);
+                }
         }
         return NULL;
 }
@@ -141,11 +179,16 @@ static void *member_main(void *argument)
 static void publish(struct sl_team *team, uint32_t parts)
 {
         team->number++;
-        atomic_store(&team->call, team->number << PARTS_BITS | parts); /* C1 */
-        if (__builtin_expect(atomic_load(&team->sleepers) > 0, 0)) {   /* S3 */
+        atomic_store(&team->call, (team->number << AWAY_BITS | team->watch.away) << PARTS_BITS | parts); /* C1 */
+        if (__builtin_expect(atomic_load(&team->sleepers) > 0, 0)) {                                     /* S3 */
                 atomic_fetch_add(&team->bell, 1);
                 futex_wake(&team->bell, INT32_MAX);
         }
+        if (__builtin_expect(team->told_away && (team->told_away != team->watch.away || parts == PARTS_END), 0)) {
+                atomic_fetch_add(&team->recalls, 1); /* R3 */
+                futex_wake(&team->recalls, INT32_MAX);
+        }
+        team->told_away = team->watch.away;
 }
 
 static bool is_done(const struct member *member, uint64_t number)
@@ -182,6 +225,14 @@ static void wait_until_done(struct sl_team *team, const struct member *member)
         sleep_until_done(team, member);
 }
 
+/* The member of part @part. */
+static struct member *member_of(struct sl_team *team, uint32_t part)
+{
+        uint32_t away = team->watch.away;
+
+        return &team->members[away && part >= away ? part + 1 : part];
+}
+
 void sl_team_run(struct sl_team *team, uint32_t parts, sl_team_task *task, void *context)
 {
         bool mine[SL_TEAM_MEMBERS_MAX] = {false};
@@ -191,16 +242,53 @@ void sl_team_run(struct sl_team *team, uint32_t parts, sl_team_task *task, void 
         if (parts > 1)
                 publish(team, parts);
         task(context, 0, 0);
-        for (uint32_t r = 1; r < parts; r++) {
-                mine[r] = take_part(&team->members[r], team->number);
-                if (!mine[r])
+        for (uint32_t p = 1; p < parts; p++) {
+                mine[p] = take_part(member_of(team, p), team->number);
+                if (!mine[p])
                         continue;
-                task(context, r, 0);
+                task(context, p, 0);
                 team->taken_over++;
         }
-        for (uint32_t r = 1; r < parts; r++)
-                if (!mine[r])
-                        wait_until_done(team, &team->members[r]);
+        for (uint32_t p = 1; p < parts; p++)
+                if (!mine[p])
+                        wait_until_done(team, member_of(team, p));
+}
+
+/* Of each thread but the owner's; false where the system does not say. */
+static bool read_times(const struct sl_team *team, struct sl_thread_times times[SL_TEAM_MEMBERS_MAX])
+{
+        for (uint32_t i = 1; i < team->size; i++) {
+                int tid = atomic_load_explicit(&team->members[i].tid, memory_order_relaxed);
+
+                if (!tid || !sl_thread_times_read(tid, &times[i]))
+                        return false;
+        }
+        return true;
+}
+
+uint32_t sl_team_gather(struct sl_team *team)
+{
+        struct sl_thread_times times[SL_TEAM_MEMBERS_MAX];
+        uint64_t now_ns = sl_clock_ns();
+
+        if (team->size > 1 && sl_team_watch_is_due(&team->watch, now_ns)) {
+                if (read_times(team, times))
+                        (void)sl_team_watch_judge(&team->watch, now_ns, times, team->size);
+                else
+                        team->watch.next_ns = now_ns + SL_WATCH_LOOK_NS;
+        }
+        return sl_team_present(team);
+}
+
+void sl_team_send_away(struct sl_team *team, uint32_t member)
+{
+        SL_ASSERT(member < team->size);
+        team->watch = (struct sl_team_watch){.away = member, .next_ns = UINT64_MAX};
+}
+
+uint32_t sl_team_present(const struct sl_team *team)
+{
+        return team->size - (team->watch.away ? 1 : 0);
 }
 
 void sl_team_rest(struct sl_team *team)

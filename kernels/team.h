@@ -6,12 +6,14 @@
  *
  * A call has parts, one for each member that takes part. Part p belongs to member p, but whoever takes it first computes it: when
  * the owner is done with part 0 it takes what nobody has begun. So a member that sleeps, or whose core is somebody else's for a
- * while, costs time and never more; only a part that has been begun is waited for.
+ * while, costs time and never more; only a part that has been begun is waited for. A member may be away: then parts from its rank on
+ * are those of the next one.
  *
  *     owner                                             member r
  *     -----                                             --------
  *     writes the job
- *     call = number, parts   (C1) seq_cst store         call                  (C2) load-acquire, pairs with C1
+ *     call = number, away,   (C1) seq_cst store         call                  (C2) load-acquire, pairs with C1
+ *            parts
  *     part 0                                            taken[r] = number     (T) compare-exchange, from less
  *     taken[r] = number      (T) where it is less:      part r, where it was this member that changed it
  *                            part r, in its place
@@ -22,7 +24,8 @@
  *
  * Sleeping: (S1) sleepers += 1, seq_cst; bell is read; call is read once more, seq_cst (S2); futex wait on bell. The owner: C1,
  * then sleepers, seq_cst (S3); where there is one, bell += 1 and a futex wake. Either S2 sees the call or S3 the sleeper. The owner
- * sleeps for done[r] in the same way: caller_sleeps, caller_bell. Every sleep has a limit besides.
+ * sleeps for done[r] in the same way: caller_sleeps, caller_bell; who is away sleeps until it is recalled (R1 to R3 in team.c). Every
+ * sleep has a limit besides.
  */
 /* clang-format on */
 #pragma once
@@ -43,7 +46,7 @@ struct sl_team_options {
         uint64_t spin_ns; /* nobody spins where there are fewer CPUs than members */
 };
 
-/* Part @part of a call, computed by member @member; the owner is member 0. */
+/* Part @part of a call, computed by member @member; the owner is member 0. No two parts of a call at once have the same member. */
 typedef void sl_team_task(void *context, uint32_t part, uint32_t member);
 
 /* May block. Return: 0; -EINVAL a size or a CPU out of range; -ENOMEM; -errno of a thread that was not made. */
@@ -54,7 +57,20 @@ struct sl_team *sl_team_free(struct sl_team *team);
 
 uint32_t sl_team_size(const struct sl_team *team);
 
-/* Runs parts 0 to @parts - 1 (at most the team's size) side by side; what they wrote is seen by the owner when it returns. */
+/*
+ * Between calls: looks, every 20 ms, whether a member waits for its CPU while somebody else has it (team_watch.h); such a one takes
+ * no part from now on, until it is tried again. Returns how many do: the team's size, or one less.
+ */
+uint32_t sl_team_gather(struct sl_team *team);
+
+/* Between calls: so many take part. */
+uint32_t sl_team_present(const struct sl_team *team);
+
+/* Between calls: this member, and for good; 0: none. Nobody looks from now on. */
+void sl_team_send_away(struct sl_team *team, uint32_t member);
+
+/* Runs parts 0 to @parts - 1 (as many as are present, at most) side by side; what they wrote is seen by the owner when it returns.
+ */
 void sl_team_run(struct sl_team *team, uint32_t parts, sl_team_task *task, void *context);
 
 /* There will be nothing to do for a while: members that spin go to sleep at once. */

@@ -638,9 +638,12 @@ static bool cpu_reach(const struct sl_kernel *kernel, const struct sl_part *part
 
 static int cpu_divide(struct sl_kernel *kernel, uint32_t axis, uint32_t count)
 {
+        int r;
+
         if (!kernel->divided)
                 return 0;
-        return axis == SL_AXIS_ROWS ? sl_divided_call_divide(kernel->divided, count, kernel->scratch_bytes) : -ENOTSUP;
+        r = axis == SL_AXIS_ROWS ? sl_divided_call_divide(kernel->divided, count, kernel->scratch_bytes) : -ENOTSUP;
+        return r < 0 ? r : 1;
 }
 
 static int64_t cpu_stages(const struct sl_kernel *kernel)
@@ -694,7 +697,7 @@ static bool parts_agree(struct sl_kernel *kernel, const struct sl_binding *whole
         SL_CLEANUP(sl_cleanup_free) void *output = aligned_alloc(SL_LINE_BYTES, sl_align_up(bytes, SL_LINE_BYTES));
         void *outputs[] = {output};
         struct sl_binding binding = *whole;
-        bool agree = output && cpu_divide(kernel, SL_AXIS_ROWS, count) == 0;
+        bool agree = output && cpu_divide(kernel, SL_AXIS_ROWS, count) > 0;
 
         binding.outputs = outputs;
         for (uint32_t i = 0; i < count && agree; i++) {

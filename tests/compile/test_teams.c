@@ -176,6 +176,38 @@ Test(teams, of_any_size_give_the_bits_of_one_thread_where_ways_part_and_meet)
         compare_teams(build_branches);
 }
 
+/* One after the other is sent away, and comes back, while the team computes: as one less, in chains of their own. */
+static void compare_shrinking(build_network *build)
+{
+        struct sl_error error = {""};
+        struct bench bench;
+
+        bench_init(&bench, build);
+        for (uint32_t members = 2; members <= TEAM_MAX; members += members < 5 ? 1 : 4) {
+                const struct sl_team_options options = {.size = members, .spin_ns = SL_TEAM_SPIN_NS};
+                struct sl_team *team;
+
+                cr_assert_eq(sl_team_new(&options, &team, &error), 0, "%s", error.text);
+                cr_assert_eq(sl_instance_use_team(bench.instance, team, &error), 0, "%s", error.text);
+                for (uint32_t away = 0; away < members; away++) {
+                        sl_team_send_away(team, away);
+                        cr_expect_eq(sl_team_present(team), members - (away > 0));
+                        run_and_compare(&bench, members);
+                        sl_team_send_away(team, 0);
+                        run_and_compare(&bench, members);
+                }
+                cr_assert_eq(sl_instance_use_team(bench.instance, NULL, &error), 0);
+                sl_team_free(team);
+        }
+        bench_deinit(&bench);
+}
+
+Test(teams, that_shrink_and_grow_give_the_bits_of_one_thread)
+{
+        compare_shrinking(build_rows);
+        compare_shrinking(build_branches);
+}
+
 Test(teams, that_need_not_wait_are_called_for_several_steps_at_once)
 {
         struct bench bench;

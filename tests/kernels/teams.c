@@ -3,12 +3,14 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "team_watch.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TEAM_CALLS 3000u
 
@@ -51,7 +53,8 @@ static struct sl_team *new_team(uint32_t size, uint64_t spin_ns)
         return team;
 }
 
-static void call_and_check(struct sl_team *team, struct sheet *sheet, uint32_t parts)
+/* Without a member that is away: parts from it on are those of the next one. */
+static void call_without(struct sl_team *team, struct sheet *sheet, uint32_t parts, uint32_t away)
 {
         memset(sheet->times, 0, sizeof(sheet->times));
         sheet->number++;
@@ -63,8 +66,14 @@ static void call_and_check(struct sl_team *team, struct sheet *sheet, uint32_t p
                 if (p >= parts)
                         continue;
                 cr_assert_eq(sheet->written[p], sheet->number * 100 + p);
-                cr_assert(sheet->by[p] == p || sheet->by[p] == 0, "part %u was computed by member %u", p, sheet->by[p]);
+                cr_assert(sheet->by[p] == p + (away && p >= away) || sheet->by[p] == 0, "part %u was computed by member %u", p,
+                        sheet->by[p]);
         }
+}
+
+static void call_and_check(struct sl_team *team, struct sheet *sheet, uint32_t parts)
+{
+        call_without(team, sheet, parts, 0);
 }
 
 static void run_calls(uint32_t size, uint64_t spin_ns, uint32_t calls)
@@ -198,4 +207,92 @@ Test(team, refuses_sizes_and_cpus_out_of_range)
         cr_assert_eq(sl_team_new(&(struct sl_team_options){.size = 2, .cpus = cpus}, &team, &error), -EINVAL);
         cr_assert_str_eq(error.text, "a team on CPU 100000, of 0 to 1023");
         cr_assert_null(sl_team_free(NULL));
+}
+
+Test(team, leaves_out_who_is_away_and_takes_them_back)
+{
+        for (uint32_t size = 2; size <= 16; size += size < 5 ? 1 : 5) {
+                struct sl_team *team = new_team(size, size % 2 ? SL_TEAM_SPIN_NS : 0);
+                struct sheet sheet = {.seed = size};
+                uint64_t random = size;
+
+                for (int i = 0; i < 200; i++) {
+                        uint32_t away = (uint32_t)(next_random(&random) % size);
+
+                        sl_team_send_away(team, away);
+                        cr_assert_eq(sl_team_present(team), size - (away > 0));
+                        cr_assert_eq(sl_team_gather(team), sl_team_present(team));
+                        for (int k = 0; k < 3; k++)
+                                call_without(team, &sheet, sl_team_present(team), away);
+                }
+                sl_team_free(team);
+        }
+}
+
+/* What members 1 and 2 of three have had since before: ran, waited, in ms. */
+static uint32_t judge(struct sl_team_watch *watch, uint64_t now_ms, const uint64_t ms[4])
+{
+        static struct sl_thread_times times[3];
+
+        if (!watch->next_ns)
+                memset(times, 0, sizeof(times));
+        for (int i = 0; i < 2; i++) {
+                times[i + 1].ran_ns += ms[2 * i] * 1000000;
+                times[i + 1].waited_ns += ms[2 * i + 1] * 1000000;
+        }
+        return sl_team_watch_judge(watch, now_ms * 1000000, times, 3);
+}
+
+Test(team_watch, sends_away_who_waits_longest_for_its_cpu)
+{
+        struct sl_team_watch watch = {.next_ns = 0};
+
+        cr_expect_eq(judge(&watch, 20, (uint64_t[]){20, 0, 20, 0}), 0);
+        cr_expect_eq(judge(&watch, 40, (uint64_t[]){19, 1, 17, 3}), 0, "less than a fifth");
+        cr_expect_eq(judge(&watch, 60, (uint64_t[]){14, 6, 10, 10}), 2);
+        cr_expect_eq(judge(&watch, 80, (uint64_t[]){10, 10, 0, 0}), 2, "one at a time");
+}
+
+Test(team_watch, takes_back_on_trial_and_waits_longer_each_time_that_nothing_has_changed)
+{
+        struct sl_team_watch watch = {.next_ns = 0};
+        uint64_t now = 20, before = 0;
+
+        (void)judge(&watch, now, (uint64_t[]){20, 0, 20, 0});
+        for (int i = 0; i < 8; i++) {
+                uint64_t away_ms = 0;
+
+                cr_assert_eq(judge(&watch, now += 20, (uint64_t[]){10, 10, 20, 0}), 1);
+                while (judge(&watch, now += 20, (uint64_t[]){0, 0, 20, 0}))
+                        away_ms += 20;
+                cr_expect(away_ms > before || away_ms >= 3000, "away for %llu ms after %llu", (unsigned long long)away_ms,
+                        (unsigned long long)before);
+                before = away_ms;
+        }
+        cr_assert_eq(judge(&watch, now += 20, (uint64_t[]){20, 0, 20, 0}), 0);
+        cr_assert_eq(judge(&watch, now += 20, (uint64_t[]){10, 10, 20, 0}), 1);
+        cr_expect_eq(watch.pause_ns, SL_WATCH_PAUSE_NS, "what has gone well is forgotten");
+}
+
+Test(team_watch, forgets_what_came_while_nobody_looked)
+{
+        struct sl_team_watch watch = {.next_ns = 0};
+
+        (void)judge(&watch, 20, (uint64_t[]){20, 0, 20, 0});
+        cr_expect_eq(judge(&watch, 5000, (uint64_t[]){10, 900, 20, 0}), 0);
+        cr_expect_eq(judge(&watch, 5020, (uint64_t[]){10, 10, 20, 0}), 1);
+}
+
+/* The system counts at its ticks. */
+Test(team_watch, reads_what_a_thread_has_had)
+{
+        struct sl_thread_times times = {.ran_ns = 0};
+        uint64_t until = sl_clock_ns() + SL_NS_PER_SECOND;
+
+        cr_expect_not(sl_thread_times_read(-1, &times));
+        if (!sl_thread_times_read(gettid(), &times))
+                cr_skip_test("this system does not say");
+        while (!times.ran_ns && sl_clock_ns() < until)
+                cr_assert(sl_thread_times_read(gettid(), &times));
+        cr_expect_gt(times.ran_ns, 0);
 }

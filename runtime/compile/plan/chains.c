@@ -72,42 +72,50 @@ static bool any_meet(const struct touches *a, const struct touches *b)
 /* Two steps at hand: units of the one, and those of the other that are no part of the same member. */
 struct meeting {
         const struct sl_executable *executable;
+        uint32_t cut; /* of the steps */
         struct touches own, others;
 };
+
+static const struct sl_step_cut *cut_of(const struct meeting *meeting, const struct sl_executable_step *step)
+{
+        return &step->cuts[meeting->cut];
+}
 
 static bool others_meet(struct meeting *meeting, const struct sl_executable_step *step, int64_t first, int64_t end)
 {
         if (first >= end)
                 return false;
-        list_touches(meeting->executable, step, &(struct sl_part){.axis = step->split.axis, .first = first, .end = end},
-                &meeting->others);
+        list_touches(meeting->executable, step,
+                &(struct sl_part){.axis = cut_of(meeting, step)->split.axis, .first = first, .end = end}, &meeting->others);
         return any_meet(&meeting->own, &meeting->others);
 }
 
 /* Some part of @a, and another member's part of @b? All before the own one, and all behind it, count as one part. */
 static bool steps_meet(struct meeting *meeting, const struct sl_executable_step *a, const struct sl_executable_step *b)
 {
-        for (uint32_t p = 0; p < a->split.members; p++) {
-                struct sl_part own = sl_part_of(a->split.axis, a->units, p, a->split.members);
-                struct sl_part same = sl_part_of(b->split.axis, b->units, p, b->split.members);
+        const struct sl_step_cut *of_a = cut_of(meeting, a), *of_b = cut_of(meeting, b);
+
+        for (uint32_t p = 0; p < of_a->split.members; p++) {
+                struct sl_part own = sl_part_of(of_a->split.axis, of_a->units, p, of_a->split.members);
+                struct sl_part same = sl_part_of(of_b->split.axis, of_b->units, p, of_b->split.members);
 
                 list_touches(meeting->executable, a, &own, &meeting->own);
-                if (others_meet(meeting, b, 0, same.first) || others_meet(meeting, b, same.end, b->units))
+                if (others_meet(meeting, b, 0, same.first) || others_meet(meeting, b, same.end, of_b->units))
                         return true;
         }
         return false;
 }
 
-static bool can_chain(const struct sl_executable_step *step)
+static bool can_chain(const struct meeting *meeting, const struct sl_executable_step *step)
 {
-        return step->session && step->split.members > 1 && step->stages == 1;
+        return step->session && cut_of(meeting, step)->split.members > 1 && step->stages == 1;
 }
 
 /* May @step, of which @head and those behind it are a chain so far, go on with it? */
 static bool joins(struct meeting *meeting, const struct sl_executable_step *head, const struct sl_executable_step *step)
 {
-        if (!can_chain(head) || !can_chain(step) || head->split.members != step->split.members || head->session != step->session ||
-                step - head >= SL_CHAIN_STEPS_MAX)
+        if (!can_chain(meeting, head) || !can_chain(meeting, step) || head->session != step->session ||
+                cut_of(meeting, head)->split.members != cut_of(meeting, step)->split.members || step - head >= SL_CHAIN_STEPS_MAX)
                 return false;
         for (const struct sl_executable_step *before = step - 1; before >= head; before--)
                 if (steps_meet(meeting, before, step))
@@ -115,21 +123,28 @@ static bool joins(struct meeting *meeting, const struct sl_executable_step *head
         return true;
 }
 
+static void find_chains(struct meeting *meeting, struct sl_executable *executable)
+{
+        struct sl_executable_step *head = executable->steps;
+
+        for (uint32_t i = 0; i < executable->n_steps; i++) {
+                struct sl_executable_step *step = &executable->steps[i];
+
+                step->cuts[meeting->cut].chain = 0;
+                if (i == 0 || !executable->source->batch || !joins(meeting, head, step))
+                        head = step;
+                head->cuts[meeting->cut].chain++;
+        }
+}
+
 int sl_chains_find(struct sl_executable *executable, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_free) struct meeting *meeting = malloc(sizeof(*meeting));
-        struct sl_executable_step *head = executable->steps;
 
         if (!meeting)
                 return sl_error_set(error, ENOMEM, "no memory for what parts of steps touch");
         meeting->executable = executable;
-        for (uint32_t i = 0; i < executable->n_steps; i++) {
-                struct sl_executable_step *step = &executable->steps[i];
-
-                step->chain = 0;
-                if (i == 0 || !executable->source->batch || !joins(meeting, head, step))
-                        head = step;
-                head->chain++;
-        }
+        for (meeting->cut = 0; meeting->cut < SL_CUTS; meeting->cut++)
+                find_chains(meeting, executable);
         return 0;
 }

@@ -20,7 +20,7 @@ struct sl_error;
 #define SL_CHAIN_STEPS_MAX 16
 
 /*
- * Fills @chain of each step (executable.h), of which splits, units and stages are set, but of those in bodies, whose ports may be
- * one and the same memory. Return: 0; -ENOMEM.
+ * Fills @chain of each cut of each step (executable.h), of which splits, units and stages are set. In bodies, whose ports may be
+ * one and the same memory, all chains are of one step. Return: 0; -ENOMEM.
  */
 int sl_chains_find(struct sl_executable *executable, struct sl_error *error);

@@ -295,22 +295,51 @@ uint64_t sl_executable_bytes(const struct sl_plan *plan, uint64_t number)
         return bytes;
 }
 
+static struct sl_split split_for(const struct sl_executable_step *step, uint32_t members)
+{
+        return members > 1 ? sl_split_for(step->source->splits, members) : (struct sl_split){SL_AXIS_NONE, 0};
+}
+
+static int cut_step(
+        const struct sl_executable_step *step, struct sl_split split, struct sl_step_cut *ret_cut, struct sl_error *error)
+{
+        const struct sl_runner *runner = step->session->backend->runner;
+        struct sl_step_cut cut = {.split = split};
+
+        if (split.members > 1)
+                cut.units = runner->units ? runner->units(step->kernel, split.axis) : 0;
+        if (split.members > 1 && cut.units < split.members)
+                return sl_error_set(error, EBADMSG, "plan file: a %s is to be computed in %u parts and has %lld",
+                        sl_op_name(step->source->op), split.members, (long long)cut.units);
+        *ret_cut = cut;
+        return 0;
+}
+
+/* Kernels that are divided are so for one number of parts; with another, and where that fails, they are computed whole. */
+static void divide_step(struct sl_executable_step *step)
+{
+        const struct sl_runner *runner = step->session->backend->runner;
+        struct sl_split all = step->cuts[SL_CUT_ALL].split;
+        struct sl_step_cut *less = &step->cuts[SL_CUT_LESS];
+        int r = all.members > 1 && runner->divide ? runner->divide(step->kernel, all.axis, all.members) : 0;
+
+        if (r < 0)
+                step->cuts[SL_CUT_ALL] = (struct sl_step_cut){.units = 0};
+        if (r < 0 || (r > 0 && less->split.members != all.members))
+                *less = (struct sl_step_cut){.units = 0};
+}
+
 static int split_step(struct sl_executable_step *step, uint32_t members, struct sl_error *error)
 {
         const struct sl_runner *runner = step->session->backend->runner;
+        int r = 0;
 
-        step->split = members > 1 ? sl_split_for(step->source->splits, members) : (struct sl_split){SL_AXIS_NONE, 0};
-        if (step->split.members < 2)
-                return 0;
-        step->units = runner->units ? runner->units(step->kernel, step->split.axis) : 0;
         step->stages = runner->stages ? runner->stages(step->kernel) : 1;
-        if (step->units >= step->split.members && runner->divide &&
-                runner->divide(step->kernel, step->split.axis, step->split.members))
-                step->split = (struct sl_split){SL_AXIS_NONE, 0}; /* it is computed whole */
-        if (step->units >= step->split.members)
-                return 0;
-        return sl_error_set(error, EBADMSG, "plan file: a %s is to be computed in %u parts and has %lld",
-                sl_op_name(step->source->op), step->split.members, (long long)step->units);
+        for (uint32_t i = 0; i < SL_CUTS && r == 0; i++)
+                r = cut_step(step, split_for(step, members > i ? members - i : 1), &step->cuts[i], error);
+        if (r == 0)
+                divide_step(step);
+        return r;
 }
 
 int sl_executable_split(struct sl_executable *executable, uint32_t members, uint64_t *ret_scratch_bytes, struct sl_error *error)
@@ -325,7 +354,8 @@ int sl_executable_split(struct sl_executable *executable, uint32_t members, uint
                                 r = sl_executable_split(step->bodies[b], members, ret_scratch_bytes, error);
                 if (r == 0 && step->session)
                         r = split_step(step, members, error);
-                if (step->split.members > 1 && step->source->scratch_bytes > *ret_scratch_bytes)
+                if ((step->cuts[SL_CUT_ALL].split.members > 1 || step->cuts[SL_CUT_LESS].split.members > 1) &&
+                        step->source->scratch_bytes > *ret_scratch_bytes)
                         *ret_scratch_bytes = step->source->scratch_bytes;
         }
         return r == 0 ? sl_chains_find(executable, error) : r;
@@ -352,12 +382,17 @@ static bool must_settle(const struct sl_executable_step *step, const struct sl_i
         return __builtin_expect(in_flight != NULL, 0) && in_flight != step->session;
 }
 
+static const struct sl_step_cut *cut_of(const struct sl_executable_step *step, const struct sl_interpreter *interpreter)
+{
+        return &step->cuts[interpreter->room->cut];
+}
+
 /* @ret_failed: of the steps that are launched at once, the one that failed. */
 static int launch(const struct sl_executable_step *step, uint32_t n, struct sl_interpreter *interpreter,
         const struct sl_executable_step **ret_failed)
 {
-        int r = step->split.members > 1 ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
-                                        : step->session->backend->runner->launch(step->kernel, &step->binding);
+        int r = cut_of(step, interpreter)->split.members > 1 ? sl_team_room_launch(interpreter->room, step, n, ret_failed)
+                                                             : step->session->backend->runner->launch(step->kernel, &step->binding);
 
         if (__builtin_expect(r == -EINPROGRESS, 0)) {
                 interpreter->sessions->in_flight = step->session;
@@ -413,16 +448,16 @@ static int run_steps(struct sl_executable *executable, struct sl_interpreter *in
 {
         while (executable->next < executable->n_steps && !executable->verdict) {
                 const struct sl_executable_step *step = &executable->steps[executable->next];
-                uint32_t n = interpreter->step_ns || step->chain < 2 ? 1 : step->chain; /* each step has a time of its own */
+                uint32_t n = interpreter->step_ns ? 1 : cut_of(step, interpreter)->chain; /* each step has a time of its own */
                 int r = must_settle(step, interpreter) ? sl_sessions_settle(interpreter->sessions, sleeps) : 0;
 
                 if (r == -EINPROGRESS)
                         return r;
                 if (r == 0)
                         r = interpreter->step_ns ? run_timed_step(executable, step, interpreter)
-                                                 : run_step(executable, step, n, interpreter);
+                                                 : run_step(executable, step, n > 1 ? n : 1, interpreter);
                 executable->verdict = r;
-                executable->next += n;
+                executable->next += n > 1 ? n : 1;
         }
         return end_run(executable, interpreter, sleeps);
 }

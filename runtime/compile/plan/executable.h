@@ -19,14 +19,23 @@ struct sl_interpreter;
 struct sl_live;
 struct sl_pace;
 
+/* How a team of so many computes a step. */
+struct sl_step_cut {
+        struct sl_split split;
+        int64_t units;  /* along its axis */
+        uint32_t chain; /* steps from this one on that a team computes at once (chains.h); 0: it is behind in such a chain */
+};
+
+/* All of the instance's team, or all but one. */
+enum { SL_CUT_ALL, SL_CUT_LESS, SL_CUTS };
+
 struct sl_executable_step {
         const struct sl_plan_step *source;
         const struct sl_plan_session *session; /* with its backend; NULL: the interpreter runs it */
         struct sl_kernel *kernel;
         struct sl_binding binding; /* points into the pointer table */
-        struct sl_split split;     /* of the instance's team */
-        int64_t units, stages;     /* along its axis; of each launch */
-        uint32_t chain; /* steps from this one on that a team computes at once (chains.h); 0: it is behind in such a chain */
+        struct sl_step_cut cuts[SL_CUTS];
+        int64_t stages; /* of each launch in parts */
         struct sl_executable *bodies[SL_STEP_BODIES_MAX];
         struct sl_rounds_layout *rounds; /* of a step with bodies */
 };

@@ -204,7 +204,7 @@ uint64_t sl_instance_bytes(const struct sl_plan *plan, uint32_t batch_max)
         return bytes;
 }
 
-/* Of its steps that a team of @members cuts. */
+/* Of its steps that a team of @members cuts, or one of one less. */
 static uint64_t largest_scratch(const struct sl_plan *plan, uint64_t number, uint32_t members)
 {
         const struct sl_plan_program *source = &plan->programs[number];
@@ -213,7 +213,8 @@ static uint64_t largest_scratch(const struct sl_plan *plan, uint64_t number, uin
         for (uint64_t i = 0; i < source->n_steps; i++) {
                 const struct sl_plan_step *step = &plan->steps[source->first_step + i];
 
-                if (sl_split_for(step->splits, members).members > 1 && step->scratch_bytes > largest)
+                if ((sl_split_for(step->splits, members).members > 1 || sl_split_for(step->splits, members - 1).members > 1) &&
+                        step->scratch_bytes > largest)
                         largest = step->scratch_bytes;
                 for (uint64_t b = 0; b < step->n_bodies; b++) {
                         uint64_t inside = largest_scratch(plan, step->first_body + b, members);
@@ -249,12 +250,13 @@ static void read_splits(const struct sl_executable *executable, struct sl_step_s
 {
         for (uint32_t i = 0; i < executable->n_steps; i++) {
                 const struct sl_executable_step *step = &executable->steps[i];
+                const struct sl_step_cut *cut = &step->cuts[SL_CUT_ALL];
 
-                if (step->split.members > 1)
-                        splits[executable->first_number + i] = (struct sl_step_split){.axis = step->split.axis,
-                                .members = step->split.members,
-                                .units = step->units,
-                                .stages = step->chain ? step->stages : 0};
+                if (cut->split.members > 1)
+                        splits[executable->first_number + i] = (struct sl_step_split){.axis = cut->split.axis,
+                                .members = cut->split.members,
+                                .units = cut->units,
+                                .stages = cut->chain ? step->stages : 0};
                 for (uint32_t b = 0; b < SL_STEP_BODIES_MAX; b++)
                         if (step->bodies[b])
                                 read_splits(step->bodies[b], splits);
@@ -287,6 +289,7 @@ static void begin(struct sl_instance *instance, struct sl_executable *program, c
         sl_executable_bind(program, inputs, outputs);
         sl_interpreter_begin(&instance->interpreter, instance->plan, program->source, &instance->pace, &instance->sessions,
                 instance->kernels, open, error);
+        sl_team_room_begin(&instance->room);
         instance->interpreter.room = &instance->room;
 }
 

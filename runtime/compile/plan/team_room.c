@@ -24,10 +24,17 @@ int sl_team_room_init(struct sl_team_room *room, struct sl_team *team, uint64_t 
         return 0;
 }
 
+void sl_team_room_begin(struct sl_team_room *room)
+{
+        if (room->team)
+                room->cut = sl_team_gather(room->team) < sl_team_size(room->team) ? SL_CUT_LESS : SL_CUT_ALL;
+}
+
 void sl_team_room_deinit(struct sl_team_room *room)
 {
         sl_workspace_deinit(&room->scratch);
         room->team = NULL;
+        room->cut = SL_CUT_ALL;
 }
 
 /* Steps of a chain, or one. */
@@ -48,7 +55,8 @@ static uint8_t *scratch_of(const struct team_launch *launch, uint32_t member)
 /* In a chain the scratch that the owner has in the workspace may be what others read. */
 static int launch_part_of(const struct team_launch *launch, const struct sl_executable_step *step, uint32_t index, uint32_t member)
 {
-        struct sl_part part = sl_part_of(step->split.axis, step->units, index, step->split.members);
+        const struct sl_step_cut *cut = &step->cuts[launch->room->cut];
+        struct sl_part part = sl_part_of(cut->split.axis, cut->units, index, cut->split.members);
         struct sl_binding binding = step->binding;
 
         part.stage = launch->stage;
@@ -75,10 +83,11 @@ int sl_team_room_launch(const struct sl_team_room *room, const struct sl_executa
         const struct sl_executable_step **ret_failed)
 {
         struct team_launch launch = {.room = room, .steps = steps, .n = n};
+        uint32_t members = steps->cuts[room->cut].split.members;
 
         for (; launch.stage < steps->stages; launch.stage++) {
-                sl_team_run(room->team, steps->split.members, launch_part, &launch);
-                for (uint32_t i = 0; i < steps->split.members; i++)
+                sl_team_run(room->team, members, launch_part, &launch);
+                for (uint32_t i = 0; i < members; i++)
                         if (launch.results[i]) {
                                 *ret_failed = launch.failed[i];
                                 return launch.results[i];

@@ -19,10 +19,14 @@ struct sl_team_room {
         struct sl_team *team; /* NULL: none */
         struct sl_workspace scratch;
         uint64_t member_bytes; /* of scratch, for each member */
+        uint32_t cut;          /* of the run: of each step (executable.h) */
 };
 
 /* Scratch of @scratch_bytes for each member, faulted. Return: 0; -ENOMEM, and the room is as it was. */
 int sl_team_room_init(struct sl_team_room *room, struct sl_team *team, uint64_t scratch_bytes);
+
+/* Before a run: who takes part in it. */
+void sl_team_room_begin(struct sl_team_room *room);
 
 /* A zeroed room is fine. */
 void sl_team_room_deinit(struct sl_team_room *room);

@@ -636,7 +636,7 @@ static void check_parts(const struct test_case *test, struct test_kernel *cpu, u
         struct gathered all[SL_NODE_OUTPUTS_MAX];
         void *whole[SL_NODE_OUTPUTS_MAX];
 
-        if (cpu->backend->runner->divide(cpu->kernel, axis, count))
+        if (cpu->backend->runner->divide(cpu->kernel, axis, count) < 0)
                 return; /* it is computed whole */
         for (uint32_t i = 0; i < cpu->node.n_outputs; i++) {
                 all[i].n = sl_tensor_bytes(&cpu->node.outputs[i]);
@@ -714,7 +714,7 @@ static void check_parts_in_place(
 {
         int64_t units = cpu->backend->runner->units(cpu->kernel, SL_AXIS_ROWS);
 
-        if (units < 2 || cpu->backend->runner->divide(cpu->kernel, SL_AXIS_ROWS, 3))
+        if (units < 2 || cpu->backend->runner->divide(cpu->kernel, SL_AXIS_ROWS, 3) < 0)
                 return;
         memcpy(cpu->tensors.inputs[0], input, bytes);
         for (uint32_t p = 3; p-- > 0;) {
