@@ -4,6 +4,7 @@
 #include "cpu/base/narrow.h"
 #include "cpu/conv/loops.h"
 #include "cpu/gemm/loops.h"
+#include "cpu/movement/loops.h"
 #include "cpu/onednn/cost.h"
 #include "cpu/reduce/loops.h"
 #include "cpu/rnn/loops.h"
@@ -21,6 +22,10 @@ static const struct {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_im2col_gemm},
         {SL_OP_MBCONV, SL_ALGORITHM_BLOCKED, &sl_cpu_mbconv},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
+        {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_recurrent},
+        {SL_OP_GRU, SL_ALGORITHM_BLOCKED, &sl_cpu_recurrent},
+        {SL_OP_RNN, SL_ALGORITHM_BLOCKED, &sl_cpu_recurrent},
+        {SL_OP_GATHER, SL_ALGORITHM_BLOCKED, &sl_cpu_narrow_gather},
         {SL_OP_MAX_POOL, SL_ALGORITHM_BLOCKED, &sl_cpu_max_pool},
         {SL_OP_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_product},
         {SL_OP_GEMM, SL_ALGORITHM_BLOCKED, &sl_cpu_product},

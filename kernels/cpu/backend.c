@@ -541,6 +541,8 @@ static int compile_loop(const struct sl_cpu_loop *loop, const struct sl_node_des
 
         if (!result && loop->weights)
                 loop->weights(kernel->state, source->packed);
+        if (!result && loop->scratch)
+                kernel->scratch_bytes = loop->scratch(kernel->state);
         if (!result && loop->check)
                 result = source->constants ? loop->check(kernel->state, source->constants) : -ENOTSUP;
         if (result)

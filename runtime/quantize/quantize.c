@@ -212,6 +212,7 @@ static int run_float32(struct job *job, struct sl_error *error)
         int r;
 
         lowering.precision = SL_PRECISION_FP32;
+        lowering.weights = SL_WEIGHTS_FP32;
         r = sl_runner_new(job->graph, &lowering, &runner, error);
         if (r < 0)
                 return r;

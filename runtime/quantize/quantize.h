@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of float32 becomes a variant of it: int8, calibrated on samples, or bfloat16; with its accuracy, measured on samples that
+ * A model of float32 becomes a variant of it: int8, calibrated on samples, bfloat16, or weights in halves; with its accuracy, measured on samples that
  * the calibration has not seen. For tools: it compiles and runs models in the calling process. One thread.
  *
  * int8: what each value may be is taken from the samples by the method; products that cost more than @max_loss when they are all
@@ -19,7 +19,7 @@ struct sl_graph;
 struct sl_dataset;
 
 struct sl_quantize_options {
-        struct sl_lower_options lowering; /* precision: what the variant is */
+        struct sl_lower_options lowering; /* precision, or weights where that is fp32: what the variant is */
         enum sl_range_method method;
         double percentile;
         double max_loss;

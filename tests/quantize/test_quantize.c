@@ -124,6 +124,39 @@ Test(quantize, a_bfloat16_variant_is_measured)
         trial_deinit(&trial);
 }
 
+Test(quantize, weights_in_halves_are_measured_and_a_file_that_says_so_gets_them)
+{
+        struct sl_export_property property = {.key = "starling.weights", .value = "f16"};
+        uint32_t n_products = 0, n_halves = 0;
+        struct sl_lower_options plain;
+        struct sl_graph *back = NULL;
+        struct sl_error error = {""};
+        struct trial trial;
+        uint8_t *file = NULL;
+        size_t bytes = 0;
+
+        trial_init(&trial, SL_PRECISION_FP32, 0.01);
+        trial.options.lowering.weights = SL_WEIGHTS_F16;
+        trial_run(&trial);
+        cr_expect_gt(trial.variant.accuracy.cosine, 0.99999);
+        cr_expect_lt(trial.variant.accuracy.cosine, 1 - 1e-14, "nothing was narrowed");
+        cr_assert_eq(sl_export_onnx(trial.variant.graph, &property, 1, &file, &bytes, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_import_onnx_bytes(file, bytes, NULL, &back, &error), 0, "%s", error.text);
+        sl_lower_options_init(&plain);
+        cr_assert_eq(sl_lower_rewrite(back, &plain, &error), 0, "%s", error.text);
+        for (uint32_t i = 0; i < back->n_nodes; i++) {
+                bool is_product = back->nodes[i].op == SL_OP_GEMM || back->nodes[i].op == SL_OP_MATMUL;
+
+                n_products += is_product && !back->nodes[i].dead;
+                n_halves += is_product && sl_attrs_int(&back->nodes[i].attrs, SL_ATTR_WEIGHTS, SL_DTYPE_NONE) == SL_DTYPE_F16;
+        }
+        cr_expect_gt(n_products, 0);
+        cr_expect_eq(n_halves, n_products);
+        free(file);
+        sl_graph_free(back);
+        trial_deinit(&trial);
+}
+
 Test(quantize, wants_samples_for_both_halves)
 {
         struct sl_error error = {""};

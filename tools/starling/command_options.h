@@ -106,6 +106,7 @@
         X(PERCENTILE, "percentile", 0, "P", "of all numbers, those that stay inside [99.99]")                                      \
         X(MAX_LOSS, "max-loss", 0, "X", "of top-1, without labels of cosine similarity; the worst products stay float32 [0.01]")   \
         X(PRECISION, "precision", 0, "int8|bf16", "of weights and activations [int8]")                                             \
+        X(WEIGHTS, "weights", 0, "f16|bf16", "of constant weights alone; the precision stays fp32 unless it is given")             \
         X(OUTPUT, "output", 'o', "FILE", "the variant, as ONNX; its accuracy lies in it, for `starling inspect`")                  \
         X(OPTION, "option", 'O', "KEY=VALUE", "how it is compiled")
 

@@ -228,7 +228,7 @@ static const char command_inspect_text[] =
         "\n" MODEL_TEXT;
 
 static const char command_quantize_text[] = "Measures the ranges of activations on samples, makes a variant of the model in int8 "
-                                            "(QDQ) or bfloat16, measures its accuracy on "
+                                            "(QDQ) or bfloat16, or with its weights in halves, measures its accuracy on "
                                             "the samples that were not calibrated on, and writes it as ONNX.";
 
 static const char command_bench_text[] = "Runs one of the benchmarks. `starling bench BENCHMARK --help` describes it, and so does "

@@ -41,6 +41,7 @@ static const char *const methods[] = {
 
 struct wish {
         const char *model, *data, *labels, *output;
+        bool has_precision; /* it was asked for */
         struct sl_quantize_options options;
 };
 
@@ -63,12 +64,20 @@ static int take_number(double *number, const char *value, double least, double m
         return end != value && !*end && *number >= least && *number <= most ? 0 : -EINVAL;
 }
 
-static int take_precision(struct wish *wish, const char *value, struct sl_error *error)
+static int take_option(struct wish *wish, enum sl_lower_option option, const char *value, struct sl_error *error)
 {
         char text[64];
 
-        snprintf(text, sizeof(text), "precision=%s", value);
+        snprintf(text, sizeof(text), "%s=%.40s", sl_lower_option_name(option), value);
         return sl_lower_options_parse(&wish->options.lowering, text, error);
+}
+
+/* By itself it leaves the precision as it is. */
+static int take_weights(struct wish *wish, const char *value, struct sl_error *error)
+{
+        if (!wish->has_precision)
+                wish->options.lowering.precision = SL_PRECISION_FP32;
+        return take_option(wish, SL_LOWER_OPTION_weights, value, error);
 }
 
 static int take(struct wish *wish, int option, const char *value, struct sl_error *error)
@@ -90,7 +99,10 @@ static int take(struct wish *wish, int option, const char *value, struct sl_erro
         case OPTION_MAX_LOSS:
                 return take_number(&wish->options.max_loss, value, 0, 1);
         case OPTION_PRECISION:
-                return take_precision(wish, value, error);
+                wish->has_precision = true;
+                return take_option(wish, SL_LOWER_OPTION_precision, value, error);
+        case OPTION_WEIGHTS:
+                return take_weights(wish, value, error);
         case 'o':
                 wish->output = value;
                 return 0;
@@ -110,7 +122,8 @@ static int parse(int argc, char **argv, struct wish *wish, struct sl_error *erro
         if (argc - optind != 1 || !wish->data || !wish->output)
                 return -EINVAL;
         wish->model = argv[optind];
-        return wish->options.lowering.precision == SL_PRECISION_FP32 ? -EINVAL : 0;
+        return wish->options.lowering.precision == SL_PRECISION_FP32 && wish->options.lowering.weights == SL_WEIGHTS_FP32 ? -EINVAL
+                                                                                                                          : 0;
 }
 
 static int read_data(struct wish *wish, struct sl_dataset **ret_samples, int64_t **ret_labels, struct sl_error *error)
@@ -147,10 +160,14 @@ __attribute__((format(printf, 3, 4))) static void add_property(struct report *re
 
 static void fill_report(const struct wish *wish, const struct sl_variant *variant, struct report *report)
 {
+        static const char *const precisions[] = {
+                [SL_PRECISION_FP32] = "fp32", [SL_PRECISION_BF16] = "bf16", [SL_PRECISION_INT8] = "int8"};
         bool bytes = wish->options.lowering.precision == SL_PRECISION_INT8;
         const struct sl_accuracy *accuracy = &variant->accuracy;
 
-        add_property(report, "starling.precision", "%s", bytes ? "int8" : "bf16");
+        add_property(report, "starling.precision", "%s", precisions[wish->options.lowering.precision]);
+        if (wish->options.lowering.weights != SL_WEIGHTS_FP32)
+                add_property(report, "starling.weights", "%s", wish->options.lowering.weights == SL_WEIGHTS_F16 ? "f16" : "bf16");
         if (bytes && wish->options.method == SL_RANGE_PERCENTILE)
                 add_property(report, "starling.calibration", "percentile %g of %" PRIu64 " samples", wish->options.percentile,
                         wish->options.calibration);

@@ -53,6 +53,9 @@ struct sl_cpu_loop {
         /* compile() says which inputs lie packed, all of them in the loop's own form; NULL: input 1 does, or nothing is packed. */
         void (*weights)(void *state, const struct sl_packed *packed);
 
+        /* Bytes of scratch, once it is known what lies packed. NULL: what plan() has said. */
+        size_t (*scratch)(const void *state);
+
         /*
          * A loop over constant tables that say where to read: looks at all of them once, when the kernel is made; @constants holds
          * NULL for an input that is none. NULL: nothing to check. -ENOTSUP; -ERANGE: a table leads outside; -ENOMEM.

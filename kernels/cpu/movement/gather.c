@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gather: rows of input 0 by the indices of input 1. Each index is checked where it is used: it may come from a client.
+ * Gather: rows of input 0 by the indices of input 1. Each index is checked where it is used: it may come from a client. A constant
+ * table of float32 may lie in halves (base/narrow.h): its rows are widened as they are copied.
  */
+#include "cpu/base/bfloat16.h"
+#include "cpu/base/float16.h"
+#include "cpu/base/narrow.h"
 #include "cpu/movement/loops.h"
 #include "shape/rules.h"
 
@@ -10,8 +14,9 @@
 
 struct gather {
         int64_t outer, rows, indices;
-        size_t row_bytes;
-        uint32_t wide; /* indices are int64, else int32 */
+        size_t row_bytes, from_bytes; /* of a row of the output, and as it lies in the table */
+        uint32_t wide;                /* indices are int64, else int32 */
+        uint32_t narrow;              /* what the table lies in: SL_DTYPE_F16, SL_DTYPE_BF16; NONE: as it is */
 };
 
 static bool gather_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
@@ -39,7 +44,53 @@ static bool gather_plan(const struct sl_node_desc *node, void *state, struct sl_
                 if (d > axis)
                         g->row_bytes *= (size_t)data->shape.dims[d];
         }
+        g->from_bytes = g->row_bytes;
         return g->row_bytes || sl_dtype_bytes(data->dtype);
+}
+
+static bool narrow_gather_plan(const struct sl_node_desc *node, void *state, struct sl_cpu_sizes *sizes)
+{
+        struct gather *g = state;
+
+        if (!gather_plan(node, state, sizes))
+                return false;
+        g->narrow = sl_narrow_dtype(node, 0, (int64_t)sl_shape_elements(&node->inputs[0].shape));
+        return g->narrow != SL_DTYPE_NONE;
+}
+
+static void narrow_gather_weights(void *state, const struct sl_packed *packed)
+{
+        struct gather *g = state;
+
+        if (packed && packed[0].data_bytes)
+                g->from_bytes = g->row_bytes / 2;
+        else
+                g->narrow = SL_DTYPE_NONE;
+}
+
+SL_CPU_CLONES static void widen_f16(float *restrict to, const uint16_t *restrict from, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                to[i] = sl_widen_f16(from[i]);
+}
+
+SL_CPU_CLONES static void widen_bf16(float *restrict to, const uint16_t *restrict from, size_t n)
+{
+        for (size_t i = 0; i < n; i++)
+                to[i] = sl_widen_bf16(from[i]);
+}
+
+/* @rows that follow each other. */
+static void move_rows(const struct gather *g, char *to, const char *from, int64_t rows)
+{
+        size_t bytes = (size_t)rows * g->row_bytes;
+
+        if (g->narrow == SL_DTYPE_F16)
+                widen_f16((float *)(void *)to, (const uint16_t *)(const void *)from, bytes / sizeof(float));
+        else if (g->narrow == SL_DTYPE_BF16)
+                widen_bf16((float *)(void *)to, (const uint16_t *)(const void *)from, bytes / sizeof(float));
+        else
+                memcpy(to, from, bytes);
 }
 
 static int64_t index_at(const struct gather *g, const void *indices, int64_t i)
@@ -68,8 +119,7 @@ static int copy_rows(const struct gather *g, char *y, const char *x, const void 
 
                 if (index < -g->rows || index >= g->rows)
                         return -ERANGE;
-                memcpy(y + (size_t)i * g->row_bytes, x + (size_t)(index < 0 ? index + g->rows : index) * g->row_bytes,
-                        g->row_bytes);
+                move_rows(g, y + (size_t)i * g->row_bytes, x + (size_t)(index < 0 ? index + g->rows : index) * g->from_bytes, 1);
         }
         return 0;
 }
@@ -80,18 +130,51 @@ static int gather_run(const void *state, const struct sl_binding *binding)
         const char *x = binding->inputs[0];
         char *y = binding->outputs[0];
         bool run = g->outer > 1 && is_one_run(g, binding->inputs[1]);
-        size_t first = run ? (size_t)index_at(g, binding->inputs[1], 0) * g->row_bytes : 0;
+        size_t first = run ? (size_t)index_at(g, binding->inputs[1], 0) * g->from_bytes : 0;
         int result = 0;
 
         for (int64_t o = 0; o < g->outer && !result; o++) {
                 if (run)
-                        memcpy(y, x + first, (size_t)g->indices * g->row_bytes);
+                        move_rows(g, y, x + first, g->indices);
                 else
                         result = copy_rows(g, y, x, binding->inputs[1]);
-                x += (size_t)g->rows * g->row_bytes;
+                x += (size_t)g->rows * g->from_bytes;
                 y += (size_t)g->indices * g->row_bytes;
         }
         return result;
 }
 
 const struct sl_cpu_loop sl_cpu_gather = {.state_bytes = sizeof(struct gather), .plan = gather_plan, .run = gather_run};
+
+static bool narrow_gather_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
+{
+        int64_t elements = (int64_t)sl_shape_elements(&node->inputs[0].shape);
+
+        if (index == 0)
+                sl_cpu_form_narrow(
+                        ret_packed, "table", (int64_t[]){elements, 0, 0, 0}, elements, sl_narrow_dtype(node, 0, elements));
+        return index == 0;
+}
+
+static int narrow_gather_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        int64_t elements = (int64_t)sl_shape_elements(&node->inputs[index].shape);
+
+        return sl_narrow(sl_narrow_dtype(node, index, elements), plain, elements, ret_data);
+}
+
+/* There is no other way to have the table so. */
+static double narrow_gather_seconds(const struct sl_core_figures *core, const void *state)
+{
+        (void)core;
+        (void)state;
+        return 0;
+}
+
+const struct sl_cpu_loop sl_cpu_narrow_gather = {.state_bytes = sizeof(struct gather),
+        .plan = narrow_gather_plan,
+        .run = gather_run,
+        .form = narrow_gather_form,
+        .repack = narrow_gather_repack,
+        .weights = narrow_gather_weights,
+        .seconds = narrow_gather_seconds};

@@ -9,5 +9,6 @@ extern const struct sl_cpu_loop sl_cpu_pad;  /* but with constants, which is sl_
 extern const struct sl_cpu_loop sl_cpu_concat;
 extern const struct sl_cpu_loop sl_cpu_shuffle; /* starling.ChannelShuffle */
 extern const struct sl_cpu_loop sl_cpu_gather;
+extern const struct sl_cpu_loop sl_cpu_narrow_gather; /* of a table in halves */
 extern const struct sl_cpu_loop sl_cpu_gather_elements;
 extern const struct sl_cpu_loop sl_cpu_resize;

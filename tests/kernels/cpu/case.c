@@ -390,6 +390,11 @@ static bool pack_input(struct test_kernel *k, uint32_t index)
         return !r;
 }
 
+static bool is_recurrent(uint32_t op)
+{
+        return op == SL_OP_LSTM || op == SL_OP_GRU || op == SL_OP_RNN;
+}
+
 static bool pack_weights(struct test_kernel *k)
 {
         bool mbconv = k->node.op == SL_OP_MBCONV;
@@ -397,7 +402,9 @@ static bool pack_weights(struct test_kernel *k)
         for (uint32_t i = 3; mbconv && i < k->node.n_inputs && i < SL_PACKED_INPUTS; i++)
                 if (k->tensors.inputs[i] && !pack_input(k, i))
                         return false;
-        return pack_input(k, 1) && (k->node.op != SL_OP_LSTM || pack_input(k, 2));
+        if (k->node.op == SL_OP_GATHER)
+                return pack_input(k, 0);
+        return pack_input(k, 1) && (!is_recurrent(k->node.op) || pack_input(k, 2));
 }
 
 bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, const struct test_case *test)
@@ -413,7 +420,7 @@ bool test_kernel_init(struct test_kernel *k, const struct sl_backend *backend, c
         make_tensors(k, test);
         if (test->packed && !strcmp(backend->name, "cpu") && !pack_weights(k))
                 return false;
-        if (test->packed)
+        if (test->packed && k->node.op != SL_OP_GATHER)
                 constants[1] = k->packed_data[1] ? k->packed_data[1] : k->tensors.inputs[1];
         if (is_quantized_product(k->node.op))
                 constants[2] = k->tensors.inputs[2];

@@ -46,7 +46,7 @@ struct test_tensors {
 /* The node as the `cpu` side sees it: the layouts chosen. */
 struct sl_node_desc case_cpu_node(const struct test_case *test);
 
-#define SL_PACKED_INPUTS 6 /* input 0 never is */
+#define SL_PACKED_INPUTS 6 /* input 0 only of a Gather */
 
 /* A kernel of @backend with everything that it needs for a launch. */
 struct test_kernel {

@@ -23,6 +23,12 @@ static const char *const layers[] = {
         "GRU 5x1x7 1x33x7 1x33x11 _ _ 1x1x11 outputs:2",
         "RNN 5x3x7 2x20x7 2x20x20 2x40 direction=2 outputs:2",
         "RNN 3x5x7 1x20x7 1x20x20 layout=1 outputs:2",
+        "GRU 5x3x7 1x60x7 1x60x20 1x120 outputs:2 packed",
+        "GRU 5x2x9 1x288x9 1x288x96 1x576 _ 1x2x96 outputs:2 packed",
+        "GRU 5x2x9 2x288x9 2x288x96 2x576 linear_before_reset=1 direction=2 outputs:2 packed",
+        "GRU 3x4x7 2x192x7 2x192x64 2x384 _ 3x2x64 direction=2 layout=1 outputs:2 packed",
+        "RNN 5x3x7 2x64x7 2x64x64 2x128 direction=2 outputs:2 packed",
+        "LSTM 4x3x5 1x256x5 1x256x64 1x512 _ 1x3x64 1x3x64 1x192 direction=1 outputs:3 packed",
 };
 
 Test(cpu_recurrent, layers_compute_what_the_reference_computes)
@@ -36,6 +42,10 @@ static const char *const halves[] = {
         "LSTM 5x1x64 1x256x64 1x256x64 1x512 hidden_size=64 outputs:3 weights:f16 packed",
         "LSTM 4x2x24 2x256x24 2x256x64 2x512 _ 2x2x64 2x2x64 direction=2 outputs:3 weights:bf16 packed",
         "LSTM 3x1x40 1x80x40 1x80x20 outputs:1 weights:f16 packed",
+        "LSTM 4x3x40 1x256x40 1x256x64 1x512 _ 1x3x64 1x3x64 1x192 outputs:3 weights:f16 packed",
+        "GRU 5x2x40 1x192x40 1x192x64 1x384 outputs:2 weights:f16 packed",
+        "GRU 4x1x40 2x192x40 2x192x64 2x384 linear_before_reset=1 direction=2 outputs:2 weights:bf16 packed",
+        "RNN 5x3x40 1x64x40 1x64x64 1x128 outputs:2 weights:f16 packed",
 };
 
 Test(cpu_recurrent, weights_in_halves_give_what_the_reference_gives_of_the_same_numbers)
