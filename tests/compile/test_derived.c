@@ -288,7 +288,13 @@ Test(derived, a_forged_reference_is_refused)
         FORGE(&file, pair.base, c->hash, c->hash + 1, "digest of a constant in the base");
         FORGE(&file, pair.base, *form, *form ^ 1, "has another form");
         FORGE(&file, pair.base, c->packed, 0, "has another form");
-        FORGE(&file, pair.base, c->in_base, 2, "place of a constant");
+        FORGE(&file, pair.base, c->base_offset, 64, "size of a constant in the base");
+        FORGE(&file, pair.base, c->in_base, 3, "place of a constant");
+        c->in_base = SL_PLAN_PART;
+        FORGE(&file, pair.base, c->base_offset, 64, "end of a part of a constant in the base");
+        FORGE(&file, pair.base, c->bytes, c->bytes + 1, "end of a part of a constant in the base");
+        FORGE(&file, pair.base, c->base_offset, UINT64_MAX - 63, "end of a part of a constant in the base");
+        c->in_base = SL_PLAN_WHOLE;
         FORGE(&file, pair.base, c->in_base, 0, "a constant");
         FORGE(&file, pair.base, file.header->base, (struct sl_plan_identity){0}, "number of a constant in the base");
         cr_assert_eq(file_open(&file, pair.base, &plan, NULL), 0);

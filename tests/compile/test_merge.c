@@ -8,6 +8,7 @@
 #include "backend.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base_plan.h"
 #include "evaluate.h"
 #include "independence.h"
 #include "lower.h"
@@ -282,6 +283,102 @@ Test(merge, a_lane_of_a_product_has_the_bits_of_the_single_one)
                 }
                 forget_ports(&m);
         }
+        sl_graph_free(m.merged);
+        random_lanes_deinit(&m.lanes);
+}
+
+/* Bytes of the file, which holds what its base does not. */
+static int compile_on(const struct sl_graph *graph, const struct sl_base_plan *base, uint64_t *ret_bytes)
+{
+        struct sl_lower_options options;
+        struct sl_lowered *lowered;
+        struct sl_error error = {0};
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        sl_lower_options_init(&options);
+        options.batch_max = 2;
+        cr_assert_eq(sl_lowered_new_in(graph, &options, base, fd, &lowered, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
+        *ret_bytes = lowered->info.weights_bytes;
+        sl_lowered_free(lowered);
+        return fd;
+}
+
+/* Wide enough that what lies in multiples of a line is nearly all of it. */
+static void build_wide(struct network *net, uint64_t seed)
+{
+        uint32_t x;
+
+        network_init(net);
+        net->state += seed * 0x9e3779b97f4a7c15u;
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 64));
+        for (uint32_t i = 0; i < 3; i++) {
+                x = network_node(net, SL_OP_GEMM, VALUES(x, network_weights(net, DIMS(64, 64)), network_weights(net, DIMS(64))),
+                        ATTRS({SL_ATTR_TRANS_B, 0, {1}}));
+                x = network_apply(net, SL_OP_RELU, x);
+        }
+        x = network_node(net, SL_OP_LAYER_NORM, VALUES(x, network_scales(net, DIMS(64)), network_weights(net, DIMS(64))), 0, NULL);
+        network_output(net, x);
+        network_finish(net);
+}
+
+static double at_once(void *context, const struct sl_node_desc *node, uint64_t constants)
+{
+        (void)context;
+        (void)constants;
+        return node->op == SL_OP_TRANSPOSE ? 1 : 1e-6;
+}
+
+static void check_derived(struct merging *m, struct sl_plan *base, int fd, uint32_t lane)
+{
+        struct sl_plan *derived;
+        struct sl_instance *instance;
+        struct sl_error error = {0};
+        void *output = m->got[lane];
+
+        cr_assert_eq(sl_plan_open_on(fd, base, &derived, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_instance_new(derived, 2, &instance, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_instance_run(instance, 1, (const void *const *)&m->inputs[lane], &output), 0);
+        sl_instance_free(instance);
+        sl_plan_free(derived);
+}
+
+Test(merge, weights_of_merged_and_single_plans_are_there_once)
+{
+        const struct sl_merge_costs costs = {.seconds = at_once, .batch = 1};
+        uint64_t merged_bytes, alone = 0, together, bytes;
+        struct sl_base_plan *base;
+        struct sl_plan *plan;
+        static struct merging m;
+        int fd, base_fd;
+
+        m = (struct merging){.lanes = {.n = 6}};
+        for (uint32_t i = 0; i < m.lanes.n; i++) {
+                build_wide(&m.lanes.nets[i], i);
+                cr_assert_eq(sl_passes_run_phase(m.lanes.nets[i].graph, SL_PASS_PORTABLE, &(struct sl_pass_options){0}, NULL), 0);
+        }
+        merge(&m, &(struct sl_merge_options){.costs = &costs});
+        cr_assert_eq(m.report.n_merged, 4);
+        run_lanes(&m, 1);
+        base_fd = compile_on(m.merged, NULL, &merged_bytes);
+        cr_assert_eq(sl_base_plan_open(base_fd, &base, NULL), 0);
+        cr_assert_eq(sl_plan_open(base_fd, &plan, NULL), 0);
+        together = merged_bytes;
+        for (uint32_t i = 0; i < m.lanes.n; i++) {
+                close(compile_on(m.lanes.nets[i].graph, NULL, &bytes));
+                alone += bytes;
+                fd = compile_on(m.lanes.nets[i].graph, base, &bytes);
+                together += bytes;
+                check_derived(&m, plan, fd, i);
+                close(fd);
+        }
+        compare(&m, "derived from the merged plan");
+        cr_expect_leq(together, alone + alone / 10, "%llu bytes with the merged plan, %llu without", (unsigned long long)together,
+                (unsigned long long)alone);
+        forget_ports(&m);
+        close(base_fd);
+        sl_base_plan_free(base);
+        sl_plan_free(plan);
         sl_graph_free(m.merged);
         random_lanes_deinit(&m.lanes);
 }

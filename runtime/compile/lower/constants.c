@@ -132,9 +132,12 @@ static int add_form(struct sl_constants *constants, const struct sl_packed *pack
 /* Where the bytes of a new entry are: in the base, in the file already, or at the end of what will be written. */
 static void place(struct sl_constants *constants, const struct sl_packed_constant *constant, struct sl_plan_constant *entry)
 {
-        entry->in_base = sl_base_plan_find(
-                constants->base, constant->data, entry->bytes, constant->packed, constant->hash, &entry->base_index);
-        if (entry->in_base) {
+        struct sl_base_place base;
+
+        if (sl_base_plan_find(constants->base, constant->data, entry->bytes, constant->packed, constant->hash, &base)) {
+                entry->in_base = base.part ? SL_PLAN_PART : SL_PLAN_WHOLE;
+                entry->base_index = base.index;
+                entry->base_offset = base.offset;
                 constants->shared_bytes += entry->bytes;
         } else if (constant->in_place) {
                 entry->offset = constant->offset;

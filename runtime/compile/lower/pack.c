@@ -185,12 +185,12 @@ static void share(struct sl_packing *packing, struct choice *choice)
 /* Nor is one that the base has. */
 static bool share_with_base(struct sl_packing *packing, struct choice *choice)
 {
-        uint32_t index;
+        struct sl_base_place place;
 
-        if (!sl_base_plan_find(packing->base, choice->data, choice->packed.data_bytes, &choice->packed, choice->hash, &index))
+        if (!sl_base_plan_find(packing->base, choice->data, choice->packed.data_bytes, &choice->packed, choice->hash, &place))
                 return false;
         drop_data(packing, choice);
-        choice->data = (void *)sl_base_plan_data(packing->base, index);
+        choice->data = (void *)sl_base_plan_data(packing->base, &place);
         choice->in_place = false;
         choice->borrowed = true;
         return true;

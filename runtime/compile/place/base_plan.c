@@ -2,6 +2,7 @@
 #include "base_plan.h"
 
 #include "backend.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "plan_map.h"
@@ -109,25 +110,58 @@ static bool is_same(const struct sl_plan *plan, const struct sl_plan_constant *t
                (sl_plan_constant_data(plan, there) == data || !memcmp(sl_plan_constant_data(plan, there), data, bytes));
 }
 
-bool sl_base_plan_find(const struct sl_base_plan *base, const void *data, uint64_t bytes, const struct sl_packed *packed,
-        uint64_t hash, uint32_t *ret_index)
+static bool find_whole(const struct sl_base_plan *base, const void *data, uint64_t bytes, const struct sl_packed *packed,
+        uint64_t hash, struct sl_base_place *ret_place)
 {
-        uint64_t mask = base ? base->constants_room - 1 : 0;
+        uint64_t mask = base->constants_room - 1;
 
-        for (uint64_t at = hash & mask; base && base->constants[at]; at = (at + 1) & mask) {
+        for (uint64_t at = hash & mask; base->constants[at]; at = (at + 1) & mask) {
                 const struct sl_plan_constant *there = &base->plan->constants[base->constants[at] - 1];
 
                 if (there->hash != hash || !is_same(base->plan, there, data, bytes, packed))
                         continue;
-                *ret_index = base->constants[at] - 1;
+                *ret_place = (struct sl_base_place){.index = base->constants[at] - 1};
                 return true;
         }
         return false;
 }
 
-const void *sl_base_plan_data(const struct sl_base_plan *base, uint32_t index)
+#define LANES_MAX 64
+
+/* A merged plan has its lanes' constants one behind the other: parts of equal size. */
+static bool find_part(
+        const struct sl_base_plan *base, const void *data, uint64_t bytes, bool packed, struct sl_base_place *ret_place)
 {
-        return sl_plan_constant_data(base->plan, &base->plan->constants[index]);
+        uint64_t n_constants = sl_plan_count(base->plan, SL_PLAN_SECTION_CONSTANTS);
+
+        if (!bytes || bytes % SL_LINE_BYTES)
+                return false;
+        for (uint32_t i = 0; i < n_constants; i++) {
+                const struct sl_plan_constant *there = &base->plan->constants[i];
+                const uint8_t *lanes = sl_plan_constant_data(base->plan, there);
+
+                if (there->packed != packed || there->bytes % bytes || there->bytes / bytes > LANES_MAX)
+                        continue;
+                for (uint64_t at = 0; at < there->bytes; at += bytes) {
+                        if (memcmp(lanes + at, data, bytes))
+                                continue;
+                        *ret_place = (struct sl_base_place){.index = i, .part = true, .offset = at};
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool sl_base_plan_find(const struct sl_base_plan *base, const void *data, uint64_t bytes, const struct sl_packed *packed,
+        uint64_t hash, struct sl_base_place *ret_place)
+{
+        return base &&
+               (find_whole(base, data, bytes, packed, hash, ret_place) || find_part(base, data, bytes, packed != NULL, ret_place));
+}
+
+const void *sl_base_plan_data(const struct sl_base_plan *base, const struct sl_base_place *place)
+{
+        return sl_plan_constant_data(base->plan, &base->plan->constants[place->index]) + place->offset;
 }
 
 static uint32_t algorithm_of(const struct sl_plan *plan, const struct sl_plan_step *step)

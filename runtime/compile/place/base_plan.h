@@ -20,12 +20,23 @@ struct sl_base_plan *sl_base_plan_free(struct sl_base_plan *base);
 
 struct sl_plan_identity sl_base_plan_identity(const struct sl_base_plan *base);
 
-/* Its constant of this content and form (NULL: plain); @hash: sl_constants_hash() of them. False: there is none, or no @base. */
+/* Where bytes of a constant lie in the base. */
+struct sl_base_place {
+        uint32_t index;
+        bool part; /* from @offset on in a larger constant; else they are all of it */
+        uint64_t offset;
+};
+
+/*
+ * Its constant of this content and form (NULL: plain), or a lane of one that has several such side by side, as those of a merged
+ * plan have: of the same content, whatever form the others see in it. @hash: sl_constants_hash() of content and form. False: there
+ * is none, or no @base.
+ */
 bool sl_base_plan_find(const struct sl_base_plan *base, const void *data, uint64_t bytes, const struct sl_packed *packed,
-        uint64_t hash, uint32_t *ret_index);
+        uint64_t hash, struct sl_base_place *ret_place);
 
 /* The bytes of a constant that was found. */
-const void *sl_base_plan_data(const struct sl_base_plan *base, uint32_t index);
+const void *sl_base_plan_data(const struct sl_base_plan *base, const struct sl_base_place *place);
 
 /* What it computes the node of that name and operator by; SL_ALGORITHM_AUTO: nothing is known of it, or there is no @base. */
 uint32_t sl_base_plan_algorithm(const struct sl_base_plan *base, const char *name, uint32_t op);

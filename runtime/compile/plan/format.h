@@ -17,7 +17,8 @@
  *     blob                          -> bytes in BLOB_DATA, of any number, which nobody but its backend understands
  *
  * A plan of other sizes of the same model may be *derived* from a base plan: constants that are equal in content and form are not
- * in it, but in the base, which is named by its identity in the header. A base stands alone: there are no chains.
+ * in it, but in the base, which is named by its identity in the header; a merged plan is the base of its members' plans, whose
+ * constants are parts of its own. A base stands alone: there are no chains.
  *
  * The writer zeroes every byte that it does not use, so that the same model gives the same file. The checksum lies in front of
  * everything that it covers. A reader trusts nothing: plan_check.c walks all of it before any use.
@@ -92,7 +93,7 @@ struct sl_plan_step {
         uint32_t dynamic;  /* 1: shapes, or the path, are data-dependent: the interpreter runs it */
         uint32_t reserved; /* 0 */
         struct sl_epilogue epilogue;
-        struct sl_choice choice; /* for people only */
+        struct sl_choice choice;                    /* for people only */
         struct sl_split splits[SL_TEAM_SIZE_COUNT]; /* how teams compute it; of a dynamic step, zeros */
         uint64_t first_operand, first_attr;
         uint64_t scratch_offset, scratch_bytes; /* inside the workspace */
@@ -109,14 +110,22 @@ struct sl_plan_program {
         uint64_t work;                               /* elementary steps that one run may take on ref: option work_max */
 };
 
+/* Where the bytes of a constant are. */
+enum sl_plan_sharing {
+        SL_PLAN_OWN,   /* in DATA */
+        SL_PLAN_WHOLE, /* they are constant base_index of the base, which has the same size, form and hash */
+        SL_PLAN_PART,  /* they lie in it: the base is a merged plan, this one is a lane's; the form is its own */
+};
+
 struct sl_plan_constant {
         uint64_t offset, bytes; /* in DATA; offset is a multiple of 64; 0 of one in the base */
         uint64_t form_offset;   /* in FORMS */
         uint32_t form_bytes;    /* 0 for a plain one */
         uint32_t packed;        /* 1 if the data is in the form, 0 if it is the tensor's own bytes */
         uint64_t hash;          /* of content and form */
-        uint32_t in_base; /* 1: the bytes are those of constant base_index of the base, which has the same size, form and hash */
+        uint32_t in_base;       /* enum sl_plan_sharing */
         uint32_t base_index;
+        uint64_t base_offset; /* of a PART: where in constant base_index of the base it begins, a multiple of 64 */
 };
 
 /* id, element type: also the order in the file, but for DATA, which comes first */

@@ -350,6 +350,16 @@ static int check_info(const struct sl_plan *plan, struct sl_error *error)
         return check_ports(info, error);
 }
 
+/* A lane of a constant of a merged plan. */
+static int check_part_of_base(const struct sl_plan_constant *constant, const struct sl_plan_constant *there, struct sl_error *error)
+{
+        if (constant->offset || constant->base_offset % 64 ||
+                !sl_range_inside(constant->base_offset, constant->bytes, there->bytes))
+                return damaged(
+                        error, "end of a part of a constant in the base", constant->base_offset + constant->bytes, there->bytes);
+        return 0;
+}
+
 /* Where its bytes are; its form, which it has itself, has been checked. */
 static int check_constant_in_base(const struct sl_plan *plan, const struct sl_plan_constant *constant, struct sl_error *error)
 {
@@ -360,7 +370,9 @@ static int check_constant_in_base(const struct sl_plan *plan, const struct sl_pl
         if (constant->base_index >= n)
                 return damaged(error, "number of a constant in the base", constant->base_index, n);
         there = &plan->base->constants[constant->base_index];
-        if (constant->offset || constant->bytes != there->bytes)
+        if (constant->in_base == SL_PLAN_PART)
+                return check_part_of_base(constant, there, error);
+        if (constant->offset || constant->base_offset || constant->bytes != there->bytes)
                 return damaged(error, "size of a constant in the base", constant->bytes, there->bytes);
         if (constant->hash != there->hash)
                 return damaged(error, "digest of a constant in the base", constant->hash, there->hash);
@@ -374,7 +386,7 @@ static int check_constant_here(const struct sl_plan *plan, const struct sl_plan_
 {
         uint64_t n_data = sl_plan_count(plan, SL_PLAN_SECTION_DATA);
 
-        if (constant->base_index)
+        if (constant->base_index || constant->base_offset)
                 return damaged(error, "number in the base of a constant that is not there", constant->base_index, 0);
         if (constant->offset % 64 || !sl_range_inside(constant->offset, constant->bytes, n_data))
                 return damaged(error, "end of a constant", constant->offset + constant->bytes, n_data);
@@ -389,8 +401,8 @@ static int check_constants(const struct sl_plan *plan, struct sl_error *error)
                 const struct sl_plan_constant *constant = &plan->constants[i];
                 int r;
 
-                if (constant->in_base > 1)
-                        return damaged(error, "place of a constant", constant->in_base, 1);
+                if (constant->in_base > SL_PLAN_PART)
+                        return damaged(error, "place of a constant", constant->in_base, SL_PLAN_PART);
                 if (constant->form_bytes > SL_PACK_FORM_BYTES || constant->packed > 1)
                         return damaged(error, "form of a constant", constant->form_bytes, SL_PACK_FORM_BYTES);
                 if (!sl_range_inside(constant->form_offset, constant->form_bytes, n_forms))

@@ -48,8 +48,9 @@ int sl_plan_check(struct sl_plan *plan, struct sl_error *error);
 /* The bytes of a constant, wherever they lie. */
 static inline const uint8_t *sl_plan_constant_data(const struct sl_plan *plan, const struct sl_plan_constant *constant)
 {
-        return constant->in_base ? plan->base->data + plan->base->constants[constant->base_index].offset
-                                 : plan->data + constant->offset;
+        if (constant->in_base == SL_PLAN_OWN)
+                return plan->data + constant->offset;
+        return plan->base->data + plan->base->constants[constant->base_index].offset + constant->base_offset;
 }
 
 /* Blob @number of a backend of the plan. */
