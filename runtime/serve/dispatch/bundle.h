@@ -10,7 +10,7 @@
  *            carrier 0   carrier 1   then each carrier gets what was filled as one launch
  *
  * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch takes
- * less than two slices. Who went without is the first of the next pass. Where all of it takes no longer than a thread takes to wake,
+ * less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Who went without is the first of the next pass. Where all of it takes no longer than a thread takes to wake,
  * one carrier gets all.
  *
  * The dispatcher computes what is short enough in the same way, in a carrier without a thread (execute/inline_carrier.h).

@@ -65,7 +65,7 @@ static void compute_bundle(
 
                 if (ns == UINT64_MAX)
                         continue;
-                if (ns > left_ns) {
+                if (ns > left_ns || carrier->is_full) {
                         without = i < without ? i : without;
                         continue;
                 }

@@ -35,8 +35,13 @@ struct sl_carrier *sl_carrier_free(struct sl_carrier *carrier)
 
 void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane)
 {
+        const struct sl_executor *executor = carrier->lanes[lane];
+        uint32_t newest = (executor->oldest + executor->n_given - 1) % SL_EXECUTOR_JOBS_MAX;
+
         SL_ASSERT(!(carrier->filled >> lane & 1));
         carrier->filled |= UINT64_C(1) << lane;
+        carrier->filled_pieces += executor->slots[newest].job->n_pieces;
+        carrier->is_full |= carrier->filled_pieces > SL_CARRIER_PIECES_MAX - SL_JOB_PIECES_MAX;
 }
 
 bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_light, struct sl_wait *from)
@@ -47,6 +52,7 @@ bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_ligh
         carrier->is_full = false;
         carrier->filled = 0;
         carrier->filled_ns = 0;
+        carrier->filled_pieces = 0;
         if (!launch.lanes)
                 return false;
         SL_ASSERT(carrier->n_launches < SL_EXECUTOR_JOBS_MAX);

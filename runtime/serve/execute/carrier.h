@@ -21,6 +21,9 @@
 /* One bit each. */
 #define SL_CARRIER_LANES_MAX 64u
 
+/* Pieces of a launch, of all its jobs together. */
+#define SL_CARRIER_PIECES_MAX 512u
+
 struct sl_carrier;
 
 struct sl_carrier_launch {
@@ -50,6 +53,7 @@ struct sl_carrier {
         bool is_full;        /* of what is filled now: nothing more goes with it */
         uint64_t filled;     /* lanes, as bits */
         uint64_t filled_ns;  /* that these are expected to take */
+        uint32_t filled_pieces;
         uint32_t n_launches; /* under way */
         uint32_t oldest;
         struct {
@@ -69,7 +73,7 @@ struct sl_carrier *sl_carrier_free(struct sl_carrier *carrier);
 
 /* ---- dispatcher ---- */
 
-/* For a lane's class: its job goes with the next launch. */
+/* For a lane's class: its job goes with the next launch. Beyond SL_CARRIER_PIECES_MAX - SL_JOB_PIECES_MAX pieces it is full. */
 void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane);
 
 /* What is filled goes, if anything is. @is_light: as of sl_carrier_launch. Return: true when something was. */

@@ -23,8 +23,8 @@
 /* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
 #define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
 
-/* An answer to each piece of each job of each lane. */
-#define OUTBOX_MAX (SL_CARRIER_LANES_MAX * SL_EXECUTOR_JOBS_MAX * SL_JOB_PIECES_MAX)
+/* An answer to each piece of each launch. */
+#define OUTBOX_MAX (SL_EXECUTOR_JOBS_MAX * SL_CARRIER_PIECES_MAX)
 
 struct thread_carrier {
         struct sl_carrier common;
