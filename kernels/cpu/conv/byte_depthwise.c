@@ -6,6 +6,7 @@
  * is exact, so a sample has the same bits in any batch and part.
  */
 #include "base/bytes.h"
+#include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
 #include "cpu/conv/byte_depthwise_tile.h"
 #include "cpu/conv/loops.h"
@@ -273,13 +274,15 @@ static int depthwise_repack(const struct sl_node_desc *node, uint32_t index, con
         return 0;
 }
 
-/* By what oneDNN's share of them is, which is less: nothing of bytes is measured for such windows. */
+/* What is stored is most of it, a little more than oneDNN's takes; what it gains are functions. */
 static double depthwise_seconds(const struct sl_core_figures *core, const void *state)
 {
         const struct depthwise *p = state;
         double outputs = (double)(p->batch * p->out_height * p->out_width * p->channels);
+        double products = outputs * (double)(p->kernel[0] * p->kernel[1]) * 2 / core->bytes;
 
-        return outputs * (double)(p->kernel[0] * p->kernel[1]) * 2 / core->bytes;
+        return core->onednn_call + 1.1 * (products / core->onednn_product + outputs * core->store / core->flops) +
+               sl_cost_activation(core, p->epilogue.activation, outputs, false);
 }
 
 static void depthwise_narrow(void *state, const struct sl_part *part)

@@ -51,7 +51,7 @@ static void make_float_twin(struct sl_node_desc *node)
         sl_attrs_remove(&node->attrs, SL_ATTR_ALGORITHM);
         node->inputs[0].dtype = node->inputs[1].dtype = node->outputs[0].dtype = SL_DTYPE_F32;
         node->n_inputs = 2;
-        node->epilogue = (struct sl_epilogue){0};
+        node->epilogue.has_residual = 0;
 }
 
 static double longer(double a, double b)
@@ -63,6 +63,22 @@ static double longer(double a, double b)
 static double rate_seconds(const struct sl_node_desc *node, double rate, const struct sl_core_figures *core)
 {
         return longer(2.0 * (double)sl_op_multiply_adds(node) / rate, (double)sl_tensor_bytes(&node->inputs[1]) / core->weights);
+}
+
+/* Of Sigmoid and its like behind a product, by code that is not the own one. */
+static double function_seconds(const struct sl_node_desc *node, const struct sl_core_figures *core)
+{
+        double elements = (double)sl_shape_elements(&node->outputs[0].shape);
+
+        switch (node->epilogue.activation) {
+        case SL_ACT_SIGMOID:
+        case SL_ACT_SWISH:
+                return elements * core->onednn_heavy / core->flops;
+        case SL_ACT_HARD_SWISH:
+                return elements * core->onednn_light / core->flops;
+        default:
+                return 0;
+        }
 }
 
 static double float_seconds(const struct sl_backend *backend, const struct sl_node_desc *node, const struct sl_core_figures *core)
@@ -89,7 +105,7 @@ static void add_product(const struct sl_backend *backend, struct sl_node_desc *n
         cost->products++;
         cost->precision = bytes ? "int8" : "bf16";
         cost->rate = rate;
-        cost->seconds += rate_seconds(node, rate, &core);
+        cost->seconds += rate_seconds(node, rate, &core) + (bytes ? 0 : function_seconds(node, &core));
         make_float_twin(node);
         cost->float_seconds += float_seconds(backend, node, &core);
 }
