@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define SL_CHILD_COMMAND     "compiler"
+#define SL_ZYGOTE_COMMAND    "zygote" /* and the process id of who starts it */
 #define SL_CHILD_PLAN_FD     3
 #define SL_CHILD_REPORT_FD   4
 #define SL_CHILD_EXTERNAL_FD 5 /* a socket of packets */

@@ -15,9 +15,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "child_args.h"
+#include "child_environment.h"
 #include "child_spawn.h"
+#include "compile_zygote.h"
 #include "external_opener.h"
 #include "lower_options.h"
+#include "zygote.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -40,12 +43,11 @@
 #define ARG_TEXT_BYTES            32
 #define OPTION_TEXT_BYTES         (SL_LOWER_OPTION_TEXT_BYTES + 64) /* its name in front */
 
-extern char **environ;
-
 struct sl_compilation {
         pid_t pid; /* 0 before the start and after the reaping */
         int pid_fd, timer_fd, epoll_fd, plan_fd, report_fd;
         uint64_t memory_bytes, seconds;
+        struct sl_compile_zygote *zygote; /* borrowed; NULL: none was asked */
 };
 
 SL_DEFINE_CLEANUP(struct sl_compilation *, sl_compile_cancel)
@@ -214,68 +216,33 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         *next = NULL;
 }
 
-/*
- * The child takes hundreds of megabytes once and page by page: with huge pages, and from the heap instead of one mapping for each
- * tensor, that costs half as much. Only the C library's start reads these settings. And oneDNN is not to look for a profiler's
- * library in a process that cannot open one.
- */
-static const char *const own_settings[] = {
-        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=8388608",
-        "DNNL_JIT_PROFILE=0",
-};
-
-#define OWN_SETTINGS (sizeof(own_settings) / sizeof(own_settings[0]))
-
-static bool is_own_setting(const char *entry)
+/* A new process of the program. */
+static int spawn(const char *program, char **argv, const int *fds, uint32_t n_fds, pid_t *ret_pid)
 {
-        for (size_t i = 0; i < OWN_SETTINGS; i++) {
-                if (!strncmp(entry, own_settings[i], strcspn(own_settings[i], "=") + 1))
-                        return true;
-        }
-        return false;
-}
+        SL_CLEANUP(sl_cleanup_free) char **environment = sl_child_environment();
 
-/* NULL without memory. */
-static char **make_environment(void)
-{
-        char **environment;
-        size_t n = 0, kept = OWN_SETTINGS;
-
-        while (environ && environ[n])
-                n++;
-        environment = calloc(n + OWN_SETTINGS + 1, sizeof(*environment));
         if (!environment)
-                return NULL;
-        memcpy(environment, own_settings, sizeof(own_settings));
-        for (size_t i = 0; i < n; i++) {
-                if (!is_own_setting(environ[i]))
-                        environment[kept++] = environ[i];
-        }
-        return environment;
+                return -ENOMEM;
+        return sl_spawn(
+                &(struct sl_spawn_options){
+                        .program = program, .argv = argv, .environment = environment, .fds = fds, .n_fds = n_fds},
+                ret_pid);
 }
 
-static int start_child(struct sl_compilation *compilation, const char *program, char **argv, const struct child_ends *ends)
+/* @zygote: NULL: there is none. Where it cannot, the program is started. */
+static int start_child(
+        struct sl_compilation *compilation, struct sl_compile_zygote *zygote, char **argv, const struct child_ends *ends)
 {
-        SL_CLEANUP(sl_cleanup_free) char **environment = make_environment();
         const int fds[] = {
                 [SL_CHILD_PLAN_FD - SL_SPAWN_FIRST_FD] = compilation->plan_fd,
                 [SL_CHILD_REPORT_FD - SL_SPAWN_FIRST_FD] = ends->report_fd,
                 [SL_CHILD_EXTERNAL_FD - SL_SPAWN_FIRST_FD] = ends->external_fd,
                 [SL_CHILD_BASE_FD - SL_SPAWN_FIRST_FD] = ends->base_fd,
         };
-        const uint32_t all = sizeof(fds) / sizeof(fds[0]);
+        const uint32_t n_fds = sizeof(fds) / sizeof(fds[0]) - (ends->base_fd < 0);
+        int r = zygote ? sl_zygote_fork(sl_compile_zygote_of(zygote), argv, fds, n_fds, &compilation->pid) : -EAGAIN;
 
-        if (!environment)
-                return -ENOMEM;
-        return sl_spawn(
-                &(struct sl_spawn_options){
-                        .program = program,
-                        .argv = argv,
-                        .environment = environment,
-                        .fds = fds,
-                        .n_fds = ends->base_fd >= 0 ? all : all - 1,
-                },
-                &compilation->pid);
+        return r == -EAGAIN ? spawn(argv[0], argv, fds, n_fds, &compilation->pid) : r;
 }
 
 static int watch(int epoll_fd, int fd)
@@ -300,7 +267,8 @@ static int watch_child(struct sl_compilation *compilation, struct sl_error *erro
         return 0;
 }
 
-static int start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
+static int start_with(struct sl_compile_zygote *zygote, const struct sl_compile_options *options,
+        struct sl_compilation **ret_compilation, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *compilation = compilation_new(options);
         SL_CLEANUP(child_ends_close) struct child_ends ends = {-1, -1, -1};
@@ -314,7 +282,8 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
         if (r < 0)
                 return r;
         fill_arguments(&arguments, program, options, compilation);
-        r = start_child(compilation, program, arguments.argv, &ends);
+        r = start_child(compilation, zygote, arguments.argv, &ends);
+        compilation->zygote = zygote;
         if (r < 0)
                 return sl_error_set(error, -r, "\"%s\" cannot be started: %s", program, strerror(-r));
         if (options->background)
@@ -324,6 +293,14 @@ static int start(const struct sl_compile_options *options, struct sl_compilation
                 return r;
         *ret_compilation = sl_take(compilation);
         return 0;
+}
+
+/* A zygote that ends over an order may have left a child, which has the descriptors of that start: it gets no others. */
+static int start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
+{
+        int r = start_with(options->zygote, options, ret_compilation, error);
+
+        return r == -EIO && options->zygote ? start_with(NULL, options, ret_compilation, error) : r;
 }
 
 int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error)
@@ -470,6 +447,9 @@ int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, stru
         int r;
 
         reap(owned, &status);
+        /* Whoever makes a process crash may have learnt where its memory lies; the next one has it elsewhere. */
+        if (owned->zygote && status.si_code != CLD_EXITED)
+                sl_zygote_renew(sl_compile_zygote_of(owned->zygote));
         read_report(owned, &report);
         r = judge(owned, ended, &status, &report, error);
         if (r < 0)

@@ -2,7 +2,8 @@
 /*
  * Compiling a model in a child process with limits (nothing that parses a model runs in the serving process).
  *
- * The child is this program started again as `starling compile` (exec, not bare fork: the caller has threads). It opens the model
+ * The child is this program started again as `starling compiler` (exec, not bare fork: the caller has threads), or forked from a
+ * zygote that was, which has one thread. It opens the model
  * and then gives up what it does not need (sandbox.h); external data are opened for it by a thread of the caller. It writes the
  * plan into a memfd that the parent made and reports one line of text on a pipe.
  */
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sl_compile_zygote;
 struct sl_error;
 struct sl_lower_options;
 
@@ -19,9 +21,10 @@ struct sl_compile_options {
         const char *program;                     /* the executable to start; NULL: /proc/self/exe */
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
-        int base_fd;           /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
-        bool background;       /* gives way to whoever serves (base/background.h) */
-        uint64_t memory_bytes; /* limit of the child's address space, and of three times its plan file; 0: the default */
+        int base_fd; /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
+        struct sl_compile_zygote *zygote; /* forks the child (compile_zygote.h), of the same program; NULL: it is started */
+        bool background;                  /* gives way to whoever serves (base/background.h) */
+        uint64_t memory_bytes;            /* limit of the child's address space, and of three times its plan file; 0: the default */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
 
@@ -43,7 +46,8 @@ static inline uint64_t sl_compile_fits(uint64_t bytes)
 /* A compilation under way. One owner thread, with which the child dies; it also inherits that thread's processor affinity. */
 struct sl_compilation;
 
-/* Starts the child. Return: 0; -errno of posix_spawn, memfd_create, pipe2, socketpair, pthread_create. */
+/* Starts the child. Whoever gives a zygote owns it in this thread, until the compilation has ended. Return: 0; -errno of
+ * posix_spawn, memfd_create, pipe2, socketpair, pthread_create. */
 int sl_compile_start(const struct sl_compile_options *options, struct sl_compilation **ret_compilation, struct sl_error *error);
 
 /* Readable (POLLIN or POLLHUP) when sl_compile_finish() will not wait. Owned by the compilation. */
@@ -71,3 +75,8 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
 
 /* The child's side: main() of `starling compile` hands its arguments on. Exit status: 0, or 1 after writing the line. */
 int sl_compile_child_main(int argc, char **argv);
+
+/* A zygote's side, as main() gets it: sets up what compilers need, then forks those that it is asked for, each of which calls @run
+ * with the arguments that main() would have. Exit status. */
+bool sl_compile_zygote_is_meant(int argc, char **argv);
+int sl_compile_zygote_main(int argc, char **argv, int (*run)(int argc, char **argv));

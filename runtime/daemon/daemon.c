@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/value.h"
+#include "compile_zygote.h"
 #include "config.h"
 #include "core_claims.h"
 #include "cores.h"
@@ -40,8 +41,9 @@
 
 struct daemon {
         const struct sl_daemon_options *options;
-        struct sl_plan_cache *cache; /* NULL: none */
-        struct sl_config *config;    /* of the start, never replaced: options of the runtime point into it */
+        struct sl_plan_cache *cache;      /* NULL: none */
+        struct sl_compile_zygote *zygote; /* NULL: none */
+        struct sl_config *config;         /* of the start, never replaced: options of the runtime point into it */
         struct sl_log log;
         char socket_path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         struct sl_thread_cores thread_cores;
@@ -493,6 +495,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->compile_memory_bytes = config->compile_memory_bytes;
         ret_options->compile_seconds = config->compile_seconds;
         ret_options->cache = daemon->cache;
+        ret_options->zygote = daemon->zygote;
         bound_memory(daemon, ret_options);
         ret_options->scan = on_scan;
         ret_options->log = on_log;
@@ -515,6 +518,8 @@ static int new_runtime(struct daemon *daemon, struct sl_error *error)
         struct sl_runtime_options options;
 
         open_cache(daemon);
+        /* Without memory for it each compiler is started. */
+        (void)sl_compile_zygote_new(NULL, &daemon->zygote);
         fill_options(daemon, daemon->socket_path, &options);
         int result = sl_runtime_new(&options, &daemon->runtime, error);
 
@@ -636,6 +641,7 @@ int sl_daemon_serve(const struct sl_daemon_options *options, struct sl_error *er
         sl_watchdog_stop(&daemon.watchdog);
         sl_core_claims_free(daemon.claims);
         sl_plan_cache_free(daemon.cache);
+        sl_compile_zygote_free(daemon.zygote);
         if (daemon.signals >= 0)
                 close(daemon.signals);
         sl_repository_scan_free(daemon.scan);

@@ -3,6 +3,7 @@
 #include "compile.h"
 #include "lower_options.h"
 #include "plan.h"
+#include "starter.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -49,6 +50,7 @@ static int compile(const char *model, const struct sl_compile_options *limits, i
 
         options.program = CHILD;
         options.model_path = model;
+        options.zygote = starter_zygote(CHILD);
         return sl_compile(&options, ret_fd, error);
 }
 
@@ -63,6 +65,7 @@ static void expect_failure(const char *model, const struct sl_compile_options *l
         cr_assert_not_null(strstr(error.text, text), "%s", error.text);
         cr_assert_null(strchr(error.text, '\n'));
         cr_assert_eq(fd, -1);
+        starter_end();
         expect_fds(before);
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
 }

@@ -50,6 +50,7 @@ enum status {
                 "time every node of a model, or what its workers cost, alone and beside others")                                   \
         X("compile", command_compile, "MODEL.onnx -o PLAN [--base PLAN] [OPTIONS]", "compile a model into a plan file")            \
         X("compiler", command_compiler, "...", "the compiler's process, started by the runtime")                                   \
+        X("zygote", command_zygote, "...", "a process that forks compilers' processes, started by the runtime")                    \
         X("worker", command_worker, "...", "a worker process of a model, started by the runtime")                                  \
         X("version", command_version, "[--host]", "print the version, and what it runs on")                                        \
         X("help", command_help, "[COMMAND]", "describe a command")

@@ -112,6 +112,11 @@ int command_compiler(int argc, char **argv)
         return sl_compile_child_main(argc, argv);
 }
 
+int command_zygote(int argc, char **argv)
+{
+        return sl_compile_zygote_main(argc, argv, sl_compile_child_main);
+}
+
 void print_lower_options(void)
 {
         struct sl_lower_options defaults;

@@ -35,6 +35,7 @@ OPTIONS(doctor, DOCTOR_OPTIONS)
 OPTIONS(profile, PROFILE_OPTIONS)
 OPTIONS(compile, COMPILE_OPTIONS)
 OPTIONS(compiler, NO_OPTIONS)
+OPTIONS(zygote, NO_OPTIONS)
 OPTIONS(worker, NO_OPTIONS)
 OPTIONS(version, VERSION_OPTIONS)
 OPTIONS(help, NO_OPTIONS)
@@ -268,6 +269,9 @@ static const char command_compile_text[] =
 static const char command_compiler_text[] =
         "Not for people: the runtime starts it for each model, without files, network or privileges.";
 
+static const char command_zygote_text[] =
+        "Not for people: the runtime starts it once, and has it fork a compiler's process for each model.";
+
 static const char command_worker_text[] =
         "Not for people: the runtime starts it for each worker of a model with `isolation: process`, without files, network or "
         "privileges.";
@@ -341,7 +345,12 @@ bool describe_benchmark_named(const char *name, struct benchmark_description *re
 
 bool describe_is_internal(const struct command_description *command)
 {
-        return strcmp(command->name, "compiler") == 0 || strcmp(command->name, "worker") == 0;
+        static const char *const internal[] = {"compiler", "zygote", "worker"};
+
+        for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
+                if (strcmp(command->name, internal[i]) == 0)
+                        return true;
+        return false;
 }
 
 bool describe_takes_lowering(const struct command_description *command)

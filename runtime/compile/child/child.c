@@ -21,9 +21,12 @@
 #include "model_file.h"
 #include "sandbox.h"
 #include "signature_plan.h"
+#include "warm_up.h"
+#include "zygote_child.h"
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +236,18 @@ static int compile_child_run(struct arguments *arguments, struct sl_error *error
         if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
                 return r;
         return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);
+}
+
+bool sl_compile_zygote_is_meant(int argc, char **argv)
+{
+        return argc == 3 && strcmp(argv[1], SL_ZYGOTE_COMMAND) == 0;
+}
+
+int sl_compile_zygote_main(int argc, char **argv, int (*run)(int argc, char **argv))
+{
+        sl_cpu_use_one_thread();
+        sl_compile_warm_up();
+        return sl_zygote_serve(atoi(argv[argc - 1]), run);
 }
 
 int sl_compile_child_main(int argc, char **argv)

@@ -299,6 +299,7 @@ static int start_compilation(struct sl_load *load, struct sl_error *error)
                 .program = runtime->compile_program,
                 .model_path = load->path,
                 .lowering = &load->lowering,
+                .zygote = runtime->zygote,
                 .background = load->options.background,
                 .base_fd = load->options.base ? sl_plan_fd(load->options.base) : 0,
                 .memory_bytes = compiler_limit(load),

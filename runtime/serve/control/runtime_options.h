@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct sl_compile_zygote;
 struct sl_decision_log;
 struct sl_error;
 struct sl_plan_cache;
@@ -64,6 +65,8 @@ struct sl_runtime_options {
         uint32_t compile_jobs;     /* models compiled at the same time; at least 1 */
         uint64_t compile_memory_bytes, compile_seconds; /* limits of one compilation; 0: the defaults */
         const char *compile_program;                    /* NULL: /proc/self/exe */
+        struct sl_compile_zygote *zygote;  /* forks compilers (compile_zygote.h); NULL: each is started. Outlives the runtime; the
+                                              control  thread's */
         struct sl_decision_log *decisions; /* what enters and what is decided is written there, for tests; NULL: nowhere */
         struct sl_plan_cache *cache;       /* of plans; NULL: none. Outlives the runtime; the control thread's */
 

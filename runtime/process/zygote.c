@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "zygote.h"
+
+#include "base/cleanup.h"
+#include "child_spawn.h"
+#include "zygote_order.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ANSWER_SECONDS 5 /* a fork takes less than a millisecond */
+
+struct sl_zygote {
+        struct sl_zygote_options options;
+        pid_t pid; /* 0: there is none */
+        int fd;    /* -1: there is none */
+        bool ready;
+};
+
+int sl_zygote_new(const struct sl_zygote_options *options, struct sl_zygote **ret_zygote)
+{
+        struct sl_zygote *zygote = calloc(1, sizeof(*zygote));
+
+        if (!zygote)
+                return -ENOMEM;
+        zygote->options = *options;
+        zygote->fd = -1;
+        *ret_zygote = zygote;
+        return 0;
+}
+
+static void stop(struct sl_zygote *zygote)
+{
+        if (zygote->pid) {
+                kill(zygote->pid, SIGKILL);
+                while (waitpid(zygote->pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        zygote->pid = 0;
+        zygote->ready = false;
+        if (zygote->fd >= 0)
+                close(zygote->fd);
+        zygote->fd = -1;
+}
+
+struct sl_zygote *sl_zygote_free(struct sl_zygote *zygote)
+{
+        if (zygote)
+                stop(zygote);
+        free(zygote);
+        return NULL;
+}
+
+void sl_zygote_renew(struct sl_zygote *zygote)
+{
+        if (zygote)
+                stop(zygote);
+}
+
+pid_t sl_zygote_pid(const struct sl_zygote *zygote)
+{
+        return zygote->pid;
+}
+
+static int start(struct sl_zygote *zygote)
+{
+        const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+        int ends[2], r;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return -errno;
+        (void)setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        r = sl_spawn(&(struct sl_spawn_options){.program = zygote->options.program,
+                             .argv = zygote->options.argv,
+                             .environment = zygote->options.environment,
+                             .fds = &ends[1],
+                             .n_fds = 1},
+                &zygote->pid);
+        close(ends[1]);
+        if (r < 0) {
+                close(ends[0]);
+                zygote->pid = 0;
+                return r;
+        }
+        zygote->fd = ends[0];
+        return 0;
+}
+
+/* True when it can be asked. One that has ended meanwhile is buried. */
+static bool is_ready(struct sl_zygote *zygote)
+{
+        struct pollfd poll_fd = {.fd = zygote->fd, .events = POLLIN};
+        struct sl_zygote_answer answer;
+
+        if (zygote->ready || poll(&poll_fd, 1, 0) != 1)
+                return zygote->ready;
+        zygote->ready = recv(zygote->fd, &answer, sizeof(answer), 0) == sizeof(answer);
+        if (!zygote->ready)
+                stop(zygote);
+        return zygote->ready;
+}
+
+int sl_zygote_await(struct sl_zygote *zygote)
+{
+        struct pollfd poll_fd = {.events = POLLIN};
+
+        if (!zygote->pid && start(zygote) < 0)
+                return -EIO;
+        poll_fd.fd = zygote->fd;
+        while (!zygote->ready && poll(&poll_fd, 1, ANSWER_SECONDS * 1000) < 0 && errno == EINTR)
+                ;
+        return is_ready(zygote) ? 0 : -EIO;
+}
+
+/* Return: how many bytes; 0: they are more than an order has. */
+static size_t join_arguments(char *const *argv, char *bytes, uint32_t *ret_n)
+{
+        size_t used = 0;
+
+        for (*ret_n = 0; argv[*ret_n]; (*ret_n)++) {
+                size_t n = strlen(argv[*ret_n]) + 1;
+
+                if (*ret_n == SL_ZYGOTE_ARGS_MAX || n > SL_ZYGOTE_ARG_BYTES_MAX - used)
+                        return 0;
+                memcpy(bytes + used, argv[*ret_n], n);
+                used += n;
+        }
+        return used;
+}
+
+static bool send_order(int fd, struct sl_zygote_order *order, char *arguments, size_t n_bytes, const int *fds)
+{
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(SL_ZYGOTE_FDS_MAX * sizeof(int))] = {0};
+        struct iovec parts[] = {{.iov_base = order, .iov_len = sizeof(*order)}, {.iov_base = arguments, .iov_len = n_bytes}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        size_t fd_bytes = order->n_fds * sizeof(*fds);
+
+        if (order->n_fds) {
+                message.msg_control = control;
+                message.msg_controllen = CMSG_SPACE(fd_bytes);
+                struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+
+                part->cmsg_level = SOL_SOCKET;
+                part->cmsg_type = SCM_RIGHTS;
+                part->cmsg_len = CMSG_LEN(fd_bytes);
+                memcpy(CMSG_DATA(part), fds, fd_bytes);
+        }
+        return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)(sizeof(*order) + n_bytes);
+}
+
+static int receive_answer(int fd, struct sl_zygote_answer *ret_answer)
+{
+        ssize_t n;
+
+        do
+                n = recv(fd, ret_answer, sizeof(*ret_answer), 0);
+        while (n < 0 && errno == EINTR);
+        return n == sizeof(*ret_answer) ? 0 : -EIO;
+}
+
+static int ask(
+        struct sl_zygote *zygote, struct sl_zygote_order *order, char *arguments, size_t n_bytes, const int *fds, pid_t *ret_pid)
+{
+        struct sl_zygote_answer answer;
+
+        /* What was not sent whole was not sent: a packet arrives as it is or not at all. */
+        if (!send_order(zygote->fd, order, arguments, n_bytes, fds)) {
+                stop(zygote);
+                return -EAGAIN;
+        }
+        if (receive_answer(zygote->fd, &answer) < 0) {
+                stop(zygote);
+                return -EIO;
+        }
+        if (answer.code)
+                return -EAGAIN;
+        *ret_pid = answer.pid;
+        return 0;
+}
+
+int sl_zygote_fork(struct sl_zygote *zygote, char *const *argv, const int *fds, uint32_t n_fds, pid_t *ret_pid)
+{
+        SL_CLEANUP(sl_cleanup_free) char *arguments = NULL;
+        struct sl_zygote_order order = {.n_fds = n_fds};
+        size_t n_bytes;
+
+        if (!zygote->pid && start(zygote) < 0)
+                return -EAGAIN;
+        if (!is_ready(zygote) || n_fds > SL_ZYGOTE_FDS_MAX || sched_getaffinity(0, sizeof(order.cpus), &order.cpus) < 0)
+                return -EAGAIN;
+        arguments = malloc(SL_ZYGOTE_ARG_BYTES_MAX);
+        n_bytes = arguments ? join_arguments(argv, arguments, &order.n_args) : 0;
+        return n_bytes ? ask(zygote, &order, arguments, n_bytes, fds, ret_pid) : -EAGAIN;
+}

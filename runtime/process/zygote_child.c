@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A child is made with clone() itself, because fork() has no word for the parent's parent. No handler of fork() runs, and none is
+ * needed: there is one thread, and it holds no lock.
+ */
+#include "zygote_child.h"
+
+#include "base/cleanup.h"
+#include "zygote_order.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* An order with what came beside it. */
+struct received {
+        struct sl_zygote_order head;
+        char arguments[SL_ZYGOTE_ARG_BYTES_MAX];
+        char *argv[SL_ZYGOTE_ARGS_MAX + 1];
+        int fds[SL_ZYGOTE_FDS_MAX];
+        uint32_t n_fds;
+};
+
+static void close_received(struct received *order)
+{
+        while (order->n_fds)
+                close(order->fds[--order->n_fds]);
+}
+
+static void take_fds(struct msghdr *message, struct received *order)
+{
+        for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+                if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+                        continue;
+                order->n_fds = (uint32_t)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+                memcpy(order->fds, CMSG_DATA(part), order->n_fds * sizeof(int));
+        }
+}
+
+/* False: they are not as many as the head says. */
+static bool split_arguments(struct received *order, size_t n_bytes)
+{
+        char *next = order->arguments, *end = order->arguments + n_bytes;
+
+        if (!n_bytes || end[-1] || order->head.n_args > SL_ZYGOTE_ARGS_MAX)
+                return false;
+        for (uint32_t i = 0; i < order->head.n_args; i++, next += strlen(next) + 1) {
+                if (next >= end)
+                        return false;
+                order->argv[i] = next;
+        }
+        order->argv[order->head.n_args] = NULL;
+        return next == end;
+}
+
+/* False: the owner is gone, or says what makes no sense. */
+static bool receive(struct received *order)
+{
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(SL_ZYGOTE_FDS_MAX * sizeof(int))];
+        struct iovec parts[] = {{.iov_base = &order->head, .iov_len = sizeof(order->head)},
+                {.iov_base = order->arguments, .iov_len = sizeof(order->arguments)}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof(control)};
+        ssize_t n;
+
+        order->n_fds = 0;
+        do
+                n = recvmsg(SL_ZYGOTE_FD, &message, MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return false;
+        take_fds(&message, order);
+        return (size_t)n > sizeof(order->head) && order->n_fds == order->head.n_fds &&
+               !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && split_arguments(order, (size_t)n - sizeof(order->head));
+}
+
+/* From SL_ZYGOTE_FD on, in place of the zygote's socket; copies above first, so that none overwrites another. */
+static bool place_fds(const struct received *order)
+{
+        int lifted[SL_ZYGOTE_FDS_MAX];
+
+        for (uint32_t i = 0; i < order->n_fds; i++) {
+                lifted[i] = fcntl(order->fds[i], F_DUPFD_CLOEXEC, SL_ZYGOTE_FD + 2 * SL_ZYGOTE_FDS_MAX);
+                if (lifted[i] < 0)
+                        return false;
+        }
+        for (uint32_t i = 0; i < order->n_fds; i++)
+                if (dup3(lifted[i], SL_ZYGOTE_FD + (int)i, O_CLOEXEC) < 0)
+                        return false;
+        return syscall(SYS_close_range, SL_ZYGOTE_FD + order->n_fds, ~0u, 0) == 0;
+}
+
+static void be_child(const struct received *order, int (*run)(int argc, char **argv))
+{
+        /* Which processors are wanted is a wish of the owner, who may have lost some of them meanwhile. */
+        (void)sched_setaffinity(0, sizeof(order->head.cpus), &order->head.cpus);
+        if (!place_fds(order))
+                _exit(EXIT_FAILURE);
+        exit(run((int)order->head.n_args, (char **)order->argv));
+}
+
+static struct sl_zygote_answer make_child(const struct received *order, int (*run)(int argc, char **argv))
+{
+        long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+
+        if (pid == 0)
+                be_child(order, run);
+        return (struct sl_zygote_answer){.code = pid < 0 ? errno : 0, .pid = pid < 0 ? 0 : (int32_t)pid};
+}
+
+static bool answer(const struct sl_zygote_answer *answer)
+{
+        return send(SL_ZYGOTE_FD, answer, sizeof(*answer), MSG_NOSIGNAL) == sizeof(*answer);
+}
+
+int sl_zygote_serve(int parent, int (*run)(int argc, char **argv))
+{
+        SL_CLEANUP(sl_cleanup_free) struct received *order = calloc(1, sizeof(*order));
+        bool goes_on = order && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == parent;
+
+        goes_on = goes_on && answer(&(struct sl_zygote_answer){0});
+        while (goes_on && receive(order)) {
+                struct sl_zygote_answer made = make_child(order, run);
+
+                close_received(order);
+                memset(order->arguments, 0, sizeof(order->arguments)); /* nothing of one child's is left for the next */
+                goes_on = answer(&made);
+        }
+        if (order)
+                close_received(order);
+        return EXIT_SUCCESS;
+}

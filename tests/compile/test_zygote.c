@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compilers that a zygote forks. What holds for each compiler holds for them too: test_child.c is built a second time for that.
+ */
+#include "base/error.h"
+#include "compile.h"
+#include "compile_zygote.h"
+#include "zygote.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MODEL DIGITS "/models/lenet/1/model.onnx"
+
+static struct sl_compile_zygote *ready_zygote(void)
+{
+        struct sl_compile_zygote *zygote;
+
+        cr_assert_eq(sl_compile_zygote_new(CHILD, &zygote), 0);
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        return zygote;
+}
+
+static pid_t pid_of(const struct sl_compile_zygote *zygote)
+{
+        return sl_zygote_pid(sl_compile_zygote_of(zygote));
+}
+
+static int compile(struct sl_compile_zygote *zygote, const char *model, int *ret_fd, struct sl_error *error)
+{
+        error->text[0] = 0;
+        return sl_compile(&(struct sl_compile_options){.program = CHILD, .model_path = model, .zygote = zygote}, ret_fd, error);
+}
+
+static void expect_text(struct sl_compile_zygote *zygote, const char *model, const char *text)
+{
+        struct sl_error error;
+        int fd;
+
+        cr_assert_lt(compile(zygote, model, &fd, &error), 0);
+        cr_assert_not_null(strstr(error.text, text), "%s", error.text);
+}
+
+static void *bytes_of(int fd, size_t *ret_n)
+{
+        struct stat status;
+        void *bytes;
+
+        cr_assert_eq(fstat(fd, &status), 0);
+        bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        cr_assert_neq(bytes, MAP_FAILED);
+        *ret_n = (size_t)status.st_size;
+        return bytes;
+}
+
+Test(zygote, its_children_make_the_plans_that_a_started_process_makes)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        struct sl_error error;
+        void *started, *forked;
+        size_t n, m;
+        int fd;
+
+        cr_assert_eq(compile(NULL, MODEL, &fd, &error), 0, "%s", error.text);
+        started = bytes_of(fd, &n);
+        for (int i = 0; i < 3; i++) {
+                cr_assert_eq(compile(zygote, MODEL, &fd, &error), 0, "%s", error.text);
+                forked = bytes_of(fd, &m);
+                cr_assert_eq(n, m);
+                cr_assert_eq(memcmp(started, forked, n), 0);
+                munmap(forked, m);
+                close(fd);
+        }
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, forks_where_it_is_ready_and_is_not_waited_for)
+{
+        struct sl_compile_zygote *zygote;
+
+        cr_assert_eq(sl_compile_zygote_new(CHILD, &zygote), 0);
+        cr_assert_eq(pid_of(zygote), 0, "nothing is started before it is wanted");
+        expect_text(NULL, "origin", "status 4");
+        expect_text(zygote, "origin", "status");
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        expect_text(zygote, "origin", "status 5");
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, a_child_has_the_descriptors_of_a_started_process)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+
+        expect_text(NULL, "descriptors", "012345");
+        for (int i = 0; i < 3; i++) {
+                struct sl_error error;
+                int fd;
+
+                cr_assert_lt(compile(zygote, "descriptors", &fd, &error), 0);
+                cr_assert_str_eq(error.text, "012345");
+        }
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, one_that_was_killed_is_replaced_and_no_load_fails)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t first = pid_of(zygote);
+
+        cr_assert_eq(kill(first, SIGKILL), 0);
+        for (int i = 0; i < 3; i++)
+                expect_text(zygote, "origin", "status");
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        cr_assert_neq(pid_of(zygote), first);
+        expect_text(zygote, "origin", "status 5");
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
+}
+
+Test(zygote, a_crash_is_one_line_and_the_next_child_is_of_another)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t first = pid_of(zygote);
+
+        expect_text(zygote, "silent", "status 3");
+        cr_assert_eq(pid_of(zygote), first, "an end with a status is no crash");
+        expect_text(zygote, "crash", "killed by signal 11");
+        cr_assert_neq(pid_of(zygote), first);
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        expect_text(zygote, "origin", "status 5");
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, a_child_that_is_cancelled_leaves_nothing)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        struct sl_compile_options options = {.program = CHILD, .model_path = "sleep", .zygote = zygote};
+        struct sl_compilation *compilation;
+
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        sl_compile_cancel(compilation);
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+Test(zygote, a_child_runs_where_its_owner_may)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        struct sl_compile_options options = {.program = CHILD, .model_path = "sleep", .zygote = zygote};
+        struct sl_compilation *compilation;
+        cpu_set_t before, one, there;
+        char path[64];
+        FILE *list;
+        int child = 0, next;
+
+        cr_assert_eq(sched_getaffinity(0, sizeof(before), &before), 0);
+        if (CPU_COUNT(&before) < 2)
+                cr_skip_test("there is one processor");
+        CPU_ZERO(&one);
+        for (int cpu = CPU_SETSIZE - 1; CPU_COUNT(&one) == 0; cpu--)
+                if (CPU_ISSET(cpu, &before))
+                        CPU_SET(cpu, &one);
+        cr_assert_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+        cr_assert_eq(sl_compile_start(&options, &compilation, NULL), 0);
+        snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+        list = fopen(path, "r");
+        while (list && fscanf(list, "%d", &next) == 1)
+                child = next == pid_of(zygote) ? child : next;
+        if (list)
+                fclose(list);
+        cr_assert_gt(child, 0);
+        for (int tries = 0; tries < 1000; tries++, usleep(1000))
+                if (sched_getaffinity(child, sizeof(there), &there) == 0 && CPU_EQUAL(&there, &one))
+                        break;
+        cr_assert(CPU_EQUAL(&there, &one));
+        sl_compile_cancel(compilation);
+        sl_compile_zygote_free(zygote);
+}
+
+Test(zygote, it_and_its_children_die_with_their_owner)
+{
+        int pids[2], fds[2];
+        struct pollfd ends[2];
+        pid_t owner;
+
+        cr_assert_eq(pipe(fds), 0);
+        owner = fork();
+        cr_assert_geq(owner, 0);
+        if (owner == 0) {
+                struct sl_compile_zygote *zygote = ready_zygote();
+                struct sl_compile_options options = {.program = CHILD, .model_path = "spin", .zygote = zygote};
+                struct sl_compilation *compilation;
+
+                pids[0] = pid_of(zygote);
+                pids[1] = sl_compile_start(&options, &compilation, NULL);
+                (void)!write(fds[1], pids, sizeof(pids));
+                pause();
+        }
+        cr_assert_eq(read(fds[0], pids, sizeof(pids)), (ssize_t)sizeof(pids));
+        cr_assert_eq(pids[1], 0);
+        ends[0] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pids[0], 0), .events = POLLIN};
+        cr_assert_geq(ends[0].fd, 0);
+        cr_assert_eq(kill(owner, SIGKILL), 0);
+        cr_assert_eq(poll(ends, 1, 10000), 1);
+        cr_assert_eq(waitpid(owner, NULL, 0), owner);
+        close(ends[0].fd);
+}
