@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #define SL_CHILD_COMMAND     "compiler"
+#define SL_CHILD_NAME        "sl-compiler" /* of the process, as tools show it */
+#define SL_ZYGOTE_NAME       "sl-zygote"
 #define SL_ZYGOTE_COMMAND    "zygote" /* and the process id of who starts it */
 #define SL_CHILD_PLAN_FD     3
 #define SL_CHILD_REPORT_FD   4

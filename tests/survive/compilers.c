@@ -299,18 +299,33 @@ Test(compilers, a_second_start_uses_the_plans_of_the_first_and_damage_costs_one_
         world_free(&world);
 }
 
-/* A child of the runtime: its compiler. Return: 0 when there is none now. */
-static pid_t find_compiler(const struct world *world)
+static void read_text(const char *path, char *text, size_t bytes)
 {
-        char path[64], text[32] = "";
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read(fd, text, bytes - 1);
+
+        text[n > 0 ? n : 0] = 0;
+        if (fd >= 0)
+                close(fd);
+}
+
+/* The child of the runtime that has this name. Return: 0 when there is none now. */
+static pid_t find_child(const struct world *world, const char *name)
+{
+        char path[64], text[256], found[32];
 
         snprintf(path, sizeof(path), "/proc/%d/task/%d/children", world->pid, world->pid);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return 0;
-        (void)!read(fd, text, sizeof(text) - 1);
-        close(fd);
-        return (pid_t)strtol(text, NULL, 10);
+        read_text(path, text, sizeof(text));
+        for (char *next = text; *next; next += strspn(next, " ")) {
+                pid_t pid = (pid_t)strtol(next, &next, 10);
+
+                snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+                read_text(path, found, sizeof(found));
+                found[strcspn(found, "\n")] = 0;
+                if (strcmp(found, name) == 0)
+                        return pid;
+        }
+        return 0;
 }
 
 /* Return: false when it was done before it could be killed. */
@@ -322,7 +337,7 @@ static bool kill_compiler(struct world *world, uint32_t round)
         world_add_model_config(world, "mlp", yaml);
         kill(world->pid, SIGHUP);
         for (uint64_t until = starling_clock_ns() + 1000000000ull; starling_clock_ns() < until;) {
-                pid_t pid = find_compiler(world);
+                pid_t pid = find_child(world, "sl-compiler");
 
                 if (pid > 0)
                         return kill(pid, SIGKILL) == 0;
@@ -356,6 +371,42 @@ Test(compilers, a_compiler_that_is_killed_costs_one_line_and_no_request, .timeou
         honest_expect_progress(honest, 20);
         world_expect_footprint(&world, &before);
         honest_stop(honest);
+        world_stop(&world);
+        world_free(&world);
+}
+
+/* Return: false when the model has not been replaced so often within some seconds. */
+static bool wait_for_replacements(struct world *world, uint32_t n)
+{
+        for (uint64_t until = starling_clock_ns() + 10000000000ull; starling_clock_ns() < until; usleep(1000))
+                if (world_count_log(world, "event=model-replaced model=mlp") >= n)
+                        return true;
+        return false;
+}
+
+/* What forks the compilers may die at any time: models are loaded, and there is another. */
+Test(compilers, a_zygote_that_is_killed_costs_no_load, .timeout = 60)
+{
+        struct world world;
+        char command[512], yaml[64];
+
+        world_init(&world);
+        world_remove_model(&world, "mlp");
+        snprintf(command, sizeof(command), "cp -rL " DIGITS "/models/mlp %s/", world.repository);
+        cr_assert_eq(system(command), 0);
+        world_configure(&world, "models: [lenet, mlp]\n");
+        world_start(&world);
+        for (uint32_t round = 0; round < 5; round++) {
+                pid_t zygote = find_child(&world, "sl-zygote");
+
+                if (zygote)
+                        cr_assert_eq(kill(zygote, SIGKILL), 0);
+                snprintf(yaml, sizeof(yaml), "batch_max: %u\n", 1 + round);
+                world_add_model_config(&world, "mlp", yaml);
+                kill(world.pid, SIGHUP);
+                cr_assert(wait_for_replacements(&world, round + 1), "%s", world_log(&world));
+        }
+        cr_expect_eq(world_count_log(&world, "event=model-not-replaced"), 0, "%s", world_log(&world));
         world_stop(&world);
         world_free(&world);
 }

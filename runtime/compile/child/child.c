@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 SL_DEFINE_CLEANUP(struct sl_base_plan *, sl_base_plan_free)
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
@@ -211,6 +212,7 @@ static int compile_in_sandbox(const struct arguments *arguments, struct sl_model
         int base_fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1;
         int r;
 
+        (void)prctl(PR_SET_NAME, SL_CHILD_NAME);
         offer_to_the_kernel();
         r = enter_sandbox(arguments, error);
         if (r < 0)
@@ -245,6 +247,7 @@ bool sl_compile_zygote_is_meant(int argc, char **argv)
 
 int sl_compile_zygote_main(int argc, char **argv, int (*run)(int argc, char **argv))
 {
+        (void)prctl(PR_SET_NAME, SL_ZYGOTE_NAME);
         sl_cpu_use_one_thread();
         sl_compile_warm_up();
         return sl_zygote_serve(atoi(argv[argc - 1]), run);
