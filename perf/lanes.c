@@ -151,14 +151,15 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-        struct starling_options options = {.label = "bench-lanes", .queue_pairs = 1, .queue_depth = 2 * LANES_MAX, .arena_bytes = 64u << 20};
+        struct starling_options options = {
+                .label = "bench-lanes", .queue_pairs = 1, .queue_depth = 2 * LANES_MAX, .arena_bytes = 64u << 20};
         struct starling_error error = {""};
         static struct bench b;
         double seconds, rate;
         uint32_t occupied;
 
-        if (argc < 5 || argc - 4 > (int)LANES_MAX || (seconds = atof(argv[2])) <= 0 ||
-                (occupied = (uint32_t)atoi(argv[3])) < 1 || occupied > (uint32_t)argc - 4) {
+        if (argc < 5 || argc - 4 > (int)LANES_MAX || (seconds = atof(argv[2])) <= 0 || (occupied = (uint32_t)atoi(argv[3])) < 1 ||
+                occupied > (uint32_t)argc - 4) {
                 fprintf(stderr, "usage: bench-lanes SOCKET SECONDS OCCUPIED NAME... (at most %u)\n", LANES_MAX);
                 return 2;
         }

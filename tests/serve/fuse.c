@@ -89,7 +89,8 @@ static void send_round(struct user *user, uint32_t round)
         uint32_t left = user->n_models;
 
         for (uint32_t i = 0; i < user->n_models; i++) {
-                requests[i] = digits_request(&user->digits[i % 2], user->models[i], 32 * i, 1 + (round + i) % 16, &inputs[i], &outputs[i]);
+                requests[i] = digits_request(
+                        &user->digits[i % 2], user->models[i], 32 * i, 1 + (round + i) % 16, &inputs[i], &outputs[i]);
                 requests[i].user_data = i;
         }
         cr_assert_eq(starling_submit_many(user->queue, requests, user->n_models, NULL), (int)user->n_models);

@@ -130,7 +130,8 @@ Test(fuse, copies_that_share_workers_share_their_memory)
         start();
         fused = bytes_of_copies("fused", YAML);
         separate = bytes_of_copies("separate", "fuse: never\n");
-        cr_expect_lt(2 * fused, separate, "fused %llu bytes, separate %llu", (unsigned long long)fused, (unsigned long long)separate);
+        cr_expect_lt(
+                2 * fused, separate, "fused %llu bytes, separate %llu", (unsigned long long)fused, (unsigned long long)separate);
 }
 
 /* SL_FUSE_ROUNDS=1000 for the long run. */

@@ -133,8 +133,8 @@ static int start_carrier(struct sl_bundle_home *home, const struct sl_crew *crew
                 ret_carrier, error);
 }
 
-int sl_bundle_add_carrier(struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish, struct sl_let *let,
-        struct sl_carrier **ret_carrier, struct sl_error *error)
+int sl_bundle_add_carrier(struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish,
+        struct sl_let *let, struct sl_carrier **ret_carrier, struct sl_error *error)
 {
         struct sl_bundle_home *home = home_of(bundle);
         struct sl_memory *memory = crew->options.memory;

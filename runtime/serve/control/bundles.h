@@ -37,10 +37,10 @@ uint32_t sl_bundle_size(const struct sl_bundle *bundle);
 struct sl_carrier *sl_bundle_find_carrier(
         const struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish);
 
-/* A new one on @let, which is the bundle's from here on, with memory for its room. Return: 0; -ENOMEM, -EAGAIN, -EMFILE, -EBUSY with text:
- * the let is the caller's still. */
-int sl_bundle_add_carrier(struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish, struct sl_let *let,
-        struct sl_carrier **ret_carrier, struct sl_error *error);
+/* A new one on @let, which is the bundle's from here on, with memory for its room. Return: 0; -ENOMEM, -EAGAIN, -EMFILE, -EBUSY
+ * with text: the let is the caller's still. */
+int sl_bundle_add_carrier(struct sl_bundle *bundle, const struct sl_crew *crew, const struct sl_worker_wish *wish,
+        struct sl_let *let, struct sl_carrier **ret_carrier, struct sl_error *error);
 
 /* Lanes have left: carriers without any end. */
 void sl_bundle_trim(struct sl_bundle *bundle);

@@ -15,8 +15,7 @@ void sl_bundle_remove(struct sl_bundle *bundle, const struct sl_model *model)
 {
         for (uint32_t i = 0; i < bundle->n_models; i++)
                 if (bundle->models[i] == model) {
-                        memmove(bundle->models + i, bundle->models + i + 1,
-                                (--bundle->n_models - i) * sizeof(bundle->models[0]));
+                        memmove(bundle->models + i, bundle->models + i + 1, (--bundle->n_models - i) * sizeof(bundle->models[0]));
                         break;
                 }
         bundle->turn = bundle->turn < bundle->n_models ? bundle->turn : 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models that share workers: a bundle has carriers (execute/carrier.h), and each of its models a lane of every carrier, which are the
- * model's workers. Each model has its queues, its policy and its limits as any other; what waits for them when a carrier is idle
- * goes to it together.
+ * Models that share workers: a bundle has carriers (execute/carrier.h), and each of its models a lane of every carrier, which are
+ * the model's workers. Each model has its queues, its policy and its limits as any other; what waits for them when a carrier is
+ * idle goes to it together.
  *
  *     models  [A] [B] [C] [D]        for each class of priority, from the one whose turn it is:
  *              |   |   |   |           each model's policy sees a carrier that has launched something as busy, and one that others
  *              v   v   v   v           have filled in this pass as idle, until it has its share
  *            carrier 0   carrier 1   then each carrier gets what was filled as one launch
  *
- * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch takes
- * less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Who went without is the first of the next pass. Where all of it takes no longer than a thread takes to wake,
- * one carrier gets all.
+ * A carrier is full when it has its share of the models that wait, or what it has takes a slice (`slice_ns`) or more: a launch
+ * takes less than two slices. It is full of pieces, too (SL_CARRIER_PIECES_MAX). Who went without is the first of the next pass.
+ * Where all of it takes no longer than a thread takes to wake, one carrier gets all.
  *
  * The dispatcher computes what is short enough in the same way, in a carrier without a thread (execute/inline_carrier.h).
  *
@@ -49,7 +49,8 @@ bool sl_bundle_remove_worker(struct sl_bundle *bundle, struct sl_carrier *carrie
 /* The one that is @i-th in this pass. */
 struct sl_model *sl_bundle_model(const struct sl_bundle *bundle, uint32_t i);
 
-/* Gives what waits in that class to its carriers. @spares_inline: what the dispatcher may compute itself is left to it. Return: jobs. */
+/* Gives what waits in that class to its carriers. @spares_inline: what the dispatcher may compute itself is left to it. Return:
+ * jobs. */
 uint32_t sl_bundle_run(const struct sl_schedule *schedule, struct sl_bundle *bundle, uint32_t priority, bool spares_inline);
 
 /* Any answer of its carriers? seq_cst, for the last look before a sleep. */

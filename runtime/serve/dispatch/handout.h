@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is given out of one model's queue of one class in a run of the scheduler: the model's policy is shown what waits and decides,
- * and jobs are made of that. A part of the run, on its stack. Dispatcher only.
+ * What is given out of one model's queue of one class in a run of the scheduler: the model's policy is shown what waits and
+ * decides, and jobs are made of that. A part of the run, on its stack. Dispatcher only.
  */
 #pragma once
 

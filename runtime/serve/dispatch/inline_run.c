@@ -34,7 +34,8 @@ static struct sl_model *shortest_inline(const struct sl_schedule *schedule, uint
 static uint32_t inline_samples(const struct sl_handout *handout)
 {
         const struct sl_model *model = handout->model;
-        uint32_t most = sl_service_time_samples(&model->service_time, handout->schedule->budget->limit_ns, model->inliner->batch_max),
+        uint32_t most = sl_service_time_samples(
+                         &model->service_time, handout->schedule->budget->limit_ns, model->inliner->batch_max),
                  samples = sl_task_queue_at(handout->queue, 0)->samples;
 
         for (uint32_t i = 1; model->info->batchable && i < sl_handout_waiting(handout); i++) {

@@ -63,8 +63,8 @@ bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_ligh
         return true;
 }
 
-bool sl_carrier_poll(struct sl_carrier *carrier, struct sl_executor **ret_lane, struct sl_job **ret_job,
-        struct sl_prediction *ret_prediction)
+bool sl_carrier_poll(
+        struct sl_carrier *carrier, struct sl_executor **ret_lane, struct sl_job **ret_job, struct sl_prediction *ret_prediction)
 {
         struct sl_executor *lane;
 

@@ -5,11 +5,11 @@
  *
  *     sl_executor_give(lane) -> filled --sl_carrier_launch()--> LAUNCHED --last answer of its last lane--> over
  *
- * A launch has one job of each lane that has one, all of one class of priority. Launches are computed in order, and so are the lanes
- * of one. Where it computes is its class's: a thread of its own, or its giver's.
+ * A launch has one job of each lane that has one, all of one class of priority. Launches are computed in order, and so are the
+ * lanes of one. Where it computes is its class's: a thread of its own, or its giver's.
  *
- * Threads: lanes are seated and freed by the loader (control) while the dispatcher does not know them; all else is the dispatcher's.
- * The thread of a carrier reads `lanes` only where a launch says so, and not behind its last answer.
+ * Threads: lanes are seated and freed by the loader (control) while the dispatcher does not know them; all else is the
+ * dispatcher's. The thread of a carrier reads `lanes` only where a launch says so, and not behind its last answer.
  */
 #pragma once
 
@@ -44,15 +44,15 @@ struct sl_carrier_class {
 
 struct sl_carrier {
         const struct sl_carrier_class *class;
-        struct sl_let *let;                               /* where it runs; NULL: in its giver's thread */
-        struct sl_executor *lanes[SL_CARRIER_LANES_MAX];  /* NULL: nobody's */
-        uint32_t n_lanes;                                 /* control */
+        struct sl_let *let;                              /* where it runs; NULL: in its giver's thread */
+        struct sl_executor *lanes[SL_CARRIER_LANES_MAX]; /* NULL: nobody's */
+        uint32_t n_lanes;                                /* control */
 
         /* dispatcher */
-        uint32_t n_known;    /* lanes */
-        bool is_full;        /* of what is filled now: nothing more goes with it */
-        uint64_t filled;     /* lanes, as bits */
-        uint64_t filled_ns;  /* that these are expected to take */
+        uint32_t n_known;   /* lanes */
+        bool is_full;       /* of what is filled now: nothing more goes with it */
+        uint64_t filled;    /* lanes, as bits */
+        uint64_t filled_ns; /* that these are expected to take */
         uint32_t filled_pieces;
         uint32_t n_launches; /* under way */
         uint32_t oldest;
@@ -80,8 +80,8 @@ void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane);
 bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_light, struct sl_wait *from);
 
 /* The next answer, whose it is, and the job that it is about. */
-bool sl_carrier_poll(struct sl_carrier *carrier, struct sl_executor **ret_lane, struct sl_job **ret_job,
-        struct sl_prediction *ret_prediction);
+bool sl_carrier_poll(
+        struct sl_carrier *carrier, struct sl_executor **ret_lane, struct sl_job **ret_job, struct sl_prediction *ret_prediction);
 
 /* A job is answered. True when it was the last of its launch, whose class is told. */
 bool sl_carrier_answered(struct sl_carrier *carrier, uint32_t *ret_priority);

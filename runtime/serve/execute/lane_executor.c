@@ -148,8 +148,7 @@ static int start(struct lane_executor *lane)
         return start_thread(lane);
 }
 
-int sl_lane_executor_new(
-        const struct sl_lane_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error)
+int sl_lane_executor_new(const struct sl_lane_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error)
 {
         struct lane_executor *lane = calloc(1, sizeof(*lane));
         int r;
@@ -158,8 +157,7 @@ int sl_lane_executor_new(
                 return sl_error_set(error, ENOMEM, "no memory for a worker");
         lane->options = *options;
         lane->options.prepare.called = &lane->called;
-        lane->options.prepare.batch_max =
-                sl_job_runner_batch_max(sl_plan_info(options->prepare.plan), options->prepare.batch_max);
+        lane->options.prepare.batch_max = sl_job_runner_batch_max(sl_plan_info(options->prepare.plan), options->prepare.batch_max);
         lane->common.class = &class;
         lane->common.carrier = options->carrier;
         lane->common.batch_max = lane->options.prepare.batch_max;

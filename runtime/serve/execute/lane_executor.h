@@ -24,8 +24,7 @@ struct sl_lane_executor_options {
  * Takes a lane and starts. batch_max becomes a size of the plan's ladder. Return: 0; -ENOSPC the carrier has no lane left; -EAGAIN,
  * -ENOMEM, with a text.
  */
-int sl_lane_executor_new(
-        const struct sl_lane_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error);
+int sl_lane_executor_new(const struct sl_lane_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error);
 
 /* READY: what its trial has shown, which is the caller's from here on. */
 struct sl_inline_trial sl_lane_executor_take_trial(struct sl_executor *executor);

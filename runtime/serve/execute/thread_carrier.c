@@ -170,8 +170,7 @@ static void stop(struct sl_carrier *carrier)
         free(c);
 }
 
-static const struct sl_carrier_class class = {
-        .name = "thread", .launch = launch, .poll = poll, .waiting = waiting, .stop = stop};
+static const struct sl_carrier_class class = {.name = "thread", .launch = launch, .poll = poll, .waiting = waiting, .stop = stop};
 
 static int start_thread(struct thread_carrier *c)
 {
@@ -207,8 +206,7 @@ static int start(struct thread_carrier *c, struct sl_error *error)
         return r < 0 ? sl_error_set(error, -r, "cannot start carrier thread %s: %s", c->options.name, strerror(-r)) : 0;
 }
 
-int sl_thread_carrier_new(
-        const struct sl_thread_carrier_options *options, struct sl_carrier **ret_carrier, struct sl_error *error)
+int sl_thread_carrier_new(const struct sl_thread_carrier_options *options, struct sl_carrier **ret_carrier, struct sl_error *error)
 {
         struct thread_carrier *c = aligned_alloc(SL_LINE_PAIR_BYTES, sl_align_up(sizeof(*c), SL_LINE_PAIR_BYTES));
         int r;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The carrier with a thread of its own: an inbox of launches, an outbox of answers, and the room in which its lanes compute in turn.
+ * The carrier with a thread of its own: an inbox of launches, an outbox of answers, and the room in which its lanes compute in
+ * turn.
  *
  * Threads: the inbox is filled and the outbox emptied by the dispatcher; sl_thread_carrier_room() is anybody's.
  */
@@ -25,8 +26,7 @@ struct sl_thread_carrier_options {
 };
 
 /* Starts the thread. Return: 0; -EAGAIN, -ENOMEM, -EMFILE, with a text. */
-int sl_thread_carrier_new(
-        const struct sl_thread_carrier_options *options, struct sl_carrier **ret_carrier, struct sl_error *error);
+int sl_thread_carrier_new(const struct sl_thread_carrier_options *options, struct sl_carrier **ret_carrier, struct sl_error *error);
 
 /* Memory that one takes. Pure. */
 uint64_t sl_thread_carrier_bytes(uint64_t room_bytes);
