@@ -50,8 +50,8 @@ static int64_t far_depth(void)
 
 /*
  * Where b passes once, one or two rows read it as it lies, panel behind panel: a single stream, which the processor itself fetches
- * ahead best; and so far ahead into the L2 cache, in case it does not. More rows have two panels side by side, to have enough sums
- * under way, and no time for prefetches; nor have halves.
+ * ahead best; one row of float32 fetches so far ahead besides, into the L2 cache, in case it does not. More rows have two panels
+ * side by side, to have enough sums under way, and no time for prefetches; nor have halves.
  */
 #define STREAM_ROWS   2
 #define PASSING_BYTES 4096
@@ -226,7 +226,7 @@ INLINE void run_block(
                         }
                         for (int64_t line = 0; line < ahead_lines; line++, ahead += LINE_BYTES)
                                 _mm_prefetch(ahead, _MM_HINT_T1);
-                        if (n_rows <= STREAM_ROWS && element == ELEMENT_F32 && passes)
+                        if (n_rows == 1 && element == ELEMENT_F32 && passes)
 #pragma GCC unroll 4
                                 for (int i = 0; i < n_panels; i++)
 #pragma GCC unroll 8
