@@ -52,25 +52,31 @@ def below(rows, name, limit):
 
 
 def summary(rows):
-    int8, bf16 = _figures(rows, "int8_ratio"), _figures(rows, "bf16_over_fp32")
+    cores = sorted({row["cores"] for row in rows}) or [1]
     return {
-        "int8_to_faster_peer": int8,
-        "int8_over_fp32": _figures(rows, "int8_over_fp32"),
-        "bf16_to_openvino": _figures(rows, "bf16_ratio"),
-        "bf16_over_fp32": bf16,
-        "goals": [
-            _goal("int8 against the faster peer's int8, geometric mean", GOALS["int8_mean"], int8["geomean"], []),
-            _goal("int8 against the faster peer's int8, least", GOALS["int8_least"], int8["least"],
-                  below(rows, "int8_ratio", GOALS["int8_least"])),
-            _goal("bf16 against own fp32, geometric mean", GOALS["bf16_over_fp32"], bf16["geomean"],
-                  below(rows, "bf16_over_fp32", GOALS["bf16_over_fp32"])),
-        ],
+        "by_cores": {str(n): _ratios([r for r in rows if r["cores"] == n]) for n in cores},
+        "goals": [goal for n in cores for goal in _goals([r for r in rows if r["cores"] == n], n)],
         "errors": sorted({f"{r['model']} {name}: {r[name]['error']}" for r in rows for name in COLUMNS if "error" in r.get(name, {})}),
-    }  # fmt: skip
+    }
 
 
-def _goal(text, wanted, got, below_it):
-    return {"goal": text, "wanted": wanted, "measured": got, "met": bool(got) and got >= wanted, "below": below_it}
+def _ratios(rows):
+    names = {"int8_to_faster_peer": "int8_ratio", "int8_over_fp32": "int8_over_fp32", "bf16_to_openvino": "bf16_ratio"}
+    return {title: _figures(rows, name) for title, name in {**names, "bf16_over_fp32": "bf16_over_fp32"}.items()}
+
+
+def _goals(rows, cores):
+    int8, bf16 = _figures(rows, "int8_ratio"), _figures(rows, "bf16_over_fp32")
+    slower, narrow = below(rows, "int8_ratio", GOALS["int8_least"]), below(rows, "bf16_over_fp32", GOALS["bf16_over_fp32"])
+    return [
+        _goal("int8 against the faster peer's int8, geometric mean", cores, GOALS["int8_mean"], int8["geomean"], []),
+        _goal("int8 against the faster peer's int8, least", cores, GOALS["int8_least"], int8["least"], slower),
+        _goal("bf16 against own fp32, geometric mean", cores, GOALS["bf16_over_fp32"], bf16["geomean"], narrow),
+    ]
+
+
+def _goal(text, cores, wanted, got, below_it):
+    return {"goal": text, "cores": cores, "wanted": wanted, "measured": got, "met": bool(got) and got >= wanted, "below": below_it}
 
 
 def goals_said(document):
@@ -78,7 +84,7 @@ def goals_said(document):
     for goal in document["goals"]:
         verdict = "met" if goal["met"] else "MISSED"
         rest = f"; below: {', '.join(goal['below'])}" if goal["below"] else ""
-        lines.append(f"{verdict}: {goal['goal']}: {_number(goal['measured'])}, goal {goal['wanted']}{rest}")
+        lines.append(f"{verdict}: {goal['goal']}: {_number(goal['measured'])}, goal {goal['wanted']}, cores {goal['cores']}{rest}")
     return lines + [f"no figure: {line}" for line in document["errors"]]
 
 

@@ -42,7 +42,11 @@ class Goals(unittest.TestCase):
 
     def test_the_mean_is_geometric(self):
         figures = precision_table.summary([row(openvino_int8=5.0), row("b", openvino_int8=20.0, onnxruntime_int8=20.0)])
-        self.assertAlmostEqual(figures["int8_to_faster_peer"]["geomean"], 1.0)
+        self.assertAlmostEqual(figures["by_cores"]["1"]["int8_to_faster_peer"]["geomean"], 1.0)
+
+    def test_rows_on_more_cores_are_judged_apart(self):
+        lines = self.said([row(), {**row("b", openvino_int8=5.0), "cores": 2}])
+        self.assertEqual([line.split(":")[0] for line in lines], ["met", "met", "met", "MISSED", "MISSED", "met"])
 
     def test_no_rows_meet_nothing(self):
         self.assertEqual({line.split(":")[0] for line in self.said([])}, {"MISSED"})
