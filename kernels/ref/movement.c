@@ -218,7 +218,7 @@ int sl_ref_pad(const struct sl_node_desc *node, const struct sl_binding *binding
         return r;
 }
 
-/* An odd element more is cut off, or filled in, at the end. */
+/* An odd element more is cut off, or filled in, at the end. Where there is no element, other dimensions may be of any size. */
 int sl_ref_center_crop_pad(const struct sl_node_desc *node, const struct sl_binding *binding)
 {
         int64_t out_strides[SL_RANK_MAX], in_strides[SL_RANK_MAX], bytes = plain_strides(&node->inputs[0], in_strides);
@@ -232,6 +232,12 @@ int sl_ref_center_crop_pad(const struct sl_node_desc *node, const struct sl_bind
                 int64_t from = node->inputs[0].shape.dims[i], to = node->outputs[0].shape.dims[i];
 
                 common.dims[i] = from < to ? from : to;
+        }
+        if (sl_shape_elements(&common) == 0)
+                return 0;
+        for (uint32_t i = 0; i < common.rank; i++) {
+                int64_t from = node->inputs[0].shape.dims[i], to = node->outputs[0].shape.dims[i];
+
                 in += (from - common.dims[i]) / 2 * in_strides[i] * bytes;
                 out += (to - common.dims[i]) / 2 * out_strides[i] * bytes;
         }
