@@ -152,6 +152,16 @@ static int make_constants(const struct sl_node_desc *node, uint64_t constants, v
         return 0;
 }
 
+/* By the algorithm that a plan takes without timing: a node by itself would never be computed approximately. */
+static int set_algorithm(const struct sl_backend *backend, struct sl_node_desc *node)
+{
+        uint32_t algorithms[SL_ALGORITHM_COUNT];
+
+        if (!backend->planner->algorithms || !backend->planner->algorithms(NULL, node, algorithms, NULL))
+                return 0;
+        return sl_attrs_set_int(&node->attrs, SL_ATTR_ALGORITHM, algorithms[0]);
+}
+
 static double time_node(const struct sl_node_costs *costs, const struct sl_node_desc *node, uint64_t constants)
 {
         struct sl_node_desc placed = *node;
@@ -160,7 +170,7 @@ static double time_node(const struct sl_node_costs *costs, const struct sl_node_
         struct sl_node_run *run = NULL;
         double seconds = INFINITY;
 
-        if (backend && make_constants(&placed, constants, data) == 0 &&
+        if (backend && set_algorithm(backend, &placed) == 0 && make_constants(&placed, constants, data) == 0 &&
                 sl_node_run_new(backend, &placed, (const void *const *)data, &run, NULL) == 0)
                 seconds = time_launches(run);
         sl_node_run_free(run);

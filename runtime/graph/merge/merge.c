@@ -132,6 +132,11 @@ static int assign(struct sl_prices *prices, uint32_t *forms, struct sl_merge_rep
         return r;
 }
 
+static bool gains(const struct sl_merge_options *options, const struct sl_merge_report *report)
+{
+        return !options->costs || report->seconds <= report->apart_seconds * (1 - options->least_gain);
+}
+
 static int merge(const struct sl_match *match, const struct sl_merge_options *options, struct sl_graph *merged,
         struct sl_merge_report *report, struct sl_error *error)
 {
@@ -142,7 +147,7 @@ static int merge(const struct sl_match *match, const struct sl_merge_options *op
 
         if (r == 0)
                 r = assign(prices, forms, report);
-        if (r < 0 || !report->n_merged)
+        if (r < 0 || !report->n_merged || !gains(options, report))
                 return r;
         r = sl_weave_new(match, merged, error, &weave);
         if (r == 0)

@@ -25,8 +25,8 @@ struct sl_merge_costs {
 };
 
 struct sl_merge_options {
-        const struct sl_merge_costs
-                *costs; /* NULL: Algorithm 1 of the paper decides; else what is cheapest, of which that is one */
+        const struct sl_merge_costs *costs; /* NULL: Algorithm 1 decides; else what is cheapest, of which that is one */
+        double least_gain; /* with costs: nothing is merged unless it is cheaper than apart by this share; 0: by anything */
 };
 
 #define SL_MERGE_ISLANDS_MAX 8

@@ -144,6 +144,33 @@ Test(assign, where_reorders_are_dear_nothing_is_merged)
         bench_deinit(&b);
 }
 
+Test(assign, what_gains_less_than_is_asked_for_stays_apart)
+{
+        struct tariff tariff = {.of_op = {[SL_OP_CONCAT] = 1e-12,
+                                        [SL_OP_SPLIT] = 1e-12,
+                                        [SL_OP_TRANSPOSE] = 1e-12,
+                                        [SL_OP_MATMUL] = 1e-3,
+                                        [SL_OP_CONV] = 1e-3,
+                                        [SL_OP_TANH] = 1e-3,
+                                        [SL_OP_ADD] = 1e-3,
+                                        [SL_OP_MUL] = 1e-3}};
+        const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 1};
+        struct sl_merge_options options = {.costs = &costs, .least_gain = 0.7};
+        struct sl_merge_report report;
+        struct sl_graph *merged;
+        struct bench b;
+
+        bench_init(&b);
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        /* Three lanes in one node gain two thirds. */
+        cr_expect_eq(sl_merge(b.graphs, LANES, &options, merged, &report, NULL), 0);
+        cr_expect_eq(merged->n_nodes, 0);
+        options.least_gain = 0.6;
+        cr_expect_eq(sl_merge(b.graphs, LANES, &options, merged, &report, NULL), 1);
+        sl_graph_free(merged);
+        bench_deinit(&b);
+}
+
 Test(assign, what_costs_nothing_to_reorder_is_merged_wherever_that_is_cheaper)
 {
         struct tariff tariff = {.of_op = {[SL_OP_CONCAT] = 1e-12,
