@@ -98,53 +98,72 @@ static int64_t index_at(const struct gather *g, const void *indices, int64_t i)
         return g->wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
-/* Are the indices rows one behind another, inside the data? */
-static bool is_one_run(const struct gather *g, const void *indices)
+/* Where the indices are rows one behind another, inside the data: the first of them, read once; else -1. */
+static int64_t start_of_run(const struct gather *g, const void *indices)
 {
         int64_t first = g->indices ? index_at(g, indices, 0) : -1;
 
         if (first < 0 || first > g->rows - g->indices)
-                return false;
+                return -1;
         for (int64_t i = 1; i < g->indices; i++) {
                 if (index_at(g, indices, i) != first + i)
-                        return false;
+                        return -1;
         }
-        return true;
+        return first;
 }
 
-static int copy_rows(const struct gather *g, char *y, const char *x, const void *indices)
+/* What the indices from @first to @end name, of one slice. */
+static int copy_rows(const struct gather *g, char *y, const char *x, const void *indices, int64_t first, int64_t end)
 {
-        for (int64_t i = 0; i < g->indices; i++) {
+        for (int64_t i = first; i < end; i++, y += g->row_bytes) {
                 int64_t index = index_at(g, indices, i);
 
                 if (index < -g->rows || index >= g->rows)
                         return -ERANGE;
-                move_rows(g, y + (size_t)i * g->row_bytes, x + (size_t)(index < 0 ? index + g->rows : index) * g->from_bytes, 1);
+                move_rows(g, y, x + (size_t)(index < 0 ? index + g->rows : index) * g->from_bytes, 1);
         }
         return 0;
 }
 
+/* Rows of the output, those of a slice behind each other. */
 static int gather_run(const void *state, const struct sl_binding *binding)
 {
         const struct gather *g = state;
-        const char *x = binding->inputs[0];
-        char *y = binding->outputs[0];
-        bool run = g->outer > 1 && is_one_run(g, binding->inputs[1]);
-        size_t first = run ? (size_t)index_at(g, binding->inputs[1], 0) * g->from_bytes : 0;
+        int64_t start = g->outer > 1 ? start_of_run(g, binding->inputs[1]) : -1;
+        struct sl_part rows = sl_part_along(binding->part, SL_AXIS_ROWS, g->outer * g->indices);
+        char *y = (char *)binding->outputs[0] + (size_t)rows.first * g->row_bytes;
         int result = 0;
 
-        for (int64_t o = 0; o < g->outer && !result; o++) {
-                if (run)
-                        move_rows(g, y, x + first, g->indices);
+        for (int64_t r = rows.first, n; r < rows.end && !result; r += n, y += (size_t)n * g->row_bytes) {
+                const char *x = (const char *)binding->inputs[0] + (size_t)(r / g->indices * g->rows) * g->from_bytes;
+                int64_t first = r % g->indices;
+
+                n = g->indices - first < rows.end - r ? g->indices - first : rows.end - r;
+                if (start >= 0)
+                        move_rows(g, y, x + (size_t)(start + first) * g->from_bytes, n);
                 else
-                        result = copy_rows(g, y, x, binding->inputs[1]);
-                x += (size_t)g->rows * g->from_bytes;
-                y += (size_t)g->indices * g->row_bytes;
+                        result = copy_rows(g, y, x, binding->inputs[1], first, first + n);
         }
         return result;
 }
 
-const struct sl_cpu_loop sl_cpu_gather = {.state_bytes = sizeof(struct gather), .plan = gather_plan, .run = gather_run};
+static int64_t gather_units(const void *state, uint32_t axis)
+{
+        const struct gather *g = state;
+
+        return axis == SL_AXIS_ROWS ? g->outer * g->indices : 0;
+}
+
+/* Any row is read. */
+static bool gather_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct gather *g = state;
+
+        return operand == SL_REACH_OUTPUT && sl_reach_rows(part, (int64_t)g->row_bytes, ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_gather = {
+        .state_bytes = sizeof(struct gather), .plan = gather_plan, .run = gather_run, .units = gather_units, .reach = gather_reach};
 
 static bool narrow_gather_form(const struct sl_node_desc *node, uint32_t index, struct sl_packed *ret_packed)
 {
@@ -174,6 +193,8 @@ static double narrow_gather_seconds(const struct sl_core_figures *core, const vo
 const struct sl_cpu_loop sl_cpu_narrow_gather = {.state_bytes = sizeof(struct gather),
         .plan = narrow_gather_plan,
         .run = gather_run,
+        .units = gather_units,
+        .reach = gather_reach,
         .form = narrow_gather_form,
         .repack = narrow_gather_repack,
         .weights = narrow_gather_weights,

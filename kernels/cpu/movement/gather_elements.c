@@ -98,17 +98,40 @@ static int gather_row(const struct gather_elements *g, const struct sl_walk_row 
 
 static int gather_elements_run(const void *state, const struct sl_binding *binding)
 {
-        const struct gather_elements *g = state;
-        struct sl_walk_row row = {0};
+        const struct gather_elements *all = state;
+        struct gather_elements own = *all;
+        struct sl_walk_row row;
+        struct sl_walk room;
         int r;
 
-        if (sl_walk_is_empty(&g->walk))
+        own.walk = *sl_walk_take(&all->walk, binding->part, &room, &row);
+        if (sl_walk_is_empty(&own.walk))
                 return 0;
         do
-                r = gather_row(g, &row, binding);
-        while (!r && sl_walk_next(&g->walk, &row, 1));
+                r = gather_row(&own, &row, binding);
+        while (!r && sl_walk_next(&own.walk, &row, 1));
         return r;
 }
 
-const struct sl_cpu_loop sl_cpu_gather_elements = {
-        .state_bytes = sizeof(struct gather_elements), .plan = gather_elements_plan, .run = gather_elements_run};
+static int64_t gather_elements_units(const void *state, uint32_t axis)
+{
+        const struct gather_elements *g = state;
+
+        return sl_walk_units(&g->walk, axis);
+}
+
+/* Of the data any element is read. */
+static bool gather_elements_reach(const void *state, const struct sl_part *part, uint32_t operand, struct sl_reach *ret_reach)
+{
+        const struct gather_elements *g = state;
+
+        if (operand == SL_REACH_OUTPUT)
+                return sl_walk_reach(&g->walk, part, RESULT, (int64_t)g->bytes, ret_reach);
+        return operand == 1 && sl_walk_reach(&g->walk, part, INDICES, g->wide ? 8 : 4, ret_reach);
+}
+
+const struct sl_cpu_loop sl_cpu_gather_elements = {.state_bytes = sizeof(struct gather_elements),
+        .plan = gather_elements_plan,
+        .run = gather_elements_run,
+        .units = gather_elements_units,
+        .reach = gather_elements_reach};
