@@ -5,7 +5,8 @@
 
 PATH is an ONNX file or a folder of them. A runtime without a cache of plans serves them; one round of a model is a load by an administrator,
 `tune: off` and else by default, from the request to its answer; the same while its children are looked at; and a session of ONNX Runtime in a
-process that runs. Files are in the page cache. Medians of the rounds, after one that does not count.
+process that runs. Files are in the page cache. Medians of the rounds, after one that does not count. Rows of a file that is there stay, but for
+those of the models that are measured.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def timed_load(client, name):
 
 
 def plan_bytes(options, path):
-    """As `starling compile` writes it; its weights are what the file has at least."""
+    """As `starling compile` writes it."""
     plan = f"{options.out}.plan"
     subprocess.run([options.program, "compile", path, "-o", plan, "-O", "tune=off"], check=True, stderr=subprocess.DEVNULL)
     size = os.path.getsize(plan)
@@ -105,6 +106,13 @@ def read_arguments():
     return options
 
 
+def rows_before(options, models):
+    if not os.path.exists(options.out):
+        return []
+    with open(options.out, encoding="utf-8") as file:
+        return [row for row in json.load(file)["models"] if row["model"] not in models]
+
+
 def measure(options, models):
     config = f"{options.out}.yaml"
     with open(config, "w", encoding="utf-8") as file:
@@ -123,18 +131,23 @@ def measure(options, models):
         os.unlink(config)
 
 
-def main():
-    options = read_arguments()
-    report = {**origin("perf/cold/cold.sh"), "load_average_before": os.getloadavg()}
-    rows = measure(options, find_models(options))
-    report |= next(rows) | {"models": []}
-    for row in rows:
-        report["models"].append(row)
-        print(json.dumps(row), flush=True)
-    report["load_average_after"] = os.getloadavg()
-    with open(options.out, "w", encoding="utf-8") as file:
+def write(path, report):
+    with open(path, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
+
+
+def main():
+    options = read_arguments()
+    models = find_models(options)
+    report = {**origin("perf/cold/cold.sh"), "rounds": options.rounds, "threads": options.threads}
+    rows = measure(options, models)
+    report |= next(rows) | {"models": rows_before(options, models)}
+    for row in rows:
+        row |= {"date": origin("")["date"], "load_average": os.getloadavg()}
+        report["models"].append(row)
+        print(json.dumps(row), flush=True)
+        write(options.out, report)
 
 
 if __name__ == "__main__":
