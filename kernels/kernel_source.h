@@ -7,6 +7,7 @@
 #include "node.h"
 #include "target.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -41,4 +42,5 @@ struct sl_kernel_source {
 
         const struct sl_blob *blob;     /* what provide() gave for this node; NULL: nothing */
         const struct sl_target *target; /* what was planned for, also where it runs; NULL: what is typical */
+        bool uncut;                     /* to a planner: no team will compute it, splits are not asked for */
 };

@@ -774,9 +774,9 @@ static int cpu_provide(const struct sl_kernel_source *source, struct sl_provisio
         if (r < 0)
                 return r;
         *ret_provision = (struct sl_provision){.scratch_bytes = cpu_scratch_bytes(kernel)};
-        if (kernel->loop)
+        if (kernel->loop && !source->uncut)
                 sl_cpu_choose_splits(kernel->loop, kernel->state, source, ret_provision->splits);
-        else
+        else if (!source->uncut)
                 choose_call_splits(kernel, source, ret_provision->splits);
         cpu_kernel_free(kernel);
         return 0;

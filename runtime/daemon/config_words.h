@@ -80,6 +80,7 @@
         X("dynamic_bytes_max", "Of what one run makes of shapes that depend on data.")                                             \
         X("work_max", "Elementary steps of one run; a core does 1e13 in about two minutes.")                                       \
         X("dynamic_steps_max", "Nodes and rounds of loops that one run may take.")                                                 \
+        X("teams", "Whether the steps of a plan are cut for workers with several threads; with `threads: 1` they never are.")      \
         X("core_measured", "Whether what a core reaches is measured once for each cache and program, where core says nothing.")    \
         X("core",                                                                                                                  \
                 "What a core reaches, as `starling version --host` prints it; algorithms are guessed by it. What is left out is "  \

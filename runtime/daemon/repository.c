@@ -130,6 +130,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };
+        served->spec.lowering.teams &= config->threads != 1; /* what takes time to find out is of no use to one thread */
         for (uint32_t i = 0; i < config->n_batch_sizes; i++)
                 served->spec.workers.wishes[i].batch_size = config->batch_sizes[i];
         served->spec.n_prepared = config->n_prepared;

@@ -138,6 +138,7 @@ int network_plan_fd(struct network *network, const char *backend, uint32_t batch
         sl_lower_options_init(&options);
         options.batch_max = batch_max;
         options.backend = !strcmp(backend, "ref");
+        options.teams = !network->uncut;
         options.core.barrier = 1e-15; /* teams cut what they can, however small */
         cr_assert_eq(sl_lowered_new_in(network->graph, &options, NULL, fd, &lowered, &error), 0, "%s", error.text);
         cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);

@@ -13,6 +13,7 @@ struct network {
         uint64_t state; /* of the random numbers */
         uint32_t inputs[4], outputs[4];
         uint32_t n_inputs, n_outputs;
+        bool uncut; /* its plan is for one thread */
 };
 
 struct attribute {

@@ -208,6 +208,22 @@ Test(teams, that_shrink_and_grow_give_the_bits_of_one_thread)
         compare_shrinking(build_branches);
 }
 
+static void build_uncut(struct network *net)
+{
+        build_rows(net);
+        net->uncut = true;
+}
+
+Test(teams, find_nothing_cut_in_a_plan_for_one_thread)
+{
+        struct bench bench;
+
+        bench_init(&bench, build_uncut);
+        cr_expect_eq(count_calls(&bench, 4).cut, 0);
+        bench_deinit(&bench);
+        compare_teams(build_uncut);
+}
+
 Test(teams, that_need_not_wait_are_called_for_several_steps_at_once)
 {
         struct bench bench;

@@ -60,6 +60,7 @@ static int add_model(const struct wish *wish, const struct subject *model, struc
         if (r < 0)
                 return r;
         subject.lowering.batch_max = wish->batches[wish->n_batches - 1];
+        subject.lowering.teams |= wish->threads.n && wish->threads.items[wish->threads.n - 1] > 1;
         snprintf(argument.path, sizeof(argument.path), "%s", subject.path);
         r = model_argument_settle("profile", &argument, 1, &subject.lowering, error);
         for (uint32_t i = 0; r == 0 && i < (wish->n_precisions ? wish->n_precisions : 1); i++) {

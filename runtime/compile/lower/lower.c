@@ -223,7 +223,6 @@ static int tune(struct sl_lowered *lowered, const struct sl_graph *graph, struct
 
 static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int fd, struct sl_error *error)
 {
-        const struct sl_target target = sl_lower_options_target(&lowered->options);
         int r = build_programs(lowered, graph, error);
 
         if (r < 0)
@@ -235,7 +234,12 @@ static int lower(struct sl_lowered *lowered, const struct sl_graph *graph, int f
         r = tune(lowered, graph, error);
         if (r < 0)
                 return r;
-        r = sl_packing_new(lowered->n_choices, fd, &target, lowered->base, &lowered->packing);
+        r = sl_packing_new(&(struct sl_packing_options){.n_nodes = lowered->n_choices,
+                                   .fd = fd,
+                                   .target = sl_lower_options_target(&lowered->options),
+                                   .base = lowered->base,
+                                   .uncut = !lowered->options.teams},
+                &lowered->packing);
         if (r < 0)
                 return sl_error_set(error, -r, "no memory for the constants of %u nodes", lowered->n_choices);
         r = pack_constants(lowered, error);

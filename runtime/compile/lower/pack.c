@@ -38,6 +38,7 @@ struct sl_packing {
         struct sl_placed placed;
         struct sl_target target;
         const struct sl_base_plan *base;
+        bool uncut;
         const struct choice *in_place; /* all that lie in the plan file, each content once */
         struct sl_node_desc *desc;     /* of the step at hand, with its constants below */
         struct sl_packed packed[SL_NODE_INPUTS_MAX];
@@ -46,18 +47,18 @@ struct sl_packing {
 
 SL_DEFINE_CLEANUP(struct sl_packing *, sl_packing_free)
 
-int sl_packing_new(
-        uint32_t n_nodes, int fd, const struct sl_target *target, const struct sl_base_plan *base, struct sl_packing **ret_packing)
+int sl_packing_new(const struct sl_packing_options *options, struct sl_packing **ret_packing)
 {
         SL_CLEANUP(sl_cleanup_sl_packing_free) struct sl_packing *packing = calloc(1, sizeof(*packing));
 
         if (!packing)
                 return -ENOMEM;
-        packing->n_nodes = n_nodes;
-        packing->placed.fd = fd;
-        packing->target = *target;
-        packing->base = base;
-        packing->choices = calloc(n_nodes + 1u, sizeof(*packing->choices));
+        packing->n_nodes = options->n_nodes;
+        packing->placed.fd = options->fd;
+        packing->target = options->target;
+        packing->base = options->base;
+        packing->uncut = options->uncut;
+        packing->choices = calloc(options->n_nodes + 1u, sizeof(*packing->choices));
         packing->desc = calloc(1, sizeof(*packing->desc));
         if (!packing->choices || !packing->desc)
                 return -ENOMEM;
@@ -332,8 +333,11 @@ static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
 
 static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_error *error)
 {
-        const struct sl_kernel_source source = {
-                .node = packing->desc, .packed = packing->packed, .constants = packing->constants, .target = &packing->target};
+        const struct sl_kernel_source source = {.node = packing->desc,
+                .packed = packing->packed,
+                .constants = packing->constants,
+                .target = &packing->target,
+                .uncut = packing->uncut};
         struct sl_provision provision;
         int r = step->backend->planner->provide(&source, &provision, error);
 

@@ -25,13 +25,16 @@ struct sl_packed_constant {
         bool in_place;
 };
 
-/*
- * @n_nodes: of the source graph, bodies included. @fd: of the plan file to come, where large constants
- * are made, or -1. @target: what is planned for. @base: whose constants are not made again, or NULL. Both are borrowed until the
- * packing is freed. Return: 0, -ENOMEM.
- */
-int sl_packing_new(
-        uint32_t n_nodes, int fd, const struct sl_target *target, const struct sl_base_plan *base, struct sl_packing **ret_packing);
+struct sl_packing_options {
+        uint32_t n_nodes;                /* of the source graph, bodies included */
+        int fd;                          /* of the plan file to come, where large constants are made, or -1 */
+        struct sl_target target;         /* what is planned for */
+        const struct sl_base_plan *base; /* whose constants are not made again, or NULL; borrowed until the packing is freed */
+        bool uncut;                      /* no team will compute it: no step has splits */
+};
+
+/* Return: 0, -ENOMEM. */
+int sl_packing_new(const struct sl_packing_options *options, struct sl_packing **ret_packing);
 struct sl_packing *sl_packing_free(struct sl_packing *packing);
 
 /*
