@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
+#include "base/thread.h"
 #include "team_watch.h"
 
 #include <errno.h>
@@ -333,28 +334,19 @@ static int check_options(const struct sl_team_options *options, struct sl_error 
 /* Signals are other threads' business. */
 static int start_member(struct member *member, const int *cpu)
 {
-        pthread_attr_t attributes;
         sigset_t all, before;
-        cpu_set_t set;
-        int r = pthread_attr_init(&attributes);
+        cpu_set_t cores;
+        int r;
 
-        if (r)
-                return -r;
-        CPU_ZERO(&set);
-        if (cpu) {
-                CPU_SET(*cpu, &set);
-                r = pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
-        }
+        CPU_ZERO(&cores);
+        if (cpu)
+                CPU_SET(*cpu, &cores);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        if (!r)
-                r = pthread_create(&member->thread, &attributes, member_main, member);
+        r = sl_thread_start(&cores, "sl-team", member_main, member, &member->thread);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        pthread_attr_destroy(&attributes);
-        member->has_thread = !r;
-        if (!r)
-                pthread_setname_np(member->thread, "sl-team");
-        return -r;
+        member->has_thread = r == 0;
+        return r;
 }
 
 static struct sl_team *team_alloc(const struct sl_team_options *options)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
+#include "base/thread.h"
 #include "broadcaster.h"
 #include "cancel.h"
 #include "command.h"
@@ -437,19 +438,13 @@ static int allocate(struct sl_dispatcher *d, struct sl_error *error)
 static int start_thread(struct sl_dispatcher *d, struct sl_error *error)
 {
         struct start start = {.dispatcher = d, .error = error};
-        pthread_attr_t attributes;
-        int r = pthread_attr_init(&attributes);
+        int r;
 
         sem_init(&start.done, 0, 0);
-        if (r == 0 && CPU_COUNT(&d->options.cpus))
-                pthread_attr_setaffinity_np(&attributes, sizeof(d->options.cpus), &d->options.cpus);
-        if (r == 0)
-                r = pthread_create(&d->thread, &attributes, dispatcher_main, &start);
-        pthread_attr_destroy(&attributes);
-        if (r)
-                return sl_error_set(error, r, "cannot start the dispatcher thread: %s", strerror(r));
+        r = sl_thread_start(&d->options.cpus, "sl-dispatcher", dispatcher_main, &start, &d->thread);
+        if (r < 0)
+                return sl_error_set(error, -r, "cannot start the dispatcher thread: %s", strerror(-r));
         d->running = true;
-        pthread_setname_np(d->thread, "sl-dispatcher");
         while (sem_wait(&start.done) < 0)
                 ;
         sem_destroy(&start.done);

@@ -3,6 +3,7 @@
 
 #include "base/background.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "bell.h"
 #include "carrier.h"
 #include "job_runner.h"
@@ -69,25 +70,6 @@ static void *prepare_main(void *argument)
         return NULL;
 }
 
-static int start_thread(struct lane_executor *lane)
-{
-        const struct sl_let *let = lane->common.let;
-        pthread_attr_t attributes;
-        int r = pthread_attr_init(&attributes);
-
-        if (r)
-                return -r;
-        if (CPU_COUNT(&let->cpus))
-                pthread_attr_setaffinity_np(&attributes, sizeof(let->cpus), &let->cpus);
-        r = pthread_create(&lane->thread, &attributes, prepare_main, lane);
-        pthread_attr_destroy(&attributes);
-        if (r)
-                return -r;
-        lane->running = true;
-        pthread_setname_np(lane->thread, lane->options.name);
-        return 0;
-}
-
 static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
 {
         (void)slot;
@@ -145,7 +127,9 @@ static int start(struct lane_executor *lane)
         if (r < 0)
                 return r;
         lane->common.lane = (uint32_t)r;
-        return start_thread(lane);
+        r = sl_thread_start(&lane->common.let->cpus, lane->options.name, prepare_main, lane, &lane->thread);
+        lane->running = r == 0;
+        return r;
 }
 
 int sl_lane_executor_new(const struct sl_lane_executor_options *options, struct sl_executor **ret_executor, struct sl_error *error)

@@ -6,8 +6,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/relax.h"
+#include "base/thread.h"
 #include "bell.h"
+#include "idle.h"
 #include "lane_executor.h"
 #include "let.h"
 #include "mailbox.h"
@@ -19,9 +20,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
-#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
 
 /* An answer to each piece of each launch. */
 #define OUTBOX_MAX (SL_EXECUTOR_JOBS_MAX * SL_CARRIER_PIECES_MAX)
@@ -86,33 +84,11 @@ static void run_launch(struct thread_carrier *c, const struct sl_carrier_launch 
         }
 }
 
-static bool work_waits(struct thread_carrier *c)
+static bool work_waits(void *carrier)
 {
+        struct thread_carrier *c = carrier;
+
         return sl_mailbox_waiting(c->inbox) || atomic_load_explicit(&c->quits, memory_order_seq_cst);
-}
-
-static bool spin_for_work(struct thread_carrier *c)
-{
-        uint64_t until = c->options.spin_ns ? sl_clock_ns() + c->options.spin_ns : 0;
-
-        do {
-                for (int i = 0; i < 64; i++) {
-                        if (work_waits(c))
-                                return true;
-                        sl_relax();
-                }
-        } while (until && sl_clock_ns() < until);
-        return false;
-}
-
-static void sleep_until_rung(struct thread_carrier *c)
-{
-        struct sl_wait_event event;
-
-        sl_bell_sleep(&c->bell);
-        if (!work_waits(c))
-                sl_wait_for(c->wait, &event, 1, SLEEP_LIMIT_NS);
-        sl_bell_awake(&c->bell);
 }
 
 static void *thread_main(void *argument)
@@ -126,8 +102,8 @@ static void *thread_main(void *argument)
                         run_launch(c, &launch);
                 if (atomic_load_explicit(&c->quits, memory_order_seq_cst))
                         return NULL;
-                if (!spin_for_work(c))
-                        sleep_until_rung(c);
+                if (!sl_idle_spin(c->options.spin_ns, work_waits, c))
+                        sl_idle_sleep(&c->bell, work_waits, c);
         }
 }
 
@@ -172,24 +148,6 @@ static void stop(struct sl_carrier *carrier)
 
 static const struct sl_carrier_class class = {.name = "thread", .launch = launch, .poll = poll, .waiting = waiting, .stop = stop};
 
-static int start_thread(struct thread_carrier *c)
-{
-        pthread_attr_t attributes;
-        int r = pthread_attr_init(&attributes);
-
-        if (r)
-                return -r;
-        if (CPU_COUNT(&c->options.let->cpus))
-                pthread_attr_setaffinity_np(&attributes, sizeof(c->options.let->cpus), &c->options.let->cpus);
-        r = pthread_create(&c->thread, &attributes, thread_main, c);
-        pthread_attr_destroy(&attributes);
-        if (r)
-                return -r;
-        c->running = true;
-        pthread_setname_np(c->thread, c->options.name);
-        return 0;
-}
-
 static int start(struct thread_carrier *c, struct sl_error *error)
 {
         int r = sl_mailbox_new(SL_EXECUTOR_JOBS_MAX, sizeof(struct sl_carrier_launch), &c->inbox);
@@ -202,7 +160,8 @@ static int start(struct thread_carrier *c, struct sl_error *error)
                 r = sl_wait_new(c->options.wait, &c->wait, NULL);
         c->bell.wait = c->wait;
         if (r == 0)
-                r = start_thread(c);
+                r = sl_thread_start(&c->options.let->cpus, c->options.name, thread_main, c, &c->thread);
+        c->running = r == 0;
         return r < 0 ? sl_error_set(error, -r, "cannot start carrier thread %s: %s", c->options.name, strerror(-r)) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "job_runner.h"
 #include "let.h"
 #include "mailbox.h"
@@ -128,24 +129,6 @@ static void *thread_main(void *argument)
         return NULL;
 }
 
-static int start_thread(struct thread_executor *t)
-{
-        pthread_attr_t attributes;
-        int r = pthread_attr_init(&attributes);
-
-        if (r)
-                return -r;
-        if (CPU_COUNT(&t->options.let->cpus))
-                pthread_attr_setaffinity_np(&attributes, sizeof(t->options.let->cpus), &t->options.let->cpus);
-        r = pthread_create(&t->thread, &attributes, thread_main, t);
-        pthread_attr_destroy(&attributes);
-        if (r)
-                return -r;
-        t->running = true;
-        pthread_setname_np(t->thread, t->options.name);
-        return 0;
-}
-
 static void give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
 {
         struct thread_executor *t = thread_of(executor);
@@ -230,7 +213,8 @@ int sl_thread_executor_new(
         t->common.stats = options->stats;
         r = make_boxes(t);
         if (r == 0)
-                r = start_thread(t);
+                r = sl_thread_start(&options->let->cpus, options->name, thread_main, t, &t->thread);
+        t->running = r == 0;
         if (r < 0) {
                 stop(&t->common);
                 return sl_error_set(error, -r, "cannot start worker thread %s: %s", options->name, strerror(-r));

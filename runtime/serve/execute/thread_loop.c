@@ -4,14 +4,11 @@
 #include "accumulator.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/relax.h"
+#include "idle.h"
 #include "job_runner.h"
 #include "let.h"
 #include "mailbox.h"
 #include "sender.h"
-
-/* Every sleep has a limit as an insurance against a wake-up that is lost in the kernel. */
-#define SLEEP_LIMIT_NS (1000 * SL_NS_PER_MS)
 
 static struct sl_ready_queue *ready_of(const struct thread_executor *t)
 {
@@ -31,8 +28,10 @@ void sl_thread_tell(struct thread_executor *t, struct sl_wait *from)
 }
 
 /* What a thread may find before it sleeps: W2. */
-static bool work_waits(struct thread_executor *t)
+static bool work_waits(void *executor)
 {
+        struct thread_executor *t = executor;
+
         return atomic_load_explicit(&t->told, memory_order_seq_cst) || atomic_load_explicit(&t->quits, memory_order_seq_cst) ||
                sl_ready_waiting(ready_of(t));
 }
@@ -156,37 +155,13 @@ static bool warm_up(struct thread_executor *t)
         return more;
 }
 
-static bool spin_for_work(struct thread_executor *t)
-{
-        uint64_t until = t->options.spin_ns ? sl_clock_ns() + t->options.spin_ns : 0;
-
-        do {
-                for (int i = 0; i < 64; i++) {
-                        if (work_waits(t))
-                                return true;
-                        sl_relax();
-                }
-        } while (until && sl_clock_ns() < until);
-        return false;
-}
-
-static void sleep_until_rung(struct thread_executor *t)
-{
-        struct sl_wait_event event;
-
-        sl_bell_sleep(&t->bell);
-        if (!work_waits(t))
-                sl_wait_for(t->wait, &event, 1, SLEEP_LIMIT_NS);
-        t->counted = sl_bell_awake(&t->bell);
-}
-
 void sl_thread_loop(struct thread_executor *t)
 {
         for (;;) {
                 run_all(t);
                 if (atomic_load_explicit(&t->quits, memory_order_seq_cst))
                         return;
-                if (!spin_for_work(t) && !warm_up(t))
-                        sleep_until_rung(t);
+                if (!sl_idle_spin(t->options.spin_ns, work_waits, t) && !warm_up(t))
+                        t->counted = sl_idle_sleep(&t->bell, work_waits, t);
         }
 }

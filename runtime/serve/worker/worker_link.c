@@ -2,9 +2,8 @@
 #include "worker_link.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/relax.h"
+#include "idle.h"
 #include "process_packet.h"
 
 #include <errno.h>
@@ -136,18 +135,16 @@ static bool hear_packets(struct sl_worker_link *link)
 
 /* ---- jobs ---- */
 
+static bool job_waits(void *worker_link)
+{
+        const struct sl_worker_link *link = worker_link;
+
+        return atomic_load_explicit(&link->order->given, memory_order_acquire) != link->taken; /* X2 */
+}
+
 bool sl_worker_link_look(struct sl_worker_link *link)
 {
-        uint64_t until = link->start.spin_ns ? sl_clock_ns() + link->start.spin_ns : 0;
-
-        do {
-                for (int i = 0; i < 64; i++) {
-                        if (atomic_load_explicit(&link->order->given, memory_order_acquire) != link->taken) /* X2 */
-                                return true;
-                        sl_relax();
-                }
-        } while (until && sl_clock_ns() < until);
-        return false;
+        return sl_idle_spin(link->start.spin_ns, job_waits, link);
 }
 
 void sl_worker_link_sleep(struct sl_worker_link *link)

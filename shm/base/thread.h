@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that has a name and the cores on which it runs from its first instruction.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+
+typedef void *sl_thread_main_fn(void *argument);
+
+/**
+ * sl_thread_start() - start a thread
+ * @cores: where it runs; empty: wherever the caller may
+ * @name:  at most 15 bytes, or it has the caller's
+ *
+ * Any thread. It is the caller's to join.
+ *
+ * Return: 0, -EAGAIN, -ENOMEM, or -EINVAL when this process may run on none of @cores.
+ */
+int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread);
