@@ -43,7 +43,7 @@ static void share_bundled(struct bundled *bundled)
                 carrier->is_full = idle > 0 && bundled->ns <= SL_LIGHT_NS;
                 idle += carrier->n_launches == 0 && !carrier->is_full;
         }
-        bundled->share = (bundled->waiting + idle) / (idle + !idle);
+        bundled->share = idle ? (bundled->waiting + idle - 1) / idle : bundled->waiting;
 }
 
 static void look_for_full(const struct bundled *bundled, uint64_t slice_ns)

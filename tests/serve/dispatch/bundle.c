@@ -193,6 +193,16 @@ Test(bundle, carriers_get_equal_shares)
         cr_expect_eq(launched(0, 0) | launched(1, 0), 0x1f);
 }
 
+Test(bundle, carriers_get_the_same_of_what_divides_evenly)
+{
+        set_up(6, 2);
+        for (uint16_t m = 0; m < 4; m++)
+                wait_for(m, m, 1, 0);
+        cr_expect_eq(run(), 4);
+        cr_expect_eq(__builtin_popcountll(launched(0, 0)), 2);
+        cr_expect_eq(launched(0, 0) | launched(1, 0), 0xf);
+}
+
 Test(bundle, one_carrier_gets_all_that_takes_no_longer_than_a_thread_takes_to_wake)
 {
         set_up(6, 2);
