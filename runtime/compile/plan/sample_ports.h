@@ -18,5 +18,8 @@ int sl_sample_ports_init(struct sl_sample_ports *ports, const struct sl_plan_inf
 /* What is all zero is fine. */
 void sl_sample_ports_deinit(struct sl_sample_ports *ports);
 
+/* Memory that they take. Pure. */
+uint64_t sl_sample_ports_bytes(const struct sl_plan_info *info, uint32_t batch);
+
 /* One run of the instance; outputs whose shape is data-dependent are computed, not written. Return: as sl_instance_run(). */
 int sl_sample_ports_run(const struct sl_sample_ports *ports, struct sl_instance *instance, uint32_t batch);

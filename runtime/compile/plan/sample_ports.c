@@ -7,23 +7,32 @@
 
 #define ALIGNMENT 64
 
-static void *port_new(const struct sl_port *port, uint32_t batch, uint64_t *state)
+static struct sl_tensor tensor_of(const struct sl_port *port, uint32_t batch)
 {
         struct sl_tensor tensor = {.dtype = port->dtype, .layout = SL_LAYOUT_PLAIN, .shape = port->shape};
-        uint64_t bytes, n;
-        void *data;
 
         if (port->batch_axis == 0)
                 tensor.shape.dims[0] = batch;
         /* What is data-dependent is not written while runs are timed. */
         if (sl_port_is_open(port))
                 tensor.shape = (struct sl_shape){0};
-        bytes = sl_tensor_bytes(&tensor);
-        n = sl_shape_elements(&tensor.shape);
-        data = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT);
+        return tensor;
+}
+
+static uint64_t aligned_bytes(const struct sl_tensor *tensor)
+{
+        return (sl_tensor_bytes(tensor) + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+}
+
+static void *port_new(const struct sl_port *port, uint32_t batch, uint64_t *state)
+{
+        const struct sl_tensor tensor = tensor_of(port, batch);
+        uint64_t n = sl_shape_elements(&tensor.shape);
+        void *data = aligned_alloc(ALIGNMENT, aligned_bytes(&tensor));
+
         if (!data)
                 return NULL;
-        memset(data, 0, bytes);
+        memset(data, 0, aligned_bytes(&tensor));
         for (uint64_t i = 0; i < n && tensor.dtype == SL_DTYPE_F32; i++) {
                 *state = *state * 6364136223846793005u + 1442695040888963407u;
                 ((float *)data)[i] = (float)(*state >> 40) / (float)(1 << 23) - 1.0f;
@@ -49,6 +58,23 @@ int sl_sample_ports_init(struct sl_sample_ports *ports, const struct sl_plan_inf
                         return -ENOMEM;
         }
         return 0;
+}
+
+uint64_t sl_sample_ports_bytes(const struct sl_plan_info *info, uint32_t batch)
+{
+        uint64_t bytes = 0;
+
+        for (uint32_t i = 0; i < info->n_inputs; i++) {
+                const struct sl_tensor tensor = tensor_of(&info->inputs[i], batch);
+
+                bytes += aligned_bytes(&tensor);
+        }
+        for (uint32_t i = 0; i < info->n_outputs; i++) {
+                const struct sl_tensor tensor = tensor_of(&info->outputs[i], batch);
+
+                bytes += aligned_bytes(&tensor);
+        }
+        return bytes;
 }
 
 void sl_sample_ports_deinit(struct sl_sample_ports *ports)

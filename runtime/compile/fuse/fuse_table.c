@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuse_table.h"
+
+#include <math.h>
+#include <string.h>
+
+void sl_fuse_table_init(struct sl_fuse_table *table, uint32_t n_lanes)
+{
+        const uint32_t wanted[SL_FUSE_OCCUPANCIES_MAX] = {1, n_lanes / 4, n_lanes / 2, n_lanes};
+
+        memset(table, 0, sizeof(*table));
+        table->n_lanes = n_lanes;
+        for (uint32_t i = 0; i < SL_FUSE_OCCUPANCIES_MAX; i++)
+                if (!table->n_occupancies || wanted[i] > table->occupied[table->n_occupancies - 1])
+                        table->occupied[table->n_occupancies++] = wanted[i];
+}
+
+static bool is_time(double seconds)
+{
+        return isfinite(seconds) && seconds > 0;
+}
+
+static bool row_is_sound(const struct sl_fuse_table *table, const struct sl_fuse_row *row)
+{
+        bool sound = row->batch && row->n_turns && is_time(row->merged);
+
+        for (uint32_t i = 0; i < table->n_occupancies; i++)
+                sound = sound && is_time(row->separate[i]) && is_time(row->one_job[i]);
+        return sound;
+}
+
+static bool ascends(const uint32_t *numbers, uint32_t n, size_t stride)
+{
+        for (uint32_t i = 1; i < n; i++)
+                if (numbers[i * stride] <= numbers[(i - 1) * stride])
+                        return false;
+        return true;
+}
+
+bool sl_fuse_table_is_sound(const struct sl_fuse_table *table)
+{
+        struct sl_fuse_table fresh;
+
+        if (table->n_lanes < 2 || table->n_lanes > SL_FUSE_LANES_MAX || !table->n_rows || table->n_rows > SL_FUSE_ROWS_MAX)
+                return false;
+        sl_fuse_table_init(&fresh, table->n_lanes);
+        if (table->n_occupancies != fresh.n_occupancies || memcmp(table->occupied, fresh.occupied, sizeof(fresh.occupied)) != 0)
+                return false;
+        for (uint32_t i = 0; i < table->n_rows; i++)
+                if (!row_is_sound(table, &table->rows[i]))
+                        return false;
+        return ascends(&table->rows[0].batch, table->n_rows, sizeof(*table->rows) / sizeof(uint32_t)) &&
+               isfinite(table->difference);
+}
+
+/* That of the smallest batch which is not below @samples: a tail runs in smaller pieces, which take no longer. NULL: there is none.
+ */
+static const struct sl_fuse_row *row_of(const struct sl_fuse_table *table, uint32_t samples)
+{
+        for (uint32_t i = 0; i < table->n_rows; i++)
+                if (table->rows[i].batch >= samples)
+                        return &table->rows[i];
+        return NULL;
+}
+
+/* On the line between the measured occupancies around @lanes. */
+static double between(const struct sl_fuse_table *table, const double *seconds, uint32_t lanes)
+{
+        const uint32_t *occupied = table->occupied;
+        uint32_t above = 1;
+
+        if (table->n_occupancies == 1 || lanes <= occupied[0])
+                return seconds[0] * lanes / occupied[0];
+        while (above + 1 < table->n_occupancies && occupied[above] < lanes)
+                above++;
+        return seconds[above - 1] + (seconds[above] - seconds[above - 1]) * ((double)lanes - occupied[above - 1]) /
+                                            (occupied[above] - occupied[above - 1]);
+}
+
+double sl_fuse_one_job_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples)
+{
+        const struct sl_fuse_row *row = row_of(table, samples);
+
+        return row ? between(table, row->one_job, lanes) : INFINITY;
+}
+
+double sl_fuse_separate_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples)
+{
+        const struct sl_fuse_row *row = row_of(table, samples);
+
+        return row ? between(table, row->separate, lanes) : INFINITY;
+}
+
+double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t samples)
+{
+        const struct sl_fuse_row *row = row_of(table, samples);
+
+        return row ? row->merged : INFINITY;
+}
+
+uint32_t sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples)
+{
+        const struct sl_fuse_row *row = row_of(table, samples);
+
+        for (uint32_t lanes = 1; row && lanes <= table->n_lanes; lanes++)
+                if (row->merged <= (1 - SL_FUSE_LEAST_GAIN) * between(table, row->one_job, lanes))
+                        return lanes;
+        return SL_FUSE_NEVER;
+}
+
+double sl_fuse_gain(const struct sl_fuse_table *table)
+{
+        return table->n_rows ? table->rows[0].one_job[table->n_occupancies - 1] / table->rows[0].merged : 0;
+}

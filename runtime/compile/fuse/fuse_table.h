@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What it takes to run models of one architecture in each of the ways that there are, as it was measured on this machine:
+ *
+ *     separate   each plan in an instance with a workspace of its own, as workers of their own have it
+ *     one job    the same plans one after another in one workspace
+ *     merged     the merged plan of all lanes; idle ones are computed and discarded
+ *
+ * The first two are measured for some numbers of occupied lanes and lie on straight lines in between. Plain values, so that a table
+ * can be kept in a file; pure; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SL_FUSE_LANES_MAX       64
+#define SL_FUSE_ROWS_MAX        4 /* sizes of the ladder */
+#define SL_FUSE_OCCUPANCIES_MAX 4
+#define SL_FUSE_LEAST_GAIN      0.03 /* merged is cheaper only by so much of what one job takes, or it is not worth it */
+#define SL_FUSE_NEVER           UINT32_MAX
+
+struct sl_fuse_row {
+        uint32_t batch;   /* samples of each lane */
+        uint32_t n_turns; /* of which the seconds are medians */
+        double merged;
+        double separate[SL_FUSE_OCCUPANCIES_MAX], one_job[SL_FUSE_OCCUPANCIES_MAX];
+};
+
+struct sl_fuse_table {
+        uint32_t n_lanes, n_rows;
+        uint32_t n_occupancies, reserved;
+        uint32_t occupied[SL_FUSE_OCCUPANCIES_MAX]; /* lanes, ascending from 1 to n_lanes */
+        struct sl_fuse_row rows[SL_FUSE_ROWS_MAX];  /* batches ascending */
+        double difference; /* of outputs to those of the single plans, the largest, as a share of the largest value */
+};
+
+/* Without rows: 1, a quarter, half and all of @n_lanes, each once. @n_lanes: 2 to SL_FUSE_LANES_MAX. */
+void sl_fuse_table_init(struct sl_fuse_table *table, uint32_t n_lanes);
+
+/* It may have come from a file: its numbers are within their bounds, and each is one that may have been measured. */
+bool sl_fuse_table_is_sound(const struct sl_fuse_table *table);
+
+/*
+ * The least number of occupied lanes at which the merged plan is cheaper than one job by SL_FUSE_LEAST_GAIN, when the fullest lane
+ * has @samples. SL_FUSE_NEVER: not even when all are; or nobody has measured so large a batch.
+ */
+uint32_t sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples);
+
+/* Seconds of @lanes single plans as one job (or each in its own workspace), each of @samples; infinite beyond what was measured. */
+double sl_fuse_one_job_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples);
+double sl_fuse_separate_seconds(const struct sl_fuse_table *table, uint32_t lanes, uint32_t samples);
+
+/* Seconds of the merged plan when its fullest lane has @samples; infinite beyond what was measured. */
+double sl_fuse_merged_seconds(const struct sl_fuse_table *table, uint32_t samples);
+
+/* One job over merged, all lanes occupied, at the smallest batch; 0 without rows. */
+double sl_fuse_gain(const struct sl_fuse_table *table);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the table of a merged plan says, and how it comes about: perceptrons merged by Algorithm 1 beside their own plans.
+ */
+#include "base/error.h"
+#include "fuse_measure.h"
+#include "lower.h"
+#include "merge/merge.h"
+#include "network.h"
+#include "plan.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LANES     8
+#define BATCH_MAX 8
+
+static struct sl_fuse_table synthetic(void)
+{
+        struct sl_fuse_table table;
+
+        sl_fuse_table_init(&table, 16);
+        table.n_rows = 2;
+        for (uint32_t i = 0; i < table.n_rows; i++) {
+                struct sl_fuse_row *row = &table.rows[i];
+
+                row->batch = i ? 8 : 1;
+                row->n_turns = 1;
+                row->merged = i ? 20 : 5;
+                for (uint32_t k = 0; k < table.n_occupancies; k++)
+                        row->separate[k] = row->one_job[k] = table.occupied[k];
+        }
+        return table;
+}
+
+Test(fuse_table, occupancies_are_one_a_quarter_half_and_all_each_once)
+{
+        const struct {
+                uint32_t lanes, n, occupied[SL_FUSE_OCCUPANCIES_MAX];
+        } rows[] = {{2, 2, {1, 2}}, {4, 3, {1, 2, 4}}, {8, 4, {1, 2, 4, 8}}, {7, 3, {1, 3, 7}}, {64, 4, {1, 16, 32, 64}}};
+        struct sl_fuse_table table;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                sl_fuse_table_init(&table, rows[i].lanes);
+                cr_expect_eq(table.n_occupancies, rows[i].n, "%u lanes", rows[i].lanes);
+                cr_expect_arr_eq(table.occupied, rows[i].occupied, sizeof(table.occupied), "%u lanes", rows[i].lanes);
+        }
+}
+
+/* A lane costs 1, merged 5: at 5 lanes it is as cheap, at 6 it is cheaper. */
+Test(fuse_table, least_lanes_are_those_at_which_merged_gains)
+{
+        struct sl_fuse_table table = synthetic();
+
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 6);
+        table.rows[0].merged = 0.97 * 5;
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 5, "exactly 3 %% are enough");
+        table.rows[0].merged = 0.98 * 5;
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 6);
+        table.rows[0].merged = 0.5;
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), 1);
+}
+
+Test(fuse_table, what_never_gains_or_was_not_measured_is_never_merged)
+{
+        struct sl_fuse_table table = synthetic();
+
+        cr_expect_eq(sl_fuse_least_lanes(&table, 8), SL_FUSE_NEVER, "20 for 16 lanes of 1");
+        cr_expect_eq(sl_fuse_least_lanes(&table, 9), SL_FUSE_NEVER, "nobody has measured 9 samples");
+        cr_expect(isinf(sl_fuse_merged_seconds(&table, 9)));
+        table.n_rows = 0;
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), SL_FUSE_NEVER);
+}
+
+Test(fuse_table, sizes_between_rows_are_judged_by_the_larger_one)
+{
+        struct sl_fuse_table table = synthetic();
+
+        table.rows[1].merged = 10;
+        cr_expect_eq(sl_fuse_least_lanes(&table, 2), 11);
+        cr_expect_float_eq(sl_fuse_merged_seconds(&table, 2), 10, 1e-12);
+        cr_expect_float_eq(sl_fuse_one_job_seconds(&table, 11, 2), 11, 1e-12, "on the line between 8 and 16 lanes");
+}
+
+Test(fuse_table, numbers_that_nobody_can_have_measured_are_refused)
+{
+        struct sl_fuse_table table = synthetic();
+
+        cr_expect(sl_fuse_table_is_sound(&table));
+        table.rows[1].one_job[3] = NAN;
+        cr_expect_not(sl_fuse_table_is_sound(&table));
+        table = synthetic();
+        table.rows[1].batch = 1;
+        cr_expect_not(sl_fuse_table_is_sound(&table), "batches ascend");
+        table = synthetic();
+        table.n_rows = SL_FUSE_ROWS_MAX + 1;
+        cr_expect_not(sl_fuse_table_is_sound(&table));
+        table = synthetic();
+        table.occupied[1] = 0;
+        cr_expect_not(sl_fuse_table_is_sound(&table), "a division by the distance of two occupancies");
+}
+
+/* ---- measured ---- */
+
+struct merged {
+        struct network nets[LANES];
+        struct sl_plan *plan, *singles[LANES];
+};
+
+static struct sl_plan *plan_of(const struct sl_graph *graph)
+{
+        struct sl_lower_options options;
+        struct sl_error error = {0};
+        struct sl_lowered *lowered;
+        struct sl_plan *plan;
+        int fd = memfd_create("plan", MFD_CLOEXEC);
+
+        sl_lower_options_init(&options);
+        options.batch_max = BATCH_MAX;
+        cr_assert_eq(sl_lowered_new(graph, &options, &lowered, &error), 0, "%s", error.text);
+        cr_assert_eq(sl_lowered_write(lowered, fd, &error), 0, "%s", error.text);
+        sl_lowered_free(lowered);
+        cr_assert_eq(sl_plan_open(fd, &plan, &error), 0, "%s", error.text);
+        close(fd);
+        return plan;
+}
+
+static void build(struct network *net, uint64_t seed)
+{
+        uint32_t x;
+
+        network_init(net);
+        net->state += seed * 0x9e3779b97f4a7c15u;
+        x = network_input(net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, 16));
+        for (uint32_t i = 0; i < 2; i++)
+                x = network_node(net, SL_OP_GEMM, VALUES(x, network_weights(net, DIMS(16, 16)), network_weights(net, DIMS(16))),
+                        ATTRS({SL_ATTR_TRANS_B, 0, {1}}));
+        network_output(net, x);
+        network_finish(net);
+}
+
+static void merged_init(struct merged *m)
+{
+        const struct sl_graph *graphs[LANES];
+        struct sl_merge_report report;
+        struct sl_error error = {0};
+        struct sl_graph *merged;
+
+        for (uint32_t i = 0; i < LANES; i++) {
+                build(&m->nets[i], i);
+                graphs[i] = m->nets[i].graph;
+                m->singles[i] = plan_of(graphs[i]);
+        }
+        cr_assert_eq(sl_graph_new(&merged), 0);
+        cr_assert_eq(sl_merge(graphs, LANES, &(struct sl_merge_options){0}, merged, &report, &error), 1, "%s", error.text);
+        m->plan = plan_of(merged);
+        sl_graph_free(merged);
+}
+
+static void merged_deinit(struct merged *m)
+{
+        for (uint32_t i = 0; i < LANES; i++) {
+                sl_plan_free(m->singles[i]);
+                network_deinit(&m->nets[i]);
+        }
+        sl_plan_free(m->plan);
+}
+
+static struct sl_fuse_measure measure_of(const struct merged *m)
+{
+        return (struct sl_fuse_measure){
+                .merged = m->plan, .singles = m->singles, .n_lanes = LANES, .budget_ns = 50ull * 1000 * 1000};
+}
+
+Test(fuse_measure, a_table_has_every_way_at_every_occupancy_and_batch)
+{
+        static struct merged m;
+        struct sl_fuse_measure measure;
+        struct sl_fuse_table table;
+        struct sl_error error = {0};
+
+        merged_init(&m);
+        measure = measure_of(&m);
+        cr_assert_eq(sl_fuse_measure(&measure, &table, &error), 0, "%s", error.text);
+        cr_expect(sl_fuse_table_is_sound(&table));
+        cr_expect_eq(table.n_lanes, LANES);
+        cr_expect_eq(table.n_rows, 4, "batches 1, 2, 4 and 8");
+        cr_expect_eq(table.rows[3].batch, 8);
+        cr_expect_leq(table.difference, SL_FUSE_DIFFERENCE_MAX);
+        measure.batch_max = 2;
+        cr_assert_eq(sl_fuse_measure(&measure, &table, &error), 0, "%s", error.text);
+        cr_expect_eq(table.n_rows, 2, "larger ones are not asked for");
+        cr_assert_eq(sl_fuse_check(&measure, &table, &error), 0, "%s", error.text);
+        cr_expect_eq(table.n_rows, 0);
+        cr_expect_eq(sl_fuse_least_lanes(&table, 1), SL_FUSE_NEVER);
+        merged_deinit(&m);
+}
+
+Test(fuse_measure, a_merged_plan_with_other_answers_is_refused)
+{
+        static struct merged m;
+        struct sl_fuse_measure measure;
+        struct sl_fuse_table table;
+        struct sl_error error = {0};
+        struct sl_plan *first;
+
+        merged_init(&m);
+        measure = measure_of(&m);
+        first = m.singles[0];
+        m.singles[0] = m.singles[1];
+        cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -EBADMSG);
+        cr_expect_not_null(strstr(error.text, "off the single plan's"), "%s", error.text);
+        cr_expect_eq(sl_fuse_check(&measure, &table, &error), -EBADMSG);
+        m.singles[0] = first;
+        merged_deinit(&m);
+}
+
+Test(fuse_measure, ports_that_are_not_the_members_are_refused)
+{
+        static struct merged m;
+        struct sl_fuse_measure measure;
+        struct sl_fuse_table table;
+        struct sl_error error = {0};
+
+        merged_init(&m);
+        measure = measure_of(&m);
+        measure.n_lanes = LANES - 1;
+        cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -EINVAL, "a lane that nobody has");
+        measure = measure_of(&m);
+        measure.merged = m.singles[0];
+        cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -EINVAL, "too few ports");
+        merged_deinit(&m);
+}
+
+Test(fuse_measure, a_verdict_ends_it_and_so_does_its_budget)
+{
+        static struct merged m;
+        struct sl_fuse_measure measure;
+        struct sl_fuse_table table;
+        struct sl_error error = {0};
+        _Atomic int32_t verdict = -ECANCELED;
+
+        merged_init(&m);
+        measure = measure_of(&m);
+        measure.verdict = &verdict;
+        cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -ECANCELED);
+        measure.verdict = NULL;
+        measure.budget_ns = 1;
+        cr_expect_eq(sl_fuse_measure(&measure, &table, &error), -ETIME, "%s", error.text);
+        merged_deinit(&m);
+}
