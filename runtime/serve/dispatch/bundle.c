@@ -23,16 +23,18 @@ void sl_bundle_remove(struct sl_bundle *bundle, const struct sl_model *model)
 
 bool sl_bundle_add_worker(struct sl_bundle *bundle, const struct sl_executor *worker)
 {
-        if (worker->carrier->n_known++)
+        if (!sl_carrier_knows(worker->carrier, worker->lane))
                 return false;
         SL_ASSERT(bundle->n_carriers < SL_WORKERS_MAX);
         bundle->carriers[bundle->n_carriers++] = worker->carrier;
         return true;
 }
 
-bool sl_bundle_remove_worker(struct sl_bundle *bundle, struct sl_carrier *carrier)
+bool sl_bundle_remove_worker(struct sl_bundle *bundle, const struct sl_executor *worker)
 {
-        if (--carrier->n_known)
+        struct sl_carrier *carrier = worker->carrier;
+
+        if (!sl_carrier_forgets(carrier, worker->lane))
                 return false;
         for (uint32_t i = 0; i < bundle->n_carriers; i++)
                 if (bundle->carriers[i] == carrier)

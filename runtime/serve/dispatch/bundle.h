@@ -33,7 +33,8 @@ struct sl_bundle {
         struct sl_model *models[SL_CARRIER_LANES_MAX];
         uint32_t n_carriers; /* with lanes of models that are here */
         struct sl_carrier *carriers[SL_WORKERS_MAX];
-        struct sl_bundle *next; /* of those that have a model */
+        struct sl_carrier *inliner; /* of what the dispatcher computes itself; NULL: it never has */
+        struct sl_bundle *next;     /* of those that have a model */
 };
 
 /* Control sees to it that there are no more models than lanes. */
@@ -43,8 +44,8 @@ void sl_bundle_remove(struct sl_bundle *bundle, const struct sl_model *model);
 /* A worker of one of its models joins. True: it is the first lane of its carrier here. */
 bool sl_bundle_add_worker(struct sl_bundle *bundle, const struct sl_executor *worker);
 
-/* One is gone that was a lane of this carrier. True: it was the last one. */
-bool sl_bundle_remove_worker(struct sl_bundle *bundle, struct sl_carrier *carrier);
+/* One is gone, and blocks with it that it is a lane of. True: it was the last one of its carrier. */
+bool sl_bundle_remove_worker(struct sl_bundle *bundle, const struct sl_executor *worker);
 
 /* The one that is @i-th in this pass. */
 struct sl_model *sl_bundle_model(const struct sl_bundle *bundle, uint32_t i);

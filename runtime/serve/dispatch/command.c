@@ -10,6 +10,7 @@
 #include "intake.h"
 #include "record.h"
 #include "route.h"
+#include "settle.h"
 #include "shapes.h"
 #include "spin_advice.h"
 
@@ -76,6 +77,7 @@ static void remove_bundled(struct sl_dispatcher *d, const struct sl_model *model
         struct sl_bundle **link = &d->bundles;
 
         sl_bundle_remove(model->bundle, model);
+        sl_settle_blocks(d, model->bundle);
         if (model->bundle->n_models)
                 return;
         while (*link != model->bundle)
@@ -89,6 +91,8 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
 
         for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
                 sl_worker_leaves(d, model, model->workers.list[i]);
+        if (model->inliner && model->inliner->carrier)
+                sl_carrier_forgets(model->inliner->carrier, model->inliner->lane);
         sl_decisions_end(d);
         while (*link != model)
                 link = &(*link)->next;
@@ -109,6 +113,15 @@ static void add_bundled(struct sl_dispatcher *d, struct sl_model *model)
         sl_decisions_end(d);
 }
 
+static void add_inliner(struct sl_dispatcher *d, struct sl_model *model)
+{
+        if (model->inliner->carrier) {
+                sl_carrier_knows(model->inliner->carrier, model->inliner->lane);
+                model->bundle->inliner = model->inliner->carrier;
+        }
+        sl_record_worker(d, model->inliner);
+}
+
 static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         model->next = d->models;
@@ -119,7 +132,7 @@ static void add_model(struct sl_dispatcher *d, struct sl_model *model)
         for (uint32_t i = 0; i < model->workers.n; i++)
                 sl_worker_joins(d, model, model->workers.list[i]);
         if (model->inliner)
-                sl_record_worker(d, model->inliner);
+                add_inliner(d, model);
         sl_shared_core_note(d);
 }
 
@@ -136,6 +149,16 @@ static void remove_worker(struct sl_dispatcher *d, struct sl_model *model, const
 {
         sl_decisions_end(d);
         d->unsettled |= sl_workers_dismiss(&model->workers, worker);
+}
+
+/* What cannot be put away before launches are over is in the next passes. */
+static void put_blocks(struct sl_dispatcher *d, struct sl_carrier *carrier, struct sl_block *blocks)
+{
+        if (blocks)
+                sl_carrier_put_blocks(carrier, blocks);
+        else
+                sl_carrier_put_blocks_away(carrier);
+        d->unsettled |= carrier->leaving != NULL;
 }
 
 static void cancel_all(struct sl_dispatcher *d)
@@ -176,6 +199,9 @@ static void obey(struct sl_dispatcher *d, const struct sl_command *command)
                 break;
         case SL_COMMAND_REMOVE_WORKER:
                 remove_worker(d, command->pointer, command->worker);
+                break;
+        case SL_COMMAND_PUT_BLOCKS:
+                put_blocks(d, command->carrier, command->pointer);
                 break;
         case SL_COMMAND_MODEL_DOWN: {
                 struct sl_model *model = command->pointer;

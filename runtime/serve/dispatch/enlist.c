@@ -20,6 +20,6 @@ void sl_worker_joins(struct sl_dispatcher *d, struct sl_model *model, struct sl_
 void sl_worker_leaves(struct sl_dispatcher *d, struct sl_model *model, struct sl_executor *worker)
 {
         sl_workers_unwatch(d, worker);
-        if (!worker->carrier || sl_bundle_remove_worker(model->bundle, worker->carrier))
+        if (!worker->carrier || sl_bundle_remove_worker(model->bundle, worker))
                 worker->let->turns.n_workers--;
 }

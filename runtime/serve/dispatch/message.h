@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct sl_carrier;
 struct sl_executor;
 
 enum sl_command_kind {
@@ -20,6 +21,7 @@ enum sl_command_kind {
         SL_COMMAND_REMOVE_MODEL,   /* no ensemble uses it; answered by MODEL_GONE */
         SL_COMMAND_ADD_WORKER,     /* pointer: struct sl_model, worker: is ready; fewer than SL_WORKERS_MAX are not gone */
         SL_COMMAND_REMOVE_WORKER,  /* the same: it is given no more; answered by WORKER_GONE, unless it is gone or going already */
+        SL_COMMAND_PUT_BLOCKS,     /* carrier, pointer: struct sl_block, of which it has none; NULL: puts those that it has away */
         SL_COMMAND_MODEL_DOWN,     /* pointer: struct sl_model, why: until a worker joins, what waits for it fails */
         SL_COMMAND_SHAPE_FAILED,   /* index: of the open ensemble; its sizes cannot be served, status says why */
         SL_COMMAND_CLOSE,          /* refuse all new requests; answered by DRAINED when none is in flight */
@@ -34,6 +36,7 @@ struct sl_command {
         uint32_t index;
         void *pointer;
         struct sl_executor *worker;
+        struct sl_carrier *carrier;
         int32_t status;
         uint32_t keep; /* of SHAPE_FAILED: the next request for these sizes ends so too */
         int64_t sizes[SL_SYMBOLS_MAX];
@@ -45,8 +48,9 @@ enum sl_event_kind {
         SL_EVENT_CHANNEL_BROKEN,   /* it broke the protocol: status and text say how; remove it */
         SL_EVENT_ENSEMBLE_RETIRED, /* nothing of it is in flight any more */
         SL_EVENT_MODEL_GONE,       /* and with it all its workers, those that were leaving too */
-        SL_EVENT_WORKER_GONE,    /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
-        SL_EVENT_SHAPE_WANTED,   /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
+        SL_EVENT_WORKER_GONE,  /* pointer: struct sl_model, worker: was removed, or has died; nothing given to it is unanswered */
+        SL_EVENT_BLOCKS_GONE,  /* pointer: struct sl_block, put away, or a lane of it is gone; none comes behind that of its carrier */
+        SL_EVENT_SHAPE_WANTED, /* pointer: struct sl_ensemble, open; answered by SERVE or SHAPE_FAILED */
         SL_EVENT_SHAPE_UNWANTED, /* pointer: struct sl_ensemble, of these sizes, which made room for others */
         SL_EVENT_DRAINED,
         SL_EVENT_ALIVE, /* the dispatcher has seen a PROBE */

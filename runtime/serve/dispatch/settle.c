@@ -84,6 +84,26 @@ static void settle_workers(struct sl_dispatcher *d, struct sl_model *model)
         }
 }
 
+static void settle_carrier(struct sl_dispatcher *d, struct sl_carrier *carrier)
+{
+        struct sl_block *blocks;
+
+        if (!carrier->leaving)
+                return;
+        blocks = sl_event_worker_fits(d) ? sl_carrier_take_blocks(carrier) : NULL;
+        if (blocks)
+                sl_event_send(d, SL_EVENT_BLOCKS_GONE, blocks, 0, NULL);
+        d->unsettled |= !blocks;
+}
+
+void sl_settle_blocks(struct sl_dispatcher *d, const struct sl_bundle *bundle)
+{
+        for (uint32_t i = 0; i < bundle->n_carriers; i++)
+                settle_carrier(d, bundle->carriers[i]);
+        if (bundle->inliner)
+                settle_carrier(d, bundle->inliner);
+}
+
 void sl_settle(struct sl_dispatcher *d)
 {
         d->unsettled = false;
@@ -91,6 +111,8 @@ void sl_settle(struct sl_dispatcher *d)
         settle_channels(d);
         for (struct sl_model *model = d->models; model; model = model->next)
                 settle_workers(d, model);
+        for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
+                sl_settle_blocks(d, bundle);
         if (d->closing && d->in_flight == 0 && !d->drain_reported) {
                 d->drain_reported = true;
                 sl_event_send(d, SL_EVENT_DRAINED, NULL, 0, NULL);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+struct sl_bundle;
 struct sl_dispatcher;
 
 /*
@@ -11,3 +12,6 @@ struct sl_dispatcher;
  * once.
  */
 void sl_settle(struct sl_dispatcher *dispatcher);
+
+/* Blocks of its carriers that are no longer used. */
+void sl_settle_blocks(struct sl_dispatcher *dispatcher, const struct sl_bundle *bundle);

@@ -14,6 +14,7 @@ struct sl_batcher {
         uint32_t n_inputs, n_outputs;
         struct sl_served_port inputs[SL_PLAN_PORTS_MAX], outputs[SL_PLAN_PORTS_MAX];
         struct sl_workspace pool;
+        unsigned char *home; /* where its pool is: that, or somebody's room */
         unsigned char *pool_inputs[SL_PLAN_PORTS_MAX], *pool_outputs[SL_PLAN_PORTS_MAX];
 
         const struct sl_regions *regions;
@@ -71,11 +72,11 @@ uint64_t sl_batcher_pool_bytes(const struct sl_plan_info *info, uint32_t batch_m
         return bytes;
 }
 
-static void place_pool(struct sl_batcher *b, unsigned char *pool)
+static void place_pool(struct sl_batcher *b, unsigned char *pool, uint32_t samples)
 {
-        uint64_t outputs = place_ports(b->inputs, b->n_inputs, b->batch_max, pool, 0, b->pool_inputs);
+        uint64_t outputs = place_ports(b->inputs, b->n_inputs, samples, pool, 0, b->pool_inputs);
 
-        place_ports(b->outputs, b->n_outputs, b->batch_max, pool, outputs, b->pool_outputs);
+        place_ports(b->outputs, b->n_outputs, samples, pool, outputs, b->pool_outputs);
 }
 
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max)
@@ -104,7 +105,8 @@ int sl_batcher_new(
                 return -ENOMEM;
         }
         b->batch_max = batch_max;
-        place_pool(b, b->pool.bytes);
+        b->home = b->pool.bytes;
+        place_pool(b, b->home, batch_max);
         b->regions = regions;
         *ret_batcher = b;
         return 0;
@@ -112,8 +114,19 @@ int sl_batcher_new(
 
 void sl_batcher_move(struct sl_batcher *b, void *pool)
 {
-        place_pool(b, pool);
+        b->home = pool;
+        place_pool(b, pool, b->batch_max);
         sl_workspace_deinit(&b->pool);
+}
+
+void sl_batcher_lend(struct sl_batcher *b, void *pool, uint32_t samples)
+{
+        place_pool(b, pool, samples);
+}
+
+void sl_batcher_return(struct sl_batcher *b)
+{
+        place_pool(b, b->home, b->batch_max);
 }
 
 struct sl_batcher *sl_batcher_free(struct sl_batcher *b)
@@ -192,12 +205,8 @@ static void *split_output(struct sl_batcher *b, uint32_t output)
         return to + b->done * sl_job_outputs(b->job, b->pieces[0])[output].stride;
 }
 
-bool sl_batcher_next(struct sl_batcher *b, const struct sl_instance *instance, struct sl_batch *ret_batch)
+static void take_batch(struct sl_batcher *b, uint32_t step, struct sl_batch *ret_batch)
 {
-        if (b->done == b->samples)
-                return false;
-        uint32_t step = b->whole ? 1 : sl_instance_step(instance, b->samples - b->done);
-
         ret_batch->samples = step;
         for (uint32_t i = 0; i < b->n_inputs; i++)
                 ret_batch->inputs[i] =
@@ -206,7 +215,19 @@ bool sl_batcher_next(struct sl_batcher *b, const struct sl_instance *instance, s
                 ret_batch->outputs[i] =
                         b->gathered ? b->pool_outputs[i] + (size_t)b->done * b->outputs[i].sample_bytes : split_output(b, i);
         b->done = b->whole ? b->samples : b->done + step;
+}
+
+bool sl_batcher_next(struct sl_batcher *b, const struct sl_instance *instance, struct sl_batch *ret_batch)
+{
+        if (b->done == b->samples)
+                return false;
+        take_batch(b, b->whole ? 1 : sl_instance_step(instance, b->samples - b->done), ret_batch);
         return true;
+}
+
+void sl_batcher_whole(struct sl_batcher *b, struct sl_batch *ret_batch)
+{
+        take_batch(b, b->whole ? 1 : b->samples, ret_batch);
 }
 
 void sl_batcher_scatter(struct sl_batcher *b)

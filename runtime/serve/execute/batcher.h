@@ -36,17 +36,27 @@ int sl_batcher_populate(struct sl_batcher *batcher, uint64_t bytes_max);
 uint64_t sl_batcher_bytes(const struct sl_plan_info *info, uint32_t batch_max);
 
 /*
- * What a pool of @batch_max samples has. Pure. From sl_batcher_move() on it lies there, where others may write between jobs, and the
- * batcher's own is given up.
+ * What a pool of @batch_max samples has. Pure. From sl_batcher_move() on it lies there, where others may write between jobs, and
+ * the batcher's own is given up.
  */
 uint64_t sl_batcher_pool_bytes(const struct sl_plan_info *info, uint32_t batch_max);
 void sl_batcher_move(struct sl_batcher *batcher, void *pool);
+
+/*
+ * Until sl_batcher_return() its jobs are one batch each, of @samples, and lie in this pool, of sl_batcher_pool_bytes() for so many:
+ * another plan computes them (block.h).
+ */
+void sl_batcher_lend(struct sl_batcher *batcher, void *pool, uint32_t samples);
+void sl_batcher_return(struct sl_batcher *batcher);
 
 /* Starts on those pieces of a job that are worth computing; @n >= 1. @pieces is left alone until the last batch is scattered. */
 void sl_batcher_begin(struct sl_batcher *batcher, struct sl_job *job, const uint32_t *pieces, uint32_t n);
 
 /* The next batch; false when the job is done. */
 bool sl_batcher_next(struct sl_batcher *batcher, const struct sl_instance *instance, struct sl_batch *ret_batch);
+
+/* All of the job as one batch. */
+void sl_batcher_whole(struct sl_batcher *batcher, struct sl_batch *ret_batch);
 
 /* After the last batch of gathered pieces: predictions from the pool to each one's place. */
 void sl_batcher_scatter(struct sl_batcher *batcher);

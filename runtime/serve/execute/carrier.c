@@ -2,6 +2,7 @@
 #include "carrier.h"
 
 #include "base/assert.h"
+#include "block.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -33,6 +34,22 @@ struct sl_carrier *sl_carrier_free(struct sl_carrier *carrier)
         return NULL;
 }
 
+bool sl_carrier_knows(struct sl_carrier *carrier, uint32_t lane)
+{
+        uint64_t before = carrier->known;
+
+        carrier->known |= UINT64_C(1) << lane;
+        return before == 0;
+}
+
+bool sl_carrier_forgets(struct sl_carrier *carrier, uint32_t lane)
+{
+        carrier->known &= ~(UINT64_C(1) << lane);
+        if (sl_blocks_lanes(carrier->blocks) & ~carrier->known)
+                sl_carrier_put_blocks_away(carrier);
+        return carrier->known == 0;
+}
+
 void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane)
 {
         const struct sl_executor *executor = carrier->lanes[lane];
@@ -46,7 +63,7 @@ void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane)
 
 bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_light, struct sl_wait *from)
 {
-        const struct sl_carrier_launch launch = {.lanes = carrier->filled, .is_light = is_light};
+        const struct sl_carrier_launch launch = {.lanes = carrier->filled, .blocks = carrier->blocks, .is_light = is_light};
         uint32_t last = (carrier->oldest + carrier->n_launches) % SL_EXECUTOR_JOBS_MAX;
 
         carrier->is_full = false;
@@ -58,6 +75,7 @@ bool sl_carrier_send(struct sl_carrier *carrier, uint32_t priority, bool is_ligh
         SL_ASSERT(carrier->n_launches < SL_EXECUTOR_JOBS_MAX);
         carrier->launches[last].unanswered = (uint32_t)__builtin_popcountll(launch.lanes);
         carrier->launches[last].priority = priority;
+        carrier->launches[last].blocks = launch.blocks;
         carrier->n_launches++;
         carrier->class->launch(carrier, &launch, from);
         return true;
@@ -85,6 +103,40 @@ bool sl_carrier_answered(struct sl_carrier *carrier, uint32_t *ret_priority)
         carrier->oldest = (carrier->oldest + 1) % SL_EXECUTOR_JOBS_MAX;
         carrier->n_launches--;
         return true;
+}
+
+void sl_carrier_put_blocks(struct sl_carrier *carrier, struct sl_block *blocks)
+{
+        SL_ASSERT(!carrier->blocks && !carrier->leaving);
+        carrier->blocks = blocks;
+        if (sl_blocks_lanes(blocks) & ~carrier->known)
+                sl_carrier_put_blocks_away(carrier);
+}
+
+void sl_carrier_put_blocks_away(struct sl_carrier *carrier)
+{
+        if (!carrier->blocks)
+                return;
+        carrier->leaving = carrier->blocks;
+        carrier->blocks = NULL;
+}
+
+static bool is_named(const struct sl_carrier *carrier, const struct sl_block *blocks)
+{
+        for (uint32_t i = 0; i < carrier->n_launches; i++)
+                if (carrier->launches[(carrier->oldest + i) % SL_EXECUTOR_JOBS_MAX].blocks == blocks)
+                        return true;
+        return false;
+}
+
+struct sl_block *sl_carrier_take_blocks(struct sl_carrier *carrier)
+{
+        struct sl_block *left = carrier->leaving;
+
+        if (!left || is_named(carrier, left))
+                return NULL;
+        carrier->leaving = NULL;
+        return left;
 }
 
 uint32_t sl_carrier_jobs(const struct sl_carrier *carrier, const struct sl_executor *lane)

@@ -6,10 +6,14 @@
  *     sl_executor_give(lane) -> filled --sl_carrier_launch()--> LAUNCHED --last answer of its last lane--> over
  *
  * A launch has one job of each lane that has one, all of one class of priority. Launches are computed in order, and so are the
- * lanes of one. Where it computes is its class's: a thread of its own, or its giver's.
+ * lanes of one, but for those that a merged plan computes together (block.h), which come first. Where it computes is its class's: a
+ * thread of its own, or its giver's.
  *
  * Threads: lanes are seated and freed by the loader (control) while the dispatcher does not know them; all else is the
- * dispatcher's. The thread of a carrier reads `lanes` only where a launch says so, and not behind its last answer.
+ * dispatcher's. The thread of a carrier reads `lanes`, and blocks, only where a launch says so, and not behind its last answer: a
+ * list of blocks that is put away is control's again when the launches that name it are over.
+ *
+ *     (none) --put--> USED --put away, or a lane of it is gone--> LEAVING --the last launch that names it is over--> (none)
  */
 #pragma once
 
@@ -24,11 +28,13 @@
 /* Pieces of a launch, of all its jobs together. */
 #define SL_CARRIER_PIECES_MAX 512u
 
+struct sl_block;
 struct sl_carrier;
 
 struct sl_carrier_launch {
-        uint64_t lanes; /* as bits: one job of each */
-        bool is_light;  /* all of it takes no longer than a thread takes to wake: its answers are told of together */
+        uint64_t lanes;          /* as bits: one job of each */
+        struct sl_block *blocks; /* what may be computed together; NULL: nothing */
+        bool is_light;           /* all of it takes no longer than a thread takes to wake: its answers are told of together */
 };
 
 struct sl_carrier_class {
@@ -49,16 +55,19 @@ struct sl_carrier {
         uint32_t n_lanes;                                /* control */
 
         /* dispatcher */
-        uint32_t n_known;   /* lanes */
+        uint64_t known;     /* lanes, as bits */
         bool is_full;       /* of what is filled now: nothing more goes with it */
         uint64_t filled;    /* lanes, as bits */
         uint64_t filled_ns; /* that these are expected to take */
         uint32_t filled_pieces;
         uint32_t n_launches; /* under way */
         uint32_t oldest;
+        struct sl_block *blocks;  /* for the next launch; NULL: none */
+        struct sl_block *leaving; /* put away; NULL: none */
         struct {
                 uint32_t unanswered; /* jobs */
                 uint32_t priority;
+                const struct sl_block *blocks;
         } launches[SL_EXECUTOR_JOBS_MAX];
 };
 
@@ -73,6 +82,10 @@ struct sl_carrier *sl_carrier_free(struct sl_carrier *carrier);
 
 /* ---- dispatcher ---- */
 
+/* A lane is here; it is gone, and blocks that have it are put away. True: it is the first one; it was the last one. */
+bool sl_carrier_knows(struct sl_carrier *carrier, uint32_t lane);
+bool sl_carrier_forgets(struct sl_carrier *carrier, uint32_t lane);
+
 /* For a lane's class: its job goes with the next launch. Beyond SL_CARRIER_PIECES_MAX - SL_JOB_PIECES_MAX pieces it is full. */
 void sl_carrier_fill(struct sl_carrier *carrier, uint32_t lane);
 
@@ -85,6 +98,13 @@ bool sl_carrier_poll(
 
 /* A job is answered. True when it was the last of its launch, whose class is told. */
 bool sl_carrier_answered(struct sl_carrier *carrier, uint32_t *ret_priority);
+
+/* There are none, and none leave. Those that have a lane which is not here leave at once. */
+void sl_carrier_put_blocks(struct sl_carrier *carrier, struct sl_block *blocks);
+void sl_carrier_put_blocks_away(struct sl_carrier *carrier);
+
+/* Blocks that have left, which are the caller's; NULL: there are none. */
+struct sl_block *sl_carrier_take_blocks(struct sl_carrier *carrier);
 
 /* Jobs that the lane has, as who gives it more should see it: what others have launched occupies it as well. */
 uint32_t sl_carrier_jobs(const struct sl_carrier *carrier, const struct sl_executor *lane);

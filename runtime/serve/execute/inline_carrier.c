@@ -2,6 +2,7 @@
 #include "inline_carrier.h"
 
 #include "base/clock.h"
+#include "block.h"
 #include "inline_executor.h"
 
 #include <errno.h>
@@ -9,11 +10,20 @@
 
 static void launch(struct sl_carrier *carrier, const struct sl_carrier_launch *launch, struct sl_wait *from)
 {
-        uint64_t now_ns = sl_clock_ns();
+        struct sl_job_run runs[SL_CARRIER_LANES_MAX];
+        uint64_t now_ns = sl_clock_ns(), lanes = launch->lanes;
 
         (void)from;
-        for (uint64_t left = launch->lanes; left; left &= left - 1)
-                now_ns = sl_inline_executor_run(carrier->lanes[__builtin_ctzll(left)], now_ns);
+        for (uint64_t left = lanes; left; left &= left - 1)
+                sl_inline_executor_begin(carrier->lanes[__builtin_ctzll(left)], &runs[__builtin_ctzll(left)]);
+        if (launch->blocks)
+                lanes &= ~sl_blocks_run(launch->blocks, lanes, runs, &now_ns);
+        for (; lanes; lanes &= lanes - 1) {
+                struct sl_job_run *run = &runs[__builtin_ctzll(lanes)];
+
+                if (sl_job_run_begin(run, now_ns))
+                        now_ns = sl_job_run_alone(run, now_ns);
+        }
 }
 
 static void stop(struct sl_carrier *carrier)

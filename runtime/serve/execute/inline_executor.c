@@ -130,13 +130,25 @@ static void answer(void *context, const struct sl_job *job, struct sl_prediction
         self->answers[self->tail++] = *prediction;
 }
 
-uint64_t sl_inline_executor_run(struct sl_executor *executor, uint64_t begun_ns)
+void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *ret_run)
 {
         struct inline_executor *self = inline_of(executor);
 
         SL_ASSERT(self->head == self->tail);
         self->head = self->tail = 0;
-        return sl_job_runner_run(self->runner, executor->slots[executor->oldest].job, begun_ns, answer, self);
+        ret_run->runner = self->runner;
+        ret_run->job = executor->slots[executor->oldest].job;
+        ret_run->answer = answer;
+        ret_run->context = self;
+}
+
+static void compute(struct sl_executor *executor)
+{
+        struct inline_executor *self = inline_of(executor);
+
+        SL_ASSERT(self->head == self->tail);
+        self->head = self->tail = 0;
+        sl_job_runner_run(self->runner, executor->slots[executor->oldest].job, sl_clock_ns(), answer, self);
 }
 
 static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_wait *from)
@@ -146,7 +158,7 @@ static void inline_give(struct sl_executor *executor, uint32_t slot, struct sl_w
         if (executor->carrier)
                 sl_carrier_fill(executor->carrier, executor->lane);
         else
-                sl_inline_executor_run(executor, sl_clock_ns());
+                compute(executor);
 }
 
 int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier)

@@ -37,5 +37,5 @@ int sl_inline_executor_new(const struct sl_inline_trial *trial, const struct sl_
 /* From now on its jobs wait for the launches of @carrier (inline_carrier.h). Before it has any. Return: 0, -ENOSPC. */
 int sl_inline_executor_join(struct sl_executor *executor, struct sl_carrier *carrier);
 
-/* Computes the job that it has. Return: when that ended. */
-uint64_t sl_inline_executor_run(struct sl_executor *executor, uint64_t begun_ns);
+/* For its carrier: the job that it has, to be computed. */
+void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *ret_run);

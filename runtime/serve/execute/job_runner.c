@@ -20,14 +20,6 @@ struct sl_job_runner {
         struct sl_batcher *batcher;
 };
 
-/* A job under way. */
-struct run {
-        struct sl_job_runner *runner;
-        struct sl_job *job;
-        sl_answer_fn *answer;
-        void *context;
-};
-
 uint32_t sl_job_runner_batch_max(const struct sl_plan_info *info, uint32_t batch_max)
 {
         uint32_t top = info->batches[0];
@@ -118,14 +110,14 @@ struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner)
 }
 
 /* What ends the work on a piece: looked at before it begins, and while it runs. */
-static struct sl_stop stop_of(const struct run *run, uint32_t piece)
+static struct sl_stop stop_of(const struct sl_job_run *run, uint32_t piece)
 {
         const struct sl_piece *p = &run->job->pieces[piece];
 
         return (struct sl_stop){.verdict = &run->runner->options.verdicts[p->segment], .deadline_ns = p->deadline_ns};
 }
 
-static int given_up(const struct run *run, uint32_t piece)
+static int given_up(const struct sl_job_run *run, uint32_t piece)
 {
         struct sl_stop stop = stop_of(run, piece);
 
@@ -148,7 +140,7 @@ static void note_made(const struct sl_plan_info *info, struct sl_made_output *ma
 }
 
 /* A model without a batch gets one piece at a time: its own, which is a whole request. */
-static int run_open(const struct run *run, const struct sl_batch *batch, struct sl_error *error)
+static int run_open(const struct sl_job_run *run, const struct sl_batch *batch, struct sl_error *error)
 {
         const struct sl_plan_info *info = run->runner->info;
         struct sl_made_output *made = run->job->made;
@@ -176,7 +168,7 @@ static int predict_zeros(const struct sl_plan_info *info, const struct sl_batch 
         return 0;
 }
 
-static int run_batch(const struct run *run, const struct sl_batch *batch, struct sl_error *error)
+static int run_batch(const struct sl_job_run *run, const struct sl_batch *batch, struct sl_error *error)
 {
         struct sl_job_runner *runner = run->runner;
 
@@ -188,20 +180,20 @@ static int run_batch(const struct run *run, const struct sl_batch *batch, struct
 }
 
 /* What ends a request ends a batch that is its own; of several that were gathered, none may end the others. */
-static void watch_stop(const struct run *run, const uint32_t *pieces, uint32_t n)
+static void watch_stop(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n)
 {
         struct sl_stop stop = stop_of(run, pieces[0]);
 
         sl_instance_watch(run->runner->instance, n == 1 ? &stop : NULL);
 }
 
-static bool tells_client(const struct run *run, uint32_t piece, int r)
+static bool tells_client(const struct sl_job_run *run, uint32_t piece, int r)
 {
         return r == 0 || r == -ERANGE || r == -EMSGSIZE || r == -ENOMEM || r == -E2BIG || r == given_up(run, piece);
 }
 
 /* The text of @error says why it failed. @piece: the first. */
-static int predict(const struct run *run, uint32_t piece, uint32_t *ret_batches, struct sl_error *error)
+static int predict(const struct sl_job_run *run, uint32_t piece, uint32_t *ret_batches, struct sl_error *error)
 {
         struct sl_job_runner *runner = run->runner;
         struct sl_batch batch;
@@ -221,7 +213,7 @@ static int predict(const struct run *run, uint32_t piece, uint32_t *ret_batches,
 }
 
 /* A verdict needs no words. */
-static bool explain_failure(const struct run *run, uint32_t piece, int status, const struct sl_error *error)
+static bool explain_failure(const struct sl_job_run *run, uint32_t piece, int status, const struct sl_error *error)
 {
         struct sl_fault *fault = &run->job->faults[piece];
 
@@ -241,8 +233,22 @@ static uint32_t count_samples(const struct sl_job *job, const uint32_t *pieces, 
         return samples;
 }
 
+/* The first of them accounts for all. Behind the last one the job is the giver's again. */
+static void answer_pieces(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, const struct sl_prediction *prediction)
+{
+        for (uint32_t i = 0; i < n; i++) {
+                struct sl_prediction own = *prediction;
+
+                own.piece = pieces[i];
+                own.samples = run->job->pieces[pieces[i]].samples;
+                if (i > 0)
+                        own.busy_ns = own.computing_ns = own.batches = own.job_samples = 0;
+                run->answer(run->context, run->job, &own);
+        }
+}
+
 /* One sample of a gathered batch with an index out of bounds must not fail the others: each is then run alone. */
-static uint64_t run_pieces(const struct run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
+static uint64_t run_pieces(const struct sl_job_run *run, const uint32_t *pieces, uint32_t n, uint64_t begun_ns)
 {
         struct sl_error error = {""};
         uint32_t batches, samples = count_samples(run->job, pieces, n);
@@ -261,37 +267,95 @@ static uint64_t run_pieces(const struct run *run, const uint32_t *pieces, uint32
                 return ended_ns;
         }
         bool explained = explain_failure(run, pieces[0], status, &error);
-        for (uint32_t i = 0; i < n; i++)
-                run->answer(run->context, run->job,
-                        &(struct sl_prediction){
-                                .piece = pieces[i],
-                                .status = status,
-                                .explained = explained,
-                                .batches = i == 0 ? batches : 0,
-                                .started_ns = started_ns,
-                                .staged_ns = ended_ns,
-                                .busy_ns = i == 0 ? ended_ns - begun_ns : 0,
-                                .computing_ns = i == 0 ? ended_ns - started_ns : 0,
-                                .samples = run->job->pieces[pieces[i]].samples,
-                                .job_samples = i == 0 ? samples : 0,
-                        });
+        answer_pieces(run, pieces, n,
+                &(struct sl_prediction){
+                        .status = status,
+                        .explained = explained,
+                        .batches = batches,
+                        .started_ns = started_ns,
+                        .staged_ns = ended_ns,
+                        .busy_ns = ended_ns - begun_ns,
+                        .computing_ns = ended_ns - started_ns,
+                        .job_samples = samples,
+                });
         return ended_ns;
 }
 
-uint64_t sl_job_runner_run(
-        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context)
+uint64_t sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context)
 {
-        const struct run run = {.runner = runner, .job = job, .answer = answer, .context = context};
-        uint32_t pieces[SL_JOB_PIECES_MAX], n = 0;
+        struct sl_job_run run = {.runner = runner, .job = job, .answer = answer, .context = context};
+
+        return sl_job_run_begin(&run, begun_ns) ? sl_job_run_alone(&run, begun_ns) : begun_ns;
+}
+
+/* ---- in steps ---- */
+
+bool sl_job_runner_is_plain(const struct sl_job_runner *runner)
+{
+        return !runner->options.fake && !runner->open_outputs && !sl_plan_is_dynamic(runner->options.plan);
+}
+
+uint32_t sl_job_run_batch(const struct sl_job_run *run)
+{
+        uint32_t samples = 0;
+
+        for (uint32_t i = 0; i < run->job->n_pieces; i++)
+                samples += run->job->pieces[i].samples;
+        return run->runner->info->batchable ? samples : 1;
+}
+
+bool sl_job_run_begin(struct sl_job_run *run, uint64_t now_ns)
+{
+        struct sl_job *job = run->job;
         uint32_t n_pieces = job->n_pieces; /* with its last answer the job is gone */
 
+        run->n = 0;
+        run->samples = 0;
         for (uint32_t i = 0; i < n_pieces; i++) {
-                int status = given_up(&run, i);
+                int status = given_up(run, i);
 
-                if (status < 0)
-                        answer(context, job, &(struct sl_prediction){.piece = i, .status = status, .staged_ns = begun_ns});
-                else
-                        pieces[n++] = i;
+                if (status < 0) {
+                        run->answer(run->context, job, &(struct sl_prediction){.piece = i, .status = status, .staged_ns = now_ns});
+                        continue;
+                }
+                run->samples += job->pieces[i].samples;
+                run->pieces[run->n++] = i;
         }
-        return n ? run_pieces(&run, pieces, n, begun_ns) : begun_ns;
+        return run->n > 0;
+}
+
+uint64_t sl_job_run_alone(struct sl_job_run *run, uint64_t begun_ns)
+{
+        return run_pieces(run, run->pieces, run->n, begun_ns);
+}
+
+void sl_job_run_lend(struct sl_job_run *run, void *pool, uint32_t samples, struct sl_batch *ret_batch)
+{
+        struct sl_batcher *batcher = run->runner->batcher;
+
+        SL_PROBE(batch_started, run->job->pieces[run->pieces[0]].segment, run->n, run->samples);
+        sl_batcher_lend(batcher, pool, samples);
+        sl_batcher_begin(batcher, run->job, run->pieces, run->n);
+        sl_batcher_whole(batcher, ret_batch);
+}
+
+void sl_job_run_return(struct sl_job_run *run, bool is_done)
+{
+        if (is_done)
+                sl_batcher_scatter(run->runner->batcher);
+        sl_batcher_return(run->runner->batcher);
+}
+
+void sl_job_run_done(const struct sl_job_run *run, const struct sl_job_share *share)
+{
+        SL_PROBE(batch_ended, run->job->pieces[run->pieces[0]].segment, run->n, 0, share->computing_ns);
+        answer_pieces(run, run->pieces, run->n,
+                &(struct sl_prediction){
+                        .batches = 1,
+                        .started_ns = share->started_ns,
+                        .staged_ns = share->ended_ns,
+                        .busy_ns = share->busy_ns,
+                        .computing_ns = share->computing_ns,
+                        .job_samples = run->samples,
+                });
 }

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+struct sl_batch;
 struct sl_batcher;
 struct sl_job_runner;
 
@@ -50,9 +51,53 @@ void sl_job_runner_move(struct sl_job_runner *runner, void *room);
 struct sl_instance *sl_job_runner_instance(struct sl_job_runner *runner);
 struct sl_batcher *sl_job_runner_batcher(struct sl_job_runner *runner);
 
+/* One batch computes each of its jobs that fits one, whoever runs that: no output has a size of its own, and none is fake. */
+bool sl_job_runner_is_plain(const struct sl_job_runner *runner);
+
 /* @answer is called once for each piece of the job, in any order, when its prediction lies in its place or there will be none.
  * With the last one the job is the giver's again. */
 typedef void sl_answer_fn(void *context, const struct sl_job *job, struct sl_prediction *prediction);
 
 /* @begun_ns: the clock, as it was read last. Return: when it ended. */
-uint64_t sl_job_runner_run(struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context);
+uint64_t sl_job_runner_run(
+        struct sl_job_runner *runner, struct sl_job *job, uint64_t begun_ns, sl_answer_fn *answer, void *context);
+
+/*
+ * The same in steps, for who computes jobs of several models in one run (block.h):
+ *
+ *     begin --> alone                                by the runner's own plan
+ *           \-> lend --> return --> done             by another plan, in one batch: answered
+ *                              \-> alone             which has failed: as if nothing had been
+ */
+struct sl_job_run {
+        struct sl_job_runner *runner;
+        struct sl_job *job;
+        sl_answer_fn *answer;
+        void *context;
+        uint32_t n, samples; /* pieces that are worth computing, and what they have */
+        uint32_t pieces[SL_JOB_PIECES_MAX];
+};
+
+/* How one was computed, of which it had this share. */
+struct sl_job_share {
+        uint64_t started_ns, ended_ns;
+        uint64_t busy_ns, computing_ns;
+};
+
+/* Samples of the job, before anybody has looked at what is given up. Of a model without a batch: 1. */
+uint32_t sl_job_run_batch(const struct sl_job_run *run);
+
+/* Answers what is given up. Before: all fields but the last three are set. True: something is left. */
+bool sl_job_run_begin(struct sl_job_run *run, uint64_t now_ns);
+
+/* @begun_ns, and return: as of sl_job_runner_run(). */
+uint64_t sl_job_run_alone(struct sl_job_run *run, uint64_t begun_ns);
+
+/* @pool: as of sl_batcher_lend(), for the @samples of its batch. The runner is plain. */
+void sl_job_run_lend(struct sl_job_run *run, void *pool, uint32_t samples, struct sl_batch *ret_batch);
+
+/* @is_done: outputs lie in the batch, and go to their places. */
+void sl_job_run_return(struct sl_job_run *run, bool is_done);
+
+/* Answers for what has been done. */
+void sl_job_run_done(const struct sl_job_run *run, const struct sl_job_share *share);

@@ -166,11 +166,16 @@ bool sl_lane_executor_has_room(const struct sl_executor *executor)
         return lane_of(executor)->has_room;
 }
 
-uint64_t sl_lane_executor_run(struct sl_executor *executor, uint64_t begun_ns, sl_answer_fn *answer, void *context)
+struct sl_job *sl_lane_executor_next(struct sl_executor *executor)
 {
         struct lane_executor *lane = lane_of(executor);
         uint32_t slot = lane->next;
 
         lane->next = (slot + 1) % SL_EXECUTOR_JOBS_MAX;
-        return sl_job_runner_run(lane->prepared.runner, lane->jobs[slot], begun_ns, answer, context);
+        return lane->jobs[slot];
+}
+
+struct sl_job_runner *sl_lane_executor_runner(struct sl_executor *executor)
+{
+        return lane_of(executor)->prepared.runner;
 }

@@ -11,6 +11,7 @@
 
 struct sl_bell;
 struct sl_error;
+struct sl_job_runner;
 
 struct sl_lane_executor_options {
         struct sl_prepare_options prepare; /* but for `called` */
@@ -32,5 +33,6 @@ struct sl_inline_trial sl_lane_executor_take_trial(struct sl_executor *executor)
 /* READY: it computes in the carrier's room, and takes no memory of its own for that. */
 bool sl_lane_executor_has_room(const struct sl_executor *executor);
 
-/* The thread of its carrier: computes the next of its jobs. Return: when that ended. */
-uint64_t sl_lane_executor_run(struct sl_executor *executor, uint64_t begun_ns, sl_answer_fn *answer, void *context);
+/* The thread of its carrier: the next of its jobs. */
+struct sl_job *sl_lane_executor_next(struct sl_executor *executor);
+struct sl_job_runner *sl_lane_executor_runner(struct sl_executor *executor);

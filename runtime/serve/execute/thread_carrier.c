@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "bell.h"
+#include "block.h"
 #include "idle.h"
 #include "lane_executor.h"
 #include "let.h"
@@ -44,43 +45,79 @@ static struct thread_carrier *carrier_of(struct sl_carrier *carrier)
 
 /* ---- its thread ---- */
 
-/* A lane whose job is computed. */
-struct run {
+/* A launch that is computed, and a lane of it. */
+struct launched {
         struct thread_carrier *carrier;
-        struct sl_executor *lane;
+        bool is_light;
+        bool ends; /* it has completed a segment, or come behind its end, or failed, since somebody was told */
+};
+
+struct launched_lane {
+        struct launched *launched;
+        struct sl_executor *executor;
         uint32_t number;
-        bool ends; /* it has completed a segment, or come behind its end, or failed */
 };
 
 /* Behind the answer to the last piece of its job the lane may be gone. */
 static void answer(void *context, const struct sl_job *job, struct sl_prediction *prediction)
 {
-        struct run *run = context;
-        struct sl_accumulator *accumulator = run->carrier->options.accumulator;
+        struct launched_lane *lane = context;
+        struct launched *launched = lane->launched;
+        struct sl_accumulator *accumulator = launched->carrier->options.accumulator;
         uint32_t segment = job->pieces[prediction->piece].segment;
 
-        sl_sender_deliver(accumulator, job, run->lane->stats, prediction);
-        prediction->lane = (uint16_t)run->number;
-        run->ends |= prediction->combined_ns || prediction->status < 0;
-        if (sl_mailbox_put(run->carrier->outbox, prediction) < 0)
+        sl_sender_deliver(accumulator, job, lane->executor->stats, prediction);
+        prediction->lane = (uint16_t)lane->number;
+        launched->ends |= prediction->combined_ns || prediction->status < 0;
+        if (sl_mailbox_put(launched->carrier->outbox, prediction) < 0)
                 SL_ASSERT(!"the outbox has room for an answer to each piece");
-        run->ends |= sl_accumulator_delivered(accumulator, segment);
+        launched->ends |= sl_accumulator_delivered(accumulator, segment);
 }
 
 /* What is heavy is told of lane by lane: who waits for the first need not wait for the others. */
+static void tell(struct launched *launched, uint64_t left)
+{
+        struct thread_carrier *c = launched->carrier;
+
+        if (launched->is_light && left)
+                return;
+        sl_bell_ring_for(c->options.dispatcher, c->wait, launched->ends);
+        launched->ends = false;
+}
+
+static void begin_lanes(struct launched *launched, uint64_t lanes, struct launched_lane *ret_lanes, struct sl_job_run *ret_runs)
+{
+        for (uint64_t left = lanes; left; left &= left - 1) {
+                uint32_t number = (uint32_t)__builtin_ctzll(left);
+                struct sl_executor *executor = launched->carrier->common.lanes[number];
+                struct sl_job_run *run = &ret_runs[number];
+
+                ret_lanes[number] = (struct launched_lane){.launched = launched, .executor = executor, .number = number};
+                run->runner = sl_lane_executor_runner(executor);
+                run->job = sl_lane_executor_next(executor);
+                run->answer = answer;
+                run->context = &ret_lanes[number];
+        }
+}
+
 static void run_launch(struct thread_carrier *c, const struct sl_carrier_launch *launch)
 {
-        struct run run = {.carrier = c};
-        uint64_t now_ns = sl_clock_ns();
+        struct launched launched = {.carrier = c, .is_light = launch->is_light};
+        struct launched_lane lanes[SL_CARRIER_LANES_MAX];
+        struct sl_job_run runs[SL_CARRIER_LANES_MAX];
+        uint64_t now_ns = sl_clock_ns(), left = launch->lanes, together;
 
-        for (uint64_t left = launch->lanes; left; left &= left - 1) {
-                run.number = (uint32_t)__builtin_ctzll(left);
-                run.lane = c->common.lanes[run.number];
-                now_ns = sl_lane_executor_run(run.lane, now_ns, answer, &run);
-                if (launch->is_light && left & (left - 1))
-                        continue;
-                sl_bell_ring_for(c->options.dispatcher, c->wait, run.ends);
-                run.ends = false;
+        begin_lanes(&launched, left, lanes, runs);
+        together = launch->blocks ? sl_blocks_run(launch->blocks, left, runs, &now_ns) : 0;
+        left &= ~together;
+        if (together)
+                tell(&launched, left);
+        for (; left; left &= left - 1) {
+                struct sl_job_run *run = &runs[__builtin_ctzll(left)];
+
+                if (sl_job_run_begin(run, now_ns))
+                        now_ns = sl_job_run_alone(run, now_ns);
+                tell(&launched, left & (left - 1));
         }
 }
 
