@@ -115,8 +115,10 @@ static int make_ensemble(struct sl_sim_server *server, const struct sl_sim_world
                 .queue_requests = options->queue_requests,
                 .direct = options->direct};
         memcpy(ensemble->members, options->members, options->n_members * sizeof(ensemble->members[0]));
+        if (sl_fair_new(world->n_clients, &ensemble->broadcasts.waiting) < 0)
+                return -ENOMEM;
         sl_broadcast_ring_add(&server->ring, &ensemble->broadcasts);
-        return sl_fair_new(world->n_clients, &ensemble->broadcasts.waiting);
+        return 0;
 }
 
 static void make_workers(struct sl_sim_server *server, const struct sl_sim_world *world)
@@ -246,7 +248,7 @@ static void wait_for_turn(struct sl_sim_server *server, struct ensemble *ensembl
         record->waits = true;
         record->turn = (struct sl_fair_item){
                 .client = record->request.client, .priority = record->request.priority, .samples = record->request.samples};
-        sl_fair_push(ensemble->broadcasts.waiting, &record->turn);
+        sl_broadcast_queue_push(&ensemble->broadcasts, &record->turn);
         server->n_waiting++;
 }
 
@@ -302,7 +304,7 @@ void sl_sim_server_give_up(struct sl_sim_server *server, uint32_t index, int sta
                 return;
         record->status = status;
         if (record->waits) {
-                sl_fair_remove(server->ensembles[record->request.ensemble].broadcasts.waiting, &record->turn);
+                sl_broadcast_queue_remove(&server->ensembles[record->request.ensemble].broadcasts, &record->turn);
                 stop_waiting(server, record);
         }
         if (record->finished == record->broadcast)

@@ -7,54 +7,84 @@
 #include <errno.h>
 #include <stddef.h>
 
-void sl_broadcast_ring_add(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue)
-{
-        queue->next = ring->first;
-        ring->first = queue;
-}
-
-void sl_broadcast_ring_remove(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue)
+/* Whoever is at @place, or the next behind it. */
+static struct sl_broadcast_queue **link_at(struct sl_broadcast_ring *ring, uint64_t place)
 {
         struct sl_broadcast_queue **link = &ring->first;
 
-        while (*link != queue)
+        while (*link && (*link)->place < place)
                 link = &(*link)->next;
-        *link = queue->next;
-        if (ring->turn == queue)
-                ring->turn = queue->next;
-        queue->next = NULL;
+        return link;
+}
+
+static void join(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue)
+{
+        struct sl_broadcast_queue **link = link_at(ring, queue->place);
+
+        queue->next = *link;
+        *link = queue;
+}
+
+static void leave(struct sl_broadcast_ring *ring, const struct sl_broadcast_queue *queue)
+{
+        *link_at(ring, queue->place) = queue->next;
+}
+
+void sl_broadcast_ring_add(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue)
+{
+        SL_ASSERT(sl_fair_is_empty(queue->waiting));
+        queue->ring = ring;
+        queue->place = UINT64_MAX - ++ring->n_added;
+}
+
+void sl_broadcast_queue_push(struct sl_broadcast_queue *queue, struct sl_fair_item *item)
+{
+        if (sl_fair_is_empty(queue->waiting))
+                join(queue->ring, queue);
+        sl_fair_push(queue->waiting, item);
+}
+
+void sl_broadcast_queue_remove(struct sl_broadcast_queue *queue, struct sl_fair_item *item)
+{
+        sl_fair_remove(queue->waiting, item);
+        if (sl_fair_is_empty(queue->waiting))
+                leave(queue->ring, queue);
 }
 
 void sl_broadcast_ring_walk(const struct sl_broadcast_ring *ring)
 {
-        bool has_turn = ring->turn == NULL;
-
         for (const struct sl_broadcast_queue *queue = ring->first; queue; queue = queue->next) {
-                has_turn |= queue == ring->turn;
-                if (!sl_fair_is_empty(queue->waiting))
-                        sl_fair_walk(queue->waiting);
+                SL_ASSERT(queue->ring == ring && !sl_fair_is_empty(queue->waiting));
+                SL_ASSERT(!queue->next || queue->place < queue->next->place);
+                sl_fair_walk(queue->waiting);
         }
-        SL_ASSERT(has_turn);
+}
+
+/* Goes to @next, or to the first behind the last; the round is over where it has begun. */
+static void visit(struct sl_broadcast_round *round, struct sl_broadcast_queue *next)
+{
+        if (!next && !round->wrapped) {
+                round->wrapped = true;
+                next = round->ring->first;
+        }
+        round->at = next && (!round->wrapped || next->place < round->started) ? next : NULL;
+        round->segments = 0;
 }
 
 void sl_broadcast_round_begin(struct sl_broadcast_round *round, struct sl_broadcast_ring *ring)
 {
-        struct sl_broadcast_queue *first = ring->turn ? ring->turn : ring->first;
-
-        *round = (struct sl_broadcast_round){.ring = ring, .started = first, .at = first};
+        *round = (struct sl_broadcast_round){.ring = ring, .started = ring->turn};
+        visit(round, *link_at(ring, ring->turn));
 }
 
-static struct sl_broadcast_queue *queue_after(const struct sl_broadcast_round *round, const struct sl_broadcast_queue *queue)
-{
-        return queue->next ? queue->next : round->ring->first;
-}
-
+/* A queue of which the round has taken everything leaves the ring behind it. */
 static void visit_next_queue(struct sl_broadcast_round *round)
 {
-        struct sl_broadcast_queue *next = queue_after(round, round->at);
+        struct sl_broadcast_queue *left = round->at;
 
-        round->at = next == round->started ? NULL : next;
-        round->segments = 0;
+        if (sl_fair_is_empty(left->waiting))
+                leave(round->ring, left);
+        visit(round, left->next);
 }
 
 static struct sl_fair_item *peek_queue(const struct sl_broadcast_round *round)
@@ -98,7 +128,7 @@ void sl_broadcast_round_lacks(struct sl_broadcast_round *round, int status)
 {
         round->is_staging_short |= status == -ENOMEM;
         if (!round->is_turn_claimed)
-                round->ring->turn = round->segments ? queue_after(round, round->at) : round->at;
+                round->ring->turn = round->at->place + (round->segments > 0);
         round->is_turn_claimed = true;
         if (status == -EAGAIN)
                 round->at = NULL;

@@ -21,35 +21,46 @@
 
 struct sl_decision_log;
 
+struct sl_broadcast_ring;
+
 /* What one ensemble has to broadcast. */
 struct sl_broadcast_queue {
-        struct sl_fair *waiting;
+        struct sl_fair *waiting;  /* filled and emptied by what is below */
         uint64_t samples_out;     /* broadcast and not finished: whoever finishes them takes them off */
         uint64_t window_samples;  /* as long as fewer are out, one more is broadcast */
         uint32_t segment_samples; /* of the largest segment that is cut; at least 1 */
         bool is_staged;           /* a segment needs staging */
+        struct sl_broadcast_ring *ring;
+        uint64_t place; /* in the ring, where it is while something waits */
         struct sl_broadcast_queue *next;
 };
 
-/* All queues, and who goes first in the next round; NULL: the first. */
+/* The queues in which something waits, by place, and who goes first in the next round: whoever is at @turn, or the next behind it.
+ */
 struct sl_broadcast_ring {
-        struct sl_broadcast_queue *first, *turn;
+        struct sl_broadcast_queue *first;
+        uint64_t turn, n_added;
         struct sl_decision_log *decisions; /* where they are written; NULL: nowhere */
 };
 
-/* In front of all others. */
+/* Nothing waits in it yet: its place will be before all others. */
 void sl_broadcast_ring_add(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue);
 
-/* It is in the ring, and no round is under way. */
-void sl_broadcast_ring_remove(struct sl_broadcast_ring *ring, struct sl_broadcast_queue *queue);
+/* Another item waits. */
+void sl_broadcast_queue_push(struct sl_broadcast_queue *queue, struct sl_fair_item *item);
 
-/* For SL_WALK(), between rounds: the turn is a queue's of the ring or NULL, and all that wait are in order (sl_fair_walk()). */
+/* It waits no longer, wherever it stood. No round is under way. */
+void sl_broadcast_queue_remove(struct sl_broadcast_queue *queue, struct sl_fair_item *item);
+
+/* For SL_WALK(), between rounds: the queues are in order, and something waits in each, in order as well (sl_fair_walk()). */
 void sl_broadcast_ring_walk(const struct sl_broadcast_ring *ring);
 
 struct sl_broadcast_round {
         struct sl_broadcast_ring *ring;
-        struct sl_broadcast_queue *started, *at; /* at: NULL when it is over */
-        uint32_t segments;                       /* of the queue that it is at */
+        struct sl_broadcast_queue *at; /* NULL when it is over */
+        uint64_t started;              /* at the place */
+        bool wrapped;                  /* it has gone on at the first */
+        uint32_t segments;             /* of the queue that it is at */
         bool is_staging_short, is_turn_claimed;
 };
 

@@ -4,9 +4,9 @@
 #include "accumulator.h"
 #include "base/assert.h"
 #include "broadcast_window.h"
+#include "busy.h"
 #include "channel.h"
 #include "ensemble.h"
-#include "inline_rule.h"
 #include "model.h"
 #include "places.h"
 #include "probe.h"
@@ -26,7 +26,7 @@ void sl_broadcaster_enqueue(struct sl_ensemble *ensemble, struct sl_request *req
         request->state = SL_REQUEST_WAITING;
         request->turn = (struct sl_fair_item){
                 .client = request->queue->channel->slot, .priority = request->priority, .samples = request->samples};
-        sl_fair_push(ensemble->broadcasts.waiting, &request->turn);
+        sl_broadcast_queue_push(&ensemble->broadcasts, &request->turn);
         sl_arrivals_add(&ensemble->arrivals, request);
 }
 
@@ -47,14 +47,15 @@ static void stop_waiting(struct sl_request *request)
 
 void sl_broadcaster_withdraw(struct sl_request *request)
 {
-        sl_fair_remove(request->ensemble->broadcasts.waiting, &request->turn);
+        sl_broadcast_queue_remove(&request->ensemble->broadcasts, &request->turn);
         stop_waiting(request);
 }
 
 /* Its id goes to every member. */
-static void send_segment(struct sl_ensemble *ensemble, const struct sl_request *request, uint32_t segment, uint32_t samples,
-        const struct sl_inline_limit *limit)
+static void send_segment(const struct sl_broadcast *broadcast, const struct sl_request *request, uint32_t segment, uint32_t samples)
 {
+        const struct sl_inline_limit *limit = &broadcast->limit;
+        struct sl_ensemble *ensemble = request->ensemble;
         struct sl_task task = {
                 .segment = segment,
                 .samples = samples,
@@ -68,23 +69,23 @@ static void send_segment(struct sl_ensemble *ensemble, const struct sl_request *
         for (uint32_t m = 0; m < ensemble->assembly.n_members; m++) {
                 task.member = m;
                 sl_scheduler_push(&ensemble->members[m]->scheduler, &task, request->priority);
+                sl_busy_add(broadcast->busy, ensemble->members[m]);
         }
 }
 
 /* Return: 0; as sl_accumulator_open(). */
-static int broadcast_segment(const struct sl_broadcast_decision *decision, struct sl_accumulator *accumulator,
-        const struct sl_inline_limit *limit, uint64_t now_ns)
+static int broadcast_segment(const struct sl_broadcast *broadcast, const struct sl_broadcast_decision *decision)
 {
         struct sl_ensemble *ensemble = sl_ensemble_of(decision->queue);
         struct sl_request *request = sl_request_of_turn(decision->item);
-        int segment = sl_accumulator_open(accumulator, &request->work, request->broadcast, decision->samples);
+        int segment = sl_accumulator_open(broadcast->accumulator, &request->work, request->broadcast, decision->samples);
 
         if (segment < 0)
                 return segment;
-        send_segment(ensemble, request, (uint32_t)segment, decision->samples, limit);
+        send_segment(broadcast, request, (uint32_t)segment, decision->samples);
         SL_PROBE(
                 segment_broadcast, request->queue->channel->id, request->queue->number, request->index, segment, decision->samples);
-        sl_record_broadcast(request->record, decision->samples, now_ns);
+        sl_record_broadcast(request->record, decision->samples, broadcast->now_ns);
         sl_places_pin(ensemble->places, request);
         request->broadcast += decision->samples;
         if (request->broadcast == request->samples)
@@ -97,17 +98,14 @@ static void look_at_windows(const struct sl_broadcast_ring *ring)
 {
         for (struct sl_broadcast_queue *queue = ring->first; queue; queue = queue->next) {
                 const struct sl_ensemble *ensemble = sl_ensemble_of(queue);
-
-                if (sl_fair_is_empty(queue->waiting))
-                        continue;
                 const struct sl_broadcast_members members = members_of(ensemble);
+
                 queue->segment_samples = sl_broadcast_segment_samples(&members, ensemble->segment_samples);
                 queue->window_samples = sl_broadcast_window_samples(&members, ensemble->segment_samples);
         }
 }
 
-uint32_t sl_broadcaster_run(
-        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit, uint64_t now_ns)
+uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, const struct sl_broadcast *broadcast)
 {
         struct sl_broadcast_round round;
         struct sl_broadcast_decision decision;
@@ -117,7 +115,7 @@ uint32_t sl_broadcaster_run(
         look_at_windows(ring);
         sl_broadcast_round_begin(&round, ring);
         while (sl_broadcast_round_next(&round, &decision)) {
-                int r = broadcast_segment(&decision, accumulator, limit, now_ns);
+                int r = broadcast_segment(broadcast, &decision);
 
                 if (r < 0) {
                         sl_broadcast_round_lacks(&round, r);

@@ -9,12 +9,14 @@
  */
 #pragma once
 
+#include "inline_rule.h"
+
 #include <stdint.h>
 
 struct sl_accumulator;
 struct sl_broadcast_ring;
+struct sl_busy;
 struct sl_ensemble;
-struct sl_inline_limit;
 struct sl_request;
 
 /* FREE -> WAITING: behind the requests of the same client and priority. */
@@ -26,9 +28,13 @@ uint64_t sl_broadcaster_ahead(const struct sl_ensemble *ensemble, uint32_t clien
 /* WAITING, given up: nothing more of it is broadcast. */
 void sl_broadcaster_withdraw(struct sl_request *request);
 
-/*
- * A round (broadcast_round.h) of all that wait: as many segments as windows and staging allow. @limit: of what the
- * dispatcher computes itself (inline_rule.h). Return: how many segments were broadcast.
- */
-uint32_t sl_broadcaster_run(
-        struct sl_broadcast_ring *ring, struct sl_accumulator *accumulator, const struct sl_inline_limit *limit, uint64_t now_ns);
+/* What a round is run with. */
+struct sl_broadcast {
+        struct sl_accumulator *accumulator;
+        struct sl_busy *busy;         /* where models are that get segments */
+        struct sl_inline_limit limit; /* of what the dispatcher computes itself */
+        uint64_t now_ns;
+};
+
+/* A round (broadcast_round.h) of all that wait: as many segments as windows and staging allow. Return: how many were broadcast. */
+uint32_t sl_broadcaster_run(struct sl_broadcast_ring *ring, const struct sl_broadcast *broadcast);

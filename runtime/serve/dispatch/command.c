@@ -97,6 +97,7 @@ static void remove_model(struct sl_dispatcher *d, struct sl_model *model)
         while (*link != model)
                 link = &(*link)->next;
         *link = model->next;
+        sl_busy_remove(&d->busy, model);
         if (model->bundle)
                 remove_bundled(d, model);
         sl_shared_core_note(d);
@@ -125,6 +126,7 @@ static void add_inliner(struct sl_dispatcher *d, struct sl_model *model)
 static void add_model(struct sl_dispatcher *d, struct sl_model *model)
 {
         model->next = d->models;
+        model->number = ++d->n_added;
         d->models = model;
         sl_decisions_model(d, model);
         if (model->bundle)

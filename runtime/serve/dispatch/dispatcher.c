@@ -121,13 +121,26 @@ static uint32_t poll_all_cold(struct sl_dispatcher *d)
         return found;
 }
 
+static uint32_t broadcast(struct sl_dispatcher *d)
+{
+        return sl_broadcaster_run(&d->broadcasts, &(struct sl_broadcast){.accumulator = d->options.accumulator,
+                                                          .busy = &d->busy,
+                                                          .limit = {.ns = d->options.inline_ns, .alone = d->budget.keeps},
+                                                          .now_ns = d->pass.now_ns});
+}
+
 static uint32_t advance_once(struct sl_dispatcher *d)
 {
+        uint32_t done;
+
         if (d->options.decisions)
                 sl_decision_log_pass(d->options.decisions, d->pass.now_ns);
+        done = broadcast(d);
+        if (d->busy.has_new)
+                sl_harvest_new(d);
 
         const struct sl_schedule schedule = {
-                .models = d->models,
+                .models = d->busy.first,
                 .bundles = d->bundles,
                 .run = ++d->scheduler_runs,
                 .budget = &d->budget,
@@ -137,9 +150,6 @@ static uint32_t advance_once(struct sl_dispatcher *d)
                 .ret_next_ns = &d->next_ns,
                 .decisions = d->options.decisions,
         };
-        const struct sl_inline_limit limit = {.ns = d->options.inline_ns, .alone = d->budget.keeps};
-        uint32_t done = sl_broadcaster_run(&d->broadcasts, d->options.accumulator, &limit, d->pass.now_ns);
-
         return done + sl_scheduler_run(&schedule);
 }
 
@@ -182,10 +192,9 @@ static void look_at_clock(struct sl_dispatcher *d, uint64_t now)
 /* Workers have all that they can take: what is left after the broadcaster's and the scheduler's turn waits for them. */
 static bool work_waits(const struct sl_dispatcher *d)
 {
-        for (const struct sl_ensemble *ensemble = d->ensembles; ensemble; ensemble = ensemble->next)
-                if (!sl_fair_is_empty(ensemble->broadcasts.waiting))
-                        return true;
-        for (const struct sl_model *model = d->models; model; model = model->next)
+        if (d->broadcasts.first)
+                return true;
+        for (const struct sl_model *model = d->busy.first; model; model = model->next_busy)
                 if (sl_scheduler_waits(&model->scheduler))
                         return true;
         return false;
@@ -243,7 +252,7 @@ static bool outbox_waiting(const struct sl_model *model)
 
 static bool anything_from_threads(const struct sl_dispatcher *d)
 {
-        for (const struct sl_model *model = d->models; model; model = model->next)
+        for (const struct sl_model *model = d->busy.first; model; model = model->next_busy)
                 if (outbox_waiting(model))
                         return true;
         for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)

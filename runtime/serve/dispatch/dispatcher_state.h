@@ -7,6 +7,7 @@
 #pragma once
 
 #include "bundle.h"
+#include "busy.h"
 #include "channel.h"
 #include "dispatcher.h"
 #include "ensemble.h"
@@ -31,8 +32,10 @@ struct sl_dispatcher {
         uint32_t n_hot, n_cold, hot_turn, cold_turn;
         struct sl_ensemble *served[SL_CATALOGUE_MODELS]; /* by catalogue index */
         struct sl_ensemble *ensembles;                   /* all that have requests or are served */
-        struct sl_broadcast_ring broadcasts;             /* of all of these */
+        struct sl_broadcast_ring broadcasts;             /* of those that have something to broadcast */
         struct sl_model *models;
+        uint64_t n_added; /* models, ever */
+        struct sl_busy busy;
         struct sl_bundle *bundles; /* that have some of these */
         struct sl_inline_budget budget;
         uint64_t next_ns; /* when a policy wants to be asked again; UINT64_MAX: none does */

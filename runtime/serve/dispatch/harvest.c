@@ -273,16 +273,30 @@ uint32_t sl_harvest(struct sl_dispatcher *d)
 {
         uint32_t n = 0;
 
-        for (struct sl_model *model = d->models; model; model = model->next)
+        for (struct sl_model *model = d->busy.first, *next; model; model = next) {
                 n += harvest_model(d, model) + harvest_queues(d, model);
+                next = model->next_busy;
+                if (sl_model_is_idle(model))
+                        sl_busy_remove(&d->busy, model);
+        }
         for (const struct sl_bundle *bundle = d->bundles; bundle; bundle = bundle->next)
                 n += harvest_bundle(d, bundle);
         return n;
 }
 
+void sl_harvest_new(struct sl_dispatcher *d)
+{
+        d->busy.has_new = false;
+        for (struct sl_model *model = d->busy.first; model; model = model->next_busy) {
+                if (model->is_new)
+                        (void)harvest_model(d, model);
+                model->is_new = false;
+        }
+}
+
 void sl_harvest_inline(struct sl_dispatcher *d)
 {
-        for (struct sl_model *model = d->models; model; model = model->next)
+        for (struct sl_model *model = d->busy.first; model; model = model->next_busy)
                 if (model->inliner && sl_executor_jobs(model->inliner))
                         harvest_worker(d, model, model->inliner);
 }

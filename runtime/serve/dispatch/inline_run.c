@@ -18,7 +18,7 @@ static struct sl_model *shortest_inline(const struct sl_schedule *schedule, uint
         struct sl_model *shortest = NULL;
 
         *ret_ns = UINT64_MAX;
-        for (struct sl_model *model = schedule->models; model; model = model->next) {
+        for (struct sl_model *model = schedule->models; model; model = model->next_busy) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
                 uint64_t ns = inline_ns(&handout);
 

@@ -25,7 +25,7 @@ void sl_workers_unwatch(struct sl_dispatcher *d, const struct sl_executor *worke
 
 void sl_workers_listen(const struct sl_dispatcher *d, bool listening)
 {
-        for (const struct sl_model *model = d->models; model; model = model->next)
+        for (const struct sl_model *model = d->busy.first; model; model = model->next_busy)
                 for (uint32_t i = 0; i < sl_workers_all(&model->workers); i++)
                         sl_executor_listen(model->workers.list[i], listening);
 }

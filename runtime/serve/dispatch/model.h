@@ -53,7 +53,9 @@ struct sl_model {
         struct sl_inline_gauge gauge;
         uint32_t jobs;          /* of which it was learned while serving, up to SL_JOBS_KNOWN */
         uint32_t slice_samples; /* that fit slice_ns */
-        struct sl_model *next;
+        uint64_t number;        /* grows with each that is added */
+        bool is_busy, is_new;   /* busy.h */
+        struct sl_model *next, *next_busy;
 };
 
 /* A job of @samples took @ns. Dispatcher; the loader, before the dispatcher has it. */

@@ -58,7 +58,7 @@ static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priorit
 {
         uint32_t jobs = 0;
 
-        for (struct sl_model *model = schedule->models; model; model = model->next) {
+        for (struct sl_model *model = schedule->models; model; model = model->next_busy) {
                 struct sl_handout handout = sl_handout_of(schedule, model, priority);
 
                 if (!model->bundle && (!spares_inline || !sl_handout_is_inline(&handout)))
@@ -72,7 +72,7 @@ static uint32_t run_workers(const struct sl_schedule *schedule, uint32_t priorit
 /* Where there is no worker nothing can be done for what waits: it holds up nobody. */
 static bool class_waits(const struct sl_model *models, uint32_t priority)
 {
-        for (; models; models = models->next)
+        for (; models; models = models->next_busy)
                 if (models->workers.n && sl_task_queue_length(&models->scheduler.queues[priority]))
                         return true;
         return false;
@@ -97,7 +97,7 @@ static uint32_t run_class(const struct sl_schedule *schedule, uint32_t priority,
 /* Most requests are of one class: what nobody waits in costs no walk over the models. */
 static void find_classes(const struct sl_model *models, bool ret_waits[SL_PRIORITIES])
 {
-        for (; models; models = models->next)
+        for (; models; models = models->next_busy)
                 for (uint32_t i = 0; i < SL_PRIORITIES; i++)
                         ret_waits[i] |= sl_task_queue_length(&models->scheduler.queues[i]) > 0;
 }

@@ -49,7 +49,7 @@ struct sl_inline_budget {
         uint64_t now_ns; /* when the last of them ended */
 };
 
-/* What a list of models (through `next`) is given out with, some of which are in one of these bundles. */
+/* What a list of models (through `next_busy`) is given out with, some of which are in one of these bundles. */
 struct sl_schedule {
         struct sl_model *models;
         struct sl_bundle *bundles;

@@ -24,7 +24,6 @@ static void settle_ensembles(struct sl_dispatcher *d)
                 }
                 *link = ensemble->next;
                 sl_waking_forget(d, ensemble);
-                sl_broadcast_ring_remove(&d->broadcasts, &ensemble->broadcasts);
                 sl_event_send(d, SL_EVENT_ENSEMBLE_RETIRED, ensemble, 0, NULL);
         }
 }

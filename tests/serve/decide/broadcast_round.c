@@ -17,21 +17,19 @@ struct side {
 static void wait_for_turn(struct side *side, uint32_t i, uint32_t samples)
 {
         side->items[i] = (struct sl_fair_item){.client = i, .samples = samples};
-        sl_fair_push(side->queue.waiting, &side->items[i]);
+        sl_broadcast_queue_push(&side->queue, &side->items[i]);
 }
 
 /* Each of @n queues has @samples of one client, a window of two segments, and needs staging. The first is the first of the ring. */
-static struct sl_broadcast_ring make_ring(struct side *sides, uint32_t n, uint32_t samples)
+static void make_ring(struct sl_broadcast_ring *ring, struct side *sides, uint32_t n, uint32_t samples)
 {
-        struct sl_broadcast_ring ring = {NULL};
-
+        *ring = (struct sl_broadcast_ring){NULL};
         for (uint32_t i = n; i-- > 0;) {
                 sides[i] = (struct side){.queue = {.window_samples = 2 * SEGMENT, .segment_samples = SEGMENT, .is_staged = true}};
                 cr_assert_eq(sl_fair_new(2, &sides[i].queue.waiting), 0);
-                sl_broadcast_ring_add(&ring, &sides[i].queue);
+                sl_broadcast_ring_add(ring, &sides[i].queue);
                 wait_for_turn(&sides[i], 0, samples);
         }
-        return ring;
 }
 
 static void free_ring(struct side *sides, uint32_t n)
@@ -73,9 +71,10 @@ static void expect_over(struct sl_broadcast_round *round, int line)
 Test(broadcast_round, fills_the_window_of_each_queue_and_ends)
 {
         struct side sides[2];
-        struct sl_broadcast_ring ring = make_ring(sides, 2, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 2, 5 * SEGMENT);
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
@@ -92,9 +91,10 @@ Test(broadcast_round, fills_the_window_of_each_queue_and_ends)
 Test(broadcast_round, the_last_segment_is_what_is_left_and_its_item_leaves)
 {
         struct side sides[1];
-        struct sl_broadcast_ring ring = make_ring(sides, 1, SEGMENT + 3);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 1, SEGMENT + 3);
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
         EXPECT_TAKEN(&round, &sides[0], 3);
@@ -106,8 +106,10 @@ Test(broadcast_round, the_last_segment_is_what_is_left_and_its_item_leaves)
 Test(broadcast_round, clients_of_a_queue_take_turns_of_one_segment)
 {
         struct side sides[1];
-        struct sl_broadcast_ring ring = make_ring(sides, 1, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
+
+        make_ring(&ring, sides, 1, 5 * SEGMENT);
         struct sl_broadcast_decision decision;
 
         wait_for_turn(&sides[0], 1, 5 * SEGMENT);
@@ -125,9 +127,10 @@ Test(broadcast_round, clients_of_a_queue_take_turns_of_one_segment)
 Test(broadcast_round, who_finds_no_staging_keeps_it_from_all_others_but_not_those_who_need_none)
 {
         struct side sides[3];
-        struct sl_broadcast_ring ring = make_ring(sides, 3, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 3, 5 * SEGMENT);
         sides[2].queue.is_staged = false;
         sl_broadcast_round_begin(&round, &ring);
         EXPECT(&round, &sides[0], SEGMENT);
@@ -143,9 +146,10 @@ Test(broadcast_round, who_finds_no_staging_keeps_it_from_all_others_but_not_thos
 Test(broadcast_round, who_got_nothing_goes_first_until_it_gets_some_and_who_got_some_goes_last)
 {
         struct side sides[3];
-        struct sl_broadcast_ring ring = make_ring(sides, 3, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 3, 5 * SEGMENT);
         sides[0].queue.window_samples = sides[1].queue.window_samples = sides[2].queue.window_samples = 100 * SEGMENT;
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
@@ -170,9 +174,10 @@ Test(broadcast_round, who_got_nothing_goes_first_until_it_gets_some_and_who_got_
 Test(broadcast_round, the_first_that_lacks_something_has_the_next_turn)
 {
         struct side sides[3];
-        struct sl_broadcast_ring ring = make_ring(sides, 3, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 3, 5 * SEGMENT);
         sides[2].queue.is_staged = false;
         sl_broadcast_round_begin(&round, &ring);
         EXPECT(&round, &sides[0], SEGMENT);
@@ -184,24 +189,51 @@ Test(broadcast_round, the_first_that_lacks_something_has_the_next_turn)
         free_ring(sides, 3);
 }
 
-Test(broadcast_round, a_queue_that_leaves_hands_its_turn_on)
+Test(broadcast_round, a_queue_in_which_nothing_waits_hands_its_turn_on)
 {
         struct side sides[3];
-        struct sl_broadcast_ring ring = make_ring(sides, 3, 5 * SEGMENT);
+        struct sl_broadcast_ring ring;
         struct sl_broadcast_round round;
 
+        make_ring(&ring, sides, 3, 5 * SEGMENT);
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
         EXPECT(&round, &sides[0], SEGMENT);
         sl_broadcast_round_lacks(&round, -EAGAIN);
-        sl_broadcast_ring_remove(&ring, &sides[1].queue);
+        sl_broadcast_queue_remove(&sides[1].queue, &sides[1].items[0]);
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_TAKEN(&round, &sides[2], SEGMENT);
         EXPECT_TAKEN(&round, &sides[2], SEGMENT);
         EXPECT_TAKEN(&round, &sides[0], SEGMENT);
-        sl_broadcast_ring_remove(&ring, &sides[0].queue);
-        sl_broadcast_ring_remove(&ring, &sides[2].queue);
+        sl_broadcast_queue_remove(&sides[0].queue, &sides[0].items[0]);
+        sl_broadcast_queue_remove(&sides[2].queue, &sides[2].items[0]);
         sl_broadcast_round_begin(&round, &ring);
         EXPECT_OVER(&round);
+        free_ring(sides, 3);
+}
+
+Test(broadcast_round, the_ring_holds_those_in_which_something_waits_at_their_places)
+{
+        struct side sides[3];
+        struct sl_broadcast_ring ring;
+        struct sl_broadcast_round round;
+
+        make_ring(&ring, sides, 3, SEGMENT);
+        sl_broadcast_round_begin(&round, &ring);
+        for (int i = 0; i < 3; i++)
+                EXPECT_TAKEN(&round, &sides[i], SEGMENT);
+        EXPECT_OVER(&round);
+        cr_expect_null(ring.first);
+        for (int i = 3; i-- > 1;)
+                wait_for_turn(&sides[i], 0, SEGMENT);
+        wait_for_turn(&sides[1], 1, SEGMENT);
+        sl_broadcast_ring_walk(&ring);
+        sl_broadcast_round_begin(&round, &ring);
+        sides[1].queue.samples_out = sides[2].queue.samples_out = 0;
+        EXPECT_TAKEN(&round, &sides[1], SEGMENT);
+        EXPECT_TAKEN(&round, &sides[1], SEGMENT);
+        EXPECT_TAKEN(&round, &sides[2], SEGMENT);
+        EXPECT_OVER(&round);
+        cr_expect_null(ring.first);
         free_ring(sides, 3);
 }

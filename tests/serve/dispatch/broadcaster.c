@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broadcaster.h"
+#include "busy.h"
 #include "fixture.h"
 #include "inline_rule.h"
 
@@ -11,12 +12,25 @@
 /* Workers for which no window is too small. */
 #define MANY 1000000u
 
-/* A list of one ensemble. */
+static struct sl_busy busy;
+static struct sl_broadcast_ring alone; /* of one ensemble */
+
+static uint32_t run_ring(struct sl_broadcast_ring *ring, struct fixture *f)
+{
+        return sl_broadcaster_run(ring, &(struct sl_broadcast){.accumulator = f->accumulator, .busy = &busy});
+}
+
+static struct fixture *alone_new(uint32_t n_members, enum sl_rule rule, uint32_t inputs, uint32_t classes, uint32_t segment_samples)
+{
+        struct fixture *f = fixture_new(n_members, rule, inputs, classes, segment_samples);
+
+        sl_broadcast_ring_add(&alone, &f->ensemble->broadcasts);
+        return f;
+}
+
 static uint32_t run(struct fixture *f)
 {
-        struct sl_broadcast_ring ring = {.first = &f->ensemble->broadcasts};
-
-        return sl_broadcaster_run(&ring, f->accumulator, &(struct sl_inline_limit){0}, 0);
+        return run_ring(&alone, f);
 }
 
 struct expected {
@@ -27,7 +41,7 @@ struct expected {
 Test(broadcaster, splits_300_samples_into_128_128_and_44_and_sends_six_messages_to_two_members)
 {
         static const struct expected expected[3] = {{0, 128}, {128, 128}, {256, 44}};
-        struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 10, 128);
+        struct fixture *f = alone_new(2, SL_RULE_MEAN, 4, 10, 128);
 
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 300));
         cr_assert_eq(run(f), 3);
@@ -50,7 +64,7 @@ Test(broadcaster, splits_300_samples_into_128_128_and_44_and_sends_six_messages_
 
 Test(broadcaster, holds_back_what_exceeds_the_window_and_goes_on_when_segments_come_back)
 {
-        struct fixture *f = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
+        struct fixture *f = alone_new(1, SL_RULE_NONE, 4, 10, 16);
         struct sl_request *request = fixture_request(f, 0, 1600);
         uint32_t first;
 
@@ -68,7 +82,7 @@ Test(broadcaster, holds_back_what_exceeds_the_window_and_goes_on_when_segments_c
 
 Test(broadcaster, the_window_follows_workers_that_come_and_go)
 {
-        struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 10, 16);
+        struct fixture *f = alone_new(2, SL_RULE_MEAN, 4, 10, 16);
 
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 1600));
         f->models[0].workers.n = f->models[1].workers.n = 0;
@@ -82,7 +96,7 @@ Test(broadcaster, the_window_follows_workers_that_come_and_go)
 
 Test(broadcaster, waits_when_the_staging_is_full)
 {
-        struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 1000, 128);
+        struct fixture *f = alone_new(2, SL_RULE_MEAN, 4, 1000, 128);
 
         f->models[0].workers.n = MANY;
         sl_broadcaster_enqueue(f->ensemble, fixture_request(f, 0, 4096));
@@ -94,7 +108,7 @@ Test(broadcaster, waits_when_the_staging_is_full)
 
 Test(broadcaster, sends_nothing_more_of_a_request_that_was_withdrawn)
 {
-        struct fixture *f = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
+        struct fixture *f = alone_new(1, SL_RULE_NONE, 4, 10, 16);
         struct sl_request *request = fixture_request(f, 0, 1600);
 
         sl_broadcaster_enqueue(f->ensemble, request);
@@ -121,11 +135,11 @@ Test(broadcaster, an_ensemble_with_large_segments_gets_staging_beside_one_with_s
         for (uint16_t tag = 0; tag < 8; tag++)
                 sl_broadcaster_enqueue(small->ensemble, fixture_request(small, tag, 4096));
         sl_broadcaster_enqueue(large->ensemble, fixture_request(large, 0, 128));
-        sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0}, 0);
+        run_ring(&ring, small);
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 0, "the staging is full of small segments");
         for (uint32_t i = 0; i < FIXTURE_SEGMENTS; i++) {
                 sl_accumulator_close(accumulator, out->tasks[out->head++ & out->mask].segment);
-                sl_broadcaster_run(&ring, accumulator, &(struct sl_inline_limit){0}, 0);
+                run_ring(&ring, small);
         }
         cr_assert_eq(large->models[0].scheduler.queues[0].tail, 1, "the small segments took all that came back");
         fixture_free(small);
@@ -141,17 +155,18 @@ Test(broadcaster, ensembles_share_the_segments_when_there_are_too_few_for_all)
         for (int i = 0; i < 3; i++) {
                 f[i] = fixture_new(1, SL_RULE_NONE, 4, 10, 16);
                 f[i]->models[0].workers.n = MANY;
-                sl_broadcaster_enqueue(f[i]->ensemble, fixture_request(f[i], 0, 4096));
         }
         for (int i = 3; i-- > 0;)
                 sl_broadcast_ring_add(&ring, &f[i]->ensemble->broadcasts);
-        cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}, 0), FIXTURE_SEGMENTS);
+        for (int i = 0; i < 3; i++)
+                sl_broadcaster_enqueue(f[i]->ensemble, fixture_request(f[i], 0, 4096));
+        cr_assert_eq(run_ring(&ring, f[0]), FIXTURE_SEGMENTS);
         for (int i = 0; i < 30; i++) {
                 struct sl_scheduler *scheduler = &f[0]->models[0].scheduler;
                 struct sl_task_queue *out = &scheduler->queues[0];
 
                 sl_accumulator_close(f[0]->accumulator, out->tasks[out->head++ & out->mask].segment);
-                cr_assert_eq(sl_broadcaster_run(&ring, f[0]->accumulator, &(struct sl_inline_limit){0}, 0), 1);
+                cr_assert_eq(run_ring(&ring, f[0]), 1);
                 for (int k = 0; k < 3; k++)
                         got[k] = f[k]->models[0].scheduler.queues[0].tail;
         }
@@ -171,9 +186,9 @@ Test(broadcaster, an_ensemble_that_stages_nothing_goes_on_while_staging_is_short
         sl_broadcast_ring_add(&ring, &direct->ensemble->broadcasts);
         sl_broadcast_ring_add(&ring, &staged->ensemble->broadcasts);
         sl_broadcaster_enqueue(staged->ensemble, fixture_request(staged, 0, 4096));
-        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}, 0), 1);
+        cr_assert_eq(run_ring(&ring, staged), 1);
         sl_broadcaster_enqueue(direct->ensemble, fixture_request(direct, 0, 16));
-        cr_assert_eq(sl_broadcaster_run(&ring, staged->accumulator, &(struct sl_inline_limit){0}, 0), 1);
+        cr_assert_eq(run_ring(&ring, staged), 1);
         cr_assert_eq(direct->models[0].scheduler.queues[0].tail, 1);
         fixture_free(staged);
         fixture_free(direct);
@@ -181,7 +196,7 @@ Test(broadcaster, an_ensemble_that_stages_nothing_goes_on_while_staging_is_short
 
 Test(broadcaster, segments_are_no_longer_than_the_slice_of_the_slowest_member)
 {
-        struct fixture *f = fixture_new(2, SL_RULE_MEAN, 4, 10, 128);
+        struct fixture *f = alone_new(2, SL_RULE_MEAN, 4, 10, 128);
         struct sl_task_queue *queue = &f->models[0].scheduler.queues[0];
 
         f->models[0].slice_samples = 50;
@@ -200,7 +215,7 @@ Test(broadcaster, segments_are_no_longer_than_the_slice_of_the_slowest_member)
 /* Requests that are smaller than the window, of two clients: the second does not wait for all of the first. */
 Test(broadcaster, turns_last_a_slice_whatever_the_requests)
 {
-        struct fixture *f = fixture_new(1, SL_RULE_NONE, 4, 10, 128);
+        struct fixture *f = alone_new(1, SL_RULE_NONE, 4, 10, 128);
         struct sl_task_queue *queue = &f->models[0].scheduler.queues[0];
         struct sl_request *other = fixture_request(f, 1, 1);
         struct sl_channel neighbour = {.slot = 1};
@@ -342,7 +357,7 @@ static void log_step(struct turns_log *log)
                 log_withdraw(log);
         else
                 log->ensembles[roll(log, 3)]->models[0].slice_samples = 1 + roll(log, 200);
-        sl_broadcaster_run(&log->ring, log->ensembles[0]->accumulator, &(struct sl_inline_limit){0}, 0);
+        run_ring(&log->ring, log->ensembles[0]);
         for (uint32_t i = 0; i < 3; i++)
                 log_broadcasts(log, i);
 }

@@ -64,7 +64,7 @@ static void set_up(uint32_t n_models, uint32_t n_carriers)
                 struct sl_model *model = &f->models[m];
 
                 model->workers = (struct sl_workers){0};
-                model->next = m + 1 < n_models ? &f->models[m + 1] : NULL;
+                model->next_busy = m + 1 < n_models ? &f->models[m + 1] : NULL;
                 model->bundle = &bundle;
                 model->slice_ns = 10 * SAMPLE_NS;
                 sl_model_learn(model, 1, SAMPLE_NS);

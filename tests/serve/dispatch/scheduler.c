@@ -236,7 +236,7 @@ Test(scheduler, what_waits_for_a_model_without_workers_holds_up_nobody)
         crew_init(&absent, 0);
         crew_init(&other, 1);
         share_let(&absent, &other);
-        other.model->next = absent.model;
+        other.model->next_busy = absent.model;
         other.let->turns.at_once = 0;
         wait_with_priority(&absent, 0, 8, 0);
         wait_with_priority(&other, 0, 8, 3);
@@ -330,7 +330,7 @@ Test(scheduler, another_model_gets_no_new_job_on_a_shared_core_as_long_as_someth
         crew_init(&urgent, 1);
         crew_init(&other, 1);
         share_let(&urgent, &other);
-        other.model->next = urgent.model;
+        other.model->next_busy = urgent.model;
         wait_with_priority(&other, 0, 8, 3);
         wait_with_priority(&urgent, 0, 8, 1);
         give_all(&other);
@@ -451,7 +451,7 @@ static void log_decisions(FILE *file, uint32_t workers, bool takes_turns)
 
         crew_init(&r.crews[0], workers);
         crew_init(&r.crews[1], 1);
-        r.crews[0].model->next = r.crews[1].model;
+        r.crews[0].model->next_busy = r.crews[1].model;
         if (takes_turns)
                 share_let(&r.crews[1], &r.crews[0]);
         for (uint32_t step = 0; step < LOG_STEPS; step++) {
@@ -462,7 +462,7 @@ static void log_decisions(FILE *file, uint32_t workers, bool takes_turns)
                 give_all(&r.crews[0]);
                 log_jobs(&r, step);
         }
-        r.crews[0].model->next = NULL;
+        r.crews[0].model->next_busy = NULL;
         crew_deinit(&r.crews[0]);
         crew_deinit(&r.crews[1]);
 }
@@ -514,7 +514,7 @@ Test(scheduler, what_waits_for_a_model_without_workers_keeps_the_dispatcher_from
 
         crew_init(&absent, 0);
         crew_init(&other, 1);
-        other.model->next = absent.model;
+        other.model->next_busy = absent.model;
         wait_with_priority(&absent, 0, 8, 0);
         wait_inline(&other, 0, 3, 1000);
         allow(&other, 50000);
@@ -554,7 +554,7 @@ Test(scheduler, the_dispatcher_computes_nothing_while_something_more_urgent_wait
 
         crew_init(&crew, 1);
         crew_init(&busy, 1);
-        busy.model->next = crew.model;
+        busy.model->next_busy = crew.model;
         for (uint16_t tag = 0; tag < 3; tag++)
                 wait_with_priority(&busy, tag, 16, 0);
         wait_inline(&crew, 0, 1, 1000);
@@ -562,7 +562,7 @@ Test(scheduler, the_dispatcher_computes_nothing_while_something_more_urgent_wait
         give_all(&busy);
         cr_expect_eq(crew.inliner.given, 0);
         cr_expect_eq(crew.workers[0].given, 1);
-        busy.model->next = NULL;
+        busy.model->next_busy = NULL;
         crew_deinit(&crew);
         crew_deinit(&busy);
 }
@@ -574,7 +574,7 @@ Test(scheduler, of_several_the_dispatcher_computes_the_shortest_first)
 
         crew_init(&longer, 1);
         crew_init(&shorter, 1);
-        longer.model->next = shorter.model;
+        longer.model->next_busy = shorter.model;
         wait_inline(&longer, 0, 0, SECOND_NS);
         wait_inline(&shorter, 0, 0, 1000);
         allow(&longer, SECOND_NS / 2);
@@ -582,7 +582,7 @@ Test(scheduler, of_several_the_dispatcher_computes_the_shortest_first)
         cr_expect_eq(shorter.inliner.given, 1);
         cr_expect_eq(longer.inliner.given, 0);
         cr_expect_eq(longer.workers[0].given, 1, "what the dispatcher has no time for is a worker's");
-        longer.model->next = NULL;
+        longer.model->next_busy = NULL;
         crew_deinit(&longer);
         crew_deinit(&shorter);
 }
