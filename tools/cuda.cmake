@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# CUDA's compiler and headers. Where they are, the CUDA module is built; where they are not, nothing is, and nobody is told: it is
+# found by SL_NVCC, which is empty then. README.md says which packages have them.
+option(STARLING_CUDA "Build the CUDA module where nvcc, cudnn.h and cublasLt.h are" ON)
+
+set(SL_NVCC "")
+if(STARLING_CUDA AND NOT STARLING_FUZZ)
+    find_program(STARLING_NVCC nvcc PATHS /usr/local/cuda/bin)
+    mark_as_advanced(STARLING_NVCC)
+    if(STARLING_NVCC)
+        execute_process(COMMAND ${STARLING_NVCC} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+        string(REGEX MATCH "release ([0-9]+\\.[0-9]+)" nvcc_version "${nvcc_version}")
+        get_filename_component(cuda_root ${STARLING_NVCC} REALPATH)
+        get_filename_component(cuda_root ${cuda_root} DIRECTORY)
+        find_path(STARLING_CUDA_INCLUDE cudaTypedefs.h PATHS ${cuda_root}/../include /usr/local/cuda/include)
+        find_path(STARLING_CUDNN_INCLUDE cudnn_graph.h PATHS ${cuda_root}/../include /usr/local/cuda/include)
+        find_path(STARLING_CUBLASLT_INCLUDE cublasLt.h PATHS ${cuda_root}/../include /usr/local/cuda/include)
+        mark_as_advanced(STARLING_CUDA_INCLUDE STARLING_CUDNN_INCLUDE STARLING_CUBLASLT_INCLUDE)
+        if(CMAKE_MATCH_1 VERSION_LESS 13.0)
+            message(STATUS "No CUDA module: ${STARLING_NVCC} is ${CMAKE_MATCH_1}, and 13.0 is needed")
+        elseif(NOT STARLING_CUDA_INCLUDE OR NOT STARLING_CUDNN_INCLUDE OR NOT STARLING_CUBLASLT_INCLUDE)
+            message(STATUS "No CUDA module: ${STARLING_NVCC} is there, one of cudaTypedefs.h, cudnn_graph.h and cublasLt.h is not")
+        else()
+            set(SL_NVCC ${STARLING_NVCC})
+        endif()
+    endif()
+endif()
