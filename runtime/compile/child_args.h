@@ -4,9 +4,10 @@
  * lines that it reports; and how it asks for external data. Private to runtime/compile.
  *
  * A line is "NUMBER TEXT\n". With 0 it is a warning, written before the child looks at the model; with an errno it says why the
- * child failed, and is the last one.
+ * child failed, and is the last one. With SL_CHILD_NOTE it says something about models that it merges, or why it does not.
  *
- * A request for external data is one packet, the location as the model gives it, without a terminator. The answer is one packet
+ * A request for external data is one packet: a byte with the number of the model (0, 1, ... in the order of the arguments), and
+ * the location as that gives it, without a terminator. The answer is one packet
  * too: struct sl_child_answer, and with it a descriptor to read from when the code is 0.
  */
 #pragma once
@@ -23,9 +24,10 @@
 #define SL_CHILD_REPORT_FD   4
 #define SL_CHILD_EXTERNAL_FD 5 /* a socket of packets */
 #define SL_CHILD_BASE_FD     6
-#define SL_CHILD_MEMORY_FD   9 /* /proc/self/statm, opened by the child itself behind the model file */
+#define SL_CHILD_MEMORY_FD   96 /* /proc/self/statm, opened by the child itself behind the model file */
 
 #define SL_CHILD_LOCATION_BYTES_MAX 4096
+#define SL_CHILD_NOTE               4096 /* no errno */
 
 struct sl_child_answer {
         int32_t code; /* 0, or an errno and a text */
@@ -49,6 +51,9 @@ enum sl_child_arg {
 #undef X
                 SL_CHILD_ARG_COUNT,
 };
+
+/* Of each further model that is merged with the first: its path. */
+#define SL_CHILD_MEMBER "member"
 
 /* And of each row of lower_options.h: KEY=VALUE. */
 #define SL_CHILD_OPTION "option"

@@ -23,6 +23,7 @@
 #include "zygote.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -52,14 +53,15 @@ struct sl_compilation {
 
 SL_DEFINE_CLEANUP(struct sl_compilation *, sl_compile_cancel)
 
-/* The lower of the caller's limit and the model's own; tuning has a bound of its own and comes on top. */
+/* The lower of the caller's limit and the model's own; tuning and what a merge times have bounds of their own and come on top. */
 static uint64_t time_limit(const struct sl_compile_options *options)
 {
         const struct sl_lower_options *lowering = options->lowering;
         uint64_t own = lowering->plan_seconds;
 
         return (options->seconds && options->seconds < own ? options->seconds : own) +
-               (lowering->tune == SL_TUNE_OFF ? 0 : lowering->tune_seconds);
+               (lowering->tune == SL_TUNE_OFF ? 0 : lowering->tune_seconds) +
+               (options->n_members ? (uint64_t)ceil(lowering->merge_seconds) : 0);
 }
 
 /* A lower limit of this process binds the child as well, and messages name the one that does. */
@@ -133,13 +135,17 @@ static void child_ends_close(struct child_ends *ends)
         sl_cleanup_fd(&ends->base_fd);
 }
 
-static int make_external_socket(const char *model_path, int *ret_child_fd, struct sl_error *error)
+static int make_external_socket(const struct sl_compile_options *options, int *ret_child_fd, struct sl_error *error)
 {
+        const char *paths[1 + SL_COMPILE_MEMBERS_MAX] = {options->model_path};
         int ends[2], r;
+
+        for (uint32_t i = 0; i < options->n_members; i++)
+                paths[1 + i] = options->members[i];
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return sl_error_set(error, errno, "socket for external data: %s", strerror(errno));
-        r = sl_external_opener_start(model_path, ends[0]);
+        r = sl_external_opener_start(paths, 1 + options->n_members, ends[0]);
         if (r < 0) {
                 close(ends[1]);
                 return sl_error_set(error, -r, "thread for external data: %s", strerror(-r));
@@ -156,7 +162,7 @@ static int make_ends(struct sl_compilation *compilation, const struct sl_compile
         if (r == 0)
                 r = make_pipe(compilation, &ends->report_fd, error);
         if (r == 0)
-                r = make_external_socket(options->model_path, &ends->external_fd, error);
+                r = make_external_socket(options, &ends->external_fd, error);
         if (r == 0)
                 r = open_base(options->base_fd, &ends->base_fd, error);
         return r;
@@ -165,7 +171,7 @@ static int make_ends(struct sl_compilation *compilation, const struct sl_compile
 struct arguments {
         char numbers[SL_CHILD_ARG_COUNT][ARG_TEXT_BYTES];
         char options[SL_LOWER_OPTION_COUNT][OPTION_TEXT_BYTES];
-        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_LOWER_OPTION_COUNT + 1];
+        char *argv[2 + 2 * SL_CHILD_ARG_COUNT + 2 * SL_COMPILE_MEMBERS_MAX + 2 * SL_LOWER_OPTION_COUNT + 1];
 };
 
 static char *number_text(struct arguments *arguments, enum sl_child_arg arg, uint64_t value)
@@ -208,6 +214,10 @@ static void fill_arguments(struct arguments *arguments, const char *program, con
         for (uint32_t i = 0; i < SL_CHILD_ARG_COUNT; i++) {
                 *next++ = (char *)flags[i];
                 *next++ = values[i];
+        }
+        for (uint32_t i = 0; i < options->n_members; i++) {
+                *next++ = (char *)"--" SL_CHILD_MEMBER;
+                *next++ = (char *)options->members[i];
         }
         for (uint32_t i = 0; i < SL_LOWER_OPTION_COUNT; i++) {
                 *next++ = (char *)"--" SL_CHILD_OPTION;
@@ -311,6 +321,9 @@ int sl_compile_start(const struct sl_compile_options *options, struct sl_compila
         sl_lower_options_init(&defaults);
         if (!complete.lowering)
                 complete.lowering = &defaults;
+        if (complete.n_members > SL_COMPILE_MEMBERS_MAX)
+                return sl_error_set(error, EINVAL, "%u models are to be merged, at most %d are", 1 + complete.n_members,
+                        1 + SL_COMPILE_MEMBERS_MAX);
         return start(&complete, ret_compilation, error);
 }
 
@@ -343,7 +356,8 @@ static bool wait_for_end(struct sl_compilation *compilation)
 
 /* What the child has said: a warning, and why it failed. NULL: nothing. */
 struct report {
-        char bytes[2 * (SL_ERROR_TEXT_BYTES + 16)];
+        char bytes[2 * (SL_ERROR_TEXT_BYTES + 16) + SL_COMPILE_NOTES_BYTES];
+        struct sl_compile_notes notes;
         const char *warning, *reason;
         int code; /* of the reason */
 };
@@ -363,6 +377,17 @@ static char *split_line(char *text, long *ret_number, const char **ret_text)
         return text + length + more;
 }
 
+/* What does not fit is left out. */
+static void add_note(struct sl_compile_notes *notes, const char *text)
+{
+        size_t used = strlen(notes->text), length = strlen(text);
+
+        if (used + length + 2 > sizeof(notes->text))
+                return;
+        memcpy(notes->text + used, text, length);
+        memcpy(notes->text + used + length, "\n", 2);
+}
+
 static void read_report(const struct sl_compilation *compilation, struct report *report)
 {
         ssize_t n = read(compilation->report_fd, report->bytes, sizeof(report->bytes) - 1);
@@ -372,6 +397,7 @@ static void read_report(const struct sl_compilation *compilation, struct report 
 
         report->bytes[n > 0 ? n : 0] = 0;
         report->warning = report->reason = NULL;
+        report->notes.text[0] = 0;
         for (char *c = report->bytes; *c; c++) {
                 if ((unsigned char)*c < ' ' && *c != '\n')
                         *c = '?';
@@ -379,6 +405,8 @@ static void read_report(const struct sl_compilation *compilation, struct report 
         while ((next = split_line(next, &number, &text))) {
                 if (number == 0)
                         report->warning = text;
+                if (number == SL_CHILD_NOTE)
+                        add_note(&report->notes, text);
                 if (number <= 0 || number > 4095)
                         continue;
                 report->reason = text;
@@ -438,7 +466,8 @@ static int seal(int fd, struct sl_error *error)
         return sl_error_set(error, errno, "plan file: it cannot be sealed: %s", strerror(errno));
 }
 
-int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error)
+int sl_compile_finish_noted(
+        struct sl_compilation *compilation, int *ret_plan_fd, struct sl_compile_notes *ret_notes, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_compile_cancel) struct sl_compilation *owned = compilation;
         bool ended = wait_for_end(owned);
@@ -451,6 +480,7 @@ int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, stru
         if (owned->zygote && status.si_code != CLD_EXITED)
                 sl_zygote_renew(sl_compile_zygote_of(owned->zygote));
         read_report(owned, &report);
+        *ret_notes = report.notes;
         r = judge(owned, ended, &status, &report, error);
         if (r < 0)
                 return r;
@@ -461,6 +491,13 @@ int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, stru
         if (error)
                 snprintf(error->text, sizeof(error->text), "%s", report.warning ? report.warning : "");
         return 0;
+}
+
+int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error)
+{
+        struct sl_compile_notes notes;
+
+        return sl_compile_finish_noted(compilation, ret_plan_fd, &notes, error);
 }
 
 struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation)

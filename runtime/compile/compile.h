@@ -21,12 +21,17 @@ struct sl_compile_options {
         const char *program;                     /* the executable to start; NULL: /proc/self/exe */
         const char *model_path;                  /* .../NAME/VERSION/model.onnx */
         const struct sl_lower_options *lowering; /* NULL: the defaults */
-        int base_fd; /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
+        const char *const *members; /* further models, which are merged with the first into one plan, lane by lane (graph/merge); */
+        uint32_t n_members;         /* at most SL_COMPILE_MEMBERS_MAX */
+        int base_fd;                /* of a plan of other sizes of the model, from which this one is derived; 0: it stands alone */
         struct sl_compile_zygote *zygote; /* forks the child (compile_zygote.h), of the same program; NULL: it is started */
         bool background;                  /* gives way to whoever serves (base/background.h) */
         uint64_t memory_bytes;            /* limit of the child's address space, and of three times its plan file; 0: the default */
         uint64_t seconds; /* limit of the child's processor time and (doubled) of its wall time; 0: only lowering->plan_seconds */
 };
+
+#define SL_COMPILE_MEMBERS_MAX 63
+#define SL_COMPILE_NOTES_BYTES 8192
 
 #define SL_COMPILE_MEMORY_BYTES_DEFAULT (8ull << 30)
 #define SL_COMPILE_MEMORY_BYTES_MIN     (16ull << 20) /* with less, not even the program starts */
@@ -60,6 +65,15 @@ int sl_compile_fd(const struct sl_compilation *compilation);
  * ("killed by signal 11", "over its memory limit of 8589934592 bytes", "over its time limit of 120 s").
  */
 int sl_compile_finish(struct sl_compilation *compilation, int *ret_plan_fd, struct sl_error *error);
+
+/* What a child that merges says beside its plan, or in place of it: lines for people, with an end each. */
+struct sl_compile_notes {
+        char text[SL_COMPILE_NOTES_BYTES];
+};
+
+/* The same, with the notes; -ENODATA: nothing of the models is merged, the text says why. */
+int sl_compile_finish_noted(
+        struct sl_compilation *compilation, int *ret_plan_fd, struct sl_compile_notes *ret_notes, struct sl_error *error);
 
 /* Kills and reaps the child, frees. NULL is fine. Returns NULL. */
 struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation);

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -17,17 +18,24 @@
 #define REQUESTS_MAX 65536u
 #define NICENESS     10 /* the child's */
 
-struct opener {
+struct opened_folder {
         char *model_path;
-        int socket_fd, folder_fd; /* -1: not opened yet */
-        uint32_t n_requests;
+        int fd; /* -1: not opened yet */
+};
+
+struct opener {
+        int socket_fd;
+        uint32_t n_requests, n_folders;
+        struct opened_folder folders[];
 };
 
 static struct opener *opener_free(struct opener *opener)
 {
         sl_cleanup_fd(&opener->socket_fd);
-        sl_cleanup_fd(&opener->folder_fd);
-        free(opener->model_path);
+        for (uint32_t i = 0; i < opener->n_folders; i++) {
+                sl_cleanup_fd(&opener->folders[i].fd);
+                free(opener->folders[i].model_path);
+        }
         free(opener);
         return NULL;
 }
@@ -49,34 +57,38 @@ static int send_answer(const struct opener *opener, const struct sl_child_answer
         return sendmsg(opener->socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int open_location(struct opener *opener, const char *location, size_t length, int *ret_fd, struct sl_error *error)
+static int open_location(
+        struct opener *opener, uint32_t model, const char *location, size_t length, int *ret_fd, struct sl_error *error)
 {
+        struct opened_folder *folder = &opener->folders[model < opener->n_folders ? model : 0];
         int r = 0;
 
+        if (model >= opener->n_folders)
+                return sl_error_set(error, EACCES, "external data of model %u: there are %u", model, opener->n_folders);
         if (strlen(location) != length || length >= SL_CHILD_LOCATION_BYTES_MAX)
                 return sl_error_set(error, EACCES, "external data \"%.64s...\": no name of a file", location);
         if (++opener->n_requests > REQUESTS_MAX)
                 return sl_error_set(error, E2BIG, "external data \"%s\": asked for more than %u times", location, REQUESTS_MAX);
-        if (opener->folder_fd < 0)
-                r = sl_model_folder_open(opener->model_path, &opener->folder_fd);
+        if (folder->fd < 0)
+                r = sl_model_folder_open(folder->model_path, &folder->fd);
         if (r < 0)
                 return sl_error_set(error, EIO, "external data \"%s\": the model's folder: %s", location, strerror(-r));
-        return sl_model_folder_open_file(opener->folder_fd, location, ret_fd, error);
+        return sl_model_folder_open_file(folder->fd, location, ret_fd, error);
 }
 
 /* Return: 0; -EPIPE the child is done. */
 static int answer_request(struct opener *opener)
 {
-        char location[SL_CHILD_LOCATION_BYTES_MAX + 1];
-        ssize_t n = recv(opener->socket_fd, location, sizeof(location) - 1, 0);
+        char request[1 + SL_CHILD_LOCATION_BYTES_MAX + 1]; /* number, location, terminator */
+        ssize_t n = recv(opener->socket_fd, request, sizeof(request) - 1, 0);
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
         struct sl_child_answer answer = {0};
         struct sl_error error = {""};
 
         if (n <= 0)
                 return -EPIPE;
-        location[n] = 0;
-        answer.code = -open_location(opener, location, (size_t)n, &fd, &error);
+        request[n] = 0;
+        answer.code = -open_location(opener, (unsigned char)request[0], request + 1, (size_t)n - 1, &fd, &error);
         memcpy(answer.text, error.text, sizeof(answer.text));
         return send_answer(opener, &answer, fd) < 0 ? -EPIPE : 0;
 }
@@ -123,18 +135,24 @@ static int start_thread(struct opener *opener)
         return -r;
 }
 
-int sl_external_opener_start(const char *model_path, int socket_fd)
+int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, int socket_fd)
 {
-        struct opener *opener = calloc(1, sizeof(*opener));
+        struct opener *opener = calloc(1, sizeof(*opener) + n_models * sizeof(*opener->folders));
+        bool complete = true;
         int r;
 
         if (!opener) {
                 close(socket_fd);
                 return -ENOMEM;
         }
-        *opener = (struct opener){.model_path = strdup(model_path), .socket_fd = socket_fd, .folder_fd = -1};
+        opener->socket_fd = socket_fd;
+        opener->n_folders = n_models;
+        for (uint32_t i = 0; i < n_models; i++) {
+                opener->folders[i] = (struct opened_folder){.model_path = strdup(model_paths[i]), .fd = -1};
+                complete = complete && opener->folders[i].model_path;
+        }
         bound_answers(socket_fd);
-        r = opener->model_path ? start_thread(opener) : -ENOMEM;
+        r = complete ? start_thread(opener) : -ENOMEM;
         if (r < 0)
                 opener_free(opener);
         return r;

@@ -6,8 +6,10 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 /*
- * @model_path: only what lies in its folder is opened; read during the call only. @socket_fd: of packets, as child_args.h says; the
- * thread's from now on, also on failure. Return: 0; -ENOMEM; -EAGAIN there are too many threads.
+ * @model_paths: of each model only what lies in its folder is opened; read during the call only. @socket_fd: of packets, as
+ * child_args.h says; the thread's from now on, also on failure. Return: 0; -ENOMEM; -EAGAIN there are too many threads.
  */
-int sl_external_opener_start(const char *model_path, int socket_fd);
+int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, int socket_fd);

@@ -28,6 +28,7 @@ struct sl_error;
         X(weights, WEIGHTS, "fp32", 0, 0)                      /* what they lie in, where a kernel can widen them */               \
         X(tune, TUNE, "off", 0, 0)                             /* whether algorithms and layouts are timed */                      \
         X(tune_seconds, NUMBER, "30", 1, 3600)                 /* most that the timing may take */                                 \
+        X(merge_seconds, REAL, "2", 0, 3600)                   /* for timing nodes when models are merged; 0: Algorithm 1 decides */ \
         X(winograd, FLAG, "true", 0, 0)                        /* whether approximate algorithms may be taken */                   \
         X(max_relative_error, REAL, "1e-4", 0, 1)              /* of an approximate algorithm, of the output's range */            \
         X(batch_invariant, FLAG, "false", 0, 0)                /* the same bits for a sample in any batch: one at a time */        \

@@ -52,7 +52,7 @@ static int set_limits(const struct sl_sandbox_limits *limits, struct sl_error *e
                 {RLIMIT_FSIZE, "file size", limits->file_bytes, 0},
                 /* At the soft limit comes SIGXCPU, which tells the parent why; at the hard one an anonymous SIGKILL. */
                 {RLIMIT_CPU, "processor time", limits->seconds, limits->seconds == RLIM_INFINITY ? 0 : 1},
-                {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX, 0},
+                {RLIMIT_NOFILE, "open files", DESCRIPTORS_MAX + limits->files, 0},
                 {RLIMIT_NPROC, "processes", SL_SANITIZED ? RLIM_INFINITY : 0, 0},
                 {RLIMIT_CORE, "core dumps", 0, 0},
         };

@@ -34,6 +34,7 @@ struct sl_sandbox_limits {
         uint64_t data_bytes;    /* of private memory; SL_SANDBOX_NO_LIMIT */
         uint64_t file_bytes;    /* that are written to one file */
         uint64_t seconds;       /* of processor time; SL_SANDBOX_NO_LIMIT */
+        uint32_t files;         /* that are open already and stay so: as many descriptors more */
         int parent;             /* process id of who started this one: dies with it; 0: it lives on */
         bool background;        /* it gives way to others */
         uint64_t capabilities;  /* that are kept, where there are any: bit CAP_... of each */

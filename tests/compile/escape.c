@@ -183,13 +183,16 @@ static int try_foreign_calls(void)
 /* As external_request.c does, but for what any name is. Return: the answer's code; -1: there is none. */
 static int ask(const char *location, size_t length, int *ret_fd)
 {
+        static char request[8192 + 1];
         char control[CMSG_SPACE(sizeof(int))] = {0};
         struct sl_child_answer answer = {0};
         struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
 
         *ret_fd = -1;
-        if (write(SL_CHILD_EXTERNAL_FD, location, length) != (ssize_t)length ||
+        request[0] = 0; /* of the first model */
+        memcpy(request + 1, location, length);
+        if (write(SL_CHILD_EXTERNAL_FD, request, length + 1) != (ssize_t)length + 1 ||
                 recvmsg(SL_CHILD_EXTERNAL_FD, &message, 0) != sizeof(answer))
                 return -1;
         if (message.msg_controllen >= sizeof(control))
@@ -282,7 +285,7 @@ static int ask_without_listening(void)
         int r = enter();
 
         for (int n = 0; n < 64 && r == 0; n++) {
-                if (write(SL_CHILD_EXTERNAL_FD, "data", 4) != 4)
+                if (write(SL_CHILD_EXTERNAL_FD, "\0data", 5) != 5)
                         r = report("request %d fails", n);
         }
         return r ? r : ESCAPE_HELD;

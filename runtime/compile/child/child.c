@@ -15,10 +15,11 @@
 #include "crash_report.h"
 #include "external_request.h"
 #include "graph.h"
-#include "import.h"
 #include "lower.h"
 #include "lower_options.h"
+#include "merge_child.h"
 #include "model_file.h"
+#include "model_import.h"
 #include "sandbox.h"
 #include "signature_plan.h"
 #include "warm_up.h"
@@ -44,6 +45,7 @@ static const struct option options[] = {
         SL_CHILD_ARGS(X)
 #undef X
                 {SL_CHILD_OPTION, required_argument, NULL, SL_CHILD_ARG_COUNT},
+        {SL_CHILD_MEMBER, required_argument, NULL, SL_CHILD_ARG_COUNT + 1},
         {0},
 };
 
@@ -51,6 +53,8 @@ struct arguments {
         struct sl_lower_options lowering;
         const char *texts[SL_CHILD_ARG_COUNT];
         uint64_t numbers[SL_CHILD_ARG_COUNT];
+        const char *models[1 + SL_COMPILE_MEMBERS_MAX]; /* one; or several, which are merged */
+        uint32_t n_models;
 };
 
 static const char *argument_name(uint32_t arg)
@@ -72,6 +76,14 @@ static int parse_number(struct arguments *arguments, uint32_t arg, struct sl_err
         return 0;
 }
 
+static int add_member(struct arguments *arguments, const char *path, struct sl_error *error)
+{
+        if (arguments->n_models == 1 + SL_COMPILE_MEMBERS_MAX)
+                return sl_error_set(error, EINVAL, "more than %d models are to be merged", 1 + SL_COMPILE_MEMBERS_MAX);
+        arguments->models[arguments->n_models++] = path;
+        return 0;
+}
+
 static int read_arguments(int argc, char **argv, struct arguments *arguments, struct sl_error *error)
 {
         int arg;
@@ -79,10 +91,13 @@ static int read_arguments(int argc, char **argv, struct arguments *arguments, st
         sl_lower_options_init(&arguments->lowering);
         opterr = 0;
         optind = 1;
+        arguments->n_models = 1;
         while ((arg = getopt_long(argc, argv, "", options, NULL)) != -1) {
                 if (arg == SL_CHILD_ARG_COUNT && sl_lower_options_parse(&arguments->lowering, optarg, error) < 0)
                         return -EINVAL;
-                if (arg < 0 || arg > SL_CHILD_ARG_COUNT)
+                if (arg == SL_CHILD_ARG_COUNT + 1 && add_member(arguments, optarg, error) < 0)
+                        return -EINVAL;
+                if (arg < 0 || arg > SL_CHILD_ARG_COUNT + 1)
                         return sl_error_set(error, EINVAL, "an argument that is not known");
                 if (arg < SL_CHILD_ARG_COUNT)
                         arguments->texts[arg] = optarg;
@@ -94,6 +109,7 @@ static int check_arguments(struct arguments *arguments, struct sl_error *error)
 {
         if (!arguments->texts[SL_CHILD_ARG_MODEL])
                 return sl_error_set(error, EINVAL, "--model is missing");
+        arguments->models[0] = arguments->texts[SL_CHILD_ARG_MODEL];
         for (uint32_t arg = SL_CHILD_ARG_MODEL + 1; arg < SL_CHILD_ARG_COUNT; arg++) {
                 int r = parse_number(arguments, arg, error);
 
@@ -130,6 +146,7 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
                 .file_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES] / PLAN_PART,
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
+                .files = arguments->n_models - 1,
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],
                 .background = true,
                 .calls = &calls,
@@ -158,26 +175,13 @@ static bool wants_other_sizes(const struct sl_graph *graph)
         return sl_graph_has_batch(graph) && sl_graph_specialise(graph, 1, &single, NULL) < 0;
 }
 
-/* With an open leading dimension, or with the size 1 where the file has no form with an open one (-EDOM). */
-static int import(const struct sl_model_file *model, const struct sl_lower_options *lowering, struct sl_graph **ret_graph,
-        struct sl_error *error)
-{
-        struct sl_graph_limits limits = sl_lower_graph_limits(lowering);
-        struct sl_lower_options single = *lowering;
-        int r = sl_import_onnx_file(model, &limits, &lowering->shapes, ret_graph, error);
-
-        if (r != -EDOM || sl_signature_bind(model, 1, &single) < 0)
-                return r;
-        return sl_import_onnx_file(model, &limits, &single.shapes, ret_graph, NULL) == 0 ? 0 : r;
-}
-
 static int compile(
         const struct sl_model_file *model, const struct sl_lower_options *lowering, int base_fd, int fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_base_plan_free) struct sl_base_plan *base = NULL;
         SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
         SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
-        int r = import(model, lowering, &graph, error);
+        int r = sl_model_import(model, lowering, &graph, error);
 
         if ((r == -ENOTSUP || r == -EDOM) && sl_signature_write(model, lowering, r != -EDOM, fd) == 0)
                 return 0;
@@ -207,9 +211,25 @@ int sl_compile_here(const char *model_path, const struct sl_lower_options *lower
         return r;
 }
 
-static int compile_in_sandbox(const struct arguments *arguments, struct sl_model_file *model, struct sl_error *error)
+static void write_note(void *context, const char *text)
+{
+        report((int)((const struct arguments *)context)->numbers[SL_CHILD_ARG_REPORT_FD], SL_CHILD_NOTE, text);
+}
+
+static int compile_models(struct arguments *arguments, struct sl_model_file *models, struct sl_error *error)
 {
         int base_fd = arguments->numbers[SL_CHILD_ARG_BASE] ? SL_CHILD_BASE_FD : -1;
+        int fd = (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD];
+
+        if (arguments->n_models == 1)
+                return compile(models, &arguments->lowering, base_fd, fd, error);
+        return sl_merge_child(models, arguments->n_models, &arguments->lowering, fd,
+                &(struct sl_merge_notes){.add = write_note, .context = arguments}, error);
+}
+
+static int compile_in_sandbox(struct arguments *arguments, struct sl_model_file *models, struct sl_error *error)
+{
+        uint8_t numbers[1 + SL_COMPILE_MEMBERS_MAX];
         int r;
 
         (void)prctl(PR_SET_NAME, SL_CHILD_NAME);
@@ -218,26 +238,48 @@ static int compile_in_sandbox(const struct arguments *arguments, struct sl_model
         if (r < 0)
                 return r;
         sl_cpu_use_one_thread();
-        if (arguments->numbers[SL_CHILD_ARG_EXTERNAL])
-                model->open_external = sl_external_request;
-        return compile(model, &arguments->lowering, base_fd, (int)arguments->numbers[SL_CHILD_ARG_PLAN_FD], error);
+        for (uint32_t i = 0; i < arguments->n_models && arguments->numbers[SL_CHILD_ARG_EXTERNAL]; i++) {
+                numbers[i] = (uint8_t)i;
+                models[i].open_external = sl_external_request;
+                models[i].context = &numbers[i];
+        }
+        return compile_models(arguments, models, error);
+}
+
+static bool names_a_model(const struct arguments *arguments, const char *text)
+{
+        bool named = false;
+
+        for (uint32_t i = 0; i < arguments->n_models; i++)
+                named = named || strstr(text, arguments->models[i]);
+        return named;
+}
+
+static int open_models(const struct arguments *arguments, struct sl_model_file *models, uint32_t *n_open, struct sl_error *error)
+{
+        int r = 0;
+
+        for (; *n_open < arguments->n_models && r == 0; *n_open += r == 0)
+                r = sl_model_file_open(arguments->models[*n_open], &models[*n_open], error);
+        return r;
 }
 
 static int compile_child_run(struct arguments *arguments, struct sl_error *error)
 {
-        struct sl_model_file model;
+        struct sl_model_file models[1 + SL_COMPILE_MEMBERS_MAX];
+        uint32_t n_open = 0;
         int r = check_arguments(arguments, error);
 
         if (r < 0)
                 return r;
-        r = sl_model_file_open(arguments->texts[SL_CHILD_ARG_MODEL], &model, error);
-        if (r == 0) {
-                r = compile_in_sandbox(arguments, &model, error);
-                sl_model_file_close(&model);
-        }
-        if (r == 0 || strstr(error->text, arguments->texts[SL_CHILD_ARG_MODEL]))
+        r = open_models(arguments, models, &n_open, error);
+        if (r == 0)
+                r = compile_in_sandbox(arguments, models, error);
+        while (n_open)
+                sl_model_file_close(&models[--n_open]);
+        if (r == 0 || names_a_model(arguments, error->text) || arguments->n_models > 1)
                 return r;
-        return sl_error_prefix(error, r, "model \"%s\"", arguments->texts[SL_CHILD_ARG_MODEL]);
+        return sl_error_prefix(error, r, "model \"%s\"", arguments->models[0]);
 }
 
 bool sl_compile_zygote_is_meant(int argc, char **argv)

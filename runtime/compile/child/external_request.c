@@ -33,17 +33,19 @@ static bool receive_answer(struct sl_child_answer *answer, int *ret_fd)
 }
 
 /* write(), because the filter of system calls knows it already. */
-int sl_external_request(void *unused, const char *location, int *ret_fd, struct sl_error *error)
+int sl_external_request(void *number, const char *location, int *ret_fd, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char request[1 + SL_CHILD_LOCATION_BYTES_MAX];
         size_t length = strlen(location);
         struct sl_child_answer answer;
 
-        (void)unused;
         if (!length || length >= SL_CHILD_LOCATION_BYTES_MAX)
                 return sl_error_set(error, EACCES, "external data \"%.64s...\": its name has %zu bytes, at least 1 and at most %d",
                         location, length, SL_CHILD_LOCATION_BYTES_MAX - 1);
-        if (write(SL_CHILD_EXTERNAL_FD, location, length) != (ssize_t)length || !receive_answer(&answer, &fd))
+        request[0] = number ? (char)*(const uint8_t *)number : 0;
+        memcpy(request + 1, location, length);
+        if (write(SL_CHILD_EXTERNAL_FD, request, length + 1) != (ssize_t)length + 1 || !receive_answer(&answer, &fd))
                 return sl_error_set(error, EIO, "external data \"%s\": whoever opens it does not answer", location);
         if (answer.code)
                 return sl_error_set(error, answer.code, "%.*s", (int)sizeof(answer.text) - 1, answer.text);

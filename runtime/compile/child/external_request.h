@@ -6,5 +6,6 @@
 
 struct sl_error;
 
-/* Return: what sl_model_folder_open_file() said to the parent; -EIO the parent does not answer, or passed no descriptor. */
-int sl_external_request(void *unused, const char *location, int *ret_fd, struct sl_error *error);
+/* @number: a uint8_t, of the model; NULL: the first. Return: what sl_model_folder_open_file() said to the parent; -EIO the parent
+ * does not answer, or passed no descriptor. */
+int sl_external_request(void *number, const char *location, int *ret_fd, struct sl_error *error);

@@ -372,15 +372,40 @@ static uint32_t unwanted_passes(const struct sl_graph *graph, const struct sl_lo
         return options->without_passes | (wants_narrow(graph, options) ? 1u << SL_PASS_JOIN_MBCONV : 0);
 }
 
-int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
+bool sl_lower_asks_for_halves(const struct sl_graph *graph, const struct sl_lower_options *options)
+{
+        return wants_narrow(graph, options) || weights_of(graph, options) != SL_WEIGHTS_FP32;
+}
+
+static int run_phase(
+        struct sl_graph *graph, enum sl_pass_phase phase, const struct sl_lower_options *options, struct sl_error *error)
 {
         const struct sl_target target = sl_lower_options_target(options);
-        const struct sl_pass_options passes = {
-                .backend = backend_of(options), .target = &target, .without = unwanted_passes(graph, options)};
-        int r = passes.backend->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
 
-        if (r == 0)
-                r = sl_passes_run(graph, &passes, error);
+        return sl_passes_run_phase(graph, phase,
+                &(struct sl_pass_options){
+                        .backend = backend_of(options), .target = &target, .without = unwanted_passes(graph, options)},
+                error);
+}
+
+int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
+{
+        int r = backend_of(options)->planner->traits & SL_PLANNER_HALVES ? 0 : sl_graph_widen(graph, error);
+
+        return r < 0 ? r : run_phase(graph, SL_PASS_PORTABLE, options, error);
+}
+
+int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
+{
+        int r = sl_lower_prepare(graph, options, error);
+
+        return r < 0 ? r : sl_lower_finish(graph, options, error);
+}
+
+int sl_lower_finish(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error)
+{
+        int r = run_phase(graph, SL_PASS_BACKEND, options, error);
+
         if (r < 0)
                 return r;
         if (options->precision == SL_PRECISION_INT8 && !is_quantized(graph))

@@ -10,6 +10,7 @@
 #include "plan.h"
 #include "program.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_base_plan;
@@ -52,6 +53,13 @@ struct sl_lowered *sl_lowered_free(struct sl_lowered *lowered);
  * Return: 0; -ENOTSUP nothing is quantized; what the passes say.
  */
 int sl_lower_rewrite(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
+
+/* The same in two parts, between which graphs are merged: as far as the portable passes, and from those of the backend on. */
+int sl_lower_prepare(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
+int sl_lower_finish(struct sl_graph *graph, const struct sl_lower_options *options, struct sl_error *error);
+
+/* Whether options or file ask for products in bfloat16, where there are such, or for weights in halves. Pure. */
+bool sl_lower_asks_for_halves(const struct sl_graph *graph, const struct sl_lower_options *options);
 
 /*
  * Whether the backend multiplies in bfloat16 on this processor; where it does not, bf16 is computed as float32, which is more

@@ -49,7 +49,11 @@ struct sl_plan_info {
         uint64_t parameters;
         uint64_t architecture[2]; /* equal for models that differ in the values of weights alone; 0: not known */
         uint64_t family[2];       /* equal also where sizes differ, as those of heads do */
-        uint32_t n_symbols, reserved;
+        uint32_t n_symbols;
+        uint32_t n_lanes;                              /* of a merged plan: models in it, whose ports follow each other; else 0 */
+        uint32_t n_common;                             /* of a merged plan: nodes that all lanes have, after the portable passes; */
+        uint32_t n_merged;                             /* of those, nodes that are one for all */
+        uint64_t stacked_bytes;                        /* of a merged plan: constants that are laid together */
         char symbols[SL_SYMBOLS_MAX][SL_SYMBOL_BYTES]; /* "sequence", "height" */
 };
 

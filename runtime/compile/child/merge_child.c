@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "merge_child.h"
+
+#include "backend.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "graph.h"
+#include "lower.h"
+#include "lower_options.h"
+#include "merge/merge.h"
+#include "model_file.h"
+#include "model_import.h"
+#include "node_costs.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define LEAST_GAIN 0.03 /* what stays below it by the costs would hardly gain when it is measured */
+
+SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
+SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
+SL_DEFINE_CLEANUP(struct sl_node_costs *, sl_node_costs_free)
+
+struct graphs {
+        uint32_t n;
+        struct sl_graph *all[SL_MATCH_GRAPHS_MAX];
+};
+
+static void graphs_deinit(struct graphs *graphs)
+{
+        while (graphs->n)
+                sl_graph_free(graphs->all[--graphs->n]);
+}
+
+static int import(const struct sl_model_file *model, const struct sl_lower_options *lowering, struct sl_graph **ret_graph,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *graph = NULL;
+        int r = sl_model_import(model, lowering, &graph, error);
+
+        if (r == 0)
+                r = sl_lower_prepare(graph, lowering, error);
+        if (r == 0 && sl_lower_asks_for_halves(graph, lowering))
+                r = sl_error_set(error, ENOTSUP, "products or weights in halves are not merged");
+        if (r == 0)
+                *ret_graph = sl_take(graph);
+        return r < 0 ? sl_error_prefix(error, r, "model \"%s\"", model->path) : 0;
+}
+
+static int import_all(const struct sl_model_file *models, uint32_t n, const struct sl_lower_options *lowering,
+        struct graphs *graphs, struct sl_error *error)
+{
+        int r = 0;
+
+        for (; graphs->n < n && r == 0; graphs->n += r == 0)
+                r = import(&models[graphs->n], lowering, &graphs->all[graphs->n], error);
+        return r;
+}
+
+static void note(const struct sl_merge_notes *notes, const struct sl_merge_report *report, const struct sl_graph *first)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+
+        snprintf(text, sizeof(text), "%u nodes are common, %u of them merged", report->n_common, report->n_merged);
+        notes->add(notes->context, text);
+        if (report->apart_seconds > 0) {
+                snprintf(text, sizeof(text), "by the costs of nodes %.1f us apart, %.1f merged", 1e6 * report->apart_seconds,
+                        1e6 * report->seconds);
+                notes->add(notes->context, text);
+        }
+        for (uint32_t i = 0; i < report->n_breaks && i < SL_MATCH_BREAKS_MAX; i++)
+                notes->add(notes->context, report->breaks[i].text);
+        for (uint32_t i = 0; i < report->n_islands && i < SL_MERGE_ISLANDS_MAX; i++) {
+                snprintf(text, sizeof(text), "node \"%s\" stays apart: %s", first->nodes[report->islands[i].node].name,
+                        report->islands[i].reason);
+                notes->add(notes->context, text);
+        }
+}
+
+static int explain_nothing(const struct sl_merge_report *report, struct sl_error *error)
+{
+        if (!report->n_common)
+                return sl_error_set(
+                        error, ENODATA, "they have nothing in common: %s", report->n_breaks ? report->breaks[0].text : "no node");
+        if (!report->n_merged)
+                return sl_error_set(error, ENODATA, "none of the %u common nodes is cheaper merged: of the first, %s",
+                        report->n_common, report->n_islands ? report->islands[0].reason : "nothing is known");
+        return sl_error_set(error, ENODATA, "by the costs of its nodes merging gains less than %.0f %%: %.1f us apart, %.1f merged",
+                100 * LEAST_GAIN, 1e6 * report->apart_seconds, 1e6 * report->seconds);
+}
+
+static int merge_all(const struct graphs *graphs, const struct sl_merge_costs *costs, struct sl_graph *merged,
+        struct sl_merge_report *report, struct sl_error *error)
+{
+        return sl_merge((const struct sl_graph *const *)graphs->all, graphs->n,
+                &(struct sl_merge_options){.costs = costs, .least_gain = LEAST_GAIN}, merged, report, error);
+}
+
+/* Without time to find out what nodes cost, Algorithm 1 decides. */
+static int merge(const struct graphs *graphs, const struct sl_lower_options *lowering, struct sl_graph *merged,
+        struct sl_merge_report *report, struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_node_costs_free) struct sl_node_costs *costs = NULL;
+        struct sl_merge_costs asked = {.seconds = sl_node_costs_seconds, .batch = 1};
+        uint64_t until_ns = sl_clock_ns() + (uint64_t)(lowering->merge_seconds * (double)SL_NS_PER_SECOND);
+
+        if (lowering->merge_seconds <= 0)
+                return merge_all(graphs, NULL, merged, report, error);
+        if (sl_node_costs_new(sl_backend_find(sl_lower_options_backend(lowering)), until_ns, &costs) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for the costs of nodes");
+        asked.context = costs;
+        return merge_all(graphs, &asked, merged, report, error);
+}
+
+static int lower(struct sl_graph *merged, const struct sl_lower_options *lowering, const struct sl_merge_report *report, int fd,
+        struct sl_error *error)
+{
+        SL_CLEANUP(sl_cleanup_sl_lowered_free) struct sl_lowered *lowered = NULL;
+        int r = sl_lower_finish(merged, lowering, error);
+
+        if (r == 0)
+                r = sl_lowered_new_in(merged, lowering, NULL, fd, &lowered, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "merged");
+        lowered->info.n_lanes = report->n_lanes;
+        lowered->info.n_common = report->n_common;
+        lowered->info.n_merged = report->n_merged;
+        lowered->info.stacked_bytes = report->stacked_bytes;
+        return sl_lowered_write(lowered, fd, error);
+}
+
+int sl_merge_child(const struct sl_model_file *models, uint32_t n_models, const struct sl_lower_options *lowering, int fd,
+        const struct sl_merge_notes *notes, struct sl_error *error)
+{
+        SL_CLEANUP(graphs_deinit) struct graphs graphs = {0};
+        SL_CLEANUP(sl_cleanup_sl_graph_free) struct sl_graph *merged = NULL;
+        struct sl_merge_report report;
+        int r = import_all(models, n_models, lowering, &graphs, error);
+
+        if (r < 0)
+                return r;
+        if (sl_graph_new(&merged) < 0)
+                return sl_error_set(error, ENOMEM, "no memory for a graph");
+        r = merge(&graphs, lowering, merged, &report, error);
+        if (r < 0)
+                return sl_error_prefix(error, r, "merging %u models", n_models);
+        note(notes, &report, graphs.all[0]);
+        return r == 0 ? explain_nothing(&report, error) : lower(merged, lowering, &report, fd, error);
+}
