@@ -2,6 +2,7 @@
 /*
  * What the table of a merged plan says, and how it comes about: perceptrons merged by Algorithm 1 beside their own plans.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "fuse_measure.h"
 #include "lower.h"
@@ -172,7 +173,7 @@ static void merged_deinit(struct merged *m)
 static struct sl_fuse_measure measure_of(const struct merged *m)
 {
         return (struct sl_fuse_measure){
-                .merged = m->plan, .singles = m->singles, .n_lanes = LANES, .budget_ns = 50ull * 1000 * 1000};
+                .merged = m->plan, .singles = m->singles, .n_lanes = LANES, .budget_ns = 60 * SL_NS_PER_SECOND};
 }
 
 Test(fuse_measure, a_table_has_every_way_at_every_occupancy_and_batch)

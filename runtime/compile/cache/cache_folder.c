@@ -122,7 +122,8 @@ static bool read_kind(const char *suffix, enum sl_cache_file_kind *ret_kind)
                 [SL_CACHE_BASE] = ".base",
                 [SL_CACHE_MODEL] = ".model",
                 [SL_CACHE_CORE] = ".core",
-                [SL_CACHE_ALLOCATION] = ".allocation"};
+                [SL_CACHE_ALLOCATION] = ".allocation",
+                [SL_CACHE_FUSE] = ".fuse"};
 
         for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++)
                 if (!strcmp(suffix, suffixes[i])) {

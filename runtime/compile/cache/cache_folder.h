@@ -5,7 +5,7 @@
  *     KEY.plan         a plan of a model that the configuration names
  *     KEY.UID.plan     a plan of sizes of an open model that a request of this user asked for
  *     KEY.intact, KEY.UID.intact    the record of such a plan, see plan_cache.h
- *     FAMILY.base, IDENTITY.model, HOST.core    see plan_cache.h
+ *     FAMILY.base, IDENTITY.model, HOST.core, KEY.fuse    see plan_cache.h
  *     SERVED.allocation    where the models of an ensemble run best, see daemon/allocation_cache.h
  *     new.RANDOM       under way
  *
@@ -30,7 +30,16 @@ struct sl_error;
 
 #define SL_CACHE_NAME_BYTES 64
 
-enum sl_cache_file_kind { SL_CACHE_PLAN, SL_CACHE_RECORD, SL_CACHE_BASE, SL_CACHE_MODEL, SL_CACHE_CORE, SL_CACHE_ALLOCATION, SL_CACHE_UNDER_WAY };
+enum sl_cache_file_kind {
+        SL_CACHE_PLAN,
+        SL_CACHE_RECORD,
+        SL_CACHE_BASE,
+        SL_CACHE_MODEL,
+        SL_CACHE_CORE,
+        SL_CACHE_ALLOCATION,
+        SL_CACHE_FUSE,
+        SL_CACHE_UNDER_WAY
+};
 
 struct sl_cache_file {
         char name[SL_CACHE_NAME_BYTES];

@@ -26,6 +26,7 @@
 #define BASE_MAGIC      0x31305341424c5301u
 #define INTACT_MAGIC    0x3130544e494c5301u
 #define TARGET_MAGIC    0x3245524f434c5301u
+#define MERGED_MAGIC    0x31304547524d4c53u
 #define BOOT_ID_BYTES   36
 
 struct sl_plan_cache {
@@ -297,6 +298,38 @@ void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *b
         name_of(key->digest, "plan", key->name);
 }
 
+void sl_plan_cache_key_merged(const struct sl_plan_cache_key *members, uint32_t n, struct sl_plan_cache_key *ret_key)
+{
+        struct sl_plan_cache_key key = {.digest = {MERGED_MAGIC, n}};
+
+        for (uint32_t i = 0; i < n; i++)
+                key.digest = mix(key.digest, &members[i].digest, sizeof(members[i].digest));
+        name_of(key.digest, "plan", key.name);
+        *ret_key = key;
+}
+
+int sl_plan_cache_recall(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, uint64_t kind, void *ret_record, size_t bytes)
+{
+        SL_CLEANUP(sl_cleanup_fd) int fd = -1;
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+        int r;
+
+        name_of(key->digest, "fuse", name);
+        r = sl_cache_record_open(cache->fd, name, kind, ret_record, bytes, &fd);
+        if (r == 0)
+                (void)futimens(fd, NULL); /* a use */
+        return r;
+}
+
+void sl_plan_cache_remember(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, void *record, size_t bytes)
+{
+        char name[SL_PLAN_CACHE_NAME_BYTES];
+
+        name_of(key->digest, "fuse", name);
+        sl_cache_record_write(cache->fd, name, record, bytes);
+}
+
 /*
  * Whoever writes the file, cuts it, replaces it or gives it another name changes one of these numbers, and only its owner can set
  * any of them back. The digest of a file that cannot be examined is nobody's.
@@ -490,17 +523,25 @@ int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error)
         return tell_failure(cache, error);
 }
 
-int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
-        struct sl_error *error)
+/* Since the key was made. */
+static int check_unchanged(const struct sl_plan_cache_key *key, const char *model_path, struct sl_error *error)
 {
-        char name[SL_CACHE_NAME_BYTES];
         struct sl_digest identity;
-        struct stat status;
         int64_t changed;
         int r = sl_model_identify(model_path, key->folder, &identity, &changed);
 
-        if (r < 0 || identity.low != key->identity.low || identity.high != key->identity.high)
-                return sl_error_set(error, ESTALE, "plan of \"%s\" is not kept: the file has changed meanwhile", model_path);
+        if (r == 0 && identity.low == key->identity.low && identity.high == key->identity.high)
+                return 0;
+        return sl_error_set(error, ESTALE, "plan of \"%s\" is not kept: the file has changed meanwhile", model_path);
+}
+
+static int store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
+        struct sl_error *error)
+{
+        char name[SL_CACHE_NAME_BYTES];
+        struct stat status;
+        int r;
+
         if (fstat(plan_fd, &status) == 0 && (uint64_t)status.st_size > cache->bytes_max)
                 return sl_error_set(error, EFBIG, "plan of \"%s\" is not kept: %lld bytes, the cache holds %llu", model_path,
                         (long long)status.st_size, (unsigned long long)cache->bytes_max);
@@ -509,4 +550,22 @@ int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_
         if (r < 0)
                 return sl_error_set(error, -r, "plan of \"%s\" is not kept: %s", model_path, strerror(-r));
         return tell_failure(cache, error);
+}
+
+int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
+        struct sl_error *error)
+{
+        int r = check_unchanged(key, model_path, error);
+
+        return r < 0 ? r : store(cache, key, model_path, plan_fd, error);
+}
+
+int sl_plan_cache_store_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key,
+        const struct sl_plan_cache_key *members, const char *const *paths, uint32_t n, int plan_fd, struct sl_error *error)
+{
+        int r = 0;
+
+        for (uint32_t i = 0; i < n && r == 0; i++)
+                r = check_unchanged(&members[i], paths[i], error);
+        return r < 0 ? r : store(cache, key, paths[0], plan_fd, error);
 }

@@ -5,6 +5,7 @@
  *     KEY.plan         a plan file; KEY.UID.plan: of sizes of an open model that this user asked for
  *     KEY.intact       what the file system said of the plan when its content was last known to be right; KEY.UID.intact likewise
  *     FAMILY.base      which plan is the base of all sizes of a model's open dimensions
+ *     KEY.fuse         what came of merging several models (fuse/fuse_record.h); KEY.plan is the merged plan, where there is one
  *     IDENTITY.model   the content's digest when the file system last said IDENTITY of the model: unchanged, it is not read again
  *
  * KEY is the digest of all that a plan depends on: content of the model and its external data, options, processor, libraries,
@@ -27,6 +28,7 @@
 #include "model_digest.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sl_target;
@@ -73,6 +75,19 @@ int sl_plan_cache_key(struct sl_plan_cache *cache, const char *model_path, const
 void sl_plan_cache_key_on(struct sl_plan_cache_key *key, const struct sl_plan *base);
 
 /*
+ * Of the merged plan of models, from the keys of their own plans, in order. Kept by sl_plan_cache_store_merged() alone. Pure.
+ */
+void sl_plan_cache_key_merged(const struct sl_plan_cache_key *members, uint32_t n, struct sl_plan_cache_key *ret_key);
+
+/* A record (cache_record.h) about the key, KEY.fuse. Any thread. Return: 0; -ENOENT; -EBADMSG it is another one, or damaged;
+ * -errno. */
+int sl_plan_cache_recall(
+        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, uint64_t kind, void *ret_record, size_t bytes);
+
+/* Sets its checksum. What cannot be written is found out again, no more. */
+void sl_plan_cache_remember(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, void *record, size_t bytes);
+
+/*
  * @base: that of the key, or NULL. Return: 0 and the plan, checked; -ENOENT; another -errno with a text: it was not used, and
  * removed if it was damaged.
  */
@@ -97,6 +112,10 @@ int sl_plan_cache_keep_base(
  */
 int sl_plan_cache_store(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, const char *model_path, int plan_fd,
         struct sl_error *error);
+
+/* The same for a merged plan of models at @paths, whose own keys were @members before the compilation began. */
+int sl_plan_cache_store_merged(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key,
+        const struct sl_plan_cache_key *members, const char *const *paths, uint32_t n, int plan_fd, struct sl_error *error);
 
 /* Waits until all copies are complete. Return: 0; what the first that failed met, with text. */
 int sl_plan_cache_wait(struct sl_plan_cache *cache, struct sl_error *error);

@@ -26,9 +26,20 @@ struct sl_fuse;
 struct sl_lower_options;
 struct sl_plan;
 struct sl_plan_cache;
+struct sl_plan_info;
 
 #define SL_FUSE_BLOCKS_MAX (SL_FUSE_LANES_MAX / 2)
 #define SL_FUSE_MEASURE_NS (300ull * 1000 * 1000)
+
+/* What became of the members first to first + n_lanes - 1 as one plan, for the log and for people. */
+struct sl_fuse_trial {
+        uint32_t first, n_lanes;
+        int status;                        /* 0; or -errno with the cause: of -ENODATA, that it would not be worth it */
+        const char *cause, *notes;         /* notes: lines that the compiler said of the merge; "" */
+        const struct sl_fuse_table *table; /* of status 0, else NULL; */
+        const struct sl_plan_info *info;   /* so is that of the merged plan */
+        bool compiled;                     /* and not found in the cache */
+};
 
 struct sl_fuse_member {
         const char *path;     /* model.onnx */
@@ -45,9 +56,12 @@ struct sl_fuse_options {
         bool background;       /* gives way to whoever serves */
         uint64_t memory_bytes; /* of a child: as in sl_compile_options. One runs at a time */
         uint64_t seconds;
-        uint32_t batch_max;  /* larger ones are not measured; 0: the ladder's largest */
-        uint32_t lanes;      /* of a block; 0: the number is chosen */
-        uint64_t measure_ns; /* for all that is timed; 0: SL_FUSE_MEASURE_NS */
+        uint32_t batch_max;                                              /* larger ones are not measured; 0: the ladder's largest */
+        uint32_t lanes;                                                  /* of a block; 0: the number is chosen */
+        bool always;                                                     /* keeps plans that are never the cheapest way, too */
+        uint64_t measure_ns;                                             /* for all that is timed; 0: SL_FUSE_MEASURE_NS */
+        void (*tried)(void *context, const struct sl_fuse_trial *trial); /* called by sl_fuse_advance(); NULL: nobody listens */
+        void *context;
 };
 
 /* A block: members first to first + n_lanes - 1 as one plan. Ports: those of the first member, then those of the next, and so on,

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fuse_step.h"
+
+#include "base/background.h"
+#include "base/cleanup.h"
+#include "fuse_measure.h"
+#include "fuse_record.h"
+#include "plan.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+struct sl_fuse_step {
+        struct sl_fuse_step_options options;
+        int fd;
+        pthread_t thread;
+        bool runs;                  /* the thread has to be joined */
+        _Atomic int32_t verdict;    /* the owner's word to the thread (stop.h) */
+        struct sl_fuse_found found; /* the thread's until it is joined */
+};
+
+static struct sl_fuse_measure measure_of(const struct sl_fuse_step *step)
+{
+        return (struct sl_fuse_measure){.merged = step->found.plan,
+                .singles = step->options.singles,
+                .n_lanes = step->options.n_lanes,
+                .batch_max = step->options.batch_max,
+                .budget_ns = step->options.budget_ns,
+                .verdict = &step->verdict};
+}
+
+/* Another block's rows hold for this one, as far as its outputs are right. */
+static int check(struct sl_fuse_step *step, const struct sl_fuse_table *known)
+{
+        const struct sl_fuse_measure measure = measure_of(step);
+        struct sl_fuse_table checked;
+        int r = sl_fuse_check(&measure, &checked, &step->found.error);
+
+        step->found.table = *known;
+        step->found.table.difference = checked.difference;
+        return r;
+}
+
+static int make_keys(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        struct sl_fuse_keys *keys = options->keys;
+        int r = 0;
+
+        for (uint32_t i = 0; i < options->n_lanes && r == 0; i++)
+                r = sl_plan_cache_key(options->cache, options->paths[i], options->program, options->lowering, &keys->members[i],
+                        &step->found.error);
+        if (r < 0)
+                return r;
+        sl_plan_cache_key_merged(keys->members, options->n_lanes, &keys->merged);
+        keys->known = true;
+        return 0;
+}
+
+/* A plan whose table is gone is measured again. */
+static int search(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
+        struct sl_fuse_found *found = &step->found;
+        bool recorded;
+
+        if (!record || !options->cache || make_keys(step) < 0)
+                return -ENOENT;
+        recorded = sl_fuse_record_read(options->cache, &options->keys->merged, options->batch_max, record);
+        if (recorded)
+                found->notes = record->notes;
+        if (recorded && record->status < 0)
+                return sl_error_set(&found->error, ENODATA, "%s", record->cause);
+        if (!recorded || sl_plan_cache_find(options->cache, &options->keys->merged, NULL, &found->plan, &found->error) < 0)
+                return -ENOENT;
+        return check(step, &record->table);
+}
+
+static void keep_table(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
+
+        if (!record || !options->cache || !options->keys->known)
+                return;
+        record->batch_max = options->batch_max;
+        record->table = step->found.table;
+        record->notes = step->found.notes;
+        sl_fuse_record_write(options->cache, &options->keys->merged, record);
+}
+
+static int open_and_measure(struct sl_fuse_step *step)
+{
+        struct sl_fuse_found *found = &step->found;
+        int r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
+
+        found->notes = *step->options.notes;
+        if (r < 0)
+                return r;
+        const struct sl_fuse_measure measure = measure_of(step);
+        r = step->options.known ? check(step, step->options.known) : sl_fuse_measure(&measure, &found->table, &found->error);
+        if (r == 0)
+                keep_table(step);
+        return r;
+}
+
+static void *step_main(void *context)
+{
+        struct sl_fuse_step *step = context;
+
+        sl_background_thread(step->options.background);
+        step->found.status = step->options.plan_fd < 0 ? search(step) : open_and_measure(step);
+        (void)eventfd_write(step->fd, 1);
+        return NULL;
+}
+
+/* Signals are for the threads that wait for them. */
+static int start_thread(struct sl_fuse_step *step)
+{
+        sigset_t all, before;
+        int r;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&step->thread, NULL, step_main, step);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        step->runs = r == 0;
+        return -r;
+}
+
+int sl_fuse_step_new(const struct sl_fuse_step_options *options, struct sl_fuse_step **ret_step)
+{
+        struct sl_fuse_step *step = calloc(1, sizeof(*step));
+        int r;
+
+        if (!step)
+                return -ENOMEM;
+        step->options = *options;
+        step->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        r = step->fd < 0 ? -errno : start_thread(step);
+        if (r < 0) {
+                sl_fuse_step_free(step);
+                return r;
+        }
+        *ret_step = step;
+        return 0;
+}
+
+static void join(struct sl_fuse_step *step)
+{
+        if (step->runs)
+                pthread_join(step->thread, NULL);
+        step->runs = false;
+}
+
+struct sl_fuse_step *sl_fuse_step_free(struct sl_fuse_step *step)
+{
+        if (!step)
+                return NULL;
+        atomic_store_explicit(&step->verdict, -ECANCELED, memory_order_release); /* V1 of stop.h */
+        join(step);
+        sl_cleanup_fd(&step->fd);
+        sl_plan_free(step->found.plan);
+        free(step);
+        return NULL;
+}
+
+int sl_fuse_step_fd(const struct sl_fuse_step *step)
+{
+        return step->fd;
+}
+
+void sl_fuse_step_take(struct sl_fuse_step *step, struct sl_fuse_found *ret_found)
+{
+        join(step);
+        *ret_found = step->found;
+        step->found.plan = NULL;
+}
