@@ -5,25 +5,25 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define SHARE 5        /* waiting for one of so many parts of what it would have used is too long, */
-#define LEAST 1000000u /* unless it is less than this, in ns */
-#define STALE 10       /* after so many looks that were left out, nobody knows what came when */
+#define SHARE 5  /* waiting for one of so many parts of what it would have used is too long, */
+#define LEAST 10 /* unless it is less than one of so many of the time since the last look: a team that rested has wanted little */
+#define STALE 10 /* after so many looks that were left out, nobody knows what came when */
 
-/* What a member has waited since the last look, where that is too long; else 0. */
-static uint64_t too_long(const struct sl_thread_times *before, const struct sl_thread_times *now)
+/* What a member has waited in the last @passed_ns, where that is too long; else 0. */
+static uint64_t too_long(const struct sl_thread_times *before, const struct sl_thread_times *now, uint64_t passed_ns)
 {
         uint64_t waited = now->waited_ns - before->waited_ns, ran = now->ran_ns - before->ran_ns;
 
-        return waited >= LEAST && waited * SHARE >= waited + ran ? waited : 0;
+        return waited * LEAST >= passed_ns && waited * SHARE >= waited + ran ? waited : 0;
 }
 
-static uint32_t who_waits(const struct sl_team_watch *watch, const struct sl_thread_times *times, uint32_t size)
+static uint32_t who_waits(const struct sl_team_watch *watch, const struct sl_thread_times *times, uint32_t size, uint64_t passed_ns)
 {
         uint64_t longest = 0;
         uint32_t who = 0;
 
         for (uint32_t i = 1; i < size; i++) {
-                uint64_t waited = i == watch->away ? 0 : too_long(&watch->last[i], &times[i]);
+                uint64_t waited = i == watch->away ? 0 : too_long(&watch->last[i], &times[i], passed_ns);
 
                 if (waited > longest) {
                         longest = waited;
@@ -46,7 +46,8 @@ static void send_away(struct sl_team_watch *watch, uint64_t now_ns, uint32_t who
 uint32_t sl_team_watch_judge(struct sl_team_watch *watch, uint64_t now_ns, const struct sl_thread_times *times, uint32_t size)
 {
         bool stale = now_ns - watch->next_ns > STALE * SL_WATCH_LOOK_NS;
-        uint32_t who = stale ? 0 : who_waits(watch, times, size);
+        uint64_t passed_ns = now_ns - watch->next_ns + SL_WATCH_LOOK_NS;
+        uint32_t who = stale ? 0 : who_waits(watch, times, size, passed_ns);
 
         if (watch->away && now_ns >= watch->back_ns) {
                 watch->away = 0;

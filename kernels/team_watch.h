@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a member of a team gets its CPU: out of what the kernel counts of each thread, how long it ran and how long it could have
- * run while somebody else did. Who waits for a fifth of the time that it would have used is sent away, one at a time, and called
- * back after a while to be looked at again; that while doubles each time that nothing has changed.
+ * run while somebody else did. Who waits for a fifth of the time that it would have used, and for a tenth of all time, is sent away,
+ * one at a time, and called back after a while to be looked at again; that while doubles each time that nothing has changed.
  *
  *     all present --somebody waits--> one away for pause_ns --over--> all present: on trial for one look
  *     on trial: somebody waits   -> away, twice as long

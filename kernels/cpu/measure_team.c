@@ -8,21 +8,14 @@
 #include "target.h"
 #include "team.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #define RUNS        11
 #define CALLS       200 /* of a run: less than a millisecond */
 #define MEET_NS_MAX 100000u
-
-static int by_value(const void *a, const void *b)
-{
-        double left = *(const double *)a, right = *(const double *)b;
-
-        return (left > right) - (left < right);
-}
 
 struct exercise {
         const struct sl_team_bench *bench;
@@ -78,20 +71,19 @@ static void read_all(struct exercise *exercise)
         sl_team_run(exercise->team, exercise->members, read_part, exercise);
 }
 
-/* Seconds of a run; the first one, which wakes everybody, is not counted. */
-static double median(struct exercise *exercise, void (*run)(struct exercise *exercise))
+/* Seconds of the shortest run; the first one, which wakes everybody, is not counted. */
+static double shortest(struct exercise *exercise, void (*run)(struct exercise *exercise))
 {
-        double seconds[RUNS];
+        double least = INFINITY;
 
         run(exercise);
         for (int i = 0; i < RUNS; i++) {
                 uint64_t start = sl_clock_ns();
 
                 run(exercise);
-                seconds[i] = (double)(sl_clock_ns() - start) * 1e-9;
+                least = fmin(least, (double)(sl_clock_ns() - start) * 1e-9);
         }
-        qsort(seconds, RUNS, sizeof(*seconds), by_value);
-        return seconds[RUNS / 2];
+        return least;
 }
 
 /* Together they bring at least what one of them does alone: less is somebody else's doing. */
@@ -99,8 +91,8 @@ static void measure_with(struct exercise *exercise, struct sl_core_figures *figu
 {
         double bytes = sizeof(float) * (double)exercise->bench->depth * (double)exercise->bench->columns, shared;
 
-        figures->barrier = median(exercise, call_often) / CALLS;
-        shared = bytes / median(exercise, read_all);
+        figures->barrier = shortest(exercise, call_often) / CALLS;
+        shared = bytes / shortest(exercise, read_all);
         figures->shared = shared > figures->stream ? shared : figures->stream;
 }
 

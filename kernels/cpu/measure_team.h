@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cores reach together: how long it takes to call a team, and what all of them bring from memory at once. Both in wall time,
- * medians of several runs, so that what disturbs fewer than half of them changes little. The team has a thread on each CPU that the
- * caller may use; it is gone when the call returns, and the caller, which stays on the first of them meanwhile, may go anywhere as
- * before.
+ * What cores reach together: how long it takes to call a team, and what all of them bring from memory at once. Both in wall time, the
+ * shortest of several runs: whoever else has a CPU meanwhile makes a call look a hundred times as long, and plans cut nothing for it.
+ * The team has a thread on each CPU that the caller may use; it is gone when the call returns, and the caller, which stays on the
+ * first of them meanwhile, may go anywhere as before.
  */
 #pragma once
 

@@ -2,7 +2,6 @@
 #include "cpu/split.h"
 
 #include "cpu/base/cost.h"
-#include "cpu/base/isa.h"
 
 #include <stdalign.h>
 #include <stddef.h>
@@ -15,8 +14,8 @@ struct question {
         const void *state;
         const struct sl_core_figures *core;
         const struct sl_kernel_source *source;
-        double seconds;              /* of all of it */
-        double weights, activations; /* bytes of constants, and of all else */
+        double seconds; /* of all of it */
+        double weights; /* bytes of constants */
 };
 
 static double bytes_of(const struct sl_node_desc *node)
@@ -46,14 +45,13 @@ static double weights_of(const struct sl_kernel_source *source)
         return bytes;
 }
 
-/* What all parts bring from memory together: each of some rows all weights, and what no L2 cache holds of the rest. */
+/*
+ * What all parts bring from memory together: each of some rows all weights. Activations that no L2 cache holds lie in the L3 cache,
+ * or cost one core alone at least as much.
+ */
 static double shared_seconds(const struct question *q, uint32_t axis, uint32_t members)
 {
-        double bytes = q->weights * (axis == SL_AXIS_ROWS ? members : 1);
-
-        if (q->activations > (double)sl_cpu_l2_bytes() * members)
-                bytes += q->activations;
-        return bytes / sl_core_team_bandwidth(q->core, members);
+        return q->weights * (axis == SL_AXIS_ROWS ? members : 1) / sl_core_team_bandwidth(q->core, members);
 }
 
 /* Who has no estimate of its own moves bytes, and computes a little. */
@@ -156,7 +154,6 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
         if (!loop->units)
                 return;
         question.weights = weights_of(source);
-        question.activations = bytes_of(source->node) - question.weights;
         question.seconds = whole_seconds(&question, source->node);
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
                 ret_splits[i] = choose_split(&question, sl_team_size_at(i));

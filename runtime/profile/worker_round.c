@@ -153,6 +153,8 @@ static void *seat_run(void *argument)
                 while (r == 0 && !stopped(round) && atomic_load_explicit(&round->n_counting, memory_order_relaxed))
                         r = run_batch(seat->worker);
         }
+        if (seat->worker->team)
+                sl_team_rest(seat->worker->team);
         seat->result = r;
         return NULL;
 }

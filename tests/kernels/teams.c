@@ -283,6 +283,15 @@ Test(team_watch, forgets_what_came_while_nobody_looked)
         cr_expect_eq(judge(&watch, 5020, (uint64_t[]){10, 10, 20, 0}), 1);
 }
 
+Test(team_watch, keeps_who_waited_while_the_team_had_nothing_to_do)
+{
+        struct sl_team_watch watch = {.next_ns = 0};
+
+        (void)judge(&watch, 20, (uint64_t[]){20, 0, 20, 0});
+        cr_expect_eq(judge(&watch, 140, (uint64_t[]){1, 4, 1, 11}), 0, "11 of 120 ms");
+        cr_expect_eq(judge(&watch, 260, (uint64_t[]){1, 4, 1, 12}), 2, "12 of 120 ms");
+}
+
 /* The system counts at its ticks. */
 Test(team_watch, reads_what_a_thread_has_had)
 {
