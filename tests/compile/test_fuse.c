@@ -94,7 +94,10 @@ static struct sl_plan *compile_single(const char *path, const struct sl_lower_op
 
 static void set_member(struct fuse_bench *b, uint32_t i, uint64_t seed, uint32_t last)
 {
-        snprintf(b->paths[i], PATH, "%s/%u/model.onnx", b->folder, i);
+        char path[PATH];
+
+        snprintf(path, sizeof(path), "%s/%u/model.onnx", b->folder, i);
+        memcpy(b->paths[i], path, sizeof(path));
         write_model(b->paths[i], seed, last);
         sl_plan_free(b->members[i].plan);
         b->members[i] = (struct sl_fuse_member){b->paths[i], compile_single(b->paths[i], &b->lowering)};

@@ -44,6 +44,7 @@ while read -r -a command; do
                 [ "$option" = --percentile ] && argument=99
                 [ "$option" = --rounds ] && argument=1000
                 [ "$option" = --depth ] && argument=2
+                [ "$option" = --lanes ] && argument=2
                 try "$option" ${argument:+"$argument"}
                 [ "$letter" = - ] || try "$letter" ${argument:+"$argument"}
         done < <(sed -n 's/^  \(-[a-zA-Z]\), \(--[a-z-]*\) \{0,1\}\([^ ]*\).*/\1 \2 \3/p; s/^  \(--[a-z-]*\) \{0,1\}\([^ ]*\).*/- \1 \2/p' <<<"$help" |

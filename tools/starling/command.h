@@ -42,7 +42,9 @@ enum status {
                 "find where the models of an ensemble run best: of a repository's folder, measured, or from costs")                \
         X("import-triton", command_import_triton, "DIR [--write]",                                                                 \
                 "config.yaml from Triton's config.pbtxt, for a model folder or a repository")                                      \
-        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER", "describe a model: operators, shapes, parameters, memory")    \
+        X("fuse", command_fuse, "[OPTIONS] FOLDER|MODEL.onnx...",                                                                  \
+                "say which models are of one architecture, and what running them as one merged plan would gain here")              \
+        X("inspect", command_inspect, "[OPTIONS] MODEL.onnx|FOLDER|PLAN", "describe a model: operators, shapes, parameters, memory")    \
         X("quantize", command_quantize, "[OPTIONS] MODEL.onnx --calibration DATA -o OUT.onnx",                                     \
                 "write an int8 or bfloat16 variant of a model, with its measured accuracy")                                        \
         X("bench", command_bench, "BENCHMARK [OPTIONS]", "measure; `starling bench` lists the benchmarks")                         \

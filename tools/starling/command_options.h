@@ -89,6 +89,15 @@
 
 #define IMPORT_TRITON_OPTIONS(X) X(WRITE, "write", 0, NULL, "into config.yaml beside it, never over one; without it on stdout")
 
+#define FUSE_OPTIONS(X)                                                                                                            \
+        X(EXPLAIN, "explain", 0, NULL, "the table: seconds of each way by occupied lanes and batch; what stays apart, and why")    \
+        X(LANES, "lanes", 0, "K", "of a merged plan, 2 to 64 [the number that gains most]")                                        \
+        X(BATCH, "batch", 0, "N", "the largest that is measured [the plan's largest]")                                             \
+        X(SECONDS, "seconds", 0, "S", "for measuring a group, all numbers of lanes together [3]")                                  \
+        X(CONFIG, "config", 0, "FILE", "whose cache.directory it is, and whose values models have [none]")                         \
+        X(JSON, "json", 0, NULL, "one object instead of text, always with the tables")                                             \
+        X(OPTION, "option", 'O', "KEY=VALUE", "how models are compiled")
+
 #define INSPECT_OPTIONS(X)                                                                                                         \
         X(JSON, "json", 0, NULL, "one object instead of text")                                                                     \
         X(BACKEND, "backend", 0, "cpu|ref", "short for --option backend=NAME")                                                     \

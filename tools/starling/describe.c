@@ -28,6 +28,7 @@ OPTIONS(cache, CACHE_OPTIONS)
 OPTIONS(allocation, ALLOCATION_OPTIONS)
 OPTIONS(optimize, OPTIMIZE_OPTIONS)
 OPTIONS(import_triton, IMPORT_TRITON_OPTIONS)
+OPTIONS(fuse, FUSE_OPTIONS)
 OPTIONS(inspect, INSPECT_OPTIONS)
 OPTIONS(quantize, QUANTIZE_OPTIONS)
 OPTIONS(bench, NO_OPTIONS)
@@ -222,10 +223,22 @@ static const char command_doctor_text[] =
         "The exit status is that of the worst verdict: 0 all is ok or cannot be told, 5 something could be better, 6 something is "
         "wrong.";
 
+static const char command_fuse_text[] =
+        "Copies of one network with weights of their own, fine-tuned for a customer or a camera each, may share workers (`fuse` in "
+        "starling-config(5)). This finds out what that is worth here: which of the models are of one architecture but for sizes, "
+        "how much of them is one node for all when they are merged into one plan, where the common part ends and why, and what it takes "
+        "to run them each in a workspace of its own (separate), one after another in one workspace (one job), and as a merged plan, "
+        "whose idle lanes are computed and discarded. Merged plans are made and measured as `starling serve` does it, in a child and "
+        "with the same checks: their outputs are compared with those of the single plans.\n"
+        "\n"
+        "A FOLDER is a repository, of which all models are looked at, or one model's. Plans and tables go into the cache of plans, "
+        "where a runtime of this user, with the same configuration, finds them.";
+
 static const char command_inspect_text[] =
         "Imports a model, applies the passes and plans its memory, in this process, without running "
         "it. Prints its inputs and outputs, its operators and on which backend each runs, the "
-        "bytes of weights and activations by batch, and the accuracy that `starling quantize` stored.\n"
+        "bytes of weights and activations by batch, and the accuracy that `starling quantize` stored. Of a plan file it says "
+        "what it takes and gives, its batches and bytes, and of a merged one how many lanes it has and how much is laid together.\n"
         "\n" MODEL_TEXT;
 
 static const char command_quantize_text[] = "Measures the ranges of activations on samples, makes a variant of the model in int8 "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect.h"
+#include "inspect_plan.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "command.h"
@@ -141,8 +142,9 @@ int command_inspect(int argc, char **argv)
         sl_lower_options_init(&wish.lowering);
         if (parse(argc, argv, &wish, &error) < 0)
                 return error.text[0] ? complain(STATUS_USAGE, "inspect", "%s", error.text) : complain_usage("inspect");
-        int result = find_model(argc, argv, &wish, &error);
-        if (result == 0)
+        bool is_plan = is_plan_file(wish.path);
+        int result = is_plan ? inspect_plan(wish.path, wish.json, &error) : find_model(argc, argv, &wish, &error);
+        if (result == 0 && !is_plan)
                 result = inspect(&wish, &error);
         if (result == 0)
                 return STATUS_OK;
