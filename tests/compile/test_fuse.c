@@ -239,7 +239,8 @@ Test(fuse, what_is_in_the_cache_is_not_compiled_again)
         sl_fuse_result_deinit(&result);
         b.options.batch_max = 1;
         result = run(&b);
-        cr_expect_eq(b.n_compiled, 1, "it was measured for other batches");
+        cr_expect_eq(b.n_compiled, 0);
+        cr_expect_eq(b.table.n_rows, 1, "it was measured for other batches, and is measured again");
         sl_fuse_result_deinit(&result);
         set_member(&b, 1, 99, SL_OP_RELU);
         result = run(&b);
@@ -278,6 +279,47 @@ Test(fuse, a_bad_member_ends_its_own_block_alone)
         cr_assert_eq(result.n_blocks, 1, "the next members are tried: %s", result.error.text);
         cr_expect_eq(result.blocks[0].first, 2);
         sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
+Test(fuse, a_compiler_that_crashes_is_one_line)
+{
+        static struct fuse_bench b;
+        struct sl_fuse_result result;
+
+        fuse_bench_init(&b);
+        b.members[0].path = "crash"; /* see compile_child.c */
+        b.options.lanes = 2;
+        result = run(&b);
+        cr_assert_eq(result.n_blocks, 1);
+        cr_expect_eq(result.blocks[0].first, 2);
+        cr_expect_not_null(
+                strstr(result.error.text, "models 0 to 1: compiler's process: killed by signal 11"), "%s", result.error.text);
+        sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
+Test(fuse, what_cannot_be_measured_in_time_is_remembered_until_there_is_more)
+{
+        static struct fuse_bench b;
+        char folder[PATH];
+        struct sl_fuse_result result;
+
+        fuse_bench_init(&b);
+        snprintf(folder, sizeof(folder), "%s/cache", b.folder);
+        cr_assert_eq(sl_plan_cache_new(folder, 1u << 26, &b.options.cache, NULL), 0);
+        b.options.measure_ns = 1;
+        for (uint32_t i = 0; i < 2; i++) {
+                result = run(&b);
+                cr_expect_eq(result.n_blocks, 0);
+                cr_expect_eq(b.n_compiled, 1 - i, "the second time it is known");
+                cr_expect_not_null(strstr(b.cause, "cannot be timed"), "%s", b.cause);
+        }
+        b.options.measure_ns = 60 * SL_NS_PER_SECOND;
+        result = run(&b);
+        cr_expect_eq(result.n_blocks, 1, "%s", result.error.text);
+        sl_fuse_result_deinit(&result);
+        sl_plan_cache_free(b.options.cache);
         fuse_bench_deinit(&b);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define ALIGNMENT    64
+#define TURNS_MIN    3 /* what was timed less often is not known */
 #define TURNS_MAX    31
 #define SEPARATE_OF  3 /* this part of the budget is for plans in workspaces of their own */
 #define LEAST_NUMBER 1e-30
@@ -257,8 +258,7 @@ static int turn_shared(const struct bench *bench, const struct sl_fuse_table *ta
 }
 
 /*
- * Each batch has an equal part of what is left of the time. Return: 0; -ETIME not one turn at the smallest batch was over in time;
- * what a run says.
+ * Each batch has an equal part of what is left of the time, but three turns as long as there is any. Return: 0; what a run says.
  */
 static int take_turns(struct bench *bench, const struct sl_fuse_table *table, uint64_t until_ns,
         int (*turn)(const struct bench *bench, const struct sl_fuse_table *table, uint32_t i))
@@ -269,9 +269,9 @@ static int take_turns(struct bench *bench, const struct sl_fuse_table *table, ui
                 uint32_t n = 0;
                 int r = 0;
 
-                for (; r == 0 && n < TURNS_MAX && (n == 0 || sl_clock_ns() < now + left / (bench->n_batches - i)); n++)
+                for (; r == 0 && n < TURNS_MAX && (n < TURNS_MIN || sl_clock_ns() < now + left / (bench->n_batches - i)); n++)
                         r = turn(bench, table, i);
-                if (r < 0 && (r != -ETIME || (i == 0 && n < 2)))
+                if (r < 0 && r != -ETIME)
                         return r;
         }
         return 0;
@@ -293,7 +293,7 @@ static double median(struct turns *turns)
 /* What was measured at one batch; false: not all of it. */
 static bool fill_row(const struct sl_fuse_table *table, struct row_turns *turns, struct sl_fuse_row *row)
 {
-        if (!turns->merged.n || !turns->separate[0].n)
+        if (turns->merged.n < TURNS_MIN || turns->separate[0].n < TURNS_MIN)
                 return false;
         for (uint32_t i = 0; i < table->n_occupancies; i++) {
                 row->separate[i] = median(&turns->separate[i]);
@@ -341,10 +341,12 @@ static int time_all(struct bench *bench, struct sl_fuse_table *table, struct sl_
                         break;
                 table->n_rows++;
         }
-        if (r == 0)
+        if (r == 0 && table->n_rows)
                 return 0;
-        return sl_error_set(error, -r, "merged plan: measuring %u lanes of it in %llu ms: %s", bench->measure->n_lanes,
-                (unsigned long long)(budget / SL_NS_PER_MS), strerror(-r));
+        if (r == 0)
+                return sl_error_set(error, ETIME, "merged plan: %u lanes of it cannot be timed %d times in %llu ms",
+                        bench->measure->n_lanes, TURNS_MIN, (unsigned long long)(budget / SL_NS_PER_MS));
+        return sl_error_set(error, -r, "merged plan: while it is timed: %s", strerror(-r));
 }
 
 /* ---- all of it ---- */

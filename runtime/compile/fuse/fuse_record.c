@@ -13,8 +13,7 @@ static bool ends(const char *text, size_t bytes)
         return memchr(text, 0, bytes) != NULL;
 }
 
-bool sl_fuse_record_read(
-        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, uint32_t batch_max, struct sl_fuse_record *ret_record)
+bool sl_fuse_record_read(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_fuse_record *ret_record)
 {
         char here[SL_PROCESSOR_BYTES];
 
@@ -24,9 +23,9 @@ bool sl_fuse_record_read(
                 !ends(ret_record->notes.text, sizeof(ret_record->notes.text)) ||
                 !ends(ret_record->cause, sizeof(ret_record->cause)))
                 return false;
-        if (ret_record->status == 0)
-                return ret_record->batch_max == batch_max && sl_fuse_table_is_sound(&ret_record->table);
-        return ret_record->status == -ENODATA;
+        return ret_record->status == 0
+                       ? sl_fuse_table_is_sound(&ret_record->table)
+                       : ret_record->status == -ENODATA || ret_record->status == -EBADMSG || ret_record->status == -ETIME;
 }
 
 void sl_fuse_record_write(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_fuse_record *record)

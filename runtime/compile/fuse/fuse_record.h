@@ -18,8 +18,10 @@ struct sl_plan_cache_key;
 
 struct sl_fuse_record {
         uint64_t magic;
-        int32_t status;     /* 0: merged, and the table holds; -ENODATA: it is not worth it, `cause` says why */
+        int32_t status;     /* 0: merged; else `cause` says why not: -ENODATA it is not worth it, -EBADMSG its outputs differ,
+                               -ETIME measuring takes longer than the budget */
         uint32_t batch_max; /* that was asked for when it was measured */
+        uint64_t budget_ns; /* that measuring had */
         char processor[SL_PROCESSOR_BYTES];
         struct sl_fuse_table table;
         struct sl_compile_notes notes;
@@ -27,9 +29,8 @@ struct sl_fuse_record {
         uint64_t checksum;
 };
 
-/* False: there is none, or none that holds on this processor and for this batch. */
-bool sl_fuse_record_read(
-        struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, uint32_t batch_max, struct sl_fuse_record *ret_record);
+/* False: there is none, or none of this processor. Whether it was measured for what is wanted now is for the caller to say. */
+bool sl_fuse_record_read(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_fuse_record *ret_record);
 
 /* Sets magic, processor and checksum. */
 void sl_fuse_record_write(struct sl_plan_cache *cache, const struct sl_plan_cache_key *key, struct sl_fuse_record *record);

@@ -62,7 +62,42 @@ static int make_keys(struct sl_fuse_step *step)
         return 0;
 }
 
-/* A plan whose table is gone is measured again. */
+/* What came of it, if it comes out so again: whoever was told to end has found out nothing. */
+static void keep_record(struct sl_fuse_step *step, int status)
+{
+        const struct sl_fuse_step_options *options = &step->options;
+        SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
+        bool lasting = status == 0 || status == -EBADMSG || status == -ETIME;
+
+        if (!record || !options->cache || !options->keys->known || !lasting)
+                return;
+        record->status = status;
+        record->batch_max = options->batch_max;
+        record->budget_ns = options->budget_ns;
+        record->table = step->found.table;
+        record->notes = step->found.notes;
+        if (status < 0)
+                memcpy(record->cause, step->found.error.text, sizeof(record->cause));
+        sl_fuse_record_write(options->cache, &options->keys->merged, record);
+}
+
+static int measure(struct sl_fuse_step *step)
+{
+        const struct sl_fuse_measure measure = measure_of(step);
+        const struct sl_fuse_table *known = step->options.known;
+        int r = known ? check(step, known) : sl_fuse_measure(&measure, &step->found.table, &step->found.error);
+
+        keep_record(step, r);
+        return r;
+}
+
+/* With more time it may come out otherwise. */
+static bool is_refused(const struct sl_fuse_record *record, uint64_t budget_ns)
+{
+        return record->status < 0 && (record->status != -ETIME || record->budget_ns >= budget_ns);
+}
+
+/* A plan whose table is gone, or is for other batches, is measured again. */
 static int search(struct sl_fuse_step *step)
 {
         const struct sl_fuse_step_options *options = &step->options;
@@ -72,27 +107,14 @@ static int search(struct sl_fuse_step *step)
 
         if (!record || !options->cache || make_keys(step) < 0)
                 return -ENOENT;
-        recorded = sl_fuse_record_read(options->cache, &options->keys->merged, options->batch_max, record);
+        recorded = sl_fuse_record_read(options->cache, &options->keys->merged, record);
         if (recorded)
                 found->notes = record->notes;
-        if (recorded && record->status < 0)
-                return sl_error_set(&found->error, ENODATA, "%s", record->cause);
-        if (!recorded || sl_plan_cache_find(options->cache, &options->keys->merged, NULL, &found->plan, &found->error) < 0)
+        if (recorded && is_refused(record, options->budget_ns))
+                return sl_error_set(&found->error, -record->status, "%s", record->cause);
+        if (sl_plan_cache_find(options->cache, &options->keys->merged, NULL, &found->plan, &found->error) < 0)
                 return -ENOENT;
-        return check(step, &record->table);
-}
-
-static void keep_table(struct sl_fuse_step *step)
-{
-        const struct sl_fuse_step_options *options = &step->options;
-        SL_CLEANUP(sl_cleanup_free) struct sl_fuse_record *record = calloc(1, sizeof(*record));
-
-        if (!record || !options->cache || !options->keys->known)
-                return;
-        record->batch_max = options->batch_max;
-        record->table = step->found.table;
-        record->notes = step->found.notes;
-        sl_fuse_record_write(options->cache, &options->keys->merged, record);
+        return recorded && !record->status && record->batch_max == options->batch_max ? check(step, &record->table) : measure(step);
 }
 
 static int open_and_measure(struct sl_fuse_step *step)
@@ -101,13 +123,7 @@ static int open_and_measure(struct sl_fuse_step *step)
         int r = sl_plan_open(step->options.plan_fd, &found->plan, &found->error);
 
         found->notes = *step->options.notes;
-        if (r < 0)
-                return r;
-        const struct sl_fuse_measure measure = measure_of(step);
-        r = step->options.known ? check(step, step->options.known) : sl_fuse_measure(&measure, &found->table, &found->error);
-        if (r == 0)
-                keep_table(step);
-        return r;
+        return r < 0 ? r : measure(step);
 }
 
 static void *step_main(void *context)

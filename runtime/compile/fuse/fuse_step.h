@@ -42,7 +42,8 @@ struct sl_fuse_step_options {
 };
 
 struct sl_fuse_found {
-        int status; /* 0: plan and table; -ENOENT it is not in the cache; -ENODATA it is known not to be worth it; else -errno */
+        int status; /* 0: plan and table; -ENOENT it is not in the cache; -ENODATA it is known not to be worth it; else -errno,
+                       among them -EBADMSG its outputs differ, -ETIME it cannot be measured in time */
         struct sl_plan *plan;
         struct sl_fuse_table table;
         struct sl_compile_notes notes; /* from the cache, or those that were given */
