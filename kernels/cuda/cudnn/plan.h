@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Execution plans of cuDNN, made for a GPU that need not be there (cuDNN 9.8 and newer), as text that the process which has the GPU
+ * loads. The same figures, library and convolution give the same text.
+ *
+ * An engine is taken only if it gives the same bits each time and no coarser sums than its types say: none that transforms
+ * (Winograd, FFT), none whose order of sums changes, and of float32 none that rounds its inputs to TF32 unless that is asked for.
+ * Nor is one that is compiled at run time: it takes up to seconds and a driver.
+ *
+ * A planner belongs to one thread at a time.
+ */
+#pragma once
+
+#include "cuda/cudnn/convolution.h"
+#include "cuda/cudnn/figures.h"
+
+struct sl_cudnn_planner;
+
+struct sl_cudnn_plan {
+        char *text; /* malloc()ed, text_bytes with its terminator */
+        uint64_t text_bytes;
+        uint64_t workspace_bytes;
+        int64_t engine;
+        bool tensor_cores;
+        bool whole; /* with the epilogue, not the bare convolution */
+};
+
+/* Return: 0; -EINVAL cuDNN does not take the figures; -ENOMEM. */
+int sl_cudnn_planner_new(const struct sl_cudnn *library, const struct sl_cuda_figures *figures,
+        struct sl_cudnn_planner **ret_planner, struct sl_error *error);
+struct sl_cudnn_planner *sl_cudnn_planner_free(struct sl_cudnn_planner *planner);
+
+/*
+ * The first plan that comes out of cuDNN's heuristics (A, B, fallback): with the epilogue, else bare. May take seconds the first
+ * time, which is when cuDNN loads its parts. Return: 0; -ENOTSUP there is none, the text says for what; -ENOMEM.
+ */
+int sl_cudnn_plan_make(struct sl_cudnn_planner *planner, const struct sl_cudnn_convolution *convolution, bool tf32,
+        struct sl_cudnn_plan *ret_plan, struct sl_error *error);
+void sl_cudnn_plan_deinit(struct sl_cudnn_plan *plan);
+
+/* Reads a text back. Return: 0; -EBADMSG it is no plan for these figures and this library. */
+int sl_cudnn_plan_load(struct sl_cudnn_planner *planner, const char *text, uint64_t text_bytes, uint64_t *ret_workspace_bytes,
+        struct sl_error *error);
