@@ -110,8 +110,8 @@
         X("batching_rows", "e_ebird: the workers of 1, 2, 4, ... that compute best at a load of 4, 8, 16 and 32 samples, four "    \
                            "rows such as \"0,0,2,1\".")                                                                            \
         X("fuse", "auto: the model shares workers with others of its architecture that say so, and what waits for any of them when "  \
-                  "one is idle is computed together; never: its workers are its own. With threads and isolation: process they "    \
-                  "always are.")                                                                                                   \
+                  "one is idle is computed together; [NAME, ...]: with those alone whose fuse names the same models, each with "   \
+                  "itself; never: its workers are its own. With threads and isolation: process they always are.")                                                                                                   \
         X("isolation", "none: workers are threads of the runtime; process: each is a process of its own, without files and "       \
                        "network, and a crash of the model ends nobody else.")                                                      \
         X("on_crash", "What a worker's process was computing when it died: fail, or rerun it once, alone, in another one.")        \

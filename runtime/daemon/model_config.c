@@ -46,7 +46,6 @@ static const struct sl_setting settings[] = {
         SETTING(queue_requests, SL_SETTING_NUMBER, .min = 1, .max = 1u << 20),
         SETTING(warmup_ms, SL_SETTING_NUMBER, .min = 0, .max = 60000),
         SETTING(shapes_max, SL_SETTING_NUMBER, .min = 1, .max = SL_SHAPES_MAX),
-        SETTING(fuse, SL_SETTING_CHOICE, .names = fuses, .n_names = 2),
         SETTING(isolation, SL_SETTING_CHOICE, .names = isolations, .n_names = 2),
         SETTING(on_crash, SL_SETTING_CHOICE, .names = crash_answers, .n_names = 2),
         SETTING(predictions, SL_SETTING_CHOICE, .names = predictions, .n_names = 2),
@@ -93,7 +92,7 @@ static const cyaml_schema_field_t ensemble_fields[] = {
                 SL_TEXT_FIELD(struct sl_model_texts, warmup_ms), SL_TEXT_FIELD(struct sl_model_texts, shapes_max),                 \
                 SL_TEXT_FIELD(struct sl_model_texts, isolation), SL_TEXT_FIELD(struct sl_model_texts, on_crash),                   \
                 SL_TEXT_FIELD(struct sl_model_texts, hang_ms), SL_TEXT_FIELD(struct sl_model_texts, predictions),                  \
-                SL_TEXT_FIELD(struct sl_model_texts, threads), SL_TEXT_FIELD(struct sl_model_texts, fuse),                         \
+                SL_TEXT_FIELD(struct sl_model_texts, threads), SL_WORDS_FIELD(struct sl_model_texts, fuse),                        \
                 SL_LIST_FIELD(struct sl_model_texts, batch_sizes),                                                                  \
                 SL_LIST_FIELD(struct sl_model_texts, prepared_shapes), SL_TEXT_FIELD(struct sl_model_texts, batching),             \
                 SL_TEXT_FIELD(struct sl_model_texts, batching_delay_us),                                                           \
@@ -465,6 +464,34 @@ static int apply_members(const struct reading *reading, const struct sl_ensemble
         return 0;
 }
 
+/* never, auto, or the names of others. */
+static int apply_fuse(const struct reading *reading, const struct sl_model_texts *texts, struct sl_model_config *config)
+{
+        char wish[SL_WISH_BYTES];
+        uint64_t choice;
+
+        if (!texts->fuse)
+                return 0;
+        config->n_fuse_names = 0;
+        if (texts->fuse_count == 1 && sl_value_choice(texts->fuse[0], fuses, 2, &choice, wish) == 0) {
+                config->fuse = (uint32_t)choice;
+                return 0;
+        }
+        if (texts->fuse_count < 1 || texts->fuse_count > SL_FUSE_NAMES_MAX)
+                return bad(reading, "fuse", "%u names, 1 to %u models share workers; or never, auto", texts->fuse_count,
+                        SL_FUSE_NAMES_MAX);
+        for (uint32_t i = 0; i < texts->fuse_count; i++) {
+                if (member_name(texts->fuse[i], wish) < 0)
+                        return bad(reading, "fuse", "\"%s\" is %s", texts->fuse[i], wish);
+                if (sl_value_choice(texts->fuse[i], fuses, 2, &choice, wish) == 0)
+                        return bad(reading, "fuse", "\"%s\" stands by itself, not among names", texts->fuse[i]);
+                snprintf(config->fuse_names[i], sizeof(config->fuse_names[i]), "%s", texts->fuse[i]);
+        }
+        config->fuse = SL_FUSE_AUTO;
+        config->n_fuse_names = texts->fuse_count;
+        return 0;
+}
+
 static int apply_ensemble(const struct reading *reading, const struct sl_ensemble_texts *texts, struct sl_model_config *config)
 {
         int result = texts ? apply_members(reading, texts, config) : 0;
@@ -495,6 +522,8 @@ int sl_model_config_apply(const struct sl_yaml_file *file, const char *prefix, c
                 result = check_workers(&reading, config);
         if (result == 0)
                 result = apply_versions(&reading, texts->version_policy, config);
+        if (result == 0)
+                result = apply_fuse(&reading, texts, config);
         if (result == 0)
                 result = apply_ensemble(&reading, texts->ensemble, config);
         if (result == 0 && !config->is_ensemble && config->segment_samples < config->lowering.batch_max)

@@ -19,7 +19,8 @@
  *     batching_in_order: no         # triton: yes computes one batch at a time, so that answers keep the order of requests
  *     batching_sizes: [4, 8]        # triton: preferred batches
  *     batching_rows: ["0,0,1", "0,0,0,1", "0,0,2,1", "0,0,0,2,1"]  # e_ebird: workers of 1, 2, 4, ... at a load of 4, 8, 16, 32
- *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed together
+ *     fuse: never                   # auto: it shares workers with others of its architecture, and what waits for them is computed together;
+ *                                   # [lenet-a, lenet-b]: with those alone that name the same models, itself among them or not
  *     isolation: none               # process: each worker in a process of its own, so that a crash of the model ends nobody else
  *     on_crash: fail                # what such a process was computing when it died; rerun: is computed once more, by another one
  *     hang_ms: 120000               # a process that answers nothing for so long, and for longer than ever, is killed; 0: never
@@ -52,6 +53,7 @@ struct sl_yaml_file;
 #define SL_NAME_BYTES           64
 #define SL_MODEL_NAME_BYTES_MAX 64 /* NAME:VERSION, terminated */
 #define SL_SPECIFIC_MAX         64
+#define SL_FUSE_NAMES_MAX       64 /* lanes of a carrier */
 #define SL_LATEST_MAX           64
 
 enum sl_version_kind { SL_VERSIONS_LATEST, SL_VERSIONS_ALL, SL_VERSIONS_SPECIFIC };
@@ -69,7 +71,9 @@ struct sl_model_config {
         uint64_t batch_bytes_max;
         uint32_t threads; /* 0: auto */
         uint32_t instances, segment_samples, slice_ms, samples_max, queue_requests, warmup_ms, shapes_max;
-        uint32_t isolation, on_crash, hang_ms, predictions, fuse; /* enum sl_isolation, sl_on_crash, sl_predictions, sl_fuse */
+        uint32_t isolation, on_crash, hang_ms, predictions, fuse; /* enum sl_isolation and so on */
+        char fuse_names[SL_FUSE_NAMES_MAX][SL_MODEL_NAME_BYTES_MAX];
+        uint32_t n_fuse_names; /* that it shares workers with, of AUTO; 0: with any */
         uint32_t batch_sizes[SL_WORKERS_MAX], n_batch_sizes; /* the largest first; 0: instances of batch_max */
         struct sl_batching batching;
         struct sl_version_policy version_policy;
@@ -127,7 +131,9 @@ struct sl_model_texts {
         SL_LOWER_OPTIONS(X)
 #undef X
         char *batch_bytes_max, *instances, *segment_samples, *slice_ms, *samples_max, *queue_requests, *warmup_ms, *shapes_max;
-        char *isolation, *on_crash, *hang_ms, *predictions, *threads, *fuse;
+        char *isolation, *on_crash, *hang_ms, *predictions, *threads;
+        char **fuse;
+        uint32_t fuse_count;
         char **batch_sizes;
         uint32_t batch_sizes_count;
         char *batching, *batching_delay_us, *batching_latency_ms, *batching_in_order;

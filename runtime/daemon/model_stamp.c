@@ -46,6 +46,8 @@ static uint64_t mix_config(uint64_t stamp, const struct sl_model_config *config)
                 stamp = mix(stamp, config->members[i], strlen(config->members[i]) + 1);
                 stamp = mix(stamp, &config->weights[i], sizeof(config->weights[i]));
         }
+        for (uint32_t i = 0; i < config->n_fuse_names; i++)
+                stamp = mix(stamp, config->fuse_names[i], strlen(config->fuse_names[i]) + 1);
         return mix(stamp, config->prepared, config->n_prepared * sizeof(config->prepared[0]));
 }
 

@@ -386,6 +386,82 @@ static int check_ensembles(const struct sl_repository_scan *scan)
         return result;
 }
 
+/* ---- who shares workers with whom by name ---- */
+
+/* One that is left out may come back. */
+static const char *stranger_fault(const struct served *served)
+{
+        return !served ? "neither never nor auto nor a model that is served" : served->config.is_ensemble ? "an ensemble" : NULL;
+}
+
+/* Of a scan for some models alone nobody can say whether there are others. */
+static const char *find_stranger(const struct sl_repository_scan *scan, const struct served *served)
+{
+        for (uint32_t i = 0; i < served->config.n_fuse_names; i++) {
+                const char *name = served->config.fuse_names[i];
+
+                if (is_wanted(scan->query, name) && stranger_fault(find_member(scan, name)))
+                        return name;
+        }
+        return NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static uint64_t mix_name(uint64_t seed, const char *name)
+{
+        for (size_t i = 0; i <= strlen(name); i++)
+                seed = (seed ^ (unsigned char)name[i]) * 0x100000001b3u; /* FNV-1a */
+        return seed;
+}
+
+/* The same number for the same names in any order, the model's own among them, each once; never 0. */
+static uint64_t circle_of(const struct served *served)
+{
+        const char *names[SL_FUSE_NAMES_MAX + 1] = {served->name};
+        uint32_t n = 1;
+        uint64_t circle = 0xcbf29ce484222325u;
+
+        for (uint32_t i = 0; i < served->config.n_fuse_names; i++)
+                names[n++] = served->config.fuse_names[i];
+        qsort(names, n, sizeof(*names), compare_names);
+        for (uint32_t i = 0; i < n; i++)
+                if (!i || strcmp(names[i], names[i - 1]) != 0)
+                        circle = mix_name(circle, names[i]);
+        return circle | 1;
+}
+
+static int refuse_stranger(const struct sl_repository_scan *scan, struct served *served, const char *stranger)
+{
+        char text[SL_ERROR_TEXT_BYTES];
+
+        snprintf(text, sizeof(text), "model \"%s\": fuse: \"%s\" is %s", served->name, stranger,
+                stranger_fault(find_member(scan, stranger)));
+        report(scan, "%s", text);
+        served->cause = strdup(text);
+        served->spec = (struct sl_model_spec){.name = served->name, .refused = served->cause};
+        return served->cause ? 0 : -ENOMEM;
+}
+
+static int check_fuses(const struct sl_repository_scan *scan)
+{
+        int result = 0;
+
+        for (uint32_t i = 0; i < scan->n && result == 0; i++) {
+                struct served *served = scan->served[i];
+                const char *stranger = served->cause ? NULL : find_stranger(scan, served);
+
+                if (stranger)
+                        result = refuse_stranger(scan, served, stranger);
+                else if (served->config.n_fuse_names && !served->cause)
+                        served->spec.fuse_circle = circle_of(served);
+        }
+        return result;
+}
+
 static int compare_served(const void *a, const void *b)
 {
         const struct served *left = *(struct served *const *)a, *right = *(struct served *const *)b;
@@ -421,7 +497,7 @@ static int check_wanted(const struct sl_repository_scan *scan, struct sl_error *
 
 static int finish(struct sl_repository_scan *scan, struct sl_error *error)
 {
-        if (check_ensembles(scan) < 0)
+        if (check_fuses(scan) < 0 || check_ensembles(scan) < 0)
                 return sl_error_set(error, ENOMEM, "model repository: out of memory");
         int result = check_wanted(scan, error);
         if (result < 0)

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "schema.h"
+#include "yaml_words.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -301,7 +302,9 @@ static int init(struct sl_yaml_file *file, const char *path, struct sl_error *er
                 result = parse_positions(file, error);
         /* A file of comments alone is as good as an empty one, and libcyaml would refuse it. */
         if (result == 0 && yaml_document_get_root_node(&file->document))
-                result = load_data(file, error);
+                result = sl_yaml_words_wrap(&file->document, file->schema, &file->text, &file->bytes) < 0
+                                 ? sl_error_set(error, ENOMEM, "%s: out of memory", path)
+                                 : load_data(file, error);
         return result;
 }
 

@@ -203,6 +203,11 @@ static struct bad bad_configs[] = {
         {"model_defaults:\n  without_passes: [magic]\n", ":2:", "model_defaults.without_passes", "magic"},
         {"model_defaults:\n  version_policy: {latest: 1, all: true}\n", ":2:", "model_defaults.version_policy", "exactly one"},
         {"models: [../etc]\n", ":1:", "models", "../etc"},
+        {"model_defaults:\n  fuse: [a, auto]\n", ":2:", "model_defaults.fuse", "\"auto\" stands by itself"},
+        {"model_defaults:\n  fuse: a b\n", ":2:", "model_defaults.fuse", "\"a b\" is not a name"},
+        {"model_defaults:\n  fuse: {a: b}\n", ":2:", "model_defaults.fuse", "SEQUENCE"},
+        {"model_defaults:\n  fuse: |\n    auto\n", ":2:", "model_defaults.fuse", "SEQUENCE"},
+        {"model_defaults:\n  batch_sizes: 8\n", ":2:", "model_defaults.batch_sizes", "SEQUENCE"},
         {"a: [\n", ":2:", "", ""},
         {"name: a\n\tx: 1\n", ":2:", "", ""},
         {"name: a\n---\nname: b\n", ":3:", "", "second document"},
@@ -374,6 +379,28 @@ Test(config, a_models_own_file_overrides_the_defaults_that_it_names)
         cr_assert_eq(config.instances, 5);
         cr_assert_eq(config.version_policy.latest, 3);
         cr_assert_not(config.is_ensemble);
+}
+
+Test(config, fuse_is_a_word_or_names)
+{
+        static const struct {
+                const char *text;
+                uint32_t fuse, n;
+        } rows[] = {{"fuse: auto\n", SL_FUSE_AUTO, 0}, {"fuse: 'never'\n", SL_FUSE_NEVER, 0}, {"fuse: [auto]\n", SL_FUSE_AUTO, 0},
+                {"# \xc3\xbc, two bytes\nfuse:   auto # \xc3\xbc\nbatch_max: 8\n", SL_FUSE_AUTO, 0},
+                {"{batch_max: 8, fuse: auto}\n", SL_FUSE_AUTO, 0}, {"fuse: other\n", SL_FUSE_AUTO, 1},
+                {"fuse: [one, 'two:3']\n", SL_FUSE_AUTO, 2}, {"fuse:\n  - one\n  - two\n", SL_FUSE_AUTO, 2}};
+        struct sl_model_config base = defaults(), config;
+        struct sl_error error = {""};
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                const char *path = folder_write(&folder, "config.yaml", rows[i].text);
+
+                cr_assert_eq(sl_model_config_read(path, &base, &config, &error), 0, "%s%s", rows[i].text, error.text);
+                cr_expect_eq(config.fuse, rows[i].fuse, "%s", rows[i].text);
+                cr_expect_eq(config.n_fuse_names, rows[i].n, "%s", rows[i].text);
+        }
+        cr_expect_str_eq(config.fuse_names[1], "two");
 }
 
 Test(config, an_ensemble_has_members_a_rule_and_weights)

@@ -168,6 +168,58 @@ Test(repository, a_member_may_name_the_version)
         sl_repository_scan_free(result);
 }
 
+Test(repository, models_that_name_the_same_ones_share_workers)
+{
+        static const struct {
+                const char *name, *yaml;
+        } rows[] = {{"a", "fuse: [b, c]\n"}, {"b", "fuse: [c, a, b]\n"}, {"c", "fuse: [a]\n"}, {"d", "fuse: auto\n"},
+                {"e", "fuse: [a, b, c]\n"}, {"f", "fuse: never\n"}};
+        const struct sl_model_spec *specs;
+        struct sl_repository_scan *result;
+        char path[64];
+        uint32_t n;
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+                snprintf(path, sizeof(path), "%s/1/model.onnx", rows[i].name);
+                model(path);
+                snprintf(path, sizeof(path), "%s/config.yaml", rows[i].name);
+                folder_write(&folder, path, rows[i].yaml);
+        }
+        result = scan();
+        specs = sl_repository_specs(result, &n);
+        cr_assert_str_eq(names(result), "a b c d e f");
+        cr_expect_neq(specs[0].fuse_circle, 0);
+        cr_expect_eq(specs[0].fuse_circle, specs[1].fuse_circle, "each with itself, in any order");
+        cr_expect_neq(specs[2].fuse_circle, specs[0].fuse_circle, "c does not name b");
+        cr_expect_eq(specs[3].fuse_circle, 0);
+        cr_expect_neq(specs[4].fuse_circle, specs[0].fuse_circle, "nobody names e");
+        cr_expect_eq(specs[5].fuse, SL_FUSE_NEVER);
+        sl_repository_scan_free(result);
+}
+
+Test(repository, who_shares_workers_with_a_stranger_is_refused)
+{
+        const struct sl_model_spec *specs;
+        struct sl_repository_scan *result;
+        uint32_t n;
+
+        model("a/1/model.onnx");
+        model("b/1/model.onnx");
+        folder_write(&folder, "a/config.yaml", "fuse: [b, nowhere]\n");
+        folder_write(&folder, "b/config.yaml", "fuse: [a]\n");
+        folder_write(&folder, "c/config.yaml", "ensemble: {members: [b]}\n");
+        model("d/1/model.onnx");
+        folder_write(&folder, "d/config.yaml", "fuse: [c]\n");
+        result = scan();
+        specs = sl_repository_specs(result, &n);
+        cr_assert_str_eq(names(result), "b c");
+        cr_expect_not_null(strstr(reports, "model \"a\": fuse: \"nowhere\" is neither never nor auto nor a model that is served"), "%s", reports);
+        cr_expect_not_null(strstr(reports, "model \"d\": fuse: \"c\" is an ensemble"), "%s", reports);
+        cr_expect_str_eq(specs[0].name, "a");
+        cr_expect_not_null(strstr(specs[0].refused, "nowhere"));
+        sl_repository_scan_free(result);
+}
+
 Test(repository, hidden_and_foreign_entries_are_ignored)
 {
         model(".git/1/model.onnx");

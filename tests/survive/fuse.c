@@ -109,6 +109,47 @@ Test(fuse, copies_of_a_network_share_workers_and_each_answers_for_itself)
                 honest_stop(honest[i]);
 }
 
+Test(fuse, those_that_name_each_other_share_workers_and_no_others)
+{
+        static const struct {
+                const char *name, *yaml;
+        } copies[] = {{"a", "fuse: [b]\n"}, {"b", "fuse: [a]\n"}, {"c", YAML}, {"d", YAML}, {"e", "fuse: [a, b]\n"}};
+        struct honest *honest[5];
+
+        world_configure(&world, "log_level: debug\n");
+        start();
+        for (int i = 0; i < 5; i++) {
+                world_copy_model(&world, "resnet", copies[i].name, copies[i].yaml);
+                if (i > 0 && i != 1)
+                        load(copies[i].name);
+                if (i == 1) {
+                        load("a");
+                        load("b");
+                }
+        }
+        world_expect_log(&world, "event=bundle-joined model=b cause=\"it shares workers with 1 models");
+        world_expect_log(&world, "event=bundle-joined model=d cause=\"it shares workers with 1 models");
+        cr_expect_eq(world_count_log(&world, "event=bundle-joined"), 2, "%s", world_log(&world));
+        for (int i = 0; i < 5; i++) {
+                cr_expect_str_eq(workers_of(copies[i].name), "lane");
+                honest[i] = honest_start_copy(&world, copies[i].name, "resnet");
+        }
+        for (int i = 0; i < 5; i++)
+                honest_expect_progress(honest[i], 20);
+        for (int i = 0; i < 5; i++)
+                honest_stop(honest[i]);
+}
+
+Test(fuse, who_names_a_model_that_is_not_there_is_refused_by_one_line)
+{
+        struct starling_error error = {""};
+
+        start();
+        world_copy_model(&world, "resnet", "a", "fuse: [nobody]\n");
+        cr_expect_lt(starling_admin_load(admin, "a", &error), 0);
+        cr_expect_not_null(strstr(error.text, "fuse: \"nobody\" is neither never nor auto nor a model that is served"), "%s", error.text);
+}
+
 /* What eight copies of a network are promised, loaded one after the other. */
 static uint64_t bytes_of_copies(const char *prefix, const char *yaml)
 {

@@ -31,7 +31,7 @@ struct sl_bundle_home {
         struct sl_bundle bundle; /* first: the dispatcher's view */
         struct sl_bundles *bundles;
         struct sl_bundle_home *next;
-        uint64_t family[2];
+        uint64_t family[2], circle;
         uint32_t n_models; /* those that load among them */
         uint32_t n_named;  /* threads that have got a name */
         struct sl_carrier *inliner;
@@ -44,23 +44,25 @@ static struct sl_bundle_home *home_of(const struct sl_bundle *bundle)
         return (struct sl_bundle_home *)((char *)(uintptr_t)bundle - offsetof(struct sl_bundle_home, bundle));
 }
 
-static struct sl_bundle_home *find(const struct sl_bundles *bundles, const uint64_t family[2])
+static struct sl_bundle_home *find(const struct sl_bundles *bundles, const uint64_t family[2], uint64_t circle)
 {
         for (struct sl_bundle_home *home = bundles->first; home; home = home->next)
-                if (memcmp(home->family, family, sizeof(home->family)) == 0 && home->n_models < SL_CARRIER_LANES_MAX)
+                if (memcmp(home->family, family, sizeof(home->family)) == 0 && home->circle == circle &&
+                        home->n_models < SL_CARRIER_LANES_MAX)
                         return home;
         return NULL;
 }
 
-int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, struct sl_bundle **ret_bundle)
+int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle **ret_bundle)
 {
-        struct sl_bundle_home *home = find(bundles, info->family);
+        struct sl_bundle_home *home = find(bundles, info->family, circle);
 
         if (!home) {
                 home = calloc(1, sizeof(*home));
                 if (!home)
                         return -ENOMEM;
                 memcpy(home->family, info->family, sizeof(home->family));
+                home->circle = circle;
                 home->bundles = bundles;
                 home->next = bundles->first;
                 bundles->first = home;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which models share workers: those that say `fuse: auto`, have the same architecture but for sizes (plan_info.h, `family`), and
- * compute in threads of the runtime, each batch with one. They are found as they load, whatever name each has; a model whose reload
+ * compute in threads of the runtime, each batch with one; those that name others do so with who names the same ones, itself among
+ * them. They are found as they load, whatever name each has; a model whose reload
  * has another architecture finds others, or is alone in a bundle, and one line says that it has left.
  *
  * A bundle begins with its first model and ends with its last; a carrier begins with its first lane, and ends with its last. Where
@@ -24,8 +25,9 @@ struct sl_bundles {
         struct sl_bundle_home *first;
 };
 
-/* A model that is being loaded comes to others, or is the first. Return: 0, -ENOMEM. */
-int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, struct sl_bundle **ret_bundle);
+/* A model that is being loaded comes to others of the same @circle (sl_model_spec.fuse_circle), or is the first. Return: 0,
+ * -ENOMEM. */
+int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info, uint64_t circle, struct sl_bundle **ret_bundle);
 
 /* It is freed, and its workers are. */
 void sl_bundle_leave(struct sl_bundle *bundle);

@@ -45,6 +45,7 @@ struct sl_load {
         bool own_process; /* for each worker */
         bool fake;        /* predictions are zeros */
         bool fuses;       /* with others of its architecture */
+        uint64_t circle;  /* and of this circle (spec.h) */
         uint32_t warmup_ms, hang_ms, threads;
         struct sl_worker_set workers;
         uint64_t compiler_bytes; /* promised while COMPILING, then for the plan file while OPENING */
@@ -198,8 +199,10 @@ static void say_what_is_fused(const struct sl_load *load)
         char text[96];
 
         if (replaced && replaced->bundle && replaced->bundle != bundle && sl_bundle_size(replaced->bundle) > 1) {
-                snprintf(text, sizeof(text), "its architecture is another one than that of the %u models that it shared workers with",
-                        sl_bundle_size(replaced->bundle) - 1);
+                bool alike = !memcmp(replaced->info->family, load->model->info->family, sizeof(replaced->info->family));
+
+                snprintf(text, sizeof(text), "%s than that of the %u models that it shared workers with",
+                        alike ? "its fuse is another one" : "its architecture is another one", sl_bundle_size(replaced->bundle) - 1);
                 log_load(load, LOG_WARNING, "bundle-left", text);
         }
         if (bundle && sl_bundle_size(bundle) > 1) {
@@ -210,7 +213,7 @@ static void say_what_is_fused(const struct sl_load *load)
 
 static int join_bundle(struct sl_load *load, struct sl_error *error)
 {
-        if (may_fuse(load) && sl_bundles_join(load->options.bundles, load->model->info, &load->model->bundle) < 0)
+        if (may_fuse(load) && sl_bundles_join(load->options.bundles, load->model->info, load->circle, &load->model->bundle) < 0)
                 return sl_error_set(error, ENOMEM, "no memory to share workers");
         say_what_is_fused(load);
         return 0;
@@ -363,6 +366,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->threads = spec->threads;
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
+        load->circle = spec->fuse_circle;
         load->fuses = spec->fuse == SL_FUSE_AUTO;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)

@@ -41,6 +41,7 @@ struct sl_model_spec {
         uint32_t warmup_ms;              /* how long an instance may run larger batches than one before its first request */
         enum sl_predictions predictions; /* fake: zeros, all else is real */
         enum sl_fuse fuse;               /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
+        uint64_t fuse_circle;            /* and with which: those that have the same; 0: any that have that */
         enum sl_isolation isolation;     /* whether each worker has a process of its own */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */
         uint32_t hang_ms;                /* that such a process may have a job and answer nothing, at least; 0: any time */
