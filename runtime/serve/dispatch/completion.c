@@ -9,6 +9,7 @@
 #include "probe.h"
 #include "record.h"
 #include "refuse.h"
+#include "settle.h"
 
 #include <errno.h>
 
@@ -222,7 +223,7 @@ static void complete(struct sl_dispatcher *d, struct sl_request *request, int32_
         unaccount(d, request);
         sl_meter_ended(request, status, now_ns);
         request->state = SL_REQUEST_FREE;
-        d->unsettled = true;
+        sl_settle_after(d, request->ensemble);
 }
 
 void sl_complete(struct sl_dispatcher *d, struct sl_request *request, int32_t status)

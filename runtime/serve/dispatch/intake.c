@@ -15,6 +15,7 @@
 #include "record.h"
 #include "refuse.h"
 #include "route.h"
+#include "settle.h"
 #include "shapes.h"
 
 #include <errno.h>
@@ -215,6 +216,7 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
                 return;
         }
         request->ensemble->in_flight--;
+        sl_settle_after(d, request->ensemble);
         sl_places_leave(request->ensemble->places, request);
         set_ensemble(request, ensemble);
         note_capacities(request, descriptors);
@@ -222,7 +224,6 @@ void sl_intake_again(struct sl_dispatcher *d, struct sl_request *request, struct
         sl_places_enter(ensemble->places, request);
         request->state = SL_REQUEST_FREE;
         enqueue(d, request, ensemble);
-        d->unsettled = true;
 }
 
 /* To the ensemble of its sizes, or to the slot where it waits for that: as sl_route(), for tensors that are there. */

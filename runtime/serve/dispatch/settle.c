@@ -103,6 +103,11 @@ void sl_settle_blocks(struct sl_dispatcher *d, const struct sl_bundle *bundle)
                 settle_carrier(d, bundle->inliner);
 }
 
+void sl_settle_after(struct sl_dispatcher *d, const struct sl_ensemble *ensemble)
+{
+        d->unsettled |= ensemble->retired || d->leaving || d->closing;
+}
+
 void sl_settle(struct sl_dispatcher *d)
 {
         d->unsettled = false;
