@@ -8,6 +8,7 @@
 #     perf/papers/papers.sh live --out build/live.json
 #     perf/papers/papers.sh pause --out build/pause.json
 #     perf/papers/papers.sh netfuse --out build/netfuse.json
+#     perf/papers/papers.sh fuse_table --out build/fuse_table.json
 #     perf/papers/papers.sh tables --out build/tables.json
 #     perf/papers/papers.sh policies --out build/policies.json
 # Or draws the result of one, with the packages of requirements.txt:
@@ -18,7 +19,7 @@ name=${1:?which experiment}
 shift
 case $name in
 tables | policies) python=python3 ;;
-netfuse) python=$("$here/../../tools/venv.sh" engine "$here/../engine/requirements.txt") ;;
+netfuse | fuse_table) python=$("$here/../../tools/venv.sh" engine "$here/../engine/requirements.txt") ;;
 plot) python=$("$here/../../tools/venv.sh" plots "$here/requirements.txt") ;;
 *) python=$("$here/../../tools/venv.sh" zoo "$here/../zoo/requirements.txt") ;;
 esac

@@ -195,7 +195,22 @@ Test(fuse, the_last_block_has_what_is_left)
         cr_assert_eq(result.n_blocks, 2, "%s", result.error.text);
         cr_expect_eq(result.blocks[1].first, 2);
         cr_expect_eq(result.blocks[1].table.rows[0].merged, result.blocks[0].table.rows[0].merged,
-                "blocks of one architecture and number of lanes have one table");
+                "blocks that are merged alike have one table");
+        sl_fuse_result_deinit(&result);
+        fuse_bench_deinit(&b);
+}
+
+Test(fuse, a_block_that_is_merged_otherwise_has_a_table_of_its_own)
+{
+        static struct fuse_bench b;
+        struct sl_fuse_result result;
+
+        fuse_bench_init(&b);
+        set_member(&b, 3, 3, SL_OP_SIGMOID); /* so that of these two only the first convolution is merged */
+        b.options.lanes = 2;
+        result = run(&b);
+        cr_assert_eq(result.n_blocks, 2, "%s", result.error.text);
+        cr_expect_arr_neq(result.blocks[0].table.rows, result.blocks[1].table.rows, sizeof(result.blocks[0].table.rows));
         sl_fuse_result_deinit(&result);
         fuse_bench_deinit(&b);
 }

@@ -43,10 +43,10 @@ struct sl_fuse {
 
         bool choosing;
         uint32_t n_failures;
-        struct sl_fused best; /* while choosing */
-        uint32_t lanes;       /* of a block, when that is known */
-        bool measured;        /* and `table` is that of such a block */
-        struct sl_fuse_table table;
+        struct sl_fused best;  /* while choosing */
+        uint32_t lanes;        /* of a block, when that is known */
+        struct sl_plan *known; /* the last of a block of so many, and its table; NULL: there is none yet */
+        struct sl_fuse_table known_table;
         struct sl_fuse_result result;
 };
 
@@ -92,7 +92,8 @@ static int start_step(struct sl_fuse *fuse, enum state state)
                 .n_lanes = fuse->n_lanes,
                 .keys = &fuse->keys,
                 .notes = &fuse->notes,
-                .known = fuse->measured && fuse->n_lanes == fuse->lanes ? &fuse->table : NULL,
+                .known = fuse->known && fuse->n_lanes == fuse->lanes ? &fuse->known_table : NULL,
+                .known_plan = fuse->known,
                 .plan_fd = fuse->plan_fd,
                 .batch_max = fuse->options.batch_max,
                 .budget_ns = budget_of(fuse),
@@ -154,6 +155,13 @@ static int next_block(struct sl_fuse *fuse)
         return 0;
 }
 
+static void know_block(struct sl_fuse *fuse, const struct sl_fused *block)
+{
+        sl_plan_free(fuse->known);
+        fuse->known = sl_plan_hold(block->plan);
+        fuse->known_table = block->table;
+}
+
 static bool pays(const struct sl_fuse_table *table)
 {
         for (uint32_t i = 0; i < table->n_rows; i++)
@@ -186,9 +194,8 @@ static int try_next_number(struct sl_fuse *fuse, bool worthless)
                 return start_block(fuse, fuse->first, more);
         if (fuse->best.plan) {
                 fuse->choosing = false;
-                fuse->measured = true;
                 fuse->lanes = fuse->best.n_lanes;
-                fuse->table = fuse->best.table;
+                know_block(fuse, &fuse->best);
                 take_block(fuse, &fuse->best);
                 fuse->first += fuse->lanes;
                 if (fuse->result.n_blocks)
@@ -237,10 +244,8 @@ static int end_block(struct sl_fuse *fuse, struct sl_fuse_found *found)
                 block.plan = sl_plan_free(block.plan);
         }
         if (!fuse->choosing) {
-                if (block.plan && fuse->n_lanes == fuse->lanes) {
-                        fuse->table = block.table;
-                        fuse->measured = true;
-                }
+                if (block.plan && fuse->n_lanes == fuse->lanes)
+                        know_block(fuse, &block);
                 if (block.plan)
                         take_block(fuse, &block);
                 fuse->first += fuse->n_lanes;
@@ -403,6 +408,7 @@ struct sl_fuse *sl_fuse_free(struct sl_fuse *fuse)
                 sl_plan_free(fuse->plans[i]);
         }
         sl_plan_free(fuse->best.plan);
+        sl_plan_free(fuse->known);
         sl_fuse_result_deinit(&fuse->result);
         sl_cleanup_fd(&fuse->plan_fd);
         sl_cleanup_fd(&fuse->epoll_fd);

@@ -34,8 +34,9 @@ struct sl_fuse_step_options {
         uint32_t n_lanes;
         struct sl_fuse_keys *keys;
         const struct sl_compile_notes *notes; /* of the child, to be kept */
-        const struct sl_fuse_table *known;    /* of another block of as many lanes: only the outputs are checked; NULL */
-        int plan_fd;                          /* of what has been compiled; -1: the cache is searched */
+        const struct sl_fuse_table *known;    /* of another block of as many lanes, and */
+        const struct sl_plan *known_plan; /* the plan of that: where this one is merged alike only its outputs are checked; NULL */
+        int plan_fd;                      /* of what has been compiled; -1: the cache is searched */
         uint32_t batch_max;
         uint64_t budget_ns;
         bool background;
