@@ -24,7 +24,7 @@
 
 #define SEED        1
 #define ROUNDS      1000000 /* the time ends it before */
-#define SECONDS     12
+#define SECONDS     4
 #define BATCH_MAX   4
 #define INPUT_BYTES 4096
 #define ROOM        (1 << 16)

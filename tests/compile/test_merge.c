@@ -26,7 +26,7 @@
 
 #define SEED      1
 #define ROUNDS    1000000 /* the time ends it before */
-#define SECONDS   6
+#define SECONDS   4
 #define TOLERANCE 1e-5
 #define PORTS     64
 

@@ -414,11 +414,11 @@ Test(shares, sizes_without_end_of_one_user_neither_evict_those_of_another_nor_fi
         cr_expect_gt(refusals(&world, SL_REFUSAL_SHARE), 0);
         cr_expect_not_null(strstr(run_cache_command(&world, "list"), "user 60002"));
         cr_expect_not_null(strstr(run_cache_command(&world, "list --json"), "\"uid\": 60002"));
+        users_end(greedy);
         cr_expect_not_null(strstr(run_cache_command(&world, "clear"), "bytes removed from"));
         cr_expect_leq(count_files(cache), 2, "what has been kept since");
         cr_expect(runs(first), "sizes that serve go on without their files");
         users_end(first);
-        users_end(greedy);
         finish(&world);
 }
 
