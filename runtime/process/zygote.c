@@ -2,6 +2,7 @@
 #include "zygote.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "child_spawn.h"
 #include "zygote_order.h"
 
@@ -13,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ANSWER_SECONDS 5 /* a fork takes less than a millisecond */
+#define ANSWER_MS 100  /* a fork takes less than a millisecond; who waits serves others meanwhile */
+#define START_MS  5000 /* for who has nothing else to do */
 
 struct sl_zygote {
         struct sl_zygote_options options;
@@ -73,12 +74,10 @@ pid_t sl_zygote_pid(const struct sl_zygote *zygote)
 
 static int start(struct sl_zygote *zygote)
 {
-        const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
         int ends[2], r;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
-        (void)setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         r = sl_spawn(&(struct sl_spawn_options){.program = zygote->options.program,
                              .argv = zygote->options.argv,
                              .environment = zygote->options.environment,
@@ -95,13 +94,26 @@ static int start(struct sl_zygote *zygote)
         return 0;
 }
 
+/* Whether a packet is there, or the other side gone. */
+static bool wait_for_packet(int fd, int limit_ms)
+{
+        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+        uint64_t until = sl_clock_ns() + (uint64_t)limit_ms * SL_NS_PER_MS, now;
+        int r;
+
+        do {
+                now = sl_clock_ns();
+                r = poll(&poll_fd, 1, now < until ? (int)((until - now + SL_NS_PER_MS - 1) / SL_NS_PER_MS) : 0);
+        } while (r < 0 && errno == EINTR);
+        return r == 1;
+}
+
 /* True when it can be asked. One that has ended meanwhile is buried. */
 static bool is_ready(struct sl_zygote *zygote)
 {
-        struct pollfd poll_fd = {.fd = zygote->fd, .events = POLLIN};
         struct sl_zygote_answer answer;
 
-        if (zygote->ready || poll(&poll_fd, 1, 0) != 1)
+        if (zygote->ready || !wait_for_packet(zygote->fd, 0))
                 return zygote->ready;
         zygote->ready = recv(zygote->fd, &answer, sizeof(answer), 0) == sizeof(answer);
         if (!zygote->ready)
@@ -111,13 +123,10 @@ static bool is_ready(struct sl_zygote *zygote)
 
 int sl_zygote_await(struct sl_zygote *zygote)
 {
-        struct pollfd poll_fd = {.events = POLLIN};
-
         if (!zygote->pid && start(zygote) < 0)
                 return -EIO;
-        poll_fd.fd = zygote->fd;
-        while (!zygote->ready && poll(&poll_fd, 1, ANSWER_SECONDS * 1000) < 0 && errno == EINTR)
-                ;
+        if (!zygote->ready)
+                (void)wait_for_packet(zygote->fd, START_MS);
         return is_ready(zygote) ? 0 : -EIO;
 }
 
@@ -159,12 +168,9 @@ static bool send_order(int fd, struct sl_zygote_order *order, char *arguments, s
 
 static int receive_answer(int fd, struct sl_zygote_answer *ret_answer)
 {
-        ssize_t n;
-
-        do
-                n = recv(fd, ret_answer, sizeof(*ret_answer), 0);
-        while (n < 0 && errno == EINTR);
-        return n == sizeof(*ret_answer) ? 0 : -EIO;
+        if (!wait_for_packet(fd, ANSWER_MS))
+                return -EIO;
+        return recv(fd, ret_answer, sizeof(*ret_answer), MSG_DONTWAIT) == sizeof(*ret_answer) ? 0 : -EIO;
 }
 
 static int ask(

@@ -129,6 +129,20 @@ Test(zygote, one_that_was_killed_is_replaced_and_no_load_fails)
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
 }
 
+Test(zygote, one_that_is_stopped_is_replaced_and_not_waited_for)
+{
+        struct sl_compile_zygote *zygote = ready_zygote();
+        pid_t first = pid_of(zygote);
+
+        cr_assert_eq(kill(first, SIGSTOP), 0);
+        expect_text(zygote, "origin", "status 4");
+        cr_assert_neq(pid_of(zygote), first);
+        cr_assert_eq(sl_zygote_await(sl_compile_zygote_of(zygote)), 0);
+        expect_text(zygote, "origin", "status 5");
+        sl_compile_zygote_free(zygote);
+        cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nobody is left, not even to be reaped");
+}
+
 Test(zygote, a_crash_is_one_line_and_the_next_child_is_of_another)
 {
         struct sl_compile_zygote *zygote = ready_zygote();
