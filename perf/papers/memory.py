@@ -25,11 +25,6 @@ def input_shape(path):
     return [dim.dim_value for dim in onnx.load(path, load_external_data=False).graph.input[0].type.tensor_type.shape.dim][1:]
 
 
-def resident(process):
-    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS:"))
-
-
 def measure(options, path, configs):
     """Bytes resident once each model has computed the largest batches of its workers."""
     runtime = Runtime(options.program, {name: path for name in configs}, configs=configs)
@@ -40,7 +35,7 @@ def measure(options, path, configs):
                 x[:] = 0.5
                 for _ in range(3):
                     client.infer(name, x)
-            return resident(runtime.process)
+            return runtime.resident_bytes()
     finally:
         runtime.close()
 

@@ -46,11 +46,6 @@ def write_copies(name, count, folder):
     return files
 
 
-def resident(process):
-    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS:"))
-
-
 def serve(options, files, fuse, occupied):
     """What one runtime answers with so many copies occupied: [{requests a second, latencies}], and its resident memory at the end."""
     runtime = Runtime(options.program, files, configs={name: f"fuse: {fuse}\n" for name in files})
@@ -59,7 +54,7 @@ def serve(options, files, fuse, occupied):
         runtime.connect().close()
         said = [json.loads(subprocess.run([lanes, runtime.socket, str(options.seconds), str(n), *files], check=True, capture_output=True, text=True).stdout)
                 for n in occupied]  # fmt: skip
-        return said, resident(runtime.process)
+        return said, runtime.resident_bytes()
     finally:
         runtime.close()
 

@@ -72,6 +72,10 @@ class Runtime:
         lines = [line for line in self.log if " error event=" in line or " warning event=" in line]
         return " ".join(lines).strip() or "the log says nothing"
 
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmRSS:"))
+
     def close(self):
         self.process.terminate()
         self.process.wait()
