@@ -551,6 +551,32 @@ struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan,
         return scan->specs;
 }
 
+const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *scan, const char *name)
+{
+        for (uint32_t i = 0; i < scan->n; i++)
+                if (strcmp(scan->specs[i].name, name) == 0)
+                        return &scan->specs[i];
+        return NULL;
+}
+
+static void note_complaint(void *context, const char *text)
+{
+        struct sl_error *last = context;
+
+        snprintf(last->text, sizeof(last->text), "%s", text);
+}
+
+int sl_repository_scan_plain(
+        const char *repository, struct sl_error *complaint, struct sl_repository_scan **ret_scan, struct sl_error *error)
+{
+        struct sl_model_config defaults;
+
+        sl_model_config_init(&defaults);
+        const struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
+
+        return sl_repository_scan(&query, note_complaint, complaint, ret_scan, error);
+}
+
 uint32_t sl_repository_triton(const struct sl_repository_scan *scan)
 {
         return scan->n_triton;

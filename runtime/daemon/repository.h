@@ -39,10 +39,17 @@ typedef void (*sl_repository_report_fn)(void *context, const char *text);
  */
 int sl_repository_scan(const struct sl_repository_query *query, sl_repository_report_fn report, void *context,
         struct sl_repository_scan **ret_scan, struct sl_error *error);
+
+/* All of one repository, as it is without a runtime's configuration; the last complaint is in @complaint. */
+int sl_repository_scan_plain(
+        const char *repository, struct sl_error *complaint, struct sl_repository_scan **ret_scan, struct sl_error *error);
 struct sl_repository_scan *sl_repository_scan_free(struct sl_repository_scan *scan);
 
 /* Sorted: models by name and version, then ensembles by name. Owned by the scan; their workers may be changed. */
 struct sl_model_spec *sl_repository_specs(const struct sl_repository_scan *scan, uint32_t *ret_n);
+
+/* NULL: there is none of that name. */
+const struct sl_model_spec *sl_repository_find(const struct sl_repository_scan *scan, const char *name);
 
 /* Models with a config.pbtxt, as Triton has it, and no config.yaml: they are served as if they had neither. */
 uint32_t sl_repository_triton(const struct sl_repository_scan *scan);

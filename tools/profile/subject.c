@@ -100,36 +100,6 @@ static int add_file(const struct wish *wish, const char *path, struct subjects *
         return add_model(wish, &subject, subjects, error);
 }
 
-/* Why each model is left out is for `serve` to say; here only what is asked for counts. */
-static void note_complaint(void *context, const char *text)
-{
-        struct sl_error *last = context;
-
-        snprintf(last->text, sizeof(last->text), "%s", text);
-}
-
-/* All of them: an ensemble is known by its members. */
-static int scan(const char *repository, struct sl_error *complaint, struct sl_repository_scan **ret_scan, struct sl_error *error)
-{
-        struct sl_model_config defaults;
-
-        sl_model_config_init(&defaults);
-        const struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
-
-        return sl_repository_scan(&query, note_complaint, complaint, ret_scan, error);
-}
-
-static const struct sl_model_spec *find_spec(const struct sl_repository_scan *found, const char *name)
-{
-        uint32_t n;
-        const struct sl_model_spec *specs = sl_repository_specs(found, &n);
-
-        for (uint32_t i = 0; i < n; i++)
-                if (strcmp(specs[i].name, name) == 0)
-                        return &specs[i];
-        return NULL;
-}
-
 static int add_spec(const struct wish *wish, const struct sl_model_spec *spec, struct subjects *subjects, struct sl_error *error)
 {
         struct subject subject = {.lowering = spec->lowering};
@@ -139,13 +109,14 @@ static int add_spec(const struct wish *wish, const struct sl_model_spec *spec, s
         return add_model(wish, &subject, subjects, error);
 }
 
+/* Why each model is left out is for `serve` to say; here only what is asked for counts. An ensemble is known by its members. */
 static int add_named(
         const struct wish *wish, const char *repository, const char *name, struct subjects *subjects, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *found = NULL;
         struct sl_error complaint = {""};
-        int r = scan(repository, &complaint, &found, error);
-        const struct sl_model_spec *spec = r == 0 ? find_spec(found, name) : NULL;
+        int r = sl_repository_scan_plain(repository, &complaint, &found, error);
+        const struct sl_model_spec *spec = r == 0 ? sl_repository_find(found, name) : NULL;
 
         if (r < 0)
                 return r;
@@ -154,7 +125,7 @@ static int add_named(
         if (spec->path)
                 return add_spec(wish, spec, subjects, error);
         for (uint32_t i = 0; i < spec->n_members && r == 0; i++) {
-                const struct sl_model_spec *member = find_spec(found, spec->members[i]);
+                const struct sl_model_spec *member = sl_repository_find(found, spec->members[i]);
 
                 r = member && member->path && !member->refused
                             ? add_spec(wish, member, subjects, error)

@@ -21,21 +21,6 @@ SL_DEFINE_CLEANUP(struct sl_repository_scan *, sl_repository_scan_free)
 
 /* ---- what is in the folder ---- */
 
-static void note_complaint(void *context, const char *text)
-{
-        struct sl_error *last = context;
-
-        snprintf(last->text, sizeof(last->text), "%s", text);
-}
-
-static const struct sl_model_spec *find_spec(const struct sl_model_spec *specs, uint32_t n, const char *name)
-{
-        for (uint32_t i = 0; i < n; i++)
-                if (strcmp(specs[i].name, name) == 0)
-                        return &specs[i];
-        return NULL;
-}
-
 static int take_members(struct optimize_ensemble *ensemble, const struct sl_model_spec *spec, struct sl_error *error)
 {
         uint32_t n = spec->path ? 1 : spec->n_members;
@@ -60,17 +45,13 @@ static int take_members(struct optimize_ensemble *ensemble, const struct sl_mode
 static int scan(struct optimize_ensemble *ensemble, struct sl_error *error)
 {
         SL_CLEANUP(sl_cleanup_sl_repository_scan_free) struct sl_repository_scan *found = NULL;
-        const char *repository = ensemble->repository;
         struct sl_error complaint = {""};
-        struct sl_model_config defaults;
         uint32_t n;
+        int r = sl_repository_scan_plain(ensemble->repository, &complaint, &found, error);
 
-        sl_model_config_init(&defaults);
-        const struct sl_repository_query query = {.repositories = &repository, .n_repositories = 1, .defaults = &defaults};
-        int r = sl_repository_scan(&query, note_complaint, &complaint, &found, error);
         if (r < 0)
                 return r;
-        const struct sl_model_spec *specs = sl_repository_specs(found, &n), *spec = find_spec(specs, n, ensemble->name);
+        const struct sl_model_spec *specs = sl_repository_specs(found, &n), *spec = sl_repository_find(found, ensemble->name);
         if (!spec || spec->refused)
                 return sl_error_set(error, EINVAL, "\"%s\": %s", ensemble->name,
                         spec                ? spec->refused
