@@ -144,16 +144,19 @@ Test(assign, where_reorders_are_dear_nothing_is_merged)
         bench_deinit(&b);
 }
 
+/* What only moves data costs next to nothing. */
+static const struct tariff free_layouts = {.of_op = {[SL_OP_CONCAT] = 1e-12,
+                                                   [SL_OP_SPLIT] = 1e-12,
+                                                   [SL_OP_TRANSPOSE] = 1e-12,
+                                                   [SL_OP_MATMUL] = 1e-3,
+                                                   [SL_OP_CONV] = 1e-3,
+                                                   [SL_OP_TANH] = 1e-3,
+                                                   [SL_OP_ADD] = 1e-3,
+                                                   [SL_OP_MUL] = 1e-3}};
+
 Test(assign, what_gains_less_than_is_asked_for_stays_apart)
 {
-        struct tariff tariff = {.of_op = {[SL_OP_CONCAT] = 1e-12,
-                                        [SL_OP_SPLIT] = 1e-12,
-                                        [SL_OP_TRANSPOSE] = 1e-12,
-                                        [SL_OP_MATMUL] = 1e-3,
-                                        [SL_OP_CONV] = 1e-3,
-                                        [SL_OP_TANH] = 1e-3,
-                                        [SL_OP_ADD] = 1e-3,
-                                        [SL_OP_MUL] = 1e-3}};
+        struct tariff tariff = free_layouts;
         const struct sl_merge_costs costs = {.seconds = seconds, .context = &tariff, .batch = 1};
         struct sl_merge_options options = {.costs = &costs, .least_gain = 0.7};
         struct sl_merge_report report;
@@ -173,14 +176,7 @@ Test(assign, what_gains_less_than_is_asked_for_stays_apart)
 
 Test(assign, what_costs_nothing_to_reorder_is_merged_wherever_that_is_cheaper)
 {
-        struct tariff tariff = {.of_op = {[SL_OP_CONCAT] = 1e-12,
-                                        [SL_OP_SPLIT] = 1e-12,
-                                        [SL_OP_TRANSPOSE] = 1e-12,
-                                        [SL_OP_MATMUL] = 1e-3,
-                                        [SL_OP_CONV] = 1e-3,
-                                        [SL_OP_TANH] = 1e-3,
-                                        [SL_OP_ADD] = 1e-3,
-                                        [SL_OP_MUL] = 1e-3}};
+        struct tariff tariff = free_layouts;
         struct sl_merge_report report;
         struct bench b;
 
