@@ -174,3 +174,28 @@ Test(half_weights, a_weight_that_float16_has_no_room_for_keeps_its_node_in_float
         sl_compile_figures_free(&figures);
         network_deinit(&m.net);
 }
+
+/* A mean over the pixels, and what squeezes and excites behind it; the convolution in front is over more than one pixel. */
+Test(half_weights, filters_over_one_pixel_lie_in_halves_and_others_do_not)
+{
+        enum { CHANNELS = 64, SQUEEZED = 32 };
+        struct sl_compile_figures figures;
+        uint32_t image, mean, squeezed;
+        struct model m;
+
+        if (!sl_cpu_has_f16c())
+                cr_skip_test("this processor does not widen float16");
+        network_init(&m.net);
+        image = network_input(&m.net, SL_DTYPE_F32, DIMS(SL_DIM_BATCH, CHANNELS, 6, 6));
+        image = network_node(&m.net, SL_OP_CONV, VALUES(image, network_weights(&m.net, DIMS(CHANNELS, CHANNELS, 1, 1))), 0, NULL);
+        mean = network_apply(&m.net, SL_OP_GLOBAL_AVERAGE_POOL, image);
+        squeezed = network_node(&m.net, SL_OP_CONV, VALUES(mean, network_weights(&m.net, DIMS(SQUEEZED, CHANNELS, 1, 1))), 0, NULL);
+        network_output(&m.net, squeezed);
+        network_finish(&m.net);
+        sl_lower_options_init(&m.options);
+        m.options.weights = SL_WEIGHTS_F16;
+        figures_of(&m, &figures);
+        cr_expect_eq(saved_bytes(&figures), 2 * CHANNELS * SQUEEZED);
+        sl_compile_figures_free(&figures);
+        network_deinit(&m.net);
+}

@@ -3,6 +3,7 @@
 
 #include "cpu/base/cost.h"
 #include "cpu/base/isa.h"
+#include "cpu/base/narrow.h"
 #include "cpu/conv/loops.h"
 #include "cpu/gemm/gemm.h"
 
@@ -129,6 +130,17 @@ static void choose_rows(struct sl_im2col_gemm *p)
         }
 }
 
+/* A convolution over one pixel waits for its filters alone: they may lie in halves. */
+static uint32_t narrow_of(const struct sl_node_desc *node)
+{
+        const int64_t *x = node->inputs[0].shape.dims, *f = node->inputs[1].shape.dims;
+
+        if (node->inputs[0].shape.rank != 4 || x[2] * x[3] != 1 || f[2] * f[3] != 1 ||
+                sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) != 1)
+                return SL_DTYPE_NONE;
+        return sl_narrow_dtype(node, 1, sl_gemm_packed_floats(f[1], f[0]));
+}
+
 static int64_t scratch_floats(const struct sl_im2col_gemm *p)
 {
         if (p->source == SL_IM2COL_FRAME)
@@ -149,6 +161,7 @@ static bool im2col_gemm_plan(const struct sl_node_desc *node, void *state, struc
         p->depth = c->window.kernel[0] * c->window.kernel[1] * c->channels;
         p->streams = p->depth * c->filters * c->groups * (int64_t)sizeof(float) > sl_cpu_l2_bytes() / 4;
         choose_rows(p);
+        p->narrow = p->source == SL_IM2COL_INPUT ? narrow_of(node) : SL_DTYPE_NONE;
         if (p->source == SL_IM2COL_COPIED && c->groups > 1)
                 return false;
         sizes->scratch_bytes = (size_t)scratch_floats(p) * sizeof(float);
@@ -161,7 +174,8 @@ static bool im2col_gemm_form(const struct sl_node_desc *node, uint32_t index, st
         const int64_t *f = node->inputs[1].shape.dims;
 
         if (index == 1)
-                sl_cpu_form(ret_packed, "im2col gemm", f, groups * sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0] / groups));
+                sl_cpu_form_narrow(ret_packed, "im2col gemm", f, groups * sl_gemm_packed_floats(f[1] * f[2] * f[3], f[0] / groups),
+                        narrow_of(node));
         return index == 1;
 }
 
@@ -186,6 +200,8 @@ static int im2col_gemm_repack(const struct sl_node_desc *node, uint32_t index, c
         float *to = ret_data;
 
         (void)index;
+        if (narrow_of(node))
+                return sl_gemm_pack_narrow(plain, f[1], f[0], 1, f[1], narrow_of(node), ret_data);
         for (int64_t group = 0; group < groups; group++, from += f[0] / groups * f[1] * f[2] * f[3])
                 to = repack_group(from, f[0] / groups, f[1], f[2] * f[3], to);
         return 0;
@@ -232,7 +248,7 @@ static double im2col_gemm_seconds(const struct sl_core_figures *core, const void
 {
         const struct sl_im2col_gemm *p = state;
         double weights = (double)p->shape.groups * (double)sl_gemm_packed_floats(p->depth, p->shape.filters),
-               rows = (double)p->rows;
+               rows = (double)p->rows, element = (double)sl_dtype_bytes(p->narrow ? p->narrow : SL_DTYPE_F32);
         double elements = rows * (double)(p->shape.filters * p->shape.groups), copied = 2 * 4 * copied_floats(p);
         double products = 2 * weights * rows * clipped_share(p) / core->flops /
                           (p->source == SL_IM2COL_COPIED         ? core->copied
@@ -244,7 +260,7 @@ static double im2col_gemm_seconds(const struct sl_core_figures *core, const void
 
         return sl_cost_activation(core, p->shape.epilogue.activation, elements, false) +
                (p->shape.residual ? sl_cost_residual(core, elements) : 0) + elements * core->store / core->flops +
-               copied / core->near + sl_cost_longer(products + first, 4 * weights / core->weights);
+               copied / core->near + sl_cost_longer(products + first, element * weights / core->weights);
 }
 
 /* Groups share a frame, and are not cut. */

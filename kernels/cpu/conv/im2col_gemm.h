@@ -30,6 +30,7 @@ struct sl_im2col_gemm {
         int64_t block_rows;                    /* COPIED: so many at a time */
         int64_t block_images, block_scanlines; /* FRAME: whole images, or with one image scanlines of the output */
         int64_t frame_scanlines, frame_pixels; /* FRAME: of one image; SCANLINES: those of the input */
+        uint32_t narrow;                       /* what the filters lie in: SL_DTYPE_F16, SL_DTYPE_BF16; NONE: float32 */
         bool clips;                            /* taps that see nothing but the frame's zeros are left out */
         bool streams;                          /* the weights are more than the L2 cache holds beside the rest, or pass few rows */
 };

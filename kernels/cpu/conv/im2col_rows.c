@@ -71,9 +71,12 @@ static struct sl_part filters_of(const struct sl_im2col_gemm *p, const struct sl
 static struct sl_gemm make_gemm(const struct sl_im2col_gemm *p, const struct sl_binding *binding)
 {
         struct sl_part filters = filters_of(p, binding);
+        int64_t packed = filters.first * p->depth;
 
         return (struct sl_gemm){.a = binding->inputs[0],
-                .b = (const float *)binding->inputs[1] + filters.first * p->depth,
+                .b = p->narrow ? NULL : (const float *)binding->inputs[1] + packed,
+                .narrow = p->narrow ? (const uint16_t *)binding->inputs[1] + packed : NULL,
+                .narrow_dtype = p->narrow,
                 .depth = p->depth,
                 .columns = filters.end - filters.first,
                 .a_stride = p->depth,

@@ -24,6 +24,7 @@ static const struct row {
         {SL_OP_GRU, SL_RNN_W, SL_RNN_R},
         {SL_OP_RNN, SL_RNN_W, SL_RNN_R},
         {SL_OP_GATHER, 0, 0},
+        {SL_OP_CONV, 1, 1}, /* over one pixel */
 };
 
 static const struct row *find_row(uint32_t op)
@@ -55,12 +56,22 @@ static bool fits_f16(const struct sl_graph *graph, uint32_t value)
         return fits;
 }
 
+/* A convolution over more is no product of one row. */
+static bool is_single_pixel(const struct sl_graph *graph, const struct sl_node *node)
+{
+        const struct sl_shape *x = &graph->values[node->inputs[0]].tensor.shape;
+
+        return x->rank == 4 && x->dims[2] == 1 && x->dims[3] == 1;
+}
+
 /* NONE: nothing to mark; F32: one of its weights is too large. */
 static uint32_t dtype_for(const struct sl_graph *graph, const struct sl_node *node, uint32_t weights)
 {
         const struct row *row = node->dead ? NULL : find_row(node->op);
         bool any = false, fit = true;
 
+        if (row && node->op == SL_OP_CONV && !is_single_pixel(graph, node))
+                return SL_DTYPE_NONE;
         for (uint32_t i = row ? row->first : 1; row && i <= row->last && i < node->n_inputs; i++) {
                 if (!is_float_constant(graph, node->inputs[i]))
                         continue;

@@ -163,6 +163,19 @@ Test(cpu_convolutions, as_products_they_give_what_the_reference_gives)
         check_all(products, COUNT(products), SL_ALGORITHM_BLOCKED);
 }
 
+/* Over one pixel: products of one row for each sample. */
+static const char *const single_pixels[] = {
+        "Conv 1x64x1x1 100x64x1x1 100 weights:f16 packed +relu",
+        "Conv 2x240x1x1 64x240x1x1 64 weights:bf16 packed +swish",
+        "Conv 3x33x1x1 96x33x1x1 weights:f16 packed +residual",
+        "Conv 1x17x1x1 64x17x1x1 64 weights:bf16 packed +sigmoid",
+};
+
+Test(cpu_convolutions, over_one_pixel_their_filters_may_lie_in_halves)
+{
+        check_all(single_pixels, COUNT(single_pixels), SL_ALGORITHM_BLOCKED);
+}
+
 /* Rows that lie in the input, or in a frame of zeros around it. */
 static const char *const line_products[] = {
         "Conv 1x16x40 24x16x5 24 pads=2,2 +relu",
