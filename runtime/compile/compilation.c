@@ -20,6 +20,7 @@
 #include "compile_zygote.h"
 #include "external_opener.h"
 #include "lower_options.h"
+#include "page_maker.h"
 #include "zygote.h"
 
 #include <fcntl.h>
@@ -34,6 +35,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -49,6 +51,7 @@ struct sl_compilation {
         int pid_fd, timer_fd, epoll_fd, plan_fd, report_fd;
         uint64_t memory_bytes, seconds;
         struct sl_compile_zygote *zygote; /* borrowed; NULL: none was asked */
+        struct sl_page_maker *pages;      /* NULL: nobody makes pages ahead of the child */
 };
 
 SL_DEFINE_CLEANUP(struct sl_compilation *, sl_compile_cancel)
@@ -121,6 +124,28 @@ static int open_base(int base_fd, int *ret_fd, struct sl_error *error)
                 return sl_error_set(error, -fd, "base plan: it cannot be opened for reading: %s", strerror(-fd));
         *ret_fd = fd;
         return 0;
+}
+
+/*
+ * About as long as the file of the model; where it is less the child cuts it off. A derived plan has its weights elsewhere, and
+ * what a merged one comes to depends on the merge.
+ */
+static uint64_t expected_plan_bytes(const struct sl_compile_options *options)
+{
+        bool halves = options->lowering->weights != SL_WEIGHTS_FP32 || options->lowering->precision != SL_PRECISION_FP32;
+        struct stat status;
+
+        if (options->base_fd || options->n_members || stat(options->model_path, &status) < 0 || status.st_size <= 0)
+                return 0;
+        return (uint64_t)status.st_size / (halves ? 2 : 1);
+}
+
+/* Before the child starts: nobody else writes the file. It may not get longer than the child's limit allows. */
+static void start_pages(struct sl_compilation *compilation, const struct sl_compile_options *options)
+{
+        uint64_t bytes = expected_plan_bytes(options), most = compilation->memory_bytes / SL_COMPILE_PLAN_PART;
+
+        compilation->pages = sl_page_maker_start(compilation->plan_fd, bytes < most ? bytes : most);
 }
 
 /* The child's ends of what it gets beside the plan's memfd. -1: it does not get it. */
@@ -292,6 +317,7 @@ static int start_with(struct sl_compile_zygote *zygote, const struct sl_compile_
         if (r < 0)
                 return r;
         fill_arguments(&arguments, program, options, compilation);
+        start_pages(compilation, options);
         r = start_child(compilation, zygote, arguments.argv, &ends);
         compilation->zygote = zygote;
         if (r < 0)
@@ -476,6 +502,7 @@ int sl_compile_finish_noted(
         int r;
 
         reap(owned, &status);
+        owned->pages = sl_page_maker_end(owned->pages);
         /* Whoever makes a process crash may have learnt where its memory lies; the next one has it elsewhere. */
         if (owned->zygote && status.si_code != CLD_EXITED)
                 sl_zygote_renew(sl_compile_zygote_of(owned->zygote));
@@ -510,6 +537,7 @@ struct sl_compilation *sl_compile_cancel(struct sl_compilation *compilation)
                 kill(compilation->pid, SIGKILL);
                 reap(compilation, &status);
         }
+        sl_page_maker_end(compilation->pages);
         sl_cleanup_fd(&compilation->pid_fd);
         sl_cleanup_fd(&compilation->timer_fd);
         sl_cleanup_fd(&compilation->epoll_fd);

@@ -33,13 +33,16 @@ struct sl_compile_options {
 #define SL_COMPILE_MEMBERS_MAX 63
 #define SL_COMPILE_NOTES_BYTES 8192
 
+/* A plan file is at most so small a part of the child's memory. */
+#define SL_COMPILE_PLAN_PART 3
+
 #define SL_COMPILE_MEMORY_BYTES_DEFAULT (8ull << 30)
 #define SL_COMPILE_MEMORY_BYTES_MIN     (16ull << 20) /* with less, not even the program starts */
 
 /* What a child may take in all: its address space, and pages of the plan file that it no longer maps. */
 static inline uint64_t sl_compile_takes(uint64_t memory_bytes)
 {
-        return memory_bytes + memory_bytes / 3;
+        return memory_bytes + memory_bytes / SL_COMPILE_PLAN_PART;
 }
 
 /* The largest memory_bytes with which it takes no more than @bytes. */

@@ -37,9 +37,6 @@ SL_DEFINE_CLEANUP(struct sl_base_plan *, sl_base_plan_free)
 SL_DEFINE_CLEANUP(struct sl_graph *, sl_graph_free)
 SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 
-/* The plan file is at most so small a part of the memory. */
-#define PLAN_PART 3
-
 static const struct option options[] = {
 #define X(id, name) {name, required_argument, NULL, SL_CHILD_ARG_##id},
         SL_CHILD_ARGS(X)
@@ -144,7 +141,7 @@ static int enter_sandbox(const struct arguments *arguments, struct sl_error *err
         struct sl_sandbox_limits limits = {
                 .address_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES],
                 .data_bytes = SL_SANDBOX_NO_LIMIT,
-                .file_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES] / PLAN_PART,
+                .file_bytes = arguments->numbers[SL_CHILD_ARG_MEMORY_BYTES] / SL_COMPILE_PLAN_PART,
                 .seconds = arguments->numbers[SL_CHILD_ARG_SECONDS],
                 .files = arguments->n_models - 1,
                 .parent = (int)arguments->numbers[SL_CHILD_ARG_PARENT],

@@ -14,6 +14,7 @@
 #include "constants.h"
 #include "format.h"
 #include "graph.h"
+#include "huge_pages.h"
 #include "pack.h"
 #include "placed.h"
 #include "placement.h"
@@ -355,7 +356,7 @@ static int write_blobs(const struct writer *writer, const struct sl_backend_tabl
 static int write_checksum(struct writer *writer)
 {
         uint64_t n_bytes = writer->header.file_bytes;
-        const uint8_t *bytes = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, writer->fd, 0);
+        const uint8_t *bytes = sl_huge_pages_map(writer->fd, n_bytes);
 
         if (bytes == MAP_FAILED)
                 return -errno;

@@ -8,6 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Pages that were not to be had at once. */
+#define CONTENDED_MAX 4
+
 /* Files on disks have no seals. */
 static bool is_in_memory(int fd)
 {
@@ -36,21 +39,30 @@ static void *window_page(struct sl_huge_pages *pages)
         return pages->window ? (void *)sl_align_up((uintptr_t)pages->window, SL_HUGE_PAGE_BYTES) : NULL;
 }
 
-/* A page of it must be there, or there is nothing to collapse; that it is has been made sure of before it is touched. */
+/*
+ * A small page of it must be there, or there is nothing to collapse. Nothing is touched here: where there is no memory, or the file
+ * has become shorter meanwhile, the kernel says so.
+ */
 static int make_page(struct sl_huge_pages *pages, int fd, uint64_t at)
 {
         char *page = window_page(pages);
-        int r;
+        int r = 0;
 
-        if (!page || !lengthen(fd, at + SL_HUGE_PAGE_BYTES) || fallocate(fd, 0, (off_t)at, SL_PAGE_BYTES) < 0)
+        if (!page)
                 return -ENOMEM;
         if (mmap(page, SL_HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)at) == MAP_FAILED)
                 return -errno;
-        *(volatile char *)page;
-        r = madvise(page, SL_HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0 ? -errno : 0;
+        if (madvise(page, SL_PAGE_BYTES, MADV_POPULATE_WRITE) < 0 || madvise(page, SL_HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0)
+                r = -errno;
         if (mmap(page, SL_HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
                 return -errno;
         return r;
+}
+
+/* Another thread or process may be making the same page. */
+static bool is_contended(int r)
+{
+        return r == -EAGAIN || r == -EBUSY;
 }
 
 void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end)
@@ -59,8 +71,27 @@ void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end)
         /* What a small file has is not worth a page of this size. */
         if (!pages->end_bytes)
                 pages->end_bytes = SL_HUGE_PAGE_BYTES;
-        for (; !pages->gives_up && pages->end_bytes < end; pages->end_bytes += SL_HUGE_PAGE_BYTES)
-                pages->gives_up = make_page(pages, fd, pages->end_bytes) < 0;
+        for (; !pages->gives_up && pages->end_bytes < end; pages->end_bytes += SL_HUGE_PAGE_BYTES) {
+                int r = lengthen(fd, pages->end_bytes + SL_HUGE_PAGE_BYTES) ? make_page(pages, fd, pages->end_bytes) : -ENOMEM;
+
+                pages->gives_up = r < 0 && (!is_contended(r) || ++pages->n_contended > CONTENDED_MAX);
+        }
+}
+
+bool sl_huge_pages_lengthen(int fd, uint64_t bytes)
+{
+        return is_in_memory(fd) && lengthen(fd, bytes);
+}
+
+bool sl_huge_pages_next(struct sl_huge_pages *pages, int fd, uint64_t end)
+{
+        if (!pages->end_bytes)
+                pages->end_bytes = SL_HUGE_PAGE_BYTES;
+        if (pages->gives_up || pages->end_bytes + SL_HUGE_PAGE_BYTES > end)
+                return false;
+        pages->gives_up = make_page(pages, fd, pages->end_bytes) < 0;
+        pages->end_bytes += SL_HUGE_PAGE_BYTES;
+        return !pages->gives_up;
 }
 
 void sl_huge_pages_deinit(struct sl_huge_pages *pages)

@@ -17,12 +17,16 @@
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* of Linux 6.1, which older headers lack */
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* of Linux 5.14 */
+#endif
 
 #define SL_HUGE_PAGE_BYTES (2u << 20)
 
 /* What of a file lies in huge pages so far. Zeroed it is empty. */
 struct sl_huge_pages {
         uint64_t end_bytes; /* of what was looked at */
+        uint32_t n_contended;
         bool gives_up;
         void *window; /* a range of addresses that holds a huge page, or NULL */
 };
@@ -33,6 +37,14 @@ struct sl_huge_pages {
  */
 void sl_huge_pages_reach(struct sl_huge_pages *pages, int fd, uint64_t end);
 void sl_huge_pages_deinit(struct sl_huge_pages *pages);
+
+/*
+ * The same for who makes pages ahead of who writes, in another process: the file is lengthened once, before the writer starts; then
+ * each call makes the next page, as long as all of it lies before @end, and neither changes the length of the file nor touches what
+ * the writer may have cut off. Return: whether it has.
+ */
+bool sl_huge_pages_lengthen(int fd, uint64_t bytes);
+bool sl_huge_pages_next(struct sl_huge_pages *pages, int fd, uint64_t end);
 
 /* mmap(), shared and read-only, where huge pages of the file can be mapped as such. MAP_FAILED and errno. */
 const void *sl_huge_pages_map(int fd, size_t bytes);
