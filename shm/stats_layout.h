@@ -151,7 +151,8 @@ enum sl_stage {
         X(batch_reason, "why its batch_max is what it is: enum sl_batch_reason; writer of this and the next: the control thread")  \
         X(plan_bytes, "its plan file, which all workers of the model share")                                                       \
         X(workspace_bytes, "activations and scratch of its largest batch")                                                         \
-        X(pool_bytes, "inputs and outputs of its largest batch, where several requests are gathered")
+        X(pool_bytes, "inputs and outputs of its largest batch, where several requests are gathered")                              \
+        X(merged, "batches that a merged plan computed, together with those of other models; written as the first")
 
 /* Writer: the control thread. */
 #define SL_MEMORY_COUNTERS(X)                                                                                                      \

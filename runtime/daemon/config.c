@@ -24,7 +24,7 @@ struct uid_texts {
 };
 
 struct limit_texts {
-        char *clients, *memory_max, *staging_bytes, *stats_bytes;
+        char *clients, *memory_max, *staging_bytes, *fuse_bytes, *stats_bytes;
         struct quota_texts client;
         struct uid_texts uid;
 };
@@ -88,6 +88,7 @@ static const cyaml_schema_field_t limit_fields[] = {
         SL_TEXT_FIELD(struct limit_texts, clients),
         SL_TEXT_FIELD(struct limit_texts, memory_max),
         SL_TEXT_FIELD(struct limit_texts, staging_bytes),
+        SL_TEXT_FIELD(struct limit_texts, fuse_bytes),
         SL_TEXT_FIELD(struct limit_texts, stats_bytes),
         CYAML_FIELD_MAPPING("client", CYAML_FLAG_OPTIONAL, struct limit_texts, client, quota_fields),
         CYAML_FIELD_MAPPING("uid", CYAML_FLAG_OPTIONAL, struct limit_texts, uid, uid_fields),
@@ -180,6 +181,7 @@ static const struct sl_setting settings[] = {
         NUMBER(limits.uid.log_lines, uid_log_lines, 1, 1000000),
         BYTES(limits.memory_max, memory_max, 16 * MIB, 1024 * TIB),
         BYTES(limits.staging_bytes, staging_bytes, 64 * KIB, TIB),
+        BYTES(limits.fuse_bytes, fuse_bytes, 0, TIB),
         BYTES(limits.stats_bytes, stats_bytes, 256 * KIB, GIB),
         NUMBER(threads.numa_node, numa_node, 0, 1023),
         NUMBER(threads.spin_us, spin_us, 0, 1000000),
@@ -212,6 +214,7 @@ static void init(struct sl_config *config)
                 .uid_in_flight = 16384,
                 .uid_shapes = 60,
                 .uid_log_lines = 120,
+                .fuse_bytes = 64 * MIB,
                 .stats_bytes = 16 * MIB,
                 .numa_node = SL_NUMA_ANY,
                 .spin_us = 50,

@@ -26,6 +26,7 @@
  *       memory_max: 2 GiB              # of all that the runtime takes, compilers included (serve/control/memory.h); default: seven
  *                                      # eighths of what is available at the start, see memory_room.h
  *       staging_bytes: 64 MiB          # predictions that wait to be combined; at most an eighth of memory_max by default
+ *       fuse_bytes: 64 MiB             # a merged plan of models with `fuse: auto`, beside their own; 0: none is made (serve/control/merger.h)
  *       stats_bytes: 16 MiB
  *     threads:
  *       dispatcher_cores: []           # numbers and ranges; empty: chosen, see topology.h
@@ -76,6 +77,7 @@ struct sl_config {
         uint32_t client_in_flight, uid_in_flight, uid_shapes, uid_log_lines;
         uint64_t memory_max;    /* 0: the default */
         uint64_t staging_bytes; /* 0: the default */
+        uint64_t fuse_bytes;
         uint64_t stats_bytes;
         uint32_t worker_histograms; /* 0 or 1 */
         uint32_t sampling;          /* of 2^32 - 1 requests, how many are traced; read again by a reload */

@@ -492,6 +492,7 @@ static void fill_options(struct daemon *daemon, const char *socket_path, struct 
         ret_options->cores = daemon->thread_cores.n_granted;
         ret_options->grace_ns = config->grace_seconds * SL_NS_PER_SECOND;
         ret_options->compile_jobs = config->compile_jobs;
+        ret_options->fuse_bytes = config->fuse_bytes;
         ret_options->compile_memory_bytes = config->compile_memory_bytes;
         ret_options->compile_seconds = config->compile_seconds;
         ret_options->cache = daemon->cache;

@@ -17,7 +17,7 @@
 #define SETTING(member, kind, ...) SL_SETTING(struct sl_model_texts, struct sl_model_config, member, #member, kind, __VA_ARGS__)
 
 static const char *const isolations[] = {[SL_ISOLATION_NONE] = "none", [SL_ISOLATION_PROCESS] = "process"};
-static const char *const fuses[] = {[SL_FUSE_NEVER] = "never", [SL_FUSE_AUTO] = "auto"};
+static const char *const fuses[] = {[SL_SHARING_NEVER] = "never", [SL_SHARING_AUTO] = "auto"};
 static const char *const predictions[] = {[SL_PREDICTIONS_REAL] = "real", [SL_PREDICTIONS_FAKE] = "fake"};
 static const char *const crash_answers[] = {[SL_ON_CRASH_FAIL] = "fail", [SL_ON_CRASH_RERUN] = "rerun"};
 
@@ -487,7 +487,7 @@ static int apply_fuse(const struct reading *reading, const struct sl_model_texts
                         return bad(reading, "fuse", "\"%s\" stands by itself, not among names", texts->fuse[i]);
                 snprintf(config->fuse_names[i], sizeof(config->fuse_names[i]), "%s", texts->fuse[i]);
         }
-        config->fuse = SL_FUSE_AUTO;
+        config->fuse = SL_SHARING_AUTO;
         config->n_fuse_names = texts->fuse_count;
         return 0;
 }

@@ -115,7 +115,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .threads = config->threads ? config->threads : SL_THREADS_ALL,
                 .warmup_ms = config->warmup_ms,
                 .predictions = (enum sl_predictions)config->predictions,
-                .fuse = (enum sl_fuse)config->fuse,
+                .fuse = (enum sl_sharing)config->fuse,
                 .isolation = (enum sl_isolation)config->isolation,
                 .on_crash = (enum sl_on_crash)config->on_crash,
                 .hang_ms = config->hang_ms,

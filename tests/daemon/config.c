@@ -45,6 +45,7 @@ static void expect_defaults(const struct sl_config *config)
         cr_assert_eq(config->uid_log_lines, 120);
         cr_assert_eq(config->memory_max, 0);
         cr_assert_eq(config->staging_bytes, 0);
+        cr_assert_eq(config->fuse_bytes, 64u << 20);
         cr_assert_eq(config->stats_bytes, 16ull << 20);
         cr_assert_eq(config->grace_seconds, 5);
         cr_assert_eq(config->wait, SL_WAIT_ANY);
@@ -109,6 +110,7 @@ Test(config, every_option_is_read)
                                                "  uid: {arena_bytes: 4M, in_flight: 10, shapes: 8, log_lines: 9}\n"
                                                "  memory_max: 3 GiB\n"
                                                "  staging_bytes: 1MiB\n"
+                                               "  fuse_bytes: 3MiB\n"
                                                "  stats_bytes: 1048576\n"
                                                "threads:\n"
                                                "  dispatcher_cores: [1]\n"
@@ -150,6 +152,7 @@ Test(config, every_option_is_read)
         cr_assert_eq(config->uid_log_lines, 9);
         cr_assert_eq(config->memory_max, 3ull << 30);
         cr_assert_eq(config->staging_bytes, 1u << 20);
+        cr_assert_eq(config->fuse_bytes, 3u << 20);
         cr_assert_eq(config->stats_bytes, 1u << 20);
         cr_assert(CPU_ISSET(1, &config->dispatcher_cores));
         cr_assert_eq(CPU_COUNT(&config->worker_cores), 3);
@@ -253,6 +256,7 @@ static struct bounds all_bounds[] = {
         {"limits: {uid: {log_lines: %s}}", "0", "1", "1000000", "1000001"},
         {"limits: {memory_max: %s}", "16777215", "16 MiB", "1024 TiB", "1125899906842625"},
         {"limits: {staging_bytes: %s}", "65535", "64 KiB", "1 TiB", "1099511627777"},
+        {"limits: {fuse_bytes: %s}", "-1", "0", "1 TiB", "1099511627777"},
         {"limits: {stats_bytes: %s}", "262143", "256 KiB", "1 GiB", "1073741825"},
         {"threads: {numa_node: %s}", "-1", "0", "1023", "1024"},
         {"threads: {spin_us: %s}", "-1", "0", "1000000", "1000001"},
@@ -386,10 +390,10 @@ Test(config, fuse_is_a_word_or_names)
         static const struct {
                 const char *text;
                 uint32_t fuse, n;
-        } rows[] = {{"fuse: auto\n", SL_FUSE_AUTO, 0}, {"fuse: 'never'\n", SL_FUSE_NEVER, 0}, {"fuse: [auto]\n", SL_FUSE_AUTO, 0},
-                {"# \xc3\xbc, two bytes\nfuse:   auto # \xc3\xbc\nbatch_max: 8\n", SL_FUSE_AUTO, 0},
-                {"{batch_max: 8, fuse: auto}\n", SL_FUSE_AUTO, 0}, {"fuse: other\n", SL_FUSE_AUTO, 1},
-                {"fuse: [one, 'two:3']\n", SL_FUSE_AUTO, 2}, {"fuse:\n  - one\n  - two\n", SL_FUSE_AUTO, 2}};
+        } rows[] = {{"fuse: auto\n", SL_SHARING_AUTO, 0}, {"fuse: 'never'\n", SL_SHARING_NEVER, 0}, {"fuse: [auto]\n", SL_SHARING_AUTO, 0},
+                {"# \xc3\xbc, two bytes\nfuse:   auto # \xc3\xbc\nbatch_max: 8\n", SL_SHARING_AUTO, 0},
+                {"{batch_max: 8, fuse: auto}\n", SL_SHARING_AUTO, 0}, {"fuse: other\n", SL_SHARING_AUTO, 1},
+                {"fuse: [one, 'two:3']\n", SL_SHARING_AUTO, 2}, {"fuse:\n  - one\n  - two\n", SL_SHARING_AUTO, 2}};
         struct sl_model_config base = defaults(), config;
         struct sl_error error = {""};
 

@@ -193,7 +193,7 @@ Test(repository, models_that_name_the_same_ones_share_workers)
         cr_expect_neq(specs[2].fuse_circle, specs[0].fuse_circle, "c does not name b");
         cr_expect_eq(specs[3].fuse_circle, 0);
         cr_expect_neq(specs[4].fuse_circle, specs[0].fuse_circle, "nobody names e");
-        cr_expect_eq(specs[5].fuse, SL_FUSE_NEVER);
+        cr_expect_eq(specs[5].fuse, SL_SHARING_NEVER);
         sl_repository_scan_free(result);
 }
 

@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models that share workers, and change while they serve. A runtime in this process with copies of the digits networks.
+ * Models that share workers, and change while they serve. A runtime in this process with copies of the digits networks, which are
+ * merged by fours from two occupied lanes on, whatever was measured.
+ *
+ * SL_FUSE_ROUNDS=1000 for the long run.
  */
+#include "fuse_table.h"
+#include "memory.h"
 #include "service.h"
+#include "stats.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define COPIES 8u
+#define LANES  4u
+
+uint32_t __wrap_sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples);
+double __wrap_sl_fuse_gain(const struct sl_fuse_table *table);
+
+uint32_t __wrap_sl_fuse_least_lanes(const struct sl_fuse_table *table, uint32_t samples)
+{
+        return table->n_rows && samples <= table->rows[table->n_rows - 1].batch ? 2 : SL_FUSE_NEVER;
+}
+
+double __wrap_sl_fuse_gain(const struct sl_fuse_table *table)
+{
+        return table->n_lanes <= LANES ? table->n_lanes : 1;
+}
 
 /* Copies of two networks, in turns, behind the fixture's models, which go. */
 static void copy_models(struct service *service, uint32_t instances)
@@ -22,7 +43,7 @@ static void copy_models(struct service *service, uint32_t instances)
                 service->specs[i] = i % 2 ? lenet : mlp;
                 service->specs[i].name = names[i];
                 service->specs[i].stamp = 100 * i; /* a model of its own, though its file is that of others */
-                service->specs[i].fuse = SL_FUSE_AUTO;
+                service->specs[i].fuse = SL_SHARING_AUTO;
                 service->specs[i].workers.n = instances;
         }
         service->n_specs = COPIES;
@@ -50,6 +71,7 @@ struct user {
         struct starling_queue *queue;
         struct starling_model *models[COPIES];
         struct digits digits[2];
+        bool alike;        /* all requests of a round have as many samples: one to four */
         uint32_t n_models; /* that it sends to, from the first */
         pthread_t thread;
         atomic_bool stop;
@@ -80,6 +102,11 @@ static void user_free(struct user *user)
         starling_close(user->client);
 }
 
+static uint32_t samples_of(const struct user *user, uint32_t round, uint32_t i)
+{
+        return user->alike ? 1u << round % 3 : 1 + (round + i) % 16;
+}
+
 /* A request for each model at once, of one to sixteen samples, and whether every answer is right. */
 static void send_round(struct user *user, uint32_t round)
 {
@@ -90,7 +117,7 @@ static void send_round(struct user *user, uint32_t round)
 
         for (uint32_t i = 0; i < user->n_models; i++) {
                 requests[i] = digits_request(
-                        &user->digits[i % 2], user->models[i], 32 * i, 1 + (round + i) % 16, &inputs[i], &outputs[i]);
+                        &user->digits[i % 2], user->models[i], 32 * i, samples_of(user, round, i), &inputs[i], &outputs[i]);
                 requests[i].user_data = i;
         }
         cr_assert_eq(starling_submit_many(user->queue, requests, user->n_models, NULL), (int)user->n_models);
@@ -106,7 +133,7 @@ static void send_round(struct user *user, uint32_t round)
                 const struct digits *digits = &user->digits[i % 2];
                 const float *made = outputs[i].data, *expected = digits->expected + 32 * i * DIGITS_CLASSES;
 
-                for (uint32_t k = 0; k < (1 + (round + i) % 16) * DIGITS_CLASSES; k++)
+                for (uint32_t k = 0; k < samples_of(user, round, i) * DIGITS_CLASSES; k++)
                         cr_assert_float_eq(made[k], expected[k], 1e-5, "c%u, value %u: %g, not %g", i, k, made[k], expected[k]);
         }
         atomic_fetch_add(&user->done, 1);
@@ -163,6 +190,154 @@ Test(fuse, several_carriers_answer_for_all_of_an_architecture, .timeout = 60)
 Test(fuse, the_dispatcher_computes_them_itself, .timeout = 60)
 {
         check_all(1, 20000);
+}
+
+/* Batches of the model that merged plans have computed, by the workers that it has now. */
+static uint64_t count_merged(const struct sl_stats_view *view, const char *model)
+{
+        struct sl_worker_stats worker;
+        uint64_t merged = 0;
+
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_WORKERS); i++)
+                if (sl_stats_read_worker(view, i, &worker) == 0 && strcmp(worker.model, model) == 0)
+                        merged += sl_counter_read(&worker.merged);
+        return merged;
+}
+
+static bool all_are_merged(const struct sl_stats_view *view)
+{
+        char name[16];
+
+        for (uint32_t i = 0; i < COPIES; i++) {
+                snprintf(name, sizeof(name), "c%u", i);
+                if (!count_merged(view, name))
+                        return false;
+        }
+        return true;
+}
+
+/* Everybody's answers are right before, while and after it is merged. */
+static void send_until_merged(struct user *user, const struct sl_stats_view *view)
+{
+        uint32_t round = 0;
+
+        for (; round < 20000 && !all_are_merged(view); round++)
+                send_round(user, round);
+        cr_assert(all_are_merged(view), "%s", user->service->log);
+        for (uint32_t i = 0; i < 30; i++)
+                send_round(user, round + i);
+}
+
+Test(merge, members_are_merged_for_each_of_their_carriers, .timeout = 60)
+{
+        struct sl_stats_view *view;
+        struct service service;
+        struct user user;
+
+        service_init(&service);
+        service.options.inline_ns = 0;
+        copy_models(&service, 2);
+        start(&service);
+        cr_assert_eq(sl_stats_open(service.options.name, NULL, &view, NULL), 0);
+        user_init(&user, &service, COPIES);
+        user.alike = true;
+        send_until_merged(&user, view);
+        user_free(&user);
+        sl_stats_close(view);
+        service_stop(&service);
+        cr_expect_not_null(strstr(service.log, "bundle-merged model=c0 models=4"), "%s", service.log);
+        cr_expect_not_null(strstr(service.log, "bundle-merged model=c1 models=4"), "%s", service.log);
+}
+
+static uint64_t bytes_of(const struct sl_stats_view *view, const char *use)
+{
+        struct sl_memory_stats memory;
+
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_MEMORY); i++)
+                if (sl_stats_read_memory(view, i, &memory) == 0 && strcmp(memory.name, use) == 0)
+                        return sl_counter_read(&memory.bytes);
+        return 0;
+}
+
+static void unload_all(struct starling_client *admin)
+{
+        struct starling_error error = {""};
+        char name[16];
+
+        for (uint32_t i = 0; i < COPIES; i++) {
+                snprintf(name, sizeof(name), "c%u", i);
+                cr_assert_eq(starling_admin_unload(admin, name, &error), 0, "%s", error.text);
+        }
+}
+
+static void expect_no_bytes(const struct sl_stats_view *view, const char *use)
+{
+        for (uint32_t i = 0; i < 1000 && bytes_of(view, use); i++)
+                usleep(10000);
+        cr_expect_eq(bytes_of(view, use), 0, "%llu bytes of %s", (unsigned long long)bytes_of(view, use), use);
+}
+
+/* One of each network in turns, and all are sent to meanwhile. */
+static void change_round(struct user *user, struct starling_client *admin, uint32_t round)
+{
+        struct starling_error error = {""};
+        char name[16];
+
+        service_touch(user->service);
+        for (uint32_t i = 0; i < 2; i++) {
+                snprintf(name, sizeof(name), "c%u", 2 * (round % LANES) + i);
+                cr_assert_eq(starling_admin_reload(admin, name, &error), 0, "%s", error.text);
+                send_round(user, round);
+        }
+}
+
+Test(merge, who_changes_is_merged_again_and_nothing_is_kept, .timeout = 0)
+{
+        uint32_t rounds = getenv("SL_FUSE_ROUNDS") ? (uint32_t)atoi(getenv("SL_FUSE_ROUNDS")) : 2;
+        struct starling_client *admin;
+        struct sl_stats_view *view;
+        struct service service;
+        struct user user;
+
+        service_init(&service);
+        service.options.inline_ns = 0;
+        copy_models(&service, 1);
+        start(&service);
+        cr_assert_eq(sl_stats_open(service.options.name, NULL, &view, NULL), 0);
+        admin = service_connect(&service, STARLING_ROLE_ADMIN);
+        user_init(&user, &service, COPIES);
+        user.alike = true;
+        for (uint32_t round = 0; round < rounds; round++) {
+                send_until_merged(&user, view);
+                change_round(&user, admin, round);
+        }
+        user_free(&user);
+        unload_all(admin);
+        expect_no_bytes(view, "workers");
+        expect_no_bytes(view, "plans");
+        expect_no_bytes(view, "compilers");
+        starling_close(admin);
+        sl_stats_close(view);
+        service_stop(&service);
+}
+
+Test(merge, nothing_is_merged_beyond_the_bound, .timeout = 60)
+{
+        struct service service;
+        struct user user;
+
+        service_init(&service);
+        service.options.inline_ns = 0;
+        service.options.fuse_bytes = 20000;
+        copy_models(&service, 1);
+        start(&service);
+        user_init(&user, &service, COPIES);
+        for (uint32_t round = 0; round < 10; round++)
+                send_round(&user, round);
+        service_expect_log(&service, "fuse_bytes is 20000");
+        user_free(&user);
+        service_stop(&service);
+        cr_expect_null(strstr(service.log, "bundle-merged"), "%s", service.log);
 }
 
 /* Those that are sent to stay as they are. */

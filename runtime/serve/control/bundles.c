@@ -2,6 +2,7 @@
 #include "bundles.h"
 
 #include "base/error.h"
+#include "block.h"
 #include "crew.h"
 #include "crew_start.h"
 #include "dispatcher.h"
@@ -19,8 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Blocks that a carrier has been given. */
+struct put_blocks {
+        struct sl_block *blocks; /* NULL: none */
+        bool leaves;             /* the dispatcher has been told */
+        uint64_t bytes;          /* promised for them */
+        struct sl_memory *memory;
+};
+
 /* A carrier, and what control keeps of it. */
 struct carrier_seat {
+        struct put_blocks put;
         struct sl_carrier *carrier;
         cpu_set_t cores; /* on which it was wanted; empty: anywhere */
         uint64_t bytes;  /* promised for it */
@@ -34,7 +44,10 @@ struct sl_bundle_home {
         uint64_t family[2], circle;
         uint32_t n_models; /* those that load among them */
         uint32_t n_named;  /* threads that have got a name */
+        uint64_t joins;    /* models that have ever come, of all bundles before it too */
+        uint64_t seen;     /* the merger's */
         struct sl_carrier *inliner;
+        struct put_blocks inliner_put;
         uint32_t n_seats;
         struct carrier_seat seats[SL_WORKERS_MAX];
 };
@@ -68,8 +81,18 @@ int sl_bundles_join(struct sl_bundles *bundles, const struct sl_plan_info *info,
                 bundles->first = home;
         }
         home->n_models++;
+        home->joins = ++bundles->joins;
         *ret_bundle = &home->bundle;
         return 0;
+}
+
+static void free_blocks(struct put_blocks *put)
+{
+        if (!put->blocks)
+                return;
+        sl_block_free(put->blocks);
+        sl_memory_give(put->memory, SL_MEMORY_WORKERS, put->bytes);
+        *put = (struct put_blocks){0};
 }
 
 void sl_bundle_leave(struct sl_bundle *bundle)
@@ -82,6 +105,7 @@ void sl_bundle_leave(struct sl_bundle *bundle)
                 link = &(*link)->next;
         *link = home->next;
         sl_bundle_trim(bundle);
+        free_blocks(&home->inliner_put);
         sl_carrier_free(home->inliner);
         free(home);
 }
@@ -170,6 +194,7 @@ void sl_bundle_trim(struct sl_bundle *bundle)
                 if (seat.carrier->n_lanes)
                         continue;
                 memmove(home->seats + i, home->seats + i + 1, (--home->n_seats - i) * sizeof(seat));
+                free_blocks(&seat.put);
                 sl_lets_return(seat.carrier->let);
                 sl_carrier_free(seat.carrier);
                 sl_memory_give(seat.memory, SL_MEMORY_WORKERS, seat.bytes);
@@ -183,4 +208,100 @@ struct sl_carrier *sl_bundle_inliner(struct sl_bundle *bundle)
         if (!home->inliner)
                 (void)sl_inline_carrier_new(&home->inliner);
         return home->inliner;
+}
+
+/* ---- blocks ---- */
+
+struct sl_bundle *sl_bundles_next(const struct sl_bundles *bundles, const struct sl_bundle *before)
+{
+        struct sl_bundle_home *next = before ? home_of(before)->next : bundles->first;
+
+        return next ? &next->bundle : NULL;
+}
+
+uint64_t sl_bundle_joins(const struct sl_bundle *bundle)
+{
+        return home_of(bundle)->joins;
+}
+
+uint64_t *sl_bundle_seen(struct sl_bundle *bundle)
+{
+        return &home_of(bundle)->seen;
+}
+
+struct sl_carrier *sl_bundle_carrier(const struct sl_bundle *bundle, uint32_t i)
+{
+        const struct sl_bundle_home *home = home_of(bundle);
+
+        if (i < home->n_seats)
+                return home->seats[i].carrier;
+        return i == home->n_seats ? home->inliner : NULL;
+}
+
+bool sl_bundle_is_inliner(const struct sl_bundle *bundle, const struct sl_carrier *carrier)
+{
+        return carrier == home_of(bundle)->inliner;
+}
+
+/* NULL: the carrier is none of the bundle's. */
+static struct put_blocks *put_of(struct sl_bundle_home *home, const struct sl_carrier *carrier)
+{
+        for (uint32_t i = 0; i < home->n_seats; i++)
+                if (home->seats[i].carrier == carrier)
+                        return &home->seats[i].put;
+        return carrier == home->inliner ? &home->inliner_put : NULL;
+}
+
+static void command_blocks(struct sl_dispatcher *dispatcher, struct sl_carrier *carrier, struct sl_block *blocks)
+{
+        sl_dispatcher_command(
+                dispatcher, &(struct sl_command){.kind = SL_COMMAND_PUT_BLOCKS, .carrier = carrier, .pointer = blocks});
+}
+
+void sl_bundle_put_blocks(struct sl_bundle *bundle, struct sl_carrier *carrier, struct sl_block *blocks, uint64_t bytes,
+        const struct sl_crew_options *options)
+{
+        struct put_blocks *put = put_of(home_of(bundle), carrier);
+
+        *put = (struct put_blocks){.blocks = blocks, .bytes = bytes, .memory = options->memory};
+        command_blocks(options->dispatcher, carrier, blocks);
+}
+
+bool sl_bundle_put_blocks_away(struct sl_bundle *bundle, struct sl_dispatcher *dispatcher)
+{
+        struct sl_carrier *carrier;
+        bool some = false;
+
+        for (uint32_t i = 0; (carrier = sl_bundle_carrier(bundle, i)); i++) {
+                struct put_blocks *put = put_of(home_of(bundle), carrier);
+
+                some |= put->blocks != NULL;
+                if (!put->blocks || put->leaves)
+                        continue;
+                put->leaves = true;
+                command_blocks(dispatcher, carrier, NULL);
+        }
+        return some;
+}
+
+static bool free_if_gone(struct sl_bundle_home *home, const struct sl_block *blocks)
+{
+        struct sl_carrier *carrier;
+
+        for (uint32_t i = 0; (carrier = sl_bundle_carrier(&home->bundle, i)); i++) {
+                struct put_blocks *put = put_of(home, carrier);
+
+                if (put->blocks != blocks)
+                        continue;
+                free_blocks(put);
+                return true;
+        }
+        return false;
+}
+
+void sl_bundles_blocks_gone(struct sl_bundles *bundles, const struct sl_block *blocks)
+{
+        for (struct sl_bundle_home *home = bundles->first; home; home = home->next)
+                if (free_if_gone(home, blocks))
+                        return;
 }

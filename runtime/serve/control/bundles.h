@@ -8,6 +8,8 @@
  * A bundle begins with its first model and ends with its last; a carrier begins with its first lane, and ends with its last. Where
  * there are as many models as a carrier has lanes, further ones begin another bundle.
  *
+ * Carriers may have blocks (execute/block.h), which merger.h makes. They go with a lane of theirs, or with the carrier.
+ *
  * Control thread only.
  */
 #pragma once
@@ -15,14 +17,18 @@
 #include "bundle.h"
 #include "worker_set.h"
 
+struct sl_block;
 struct sl_bundle_home;
 struct sl_crew;
+struct sl_crew_options;
+struct sl_dispatcher;
 struct sl_error;
 struct sl_let;
 struct sl_plan_info;
 
 struct sl_bundles {
         struct sl_bundle_home *first;
+        uint64_t joins; /* so far */
 };
 
 /* A model that is being loaded comes to others of the same @circle (sl_model_spec.fuse_circle), or is the first. Return: 0,
@@ -49,3 +55,28 @@ void sl_bundle_trim(struct sl_bundle *bundle);
 
 /* The carrier of those that the dispatcher computes itself. NULL: there is no memory for it. */
 struct sl_carrier *sl_bundle_inliner(struct sl_bundle *bundle);
+
+/* ---- blocks ---- */
+
+/* The first bundle (@before NULL), and the next; NULL: there is no other. */
+struct sl_bundle *sl_bundles_next(const struct sl_bundles *bundles, const struct sl_bundle *before);
+
+/* What tells the models that it has had, and those that it has, from others: it changes when one joins. */
+uint64_t sl_bundle_joins(const struct sl_bundle *bundle);
+
+/* The merger's: members that it has seen last, as it counts them. */
+uint64_t *sl_bundle_seen(struct sl_bundle *bundle);
+
+/* The carrier that is @i-th, that of the dispatcher behind the others; NULL: there are no more. */
+struct sl_carrier *sl_bundle_carrier(const struct sl_bundle *bundle, uint32_t i);
+bool sl_bundle_is_inliner(const struct sl_bundle *bundle, const struct sl_carrier *carrier);
+
+/* The carrier, which has none, gets these blocks, for which so many bytes have been promised. */
+void sl_bundle_put_blocks(struct sl_bundle *bundle, struct sl_carrier *carrier, struct sl_block *blocks, uint64_t bytes,
+        const struct sl_crew_options *options);
+
+/* All that it has go; false: it has none. */
+bool sl_bundle_put_blocks_away(struct sl_bundle *bundle, struct sl_dispatcher *dispatcher);
+
+/* BLOCKS_GONE: frees them. */
+void sl_bundles_blocks_gone(struct sl_bundles *bundles, const struct sl_block *blocks);

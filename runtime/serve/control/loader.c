@@ -367,7 +367,7 @@ static struct sl_load *load_new(const struct sl_model_spec *spec, const struct s
         load->own_process = spec->isolation == SL_ISOLATION_PROCESS;
         load->fake = spec->predictions == SL_PREDICTIONS_FAKE;
         load->circle = spec->fuse_circle;
-        load->fuses = spec->fuse == SL_FUSE_AUTO;
+        load->fuses = spec->fuse == SL_SHARING_AUTO;
         load->path = strdup(spec->path);
         if (load->path && model_new(spec, options, &load->model) == 0)
                 return load;

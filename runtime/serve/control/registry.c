@@ -10,6 +10,7 @@
 #include "ensemble.h"
 #include "lets.h"
 #include "loads.h"
+#include "merger.h"
 #include "model.h"
 #include "names.h"
 #include "plan.h"
@@ -37,7 +38,9 @@ int sl_registry_new(const struct sl_registry_options *options, struct sl_registr
         registry->options = *options;
         registry->due_ns = UINT64_MAX;
         if (sl_lets_new(&options->runtime->worker_cpus, &options->runtime->dispatcher_cpus, options->usable_cores, options->stats,
-                    &registry->lets) < 0) {
+                    &registry->lets) < 0 ||
+                sl_merger_new(registry, &registry->merger) < 0) {
+                sl_lets_free(registry->lets);
                 free(registry);
                 return -ENOMEM;
         }
@@ -197,18 +200,20 @@ void sl_registry_advance(struct sl_registry *r)
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 if (needs_build(&r->served[i]))
                         sl_serving_build(r, &r->served[i]);
+        sl_merger_advance(r->merger);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++)
                 sl_standing_show(r, &r->served[i]);
 }
 
 bool sl_registry_owns(uint64_t token)
 {
-        return token & SL_LOADS_TOKEN;
+        return token & SL_LOADS_TOKEN || token == SL_MERGER_TOKEN;
 }
 
 void sl_registry_compiled(struct sl_registry *r, uint64_t token)
 {
-        sl_loads_compiled(r, token);
+        if (token != SL_MERGER_TOKEN)
+                sl_loads_compiled(r, token);
         sl_registry_advance(r);
 }
 
@@ -238,6 +243,10 @@ void sl_registry_event(struct sl_registry *r, const struct sl_event *event)
         case SL_EVENT_WORKER_GONE:
                 relieve_workers(r); /* which may not have heard yet that it has ended */
                 sl_crew_gone(((struct sl_model *)event->pointer)->crew, event->worker);
+                sl_registry_advance(r);
+                break;
+        case SL_EVENT_BLOCKS_GONE:
+                sl_merger_blocks_gone(r->merger, event->pointer);
                 sl_registry_advance(r);
                 break;
         case SL_EVENT_SHAPE_WANTED:
@@ -270,7 +279,7 @@ static int scan(struct sl_registry *r, const struct sl_model_spec **ret_specs, u
 
                 uint32_t unplaced = spec->path ? sl_worker_set_unplaced(set ? set : &spec->workers) : 0;
 
-                if (spec->fuse == SL_FUSE_NEVER)
+                if (spec->fuse == SL_SHARING_NEVER)
                         workers += unplaced;
                 else /* as if they all were of one architecture */
                         fused = unplaced > fused ? unplaced : fused;
@@ -432,6 +441,7 @@ struct sl_registry *sl_registry_free(struct sl_registry *r)
 {
         if (!r)
                 return NULL;
+        r->merger = sl_merger_free(r->merger);
         for (uint32_t i = 0; i < SL_CATALOGUE_MODELS; i++) {
                 struct sl_served *served = &r->served[i];
 

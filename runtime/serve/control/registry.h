@@ -84,7 +84,7 @@ void sl_registry_compiled(struct sl_registry *registry, uint64_t token);
 /* An event of that token is of a watched compilation. */
 bool sl_registry_owns(uint64_t token);
 
-/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, WORKER_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
+/* An event of the dispatcher: ENSEMBLE_RETIRED, MODEL_GONE, WORKER_GONE, BLOCKS_GONE, SHAPE_WANTED, SHAPE_UNWANTED. */
 void sl_registry_event(struct sl_registry *registry, const struct sl_event *event);
 
 /* True while anything is waiting or loading. @ret_failed: names that are FAILED. */

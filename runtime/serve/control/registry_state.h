@@ -6,6 +6,7 @@
  *     loads.c      loads under way, from the start to a loaded model; the cores of its workers
  *     serving.c    from a loaded model to what serves under a name, and down again
  *     sizes.c      sizes of open dimensions: who wants them, and the plan whose weights they share
+ *     merger.c     models that share workers, merged while they serve
  *     change.c     the workers of several models change at once
  *     names.c      the table
  */
@@ -24,6 +25,7 @@ struct sl_registry {
         uint64_t load_turn;    /* of the last load of sizes that a user asked for */
         struct sl_lets *lets;
         struct sl_bundles bundles; /* of models that share workers */
+        struct sl_merger *merger;  /* of those */
         struct sl_model *loaded; /* all models that have workers */
         struct sl_change *change;   /* under way; NULL: none */
         struct sl_change *in_force; /* NULL: what the configuration says */

@@ -21,5 +21,6 @@ void sl_runtime_options_init(struct sl_runtime_options *options)
                 .inline_ns = 20 * SL_NS_PER_US,
                 .grace_ns = 5 * SL_NS_PER_SECOND,
                 .compile_jobs = 1,
+                .fuse_bytes = 64ull << 20,
         };
 }

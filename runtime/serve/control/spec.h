@@ -16,7 +16,7 @@
 #define SL_PREPARED_MAX 8
 #define SL_THREADS_ALL  UINT32_MAX
 
-enum sl_fuse { SL_FUSE_NEVER, SL_FUSE_AUTO };
+enum sl_sharing { SL_SHARING_NEVER, SL_SHARING_AUTO };
 enum sl_isolation { SL_ISOLATION_NONE, SL_ISOLATION_PROCESS };
 enum sl_predictions { SL_PREDICTIONS_REAL, SL_PREDICTIONS_FAKE };
 enum sl_on_crash { SL_ON_CRASH_FAIL, SL_ON_CRASH_RERUN };
@@ -40,7 +40,7 @@ struct sl_model_spec {
         struct sl_batching batching;     /* which idle worker takes how many samples when */
         uint32_t warmup_ms;              /* how long an instance may run larger batches than one before its first request */
         enum sl_predictions predictions; /* fake: zeros, all else is real */
-        enum sl_fuse fuse;               /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
+        enum sl_sharing fuse;            /* whether it shares workers with others of its architecture (dispatch/bundle.h) */
         uint64_t fuse_circle;            /* and with which: those that have the same; 0: any that have that */
         enum sl_isolation isolation;     /* whether each worker has a process of its own */
         enum sl_on_crash on_crash;       /* what becomes of what such a process has died with */

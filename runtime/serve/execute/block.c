@@ -383,6 +383,12 @@ static void count_run(struct sl_block *block, uint32_t jobs)
         sl_counter_add(&block->n_jobs, jobs);
 }
 
+static void finish_lane(const struct sl_job_run *run, const struct sl_job_share *share)
+{
+        sl_counter_add(&run->stats->merged, 1);
+        sl_job_run_done(run, share);
+}
+
 /* Behind its last answer the block may be gone. */
 static uint64_t run_together(struct sl_block *block, uint64_t lanes, uint32_t samples, struct sl_job_run *runs, uint64_t begun_ns)
 {
@@ -395,7 +401,7 @@ static uint64_t run_together(struct sl_block *block, uint64_t lanes, uint32_t sa
         share.busy_ns = share.computing_ns = (share.ended_ns - begun_ns) / n;
         count_run(block, n);
         for (; lanes; lanes &= lanes - 1)
-                sl_job_run_done(&runs[__builtin_ctzll(lanes)], &share);
+                finish_lane(&runs[__builtin_ctzll(lanes)], &share);
         return share.ended_ns;
 }
 

@@ -145,6 +145,7 @@ void sl_inline_executor_begin(struct sl_executor *executor, struct sl_job_run *r
         ret_run->job = executor->slots[executor->oldest].job;
         ret_run->answer = answer;
         ret_run->context = self;
+        ret_run->stats = executor->stats;
 }
 
 static void compute(struct sl_executor *executor)

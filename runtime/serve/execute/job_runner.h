@@ -17,6 +17,7 @@
 struct sl_batch;
 struct sl_batcher;
 struct sl_job_runner;
+struct sl_worker_stats;
 
 struct sl_job_runner_options {
         const struct sl_plan *plan;
@@ -74,7 +75,8 @@ struct sl_job_run {
         struct sl_job *job;
         sl_answer_fn *answer;
         void *context;
-        uint32_t n, samples; /* pieces that are worth computing, and what they have */
+        struct sl_worker_stats *stats; /* of whoever has the job: counts what is lent */
+        uint32_t n, samples;           /* pieces that are worth computing, and what they have */
         uint32_t pieces[SL_JOB_PIECES_MAX];
 };
 

@@ -97,6 +97,7 @@ static void begin_lanes(struct launched *launched, uint64_t lanes, struct launch
                 run->job = sl_lane_executor_next(executor);
                 run->answer = answer;
                 run->context = &ret_lanes[number];
+                run->stats = executor->stats;
         }
 }
 

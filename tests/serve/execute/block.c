@@ -585,6 +585,8 @@ Test(block, the_time_of_a_run_is_shared)
                 cr_expect_eq(bench.lanes[i].busy_ns, bench.lanes[0].busy_ns);
         for (uint32_t i = 0; i < 4; i++)
                 cr_expect_eq(atomic_load(&bench.lanes[i].stats.batches), 1);
+        cr_expect_eq(atomic_load(&bench.lanes[0].stats.merged), 1);
+        cr_expect_eq(atomic_load(&bench.lanes[4].stats.merged), 0);
 }
 
 /* AddressSanitizer looks on: behind the last answer nobody touches it. */
