@@ -235,6 +235,14 @@ static int end_transaction(struct sl_profile_store *store, int r, struct sl_erro
         return r;
 }
 
+/* As it is at one moment: another program may be making it. */
+static int look_at_schema(struct sl_profile_store *store, bool *ret_empty, struct sl_error *error)
+{
+        int r = execute(store, "BEGIN", error);
+
+        return r < 0 ? r : end_transaction(store, check_schema(store, ret_empty, error), error);
+}
+
 /* Two may find it empty, or old, at once: the second one looks again when it has it for itself. */
 static int make_schema(struct sl_profile_store *store, struct sl_error *error)
 {
@@ -272,7 +280,7 @@ static int open_database(struct sl_profile_store *store, bool write, struct sl_e
                 return store->database ? fail(store, status, error) : sl_error_set(error, ENOMEM, "no memory for profiles");
         sqlite3_extended_result_codes(store->database, 1);
         sqlite3_busy_timeout(store->database, BUSY_MS);
-        r = check_schema(store, &empty, error);
+        r = look_at_schema(store, &empty, error);
         if (r < 0 || (!empty && (!write || store->version == SL_PROFILE_STORE_VERSION)))
                 return r;
         return write ? make_schema(store, error) : sl_error_set(error, ENOENT, "\"%s\" has no profiles", store->path);
