@@ -5,42 +5,11 @@
 set -euo pipefail
 starling=$1
 models=$2
-folder=$(mktemp -d)
-runtime=
-trap '[ -z "$runtime" ] || kill "$runtime"; wait; rm -rf "$folder"' EXIT
-export XDG_CACHE_HOME=$folder/cache XDG_DATA_HOME=$folder/data STARLING_SOCKET_DIR=$folder/run TMPDIR=$folder/tmp
-mkdir "$folder/cache" "$folder/tmp" "$folder/models" "$folder/models/pair"
+. "$(dirname "$0")/serving.sh"
+mkdir "$folder/models/pair"
 cp -r "$models/mlp" "$models/lenet" "$folder/models"
 printf 'threads: {inline_us: 0}\n' >"$folder/config.yaml"
 printf 'ensemble: {members: [mlp, lenet], rule: mean}\n' >"$folder/models/pair/config.yaml"
-status=0
-
-wrong() {
-        printf 'starling: %s\n' "$*"
-        status=1
-}
-
-# start ARGUMENT...: a runtime that is ready
-start() {
-        mkfifo "$folder/log"
-        "$starling" serve --name tested --config "$folder/config.yaml" "$@" "$folder/models" 2>"$folder/log" &
-        runtime=$!
-        exec 3<"$folder/log"
-        rm "$folder/log"
-        : >"$folder/said"
-        while read -r line <&3; do
-                printf '%s\n' "$line" >>"$folder/said"
-                [[ $line == *event=ready* ]] && break
-        done
-        cat <&3 >>"$folder/said" &
-}
-
-stop() {
-        kill "$runtime"
-        wait "$runtime" || wrong "serve ended with status $?: $(<"$folder/said")"
-        runtime=
-        exec 3<&-
-}
 
 # workers MODEL: the batch sizes of its workers, ascending
 workers() {
@@ -66,7 +35,7 @@ grep -q -- '--again searches again' "$folder/out" || wrong "the same question is
 grep -q '^benches ' "$folder/out" || wrong "another question has the answer to the first: $(<"$folder/out")"
 "$starling" cache list | grep -q 'allocation' || wrong "the cache does not list it: $("$starling" cache list)"
 
-start
+start --config "$folder/config.yaml"
 grep -q 'event=allocation-used served=pair' "$folder/said" || wrong "the next start does not use it: $(<"$folder/said")"
 [[ $(workers mlp) =~ ^[24]\ $ ]] || wrong "workers of mlp: $(workers mlp)"
 printf 'models: [mlp]\nrows: [{device: "%s", batches: [1+8]}]\n' "$core" >"$folder/other.yaml"
@@ -78,12 +47,12 @@ said=$("$starling" apply --name nobody "$folder/other.yaml" 2>&1) || code=$?
 [ "$code" -eq 3 ] || wrong "apply to nobody: status $code: $said"
 stop
 
-start --allocation none
+start --config "$folder/config.yaml" --allocation none
 grep -q allocation-used "$folder/said" && wrong "none is not none"
 stop
 kept=$(ls "$folder/cache/starling/"*.allocation)
 printf 'models: [\n' >"$kept"
-start
+start --config "$folder/config.yaml"
 grep -q 'event=allocation-not-used served=pair' "$folder/said" || wrong "nothing is said of a damaged one: $(<"$folder/said")"
 [ "$(workers mlp)" = '32 ' ] || wrong "workers of mlp without it: $(workers mlp)"
 stop

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# To be sourced, with $starling set: a folder that goes with the script, with $folder/models to be served, and nothing of the user's;
+# $status, which wrong() sets; a runtime "tested", and what it says in $folder/said.
+folder=$(mktemp -d)
+runtime=
+trap '[ -z "$runtime" ] || kill "$runtime"; wait; rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME=$folder/cache XDG_DATA_HOME=$folder/data STARLING_SOCKET_DIR=$folder/run TMPDIR=$folder/tmp
+mkdir "$folder/cache" "$folder/tmp" "$folder/models"
+status=0
+
+wrong() {
+        printf 'starling: %s\n' "$*"
+        status=1
+}
+
+# start ARGUMENT...: a runtime that is ready
+start() {
+        mkfifo "$folder/log"
+        "$starling" serve --name tested "$@" "$folder/models" 2>"$folder/log" &
+        runtime=$!
+        exec 3<"$folder/log"
+        rm "$folder/log"
+        : >"$folder/said"
+        while read -r line <&3; do
+                printf '%s\n' "$line" >>"$folder/said"
+                [[ $line == *event=ready* ]] && break
+        done
+        cat <&3 >>"$folder/said" &
+}
+
+stop() {
+        kill "$runtime"
+        wait "$runtime" || wrong "serve ended with status $?: $(<"$folder/said")"
+        runtime=
+        exec 3<&-
+}
