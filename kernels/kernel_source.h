@@ -5,6 +5,7 @@
 #pragma once
 
 #include "node.h"
+#include "part.h"
 #include "target.h"
 
 #include <stdbool.h>
@@ -43,4 +44,6 @@ struct sl_kernel_source {
         const struct sl_blob *blob;     /* what provide() gave for this node; NULL: nothing */
         const struct sl_target *target; /* what was planned for, also where it runs; NULL: what is typical */
         bool uncut;                     /* to a planner: no team will compute it, splits are not asked for */
+
+        const struct sl_part_times *times; /* to a planner: what parts of it took; NULL: nobody has timed them */
 };

@@ -52,6 +52,15 @@ static inline struct sl_part sl_part_along(const struct sl_part *part, uint32_t 
 }
 
 /*
+ * What a node took, by axis: the longest of so many parts along it, which ran one after the other on one core; all of it with NONE.
+ * Infinite: it was not timed so.
+ */
+struct sl_part_times {
+        uint32_t members; /* 0: nothing was timed */
+        double seconds[SL_AXIS_COUNT];
+};
+
+/*
  * How a node is computed by a team: so many of its members take part, each a part along the axis. NONE: member 0 computes all of
  * it. A plan says it for these sizes of teams; one of another size works as the next smaller one.
  */

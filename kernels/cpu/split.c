@@ -3,6 +3,7 @@
 
 #include "cpu/base/cost.h"
 
+#include <math.h>
 #include <stdalign.h>
 #include <stddef.h>
 #include <string.h>
@@ -14,8 +15,9 @@ struct question {
         const void *state;
         const struct sl_core_figures *core;
         const struct sl_kernel_source *source;
-        double seconds; /* of all of it */
-        double weights; /* bytes of constants */
+        double seconds;              /* of all of it */
+        double weights;              /* bytes of constants */
+        double scale[SL_AXIS_COUNT]; /* what parts along an axis took, of what they should; 0: they cannot be cut so */
 };
 
 static double bytes_of(const struct sl_node_desc *node)
@@ -67,7 +69,7 @@ static double whole_seconds(const struct question *q, const struct sl_node_desc 
         return seconds > 0 ? seconds : plain_seconds(q->core, node);
 }
 
-static double part_seconds(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
+static double guess_part(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
 {
         const struct sl_part largest = {.axis = axis, .end = (units + members - 1) / members};
         alignas(max_align_t) unsigned char narrowed[STATE_BYTES_MAX];
@@ -77,6 +79,25 @@ static double part_seconds(const struct question *q, uint32_t axis, int64_t unit
         memcpy(narrowed, q->state, q->loop->state_bytes);
         q->loop->narrow(narrowed, &largest);
         return q->loop->seconds(q->core, narrowed);
+}
+
+static double part_seconds(const struct question *q, uint32_t axis, int64_t units, uint32_t members)
+{
+        return q->scale[axis] * guess_part(q, axis, units, members);
+}
+
+/* The guess is scaled to what was timed, for teams of all sizes. */
+static void use_times(struct question *q, const struct sl_part_times *times)
+{
+        for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++) {
+                int64_t units = q->loop->units(q->state, axis);
+                uint32_t members = units < times->members ? (uint32_t)units : times->members;
+
+                q->scale[axis] = units < 2 || !isfinite(times->seconds[axis])
+                                         ? 0
+                                         : times->seconds[axis] / guess_part(q, axis, units, members);
+        }
+        q->seconds = times->seconds[SL_AXIS_NONE];
 }
 
 /* Bytes of operand @number, of @bytes in all, that the largest part touches. */
@@ -120,7 +141,7 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
                 uint32_t members = units < size ? (uint32_t)units : size;
                 double seconds;
 
-                if (units < 2)
+                if (units < 2 || !(q->scale[axis] > 0))
                         continue;
                 seconds = sl_cost_longer(part_seconds(q, axis, units, members), shared_seconds(q, axis, members)) +
                           travel_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
@@ -135,10 +156,18 @@ static struct sl_split choose_split(const struct question *q, uint32_t size)
 /* A part gains half of it at most, and a hundred of them are made in the time of a load. */
 #define CALL_BARRIERS 20
 
+static bool was_timed(const struct sl_part_times *times)
+{
+        return times && times->members && isfinite(times->seconds[SL_AXIS_NONE]);
+}
+
 bool sl_cpu_call_pays(const struct sl_kernel_source *source)
 {
         const struct sl_core_figures *core = source->target ? &source->target->core : &sl_target_typical.core;
 
+        if (was_timed(source->times))
+                return source->times->seconds[SL_AXIS_ROWS] + sl_core_team_call(core, source->times->members) <
+                       source->times->seconds[SL_AXIS_NONE];
         return plain_seconds(core, source->node) > CALL_BARRIERS * core->barrier;
 }
 
@@ -148,13 +177,16 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
         struct question question = {.loop = loop,
                 .state = state,
                 .source = source,
-                .core = source->target ? &source->target->core : &sl_target_typical.core};
+                .core = source->target ? &source->target->core : &sl_target_typical.core,
+                .scale = {[SL_AXIS_ROWS] = 1, [SL_AXIS_COLUMNS] = 1}};
 
         memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
         if (!loop->units)
                 return;
         question.weights = weights_of(source);
         question.seconds = whole_seconds(&question, source->node);
+        if (was_timed(source->times))
+                use_times(&question, source->times);
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
                 ret_splits[i] = choose_split(&question, sl_team_size_at(i));
 }

@@ -4,12 +4,16 @@
 --threads` of each ONNX file, and what all of them say together.
 
     perf/teams/teams.py --starling build/release/bin/starling --zoo build/zoo --out build/teams.json
+
+With --splits it says what a team gains where the tuner has timed the parts of steps: plans of `tune: quick` whose splits are guessed, and
+others whose splits are timed, are compiled and measured in turns.
 """
 
 import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 
@@ -24,13 +28,15 @@ def parse_arguments():
     parser.add_argument("--out", required=True, help="written after each model; those that are in it already are not measured again")
     parser.add_argument("--models", help="names with commas between them; all of the folder")
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--splits", action="store_true", help="timed splits beside guessed ones")
+    parser.add_argument("--turns", type=int, default=3, help="of each of the two, with --splits")
     parser.add_argument("--seconds", type=float, default=2, help="of each of the two profiles and of the turns")
     return parser.parse_args()
 
 
-def profile(arguments, name):
+def profile(arguments, name, *options):
     command = [arguments.starling, "profile", os.path.join(arguments.zoo, name + ".onnx"), "--nodes", "--threads", "1", "--json",
-               "--batch", str(arguments.batch), "--seconds", str(arguments.seconds)]
+               "--batch", str(arguments.batch), "--seconds", str(arguments.seconds), *options]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -54,6 +60,28 @@ def row_of(name, said):
         "barrier_us": said["barrier_ns"] / 1e3,
         "shared_gb_per_second": said["shared_bytes_per_second"] / 1e9,
     }
+
+
+def compare_splits(arguments, name):
+    """A team by guessed splits and by timed ones: medians of the turns, and in how many steps they differ."""
+    ways = {"guessed": "1", "timed": "0"}
+    said = {way: [] for way in ways}
+    for _ in range(arguments.turns):
+        for way, size in ways.items():
+            said[way].append(profile(arguments, name, "-O", "tune=quick", "-O", "team_size=" + size))
+    cuts = {way: [(step["split"], step["parts"]) for step in said[way][0]["teams"][-1]["steps"]] for way in ways}
+    team = {way: statistics.median(turn["team_ns"] for turn in said[way]) for way in ways}
+    alone = {way: statistics.median(turn["alone_ns"] for turn in said[way]) for way in ways}
+    return {"model": name, "batch": arguments.batch, "turns": arguments.turns, "guessed_ms": team["guessed"] / 1e6,
+            "timed_ms": team["timed"] / 1e6, "gain": team["guessed"] / team["timed"],
+            "gain_of_speedup": alone["timed"] / team["timed"] / (alone["guessed"] / team["guessed"]), "steps": len(cuts["timed"]),
+            "steps_cut_otherwise": sum(a != b for a, b in zip(cuts["guessed"], cuts["timed"]))}
+
+
+def summary_of_splits(rows):
+    return {"gain_geomean": geomean([row["gain"] for row in rows]),
+            "gain_of_speedup_geomean": geomean([row["gain_of_speedup"] for row in rows]),
+            "gain_least": min((row["gain"], row["model"]) for row in rows)}
 
 
 def geomean(numbers):
@@ -83,12 +111,16 @@ def main():
     for name in names:
         if (name, arguments.batch) in done:
             continue
-        row = row_of(name, profile(arguments, name))
+        row = compare_splits(arguments, name) if arguments.splits else row_of(name, profile(arguments, name))
         result["rows"].append(row)
-        result["summary"] = summary_of(result["rows"])
+        result["summary"] = (summary_of_splits if arguments.splits else summary_of)(result["rows"])
         with open(arguments.out, "w", encoding="utf-8") as file:
             json.dump(result, file, indent=1)
             file.write("\n")
+        if arguments.splits:
+            print(f"{name:20} guessed {row['guessed_ms']:8.2f} ms, timed {row['timed_ms']:8.2f} ({row['gain']:.3f} x), "
+                  f"{row['steps_cut_otherwise']} of {row['steps']} steps cut otherwise", flush=True)
+            continue
         print(f"{name:20} alone {row['alone_ms']:8.2f} ms, team {row['team_ms']:8.2f} ({row['team_speedup']:.2f} x), instances "
               f"{row['instances_speedup']:.2f} x, of which {row['of_instances']:.2f}; model {row['model_off_percent']:+.0f} %, "
               f"{row['calls']} calls", flush=True)

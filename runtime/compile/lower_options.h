@@ -42,6 +42,7 @@ struct sl_error;
         X(work_max, REAL, "1e13", 1, 1e18)                     /* elementary steps of one run: see below */                        \
         X(dynamic_steps_max, NUMBER, "1000000", 1, 4000000000) /* nodes and rounds of loops that one run may take */               \
         X(teams, FLAG, "true", 0, 0)         /* whether steps are cut for teams of cores; serve asks for it where threads is above 1 */ \
+        X(team_size, NUMBER, "0", 0, 64)     /* of the team for which the tuner times parts; 0: as many as there are CPUs */ \
         X(core_measured, FLAG, "true", 0, 0) /* whether serve measures what a core reaches, where the next says nothing */         \
         X(core, CORE, "", 0, 0)              /* figures of a core: flops=1.2e11,far=3e10; what is left out is typical */           \
         X(shapes, SHAPES, "", 0, 0)          /* of open dimensions: sequence=128,height=224 */

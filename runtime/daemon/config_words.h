@@ -83,6 +83,8 @@
         X("work_max", "Elementary steps of one run; a core does 1e13 in about two minutes.")                                       \
         X("dynamic_steps_max", "Nodes and rounds of loops that one run may take.")                                                 \
         X("teams", "Whether the steps of a plan are cut for workers with several threads; with `threads: 1` they never are.")      \
+        X("team_size",                                                                                                             \
+                "Of the team for which tuning times the parts of steps; by default `threads`, or as many as there are CPUs.")      \
         X("core_measured", "Whether what a core reaches is measured once for each cache and program, where core says nothing.")    \
         X("core",                                                                                                                  \
                 "What a core reaches, as `starling version --host` prints it; algorithms are guessed by it. What is left out is "  \

@@ -131,6 +131,8 @@ static void fill_spec(struct served *served, int64_t version)
                 .queue_requests = config->queue_requests,
         };
         served->spec.lowering.teams &= config->threads != 1; /* what takes time to find out is of no use to one thread */
+        if (!served->spec.lowering.team_size)
+                served->spec.lowering.team_size = config->threads;
         for (uint32_t i = 0; i < config->n_batch_sizes; i++)
                 served->spec.workers.wishes[i].batch_size = config->batch_sizes[i];
         served->spec.n_prepared = config->n_prepared;

@@ -9,7 +9,7 @@
 #include "lower.h"
 #include "network.h"
 #include "placement.h"
-#include "tune.h"
+#include "tune_splits.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -33,6 +33,8 @@ static uint64_t now_ns, slow_by_ns, exact_slow_by_ns;
 static int64_t slow_batch; /* 0: every batch */
 static double guess_at_largest = 1;
 static uint32_t n_launches;
+static int64_t units_of_parts;             /* along the rows; 0: it cannot be cut */
+static uint64_t part_ns[SL_AXIS_COUNT][3]; /* of the part that begins with unit i */
 
 static struct sl_program programs[N_PROGRAMS];
 
@@ -95,9 +97,17 @@ static int launch(struct sl_kernel *kernel, const struct sl_binding *binding)
         n_launches++;
         if (kernel->approximate)
                 output[0] += (float)wrong_by * 10;
-        if (slow)
+        if (binding->part)
+                now_ns += part_ns[binding->part->axis][binding->part->first];
+        else if (slow)
                 now_ns += kernel->approximate ? slow_by_ns : exact_slow_by_ns;
         return r;
+}
+
+static int64_t units(const struct sl_kernel *kernel, uint32_t axis)
+{
+        (void)kernel;
+        return axis == SL_AXIS_ROWS ? units_of_parts : 0;
 }
 
 static struct sl_kernel *release(struct sl_kernel *kernel)
@@ -110,7 +120,8 @@ static struct sl_kernel *release(struct sl_kernel *kernel)
 
 static const struct sl_planner fake_planner = {.supports = takes, .algorithms = list, .pack = pack};
 
-static const struct sl_runner fake_runner = {.compile = build, .scratch_bytes = scratch, .launch = launch, .kernel_free = release};
+static const struct sl_runner fake_runner = {
+        .compile = build, .scratch_bytes = scratch, .units = units, .launch = launch, .kernel_free = release};
 
 static const struct sl_backend fake = {.name = "ref", .planner = &fake_planner, .runner = &fake_runner};
 
@@ -141,6 +152,7 @@ static void setup(void)
 static void teardown(void)
 {
         for (uint32_t p = 0; p < N_PROGRAMS; p++) {
+                free(programs[p].part_times);
                 sl_placement_free(programs[p].placement);
                 sl_graph_free(programs[p].graph);
         }
@@ -323,6 +335,47 @@ Test(tune, what_there_is_no_time_for_is_guessed)
         slow_by_ns = exact_slow_by_ns = 600 * SL_NS_PER_MS;
         expect(SL_ALGORITHM_WINOGRAD_4, SL_CHOICE_GUESS);
         cr_expect_eq(n_launches, 2, "the reference run, and its error");
+}
+
+static const struct sl_part_times *times_of(uint32_t program)
+{
+        return programs[program].part_times;
+}
+
+Test(tune, the_longest_part_of_a_team_is_timed_beside_the_whole)
+{
+        options.tune = SL_TUNE_QUICK;
+        options.team_size = 3;
+        units_of_parts = 3;
+        slow_by_ns = exact_slow_by_ns = 20 * SL_NS_PER_US;
+        part_ns[SL_AXIS_ROWS][0] = 11 * SL_NS_PER_US;
+        part_ns[SL_AXIS_ROWS][1] = 13 * SL_NS_PER_US;
+        part_ns[SL_AXIS_ROWS][2] = 12 * SL_NS_PER_US;
+        cr_assert_eq(sl_tune_splits(programs, N_PROGRAMS, &tuning), 0);
+        cr_expect_null(times_of(1), "quick times both ends of the ladder");
+        for (uint32_t p = 0; p < N_PROGRAMS; p += N_PROGRAMS - 1) {
+                cr_assert_not_null(times_of(p));
+                cr_expect_eq(times_of(p)->members, 3);
+                cr_expect_float_eq(times_of(p)->seconds[SL_AXIS_NONE], 20e-6, 1e-9);
+                cr_expect_float_eq(times_of(p)->seconds[SL_AXIS_ROWS], 13e-6, 1e-9);
+                cr_expect(isinf(times_of(p)->seconds[SL_AXIS_COLUMNS]), "it has none");
+        }
+}
+
+Test(tune, parts_are_timed_for_teams_alone)
+{
+        options.team_size = 2;
+        units_of_parts = 2;
+        cr_assert_eq(sl_tune_splits(programs, N_PROGRAMS, &tuning), 0, "tune is off");
+        options.tune = SL_TUNE_QUICK;
+        options.teams = false;
+        cr_assert_eq(sl_tune_splits(programs, N_PROGRAMS, &tuning), 0);
+        options.teams = true;
+        options.team_size = 1;
+        cr_assert_eq(sl_tune_splits(programs, N_PROGRAMS, &tuning), 0);
+        cr_expect_eq(n_launches, 0);
+        for (uint32_t p = 0; p < N_PROGRAMS; p++)
+                cr_expect_null(times_of(p));
 }
 
 Test(tune, a_choice_says_why)

@@ -18,6 +18,7 @@
 #include "schedule.h"
 #include "tune.h"
 #include "tune_layout.h"
+#include "tune_splits.h"
 #include "widen.h"
 
 #include <stdbool.h>
@@ -29,6 +30,7 @@ SL_DEFINE_CLEANUP(struct sl_lowered *, sl_lowered_free)
 static void free_program(struct sl_program *program)
 {
         sl_bodies_free(program);
+        free(program->part_times);
         sl_schedule_free(program->schedule);
         sl_placement_free(program->placement);
         sl_graph_free(program->graph);
@@ -218,6 +220,8 @@ static int tune(struct sl_lowered *lowered, const struct sl_graph *graph, struct
 
         if (r == 0)
                 r = sl_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, graph->n_nodes, error);
+        if (r == 0 && sl_tune_splits(lowered->programs, lowered->info.n_batches, &tuning) < 0)
+                r = sl_error_set(error, ENOMEM, "no memory to time parts of nodes");
         return r < 0 ? r : sl_bodies_tune(lowered->programs, lowered->info.n_batches, &tuning, lowered->choices, error);
 }
 

@@ -331,13 +331,15 @@ static bool give_up_forms(struct sl_packing *packing, uint32_t origin)
         return any;
 }
 
-static int try_step(struct sl_packing *packing, struct sl_step *step, struct sl_error *error)
+/* @times: of the node; NULL: nobody has timed it. */
+static int try_step(struct sl_packing *packing, struct sl_step *step, const struct sl_part_times *times, struct sl_error *error)
 {
         const struct sl_kernel_source source = {.node = packing->desc,
                 .packed = packing->packed,
                 .constants = packing->constants,
                 .target = &packing->target,
-                .uncut = packing->uncut};
+                .uncut = packing->uncut,
+                .times = times};
         struct sl_provision provision;
         int r = step->backend->planner->provide(&source, &provision, error);
 
@@ -365,7 +367,7 @@ static int walk_copy(struct sl_packing *packing, const struct sl_placement *plac
         packing->packed[0].data_bytes = 0;
         packing->packed[0].form_bytes = 0;
         packing->constants[0] = NULL;
-        return try_step(packing, step, error);
+        return try_step(packing, step, NULL, error);
 }
 
 static int walk_step(
@@ -379,7 +381,7 @@ static int walk_step(
         r = pack_inputs(packing, program, step, ret_again);
         if (r < 0)
                 return sl_error_set(error, -r, "backend \"%s\" cannot pack its constants", step->backend->name);
-        r = try_step(packing, step, error);
+        r = try_step(packing, step, program->part_times ? &program->part_times[step->node] : NULL, error);
         if (r != -ENOTSUP || !give_up_forms(packing, origin))
                 return r;
         *ret_again = true;

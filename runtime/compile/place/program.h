@@ -9,6 +9,7 @@
 struct sl_graph;
 struct sl_placement;
 struct sl_schedule;
+struct sl_part_times;
 
 /* One batch size, or a body of it. */
 struct sl_program {
@@ -18,6 +19,7 @@ struct sl_program {
         struct sl_graph *graph; /* specialised; owned, like what follows. That of a body is its node's */
         struct sl_placement *placement;
         struct sl_schedule *schedule;
+        struct sl_part_times *part_times; /* of each node of the placement's graph; NULL: the tuner has not timed them */
         struct sl_program *bodies; /* of its steps, in their order */
         uint32_t n_bodies;
 };

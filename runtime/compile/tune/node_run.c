@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct sl_node_run {
         void *outputs[SL_NODE_OUTPUTS_MAX];        /* of the launch at hand */
         void *own_outputs[SL_NODE_OUTPUTS_MAX];    /* once they are wanted */
         void *scratch, *own_scratch;
+        bool divided; /* into parts for a team */
 };
 
 SL_DEFINE_CLEANUP(struct sl_node_run *, sl_node_run_free)
@@ -180,6 +182,57 @@ int sl_node_run_launch(struct sl_node_run *run)
         struct sl_binding binding = {.inputs = run->inputs, .outputs = run->outputs, .scratch = run->scratch};
 
         return run->backend->runner->launch(run->kernel, &binding);
+}
+
+static int launch_stage(
+        struct sl_node_run *run, const struct sl_part *parts, uint32_t n, int64_t stage, sl_node_run_clock *clock, uint64_t *ret_ns)
+{
+        uint64_t longest = 0;
+        int r = 0;
+
+        for (uint32_t i = 0; i < n && r == 0; i++) {
+                struct sl_part part = parts[i];
+                struct sl_binding binding = {
+                        .inputs = run->inputs, .outputs = run->outputs, .scratch = run->scratch, .part = &part};
+                uint64_t start = clock(), took;
+
+                part.stage = stage;
+                r = run->backend->runner->launch(run->kernel, &binding);
+                took = clock() - start;
+                longest = took > longest ? took : longest;
+        }
+        *ret_ns += longest;
+        return r;
+}
+
+/* Into how many parts; below 2: it cannot be cut. A kernel that is divided is so once. */
+static uint32_t count_parts(struct sl_node_run *run, uint32_t axis, uint32_t members, int64_t *ret_units)
+{
+        const struct sl_runner *runner = run->backend->runner;
+
+        *ret_units = runner->units ? runner->units(run->kernel, axis) : 0;
+        members = *ret_units < members ? (uint32_t)(*ret_units > 0 ? *ret_units : 0) : members;
+        if (members > 1 && !run->divided && runner->divide && runner->divide(run->kernel, axis, members) < 0)
+                return 0;
+        run->divided = members > 1;
+        return members;
+}
+
+int sl_node_run_launch_parts(struct sl_node_run *run, uint32_t axis, uint32_t members, sl_node_run_clock *clock, uint64_t *ret_ns)
+{
+        const struct sl_runner *runner = run->backend->runner;
+        struct sl_part parts[UINT8_MAX];
+        int64_t units;
+        uint32_t n = members <= UINT8_MAX ? count_parts(run, axis, members, &units) : 0;
+        int64_t stages = runner->stages ? runner->stages(run->kernel) : 1;
+        int r = n > 1 ? 0 : -ENOTSUP;
+
+        for (uint32_t i = 0; i < n; i++)
+                parts[i] = sl_part_of(axis, units, i, n);
+        *ret_ns = 0;
+        for (int64_t stage = 0; stage < stages && r == 0; stage++)
+                r = launch_stage(run, parts, n, stage, clock, ret_ns);
+        return r;
 }
 
 int sl_node_run_once(struct sl_node_run *run, const void *const *inputs)

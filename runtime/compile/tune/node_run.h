@@ -13,6 +13,9 @@ struct sl_backend;
 struct sl_error;
 struct sl_node_run;
 
+/* Nanoseconds that only grow. */
+typedef uint64_t sl_node_run_clock(void);
+
 /*
  * @constants[i]: plain data of constant input i, NULL for an activation; they must outlive the run.
  * Return: 0; -ENOMEM; what the backend says (-ENOTSUP among others).
@@ -30,6 +33,12 @@ uint64_t sl_node_run_scratch_bytes(const struct sl_node_run *run);
 
 /* One launch on what is bound. Return: 0; what the backend says. */
 int sl_node_run_launch(struct sl_node_run *run);
+
+/*
+ * The same in parts along @axis for a team of @members, one behind the other; the bits are those of a launch. @ret_ns: of the
+ * longest part of each stage, by @clock. Return: 0; -ENOTSUP it cannot be cut so; what the backend says.
+ */
+int sl_node_run_launch_parts(struct sl_node_run *run, uint32_t axis, uint32_t members, sl_node_run_clock *clock, uint64_t *ret_ns);
 
 /* Both, into buffers of the run. Return: as those. */
 int sl_node_run_once(struct sl_node_run *run, const void *const *inputs);

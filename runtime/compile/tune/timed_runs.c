@@ -29,6 +29,8 @@ struct sl_timed_runs {
 
 static uint32_t runs_of(const struct sl_timed_node *timed_node)
 {
+        if (timed_node->members)
+                return SL_AXIS_COUNT;
         return timed_node->n_algorithms ? timed_node->n_algorithms : 1;
 }
 
@@ -42,6 +44,8 @@ static int make_node_runs(struct sl_timed_runs *timed, uint32_t node)
                 return r == -ENOMEM ? r : 0;
         for (uint32_t i = 0; i < runs_of(timed_node) && r != -ENOMEM; i++) {
                 timed_node->microseconds[i] = INFINITY;
+                if (timed_node->members && i > 0)
+                        continue;
                 r = timed_node->n_algorithms ? sl_attrs_set_int(&current->desc.attrs, SL_ATTR_ALGORITHM, timed_node->algorithms[i])
                                              : 0;
                 if (r == 0)
@@ -98,27 +102,58 @@ static uint32_t turn_of(uint32_t run, uint32_t node, uint32_t n)
         return (run % n + (mixed >> 16)) % n;
 }
 
+/* Its turn of the node: an algorithm, or an axis along which a team cuts it; computed whole where it cannot be cut so. */
+static int launch(const struct sl_timed_runs *timed, uint32_t node, uint32_t turn, struct sl_node_run *run)
+{
+        struct sl_timed_node *timed_node = &timed->timed_nodes[node];
+        double *least = &timed_node->microseconds[turn];
+        uint64_t start, took;
+        int r = -ENOTSUP;
+
+        if (timed_node->members && turn != SL_AXIS_NONE) {
+                r = sl_node_run_launch_parts(run, turn, timed_node->members, timed->clock, &took);
+                if (r == -ENOTSUP)
+                        return sl_node_run_launch(run);
+        } else {
+                start = timed->clock();
+                r = sl_node_run_launch(run);
+                took = timed->clock() - start;
+        }
+        if (r == 0)
+                *least = fmin(*least, (double)took / (double)SL_NS_PER_US);
+        return r;
+}
+
 /* What fails once is not asked again. */
 static int time_node(struct sl_timed_runs *timed, uint32_t node, uint32_t turn, struct sl_run_node *current, bool *ret_done)
 {
-        struct sl_node_run **run = &timed->node_runs[node].runs[turn];
-        double *least = &timed->timed_nodes[node].microseconds[turn];
+        struct sl_node_run **run = &timed->node_runs[node].runs[timed->timed_nodes[node].members ? 0 : turn];
         void *scratch;
-        uint64_t start;
         int r = sl_run_buffers_scratch(timed->buffers, sl_node_run_scratch_bytes(*run), &scratch);
 
         if (r == 0)
                 r = sl_node_run_bind(*run, current->inputs, current->outputs, scratch);
         if (r < 0)
                 return r;
-        start = timed->clock();
-        r = sl_node_run_launch(*run);
-        if (r == 0)
-                *least = fmin(*least, (double)(timed->clock() - start) / (double)SL_NS_PER_US);
-        else
+        r = launch(timed, node, turn, *run);
+        if (r < 0)
                 *run = sl_node_run_free(*run);
         *ret_done = r == 0;
         return 0;
+}
+
+/* The next one that can run; how many there are: none can. */
+static uint32_t find_turn(const struct sl_timed_runs *timed, uint32_t node, uint32_t turn)
+{
+        const struct node_runs *runs = &timed->node_runs[node];
+        uint32_t n = runs_of(&timed->timed_nodes[node]);
+
+        if (timed->timed_nodes[node].members)
+                return runs->runs[0] ? turn : n;
+        for (uint32_t tries = 0; tries < n; tries++, turn = (turn + 1) % n)
+                if (runs->runs[turn])
+                        return turn;
+        return n;
 }
 
 int sl_timed_runs_next(struct sl_timed_runs *timed)
@@ -131,9 +166,8 @@ int sl_timed_runs_next(struct sl_timed_runs *timed)
                 struct sl_run_node *current;
                 bool done = false;
 
-                for (uint32_t tries = 0; tries < n && !timed->node_runs[i].runs[turn]; tries++)
-                        turn = (turn + 1) % n;
-                if (!timed->node_runs[i].runs[turn])
+                turn = find_turn(timed, i, turn);
+                if (turn == n)
                         continue;
                 r = sl_run_buffers_enter(timed->buffers, i, &current);
                 if (r == 0)

@@ -7,11 +7,12 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <math.h>
 
 static const char product[] = "MatMul 128x1024 1024x1024 packed";
 
-/* For a team of two on such cores. */
-static struct sl_split split_of(const char *line, const struct sl_core_figures *core)
+/* For a team of two on such cores; @times: of its parts, NULL: nobody has timed them. */
+static struct sl_split timed_split_of(const char *line, const struct sl_core_figures *core, const struct sl_part_times *times)
 {
         const struct sl_target target = {.core = *core};
         struct sl_provision provision = {0};
@@ -23,11 +24,17 @@ static struct sl_split split_of(const char *line, const struct sl_core_figures *
         const struct sl_kernel_source source = {.node = &kernel.node,
                 .packed = kernel.packed,
                 .constants = (const void *const *)kernel.packed_data,
-                .target = &target};
+                .target = &target,
+                .times = times};
 
         cr_assert_eq(sl_backend_cpu.planner->provide(&source, &provision, NULL), 0);
         test_kernel_deinit(&kernel);
         return provision.splits[SL_TEAM_SIZE_2];
+}
+
+static struct sl_split split_of(const char *line, const struct sl_core_figures *core)
+{
+        return timed_split_of(line, core, NULL);
 }
 
 Test(cpu_splits, a_large_product_is_cut_for_two)
@@ -59,6 +66,31 @@ Test(cpu_splits, few_weights_a_second_are_cut_along_their_columns)
 
         core.shared = 1024 * 1024 * sizeof(float) / (128 * 1024.0 * 1024 * 2 / core.flops / 2);
         cr_expect_eq(split_of(product, &core).axis, SL_AXIS_COLUMNS);
+}
+
+/* The whole, rows, and columns. */
+static struct sl_split split_by(const char *line, double whole, double rows, double columns)
+{
+        return timed_split_of(line, &sl_target_typical.core,
+                &(struct sl_part_times){
+                        .members = 2, .seconds = {[SL_AXIS_NONE] = whole, [SL_AXIS_ROWS] = rows, [SL_AXIS_COLUMNS] = columns}});
+}
+
+Test(cpu_splits, what_was_timed_goes_before_what_is_guessed)
+{
+        cr_expect_eq(split_by(product, 2e-3, 1.1e-3, 1.4e-3).axis, SL_AXIS_ROWS);
+        cr_expect_eq(split_by(product, 2e-3, 1.4e-3, 1.1e-3).axis, SL_AXIS_COLUMNS);
+        cr_expect_eq(split_by(product, 1e-3, 1e-3, 1.1e-3).members, 0, "a part takes as long as all of it");
+        cr_expect_eq(split_by(product, 2e-3, INFINITY, INFINITY).members, 0, "what has not run in parts is not cut");
+        cr_expect_eq(split_by(product, INFINITY, INFINITY, INFINITY).members, 2, "nothing was timed");
+}
+
+Test(cpu_splits, a_call_of_onednn_is_cut_where_its_parts_were_faster)
+{
+        static const char stack[] = "MatMul 4x64x64 4x64x64";
+
+        cr_expect_eq(split_by(stack, 2e-3, 1.1e-3, INFINITY).members, 2);
+        cr_expect_eq(split_by(stack, 2e-3, 2e-3, INFINITY).members, 0);
 }
 
 /* Nothing that two cores do at once is slower than what one of them does. */
