@@ -317,6 +317,8 @@ static uint32_t place_of(uint32_t algorithm, const char *line, const struct sl_c
         struct sl_node_desc node;
 
         parse_for(line, 0, &node);
+        if (strstr(line, " tonhwc"))
+                node.inputs[0].layout = SL_LAYOUT_PLAIN;
         n = sl_backend_cpu.planner->algorithms(&(struct sl_target){.core = *core}, &node, algorithms, NULL);
         for (uint32_t i = 0; i < n; i++)
                 if (algorithms[i] == algorithm)
@@ -335,6 +337,21 @@ Test(cpu_convolutions, many_weights_are_guessed_to_pay_where_memory_is_fast_and_
         fast.weights = 1e12;
         cr_expect_gt(place_of(SL_ALGORITHM_WINOGRAD_4, line, &slow), place_of(SL_ALGORITHM_BLOCKED, line, &slow));
         cr_expect_lt(place_of(SL_ALGORITHM_WINOGRAD_4, line, &fast), place_of(SL_ALGORITHM_BLOCKED, line, &fast));
+}
+
+Test(cpu_convolutions, what_a_team_can_cut_goes_before_a_call_that_is_hardly_faster)
+{
+        static const char line[] = "Conv 1x3x224x224 64x3x3x3 64 strides=2,2 tonhwc";
+        struct sl_core_figures core = sl_target_typical.core;
+
+        if (!sl_cpu_has_avx2())
+                cr_skip_test("this processor has no AVX2");
+        core.store = 0; /* both by their products alone */
+        core.near = core.far = 1e15;
+        core.onednn_first = 1.05 * core.first;
+        cr_expect_lt(place_of(SL_ALGORITHM_BLOCKED, line, &core), place_of(SL_ALGORITHM_DIRECT, line, &core));
+        core.onednn_first = 1.3 * core.first;
+        cr_expect_lt(place_of(SL_ALGORITHM_DIRECT, line, &core), place_of(SL_ALGORITHM_BLOCKED, line, &core));
 }
 
 Test(cpu_convolutions, figures_that_are_all_so_many_times_as_large_change_no_order)
