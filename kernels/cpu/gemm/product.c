@@ -11,6 +11,7 @@
 #include "cpu/gemm/epilogue.h"
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/loops.h"
+#include "cpu/gemm/row_lanes.h"
 
 struct product {
         int64_t lanes, rows, depth, columns; /* rows of one lane */
@@ -153,6 +154,26 @@ static void run_lane(const struct product *p, const struct sl_binding *binding, 
         sl_gemm_run(&gemm);
 }
 
+/* One row of each of some lanes. */
+static void run_rows(const struct product *p, const struct sl_binding *binding, const struct sl_part *lanes)
+{
+        int64_t packed = sl_gemm_packed_floats(p->depth, p->columns), from = lanes->first * p->columns;
+        const float *bias = p->has_bias ? binding->inputs[2] : NULL;
+        const float *residual = p->residual < 0 ? NULL : binding->inputs[p->residual];
+
+        sl_row_lanes_run(&(struct sl_row_lanes){.a = (const float *)binding->inputs[0] + lanes->first * p->depth,
+                .b = (const float *)binding->inputs[1] + lanes->first * packed,
+                .c = (float *)binding->outputs[0] + from,
+                .bias = bias ? bias + lanes->first * p->bias_stride : NULL,
+                .residual = residual ? residual + from : NULL,
+                .lanes = lanes->end - lanes->first,
+                .depth = p->depth,
+                .columns = p->columns,
+                .b_stride = packed,
+                .bias_stride = p->bias_stride,
+                .epilogue = &p->epilogue});
+}
+
 /* Lanes are cut between, not inside of them. */
 static int product_run(const void *state, const struct sl_binding *binding)
 {
@@ -160,6 +181,10 @@ static int product_run(const void *state, const struct sl_binding *binding)
         bool cut = p->lanes > 1 && binding->part && binding->part->axis == SL_AXIS_ROWS;
         struct sl_part lanes = cut ? *binding->part : (struct sl_part){.end = p->lanes};
 
+        if (p->lanes > 1 && p->rows == 1 && !p->narrow && (cut || !binding->part)) {
+                run_rows(p, binding, &lanes);
+                return 0;
+        }
         for (int64_t lane = lanes.first; lane < lanes.end; lane++)
                 run_lane(p, binding, lane, cut ? NULL : binding->part);
         return 0;
