@@ -29,6 +29,8 @@
  *                        last four inputs; fusion makes it, no file has it
  *   starling.MBConv      an inverted bottleneck: a pointwise Conv, a depthwise one and a pointwise one in a row, with the window of
  *                        the second (shape/mbconv.h); fusion makes it, no file has it
+ *   starling.LanedConv   a Conv of GROUP groups that interleave: channel c of group g is channel c * GROUP + g of the image, its
+ *                        filter f is filter f * GROUP + g; a merge of networks makes it, no file has it
  *   starling.Trees       MODE is 0 SUM, 1 AVERAGE, 2 MIN, 3 MAX, LENGTH the number of targets, TO the type of the output; the trees
  *                        are inputs 1 to 8 (shape/trees.h); import makes it of the tree ensembles of ai.onnx.ml
  *   starling.ClassScores rows of scores by the post_transform of ai.onnx.ml, which is MODE, and the label of each row, from input 1
@@ -274,7 +276,8 @@ enum {
         X(CLASS_SCORES, "starling.ClassScores", 1, 2, 2, class_scores, passes, SL_OP_LEADING)                                      \
         X(PAIR_CLASSES, "starling.PairClasses", 2, 4, 2, pair_classes, pair_classes, SL_OP_LEADING | SL_OP_DEAR)                   \
         X(LOOKUP, "starling.Lookup", 3, 3, 1, lookup, lookup, SL_OP_INDEXES)                                                       \
-        X(SQUARED_DISTANCE, "starling.SquaredDistance", 2, 2, 1, squared_distance, squared_distance, SL_OP_LEADING | SL_OP_DEAR)
+        X(SQUARED_DISTANCE, "starling.SquaredDistance", 2, 2, 1, squared_distance, squared_distance, SL_OP_LEADING | SL_OP_DEAR)   \
+        X(LANED_CONV, "starling.LanedConv", 2, 4, 1, conv, conv, SL_OP_EPILOGUE | SL_OP_SPATIAL | SL_OP_DEAR)
 
 enum sl_op {
 #define X(id, name, least, most, outputs, rule, work, traits) SL_OP_##id,

@@ -20,6 +20,7 @@ static const struct {
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_grouped},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_first_conv},
         {SL_OP_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_im2col_gemm},
+        {SL_OP_LANED_CONV, SL_ALGORITHM_BLOCKED, &sl_cpu_laned_conv},
         {SL_OP_MBCONV, SL_ALGORITHM_BLOCKED, &sl_cpu_mbconv},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_lstm},
         {SL_OP_LSTM, SL_ALGORITHM_BLOCKED, &sl_cpu_recurrent},
@@ -36,6 +37,7 @@ static const struct {
         {SL_OP_QUANTIZED_MATMUL, SL_ALGORITHM_BLOCKED, &sl_cpu_byte_product},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_winograd_2},
         {SL_OP_CONV, SL_ALGORITHM_WINOGRAD_4, &sl_cpu_winograd_4},
+        {SL_OP_LANED_CONV, SL_ALGORITHM_WINOGRAD_2, &sl_cpu_laned_winograd},
 };
 
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))

@@ -36,12 +36,19 @@ struct conv {
         const void *image, *filter, *bias, *residual;
         void *out;
         int64_t channels, group_channels, filters, group_filters, kernel_size;
+        int64_t channel_step; /* from one channel of a group to the next */
 };
+
+/* The first channel of the image that filter @m reads. */
+static int64_t first_channel_of(const struct conv *c, int64_t m)
+{
+        return c->channel_step > 1 ? m % c->channel_step : m / c->group_filters * c->group_channels;
+}
 
 /* All pixels of filter @m for sample @n. */
 static inline __attribute__((always_inline)) void conv_plane(const struct conv *c, int64_t n, int64_t m, uint32_t dtype)
 {
-        int64_t first_channel = n * c->channels + m / c->group_filters * c->group_channels;
+        int64_t first_channel = n * c->channels + first_channel_of(c, m);
         int64_t out_at = (n * c->filters + m) * c->span.out_size;
         double bias = c->bias ? sl_ref_load(c->bias, m, dtype) : 0;
 
@@ -51,7 +58,8 @@ static inline __attribute__((always_inline)) void conv_plane(const struct conv *
 
                 sl_ref_span_at(&c->span, p, &taps);
                 for (int64_t k = 0; k < c->group_channels; k++)
-                        sum += window_dot(c->pace, &c->span, &taps, c->image, (first_channel + k) * c->span.in_size, c->filter,
+                        sum += window_dot(c->pace, &c->span, &taps, c->image,
+                                (first_channel + k * c->channel_step) * c->span.in_size, c->filter,
                                 (m * c->group_channels + k) * c->kernel_size, dtype);
                 if (c->residual)
                         sum += sl_ref_load(c->residual, out_at + p, dtype);
@@ -67,7 +75,8 @@ static inline __attribute__((always_inline)) void conv_all(const struct conv *c,
                         conv_plane(c, n, m, dtype);
 }
 
-int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+/* @channel_step: 1, or the number of groups, whose channels interleave. */
+static int run_conv(const struct sl_node_desc *node, int64_t channel_step, const struct sl_binding *binding)
 {
         const struct sl_shape *x = &node->inputs[0].shape, *w = &node->inputs[1].shape;
         uint32_t n_plain = node->n_inputs - (node->epilogue.has_residual != 0);
@@ -84,6 +93,7 @@ int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *bindin
                 .filters = w->dims[0],
                 .group_filters = w->dims[0] / sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1),
                 .kernel_size = 1,
+                .channel_step = channel_step,
         };
 
         for (uint32_t i = 2; i < w->rank; i++)
@@ -101,6 +111,16 @@ int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *bindin
                 break;
         }
         return 0;
+}
+
+int sl_ref_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        return run_conv(node, 1, binding);
+}
+
+int sl_ref_laned_conv(const struct sl_node_desc *node, const struct sl_binding *binding)
+{
+        return run_conv(node, sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1), binding);
 }
 
 /* What one part leaves for the next. */

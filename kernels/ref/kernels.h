@@ -201,7 +201,8 @@
         X(CLASS_SCORES, class_scores, SL_REF_BIT(F32) | SL_REF_BIT(F64))                                                           \
         X(PAIR_CLASSES, pair_classes, SL_REF_BIT(F32))                                                                             \
         X(LOOKUP, lookup, SL_REF_NUMBERS)                                                                                          \
-        X(SQUARED_DISTANCE, squared_distance, SL_REF_BIT(F32))
+        X(SQUARED_DISTANCE, squared_distance, SL_REF_BIT(F32))                                                                     \
+        X(LANED_CONV, laned_conv, SL_REF_FLOATS)
 
 #define X(id, function, types) int sl_ref_##function(const struct sl_node_desc *node, const struct sl_binding *binding);
 SL_REF_KERNELS(X)

@@ -28,6 +28,7 @@ uint32_t sl_window_weights(uint32_t op)
 {
         switch (op) {
         case SL_OP_CONV:
+        case SL_OP_LANED_CONV:
         case SL_OP_QUANTIZED_CONV:
         case SL_OP_CONV_INTEGER:
         case SL_OP_CONV_TRANSPOSE:

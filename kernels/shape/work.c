@@ -414,6 +414,7 @@ uint64_t sl_op_multiply_adds(const struct sl_node_desc *node)
                 return 0;
         switch (node->op) {
         case SL_OP_CONV:
+        case SL_OP_LANED_CONV:
         case SL_OP_QUANTIZED_CONV:
                 return conv_products(node);
         case SL_OP_CONV_TRANSPOSE:

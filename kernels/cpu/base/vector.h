@@ -63,6 +63,12 @@ SL_VECTOR_INLINE sl_order sl_order_groups(int size)
                 _mm512_set1_epi32(size - 1), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
+/* The first @n over and over; a power of two. */
+SL_VECTOR_INLINE sl_order sl_order_repeat(int n)
+{
+        return _mm512_and_si512(_mm512_set1_epi32(n - 1), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+
 /* Each of the first lanes for @n lanes; a power of two. */
 SL_VECTOR_INLINE sl_order sl_order_spread(int n)
 {
@@ -88,8 +94,7 @@ SL_VECTOR_INLINE sl_vector sl_vector_reciprocal(sl_vector x)
 /* Of sixteen halves, at any address. */
 #define sl_vector_load_f16(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define sl_vector_load_bf16(p)                                                                                                     \
-        _mm512_castsi512_ps(                                                                                                       \
-                _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
 
 #define sl_vector_exp(x)        sl_exp_16(x)
 #define sl_vector_hard_swish(x) sl_hard_swish_16(x)
@@ -148,6 +153,11 @@ SL_VECTOR_INLINE sl_order sl_order_groups(int size)
         return _mm256_andnot_si256(_mm256_set1_epi32(size - 1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+SL_VECTOR_INLINE sl_order sl_order_repeat(int n)
+{
+        return _mm256_and_si256(_mm256_set1_epi32(n - 1), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
 SL_VECTOR_INLINE sl_order sl_order_spread(int n)
 {
         return _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(__builtin_ctz((unsigned)n)));
@@ -176,7 +186,7 @@ SL_VECTOR_INLINE sl_vector sl_vector_reciprocal(sl_vector x)
 }
 
 /* Of eight; those of float16 where isa.h says so. */
-#define sl_vector_load_f16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define sl_vector_load_f16(p)     _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define sl_vector_load_bf16(p)                                                                                                     \
         _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))), 16))
 

@@ -67,24 +67,26 @@ static bool grouped_form(const struct sl_node_desc *node, uint32_t index, struct
         const int64_t *f = node->inputs[1].shape.dims;
 
         if (index == 1)
-                sl_cpu_form(ret_packed, "grouped", f, (int64_t)sl_align_up((uint64_t)f[0], LANES) * f[1] * f[2] * f[3]);
+                sl_cpu_form(ret_packed, "grouped", f, sl_grouped_packed_floats(f));
         return index == 1;
 }
 
-static int grouped_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+void sl_grouped_pack(const int64_t f[4], const float *from, float *to)
 {
-        const int64_t *f = node->inputs[1].shape.dims;
         int64_t filters = f[0], group = f[1], taps = f[2] * f[3];
-        const float *from = plain;
-        float *to = ret_data;
 
-        (void)index;
         for (int64_t first = 0; first < filters; first += LANES)
                 for (int64_t channel = 0; channel < group; channel++)
                         for (int64_t tap = 0; tap < taps; tap++)
                                 for (int64_t lane = 0; lane < LANES; lane++)
                                         *to++ = first + lane < filters ? from[((first + lane) * group + channel) * taps + tap]
                                                                        : 0.0f;
+}
+
+static int grouped_repack(const struct sl_node_desc *node, uint32_t index, const void *plain, void *ret_data)
+{
+        (void)index;
+        sl_grouped_pack(node->inputs[1].shape.dims, plain, ret_data);
         return 0;
 }
 

@@ -27,6 +27,14 @@ struct sl_grouped {
 /* Weights lie in panels of so many channels, [panel][channel of the group][tap][lane]. */
 #define SL_GROUPED_LANES 16
 
+/* Weights [filters, channels of a group, height, width] as they are packed, and how many floats that takes. */
+void sl_grouped_pack(const int64_t dims[4], const float *plain, float *ret_packed);
+
+static inline int64_t sl_grouped_packed_floats(const int64_t dims[4])
+{
+        return (dims[0] + SL_GROUPED_LANES - 1) / SL_GROUPED_LANES * SL_GROUPED_LANES * dims[1] * dims[2] * dims[3];
+}
+
 /* Of a tile of the output. */
 #define SL_GROUPED_ROWS_MAX 4
 #define SL_GROUPED_COLUMNS  4

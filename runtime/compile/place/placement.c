@@ -298,7 +298,7 @@ static uint64_t touched_bytes(const struct sl_node_desc *desc)
 
 static bool is_convolution(uint32_t op)
 {
-        return op == SL_OP_CONV || op == SL_OP_QUANTIZED_CONV || op == SL_OP_MBCONV;
+        return op == SL_OP_CONV || op == SL_OP_LANED_CONV || op == SL_OP_QUANTIZED_CONV || op == SL_OP_MBCONV;
 }
 
 /* Convolutions and pools gather whole pixels: with the channels apart they are slow. */

@@ -45,14 +45,25 @@ SL_DEFINE_CLEANUP(struct timed_node *, part_free)
 
 static bool is_known(const struct sl_node_desc *node, const void *const *constants)
 {
-        return node->op == SL_OP_CONV && node->n_inputs >= 2 && constants[1] && node->inputs[0].shape.rank == 4 &&
-               node->inputs[0].dtype == SL_DTYPE_F32 && node->inputs[1].dtype == SL_DTYPE_F32 &&
-               sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;
+        bool one = node->op == SL_OP_LANED_CONV || sl_attrs_int(&node->attrs, SL_ATTR_GROUP, 1) == 1;
+
+        return one && (node->op == SL_OP_CONV || node->op == SL_OP_LANED_CONV) && node->n_inputs >= 2 && constants[1] &&
+               node->inputs[0].shape.rank == 4 && node->inputs[0].dtype == SL_DTYPE_F32 && node->inputs[1].dtype == SL_DTYPE_F32;
 }
 
 static int64_t at_most(int64_t number, int64_t limit)
 {
         return number < limit ? number : limit;
+}
+
+/* A lane is computed as a convolution of its own. */
+static int take_lane(struct sl_node_desc *node)
+{
+        if (node->op != SL_OP_LANED_CONV)
+                return 0;
+        node->op = SL_OP_CONV;
+        node->inputs[0].shape.dims[1] = node->inputs[1].shape.dims[1];
+        return sl_attrs_set_int(&node->attrs, SL_ATTR_GROUP, 1);
 }
 
 /* No bias and no epilogue: they add the same to both sides and would only make the output's range larger. */
@@ -69,7 +80,8 @@ static int describe(const struct sl_node_desc *node, struct timed_node *timed_no
         small->inputs[0].shape.dims[3] = at_most(node->inputs[0].shape.dims[3], WIDTH_MAX);
         small->inputs[1] = node->inputs[1];
         small->inputs[1].shape.dims[0] = at_most(node->inputs[1].shape.dims[0], FILTERS_MAX);
-        r = sl_op_infer(small, NULL);
+        r = take_lane(small);
+        r = r < 0 ? r : sl_op_infer(small, NULL);
         small->outputs[0].layout = layout;
         return r < 0 ? r : sl_window_read(small, &timed_node->window, NULL);
 }

@@ -207,7 +207,8 @@ static void set_layout(struct sl_tensor *tensor)
 struct sl_node_desc case_cpu_node(const struct test_case *test)
 {
         struct sl_node_desc node = test->node;
-        bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_QUANTIZED_CONV || node.op == SL_OP_CONV_TRANSPOSE;
+        bool has_weights = node.op == SL_OP_CONV || node.op == SL_OP_LANED_CONV || node.op == SL_OP_QUANTIZED_CONV ||
+                           node.op == SL_OP_CONV_TRANSPOSE;
 
         for (uint32_t i = 0; i < node.n_inputs && test->nhwc_inputs; i++)
                 if (i == 0 || (node.op != SL_OP_MBCONV && (!has_weights || i != 1)))

@@ -142,6 +142,43 @@ Test(cpu_convolutions, with_few_channels_a_group_they_give_what_the_reference_gi
         check_all(grouped, COUNT(grouped), SL_ALGORITHM_BLOCKED);
 }
 
+static const char *const laned[] = {
+        "LanedConv 1x16x8x8 64x1x3x3 64 group=16 pads=1,1,1,1 +relu",
+        "LanedConv 2x64x8x8 96x4x3x3 96 group=16 pads=1,1,1,1 +residual +relu",
+        "LanedConv 1x96x7x15 160x3x3x3 160 group=32 pads=1,1,1,1 strides=2,2 +swish",
+        "LanedConv 3x96x5x4 144x2x1x1 group=48 +residual +clip",
+        "LanedConv 1x64x9x9 112x4x5x5 112 group=16 pads=2,2,2,2 +gelu",
+        "LanedConv 2x40x6x7 24x5x3x3 24 group=8 pads=1,1,1,1 +relu",
+        "LanedConv 1x56x5x5 40x7x1x1 40 group=8 +residual",
+        "LanedConv 1x8x9x11 32x1x3x3 32 group=8 strides=2,1 pads=0,1,1,0 +hardswish",
+        "LanedConv 2x12x6x6 20x3x3x3 20 group=4 pads=1,1,1,1 +residual +relu",
+        "LanedConv 1x6x6x3 14x3x2x3 14 group=2 pads=3,4,1,5 +tanh",
+        "LanedConv 1x32x1x1 16x2x3x3 16 group=16 pads=1,1,1,1",
+        "LanedConv 1x16x3x9 32x1x7x1 32 group=16 pads=6,0,6,0 +relu",
+};
+
+Test(cpu_convolutions, with_interleaved_lanes_they_give_what_the_reference_gives)
+{
+        check_all(laned, COUNT(laned), SL_ALGORITHM_BLOCKED);
+}
+
+static const char *const laned_winograds[] = {
+        "LanedConv 1x16x8x8 64x1x3x3 64 group=16 pads=1,1,1,1 +relu",
+        "LanedConv 2x64x8x8 96x4x3x3 96 group=16 pads=1,1,1,1 +residual +relu",
+        "LanedConv 1x160x14x15 160x5x3x3 160 group=32 pads=1,1,1,1 +swish",
+        "LanedConv 3x96x5x4 144x2x3x3 group=48 +clip",
+        "LanedConv 1x1024x9x9 1024x64x3x3 1024 group=16 pads=1,1,1,1 +gelu",
+        "LanedConv 2x40x6x7 24x5x3x3 24 group=8 pads=2,0,1,2 +relu",
+        "LanedConv 2x12x6x6 20x3x3x3 20 group=4 pads=1,1,1,1 +residual +relu",
+        "LanedConv 1x6x4x3 14x3x3x3 14 group=2 pads=0,1,2,1 +tanh",
+        "LanedConv 1x32x1x1 16x2x3x3 16 group=16 pads=1,1,1,1",
+};
+
+Test(cpu_convolutions, with_interleaved_lanes_by_tiles_of_two_they_give_what_the_reference_gives)
+{
+        check_all(laned_winograds, COUNT(laned_winograds), SL_ALGORITHM_WINOGRAD_2);
+}
+
 static const char *const products[] = {
         "Conv 1x64x7x7 100x64x1x1 100 +relu",
         "Conv 2x24x15x13 144x24x1x1 144 +residual +swish",
