@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What merging copies of one model gains on one core: plans of the single models run one after the other, beside the plan that
- * Algorithm 1 makes of them and the one that the measured costs of its nodes find cheapest. The copies have weights of their own.
- * All three are checked against each other; the time is that of the fastest of many turns, in which each runs once.
+ * Algorithm 1 makes of them, the same with the lanes of a channel as neighbours, and the one that the measured costs of its nodes
+ * find cheapest. The copies have weights of their own. All are checked against the single ones; the time is that of the fastest of
+ * many turns, in which each runs three times.
  *
- *     bench-merge MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE LANES...
+ *     bench-merge [--steps] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE LANES...
+ *
+ * --steps prints besides what each step of the merged plans takes at the least, clock included.
  */
 #include "merge/merge.h"
 #include "backend.h"
@@ -29,6 +32,7 @@
 #define PORTS_MAX 64
 #define TURNS_MIN 5
 #define TURNS_MAX 400
+#define RUNS      3 /* of a turn: a plan that serves finds the caches as it has left them */
 #define TURNS_NS  (4ull * 1000 * 1000 * 1000)
 #define COSTS_NS  (20ull * 1000 * 1000 * 1000)
 
@@ -42,7 +46,7 @@ struct compiled {
 struct bench {
         uint32_t n;
         struct sl_graph *graphs[LANES_MAX];
-        struct compiled singles[LANES_MAX], by_paper, by_cost;
+        struct compiled singles[LANES_MAX], by_paper, neighbours, by_cost;
         uint32_t n_inputs, n_outputs; /* of all lanes */
         void *inputs[PORTS_MAX];
         uint64_t output_bytes[PORTS_MAX];
@@ -289,6 +293,7 @@ static void make_ports(struct bench *b)
                         b->output_bytes[b->n_outputs] = sl_tensor_bytes(&tensor);
                         b->singles[l].outputs[i] = bytes_new(sl_tensor_bytes(&tensor));
                         b->by_paper.outputs[b->n_outputs] = bytes_new(sl_tensor_bytes(&tensor));
+                        b->neighbours.outputs[b->n_outputs] = bytes_new(sl_tensor_bytes(&tensor));
                         b->by_cost.outputs[b->n_outputs++] = bytes_new(sl_tensor_bytes(&tensor));
                 }
         }
@@ -350,7 +355,8 @@ static void print_row(const struct bench *b, const char *name, const struct sl_m
                 report->n_common, report->n_turns, merge_seconds, (unsigned long long)merged->weights_bytes, difference(b, merged));
 }
 
-static double merge(struct bench *b, const struct sl_merge_costs *costs, struct sl_merge_report *report, struct compiled *compiled)
+static double merge(
+        struct bench *b, const struct sl_merge_options *options, struct sl_merge_report *report, struct compiled *compiled)
 {
         struct sl_graph *merged;
         struct sl_error error = {""};
@@ -358,8 +364,7 @@ static double merge(struct bench *b, const struct sl_merge_costs *costs, struct 
         int r = sl_graph_new(&merged);
 
         if (r == 0)
-                r = sl_merge((const struct sl_graph *const *)b->graphs, b->n,
-                        &(struct sl_merge_options){.costs = costs, .least_gain = 0.03}, merged, report, &error);
+                r = sl_merge((const struct sl_graph *const *)b->graphs, b->n, options, merged, report, &error);
         if (r < 0)
                 die("merge", error.text);
         from = sl_clock_ns() - from;
@@ -369,25 +374,60 @@ static double merge(struct bench *b, const struct sl_merge_costs *costs, struct 
         return (double)from / SL_NS_PER_SECOND;
 }
 
+static void run_merged(struct bench *b, struct compiled *merged)
+{
+        for (uint32_t k = 0; merged->plan && k < RUNS; k++)
+                run(merged, b->inputs);
+}
+
 static void measure(struct bench *b)
 {
         uint64_t until = sl_clock_ns() + TURNS_NS;
 
         for (uint32_t i = 0; i < TURNS_MIN || (i < TURNS_MAX && sl_clock_ns() < until); i++) {
-                run_singles(b);
-                if (b->by_paper.plan)
-                        run(&b->by_paper, b->inputs);
-                if (b->by_cost.plan)
-                        run(&b->by_cost, b->inputs);
+                for (uint32_t k = 0; k < RUNS; k++)
+                        run_singles(b);
+                run_merged(b, &b->by_paper);
+                run_merged(b, &b->neighbours);
+                run_merged(b, &b->by_cost);
         }
 }
 
-static void bench(const char *model, uint32_t lanes)
+static void print_step(const struct sl_plan *plan, uint64_t step, uint64_t ns)
+{
+        struct sl_step_info info;
+        char shape[SL_SHAPE_TEXT_BYTES];
+
+        if (sl_plan_step_info(plan, 1, step, &info) < 0)
+                die("steps", "they contradict each other");
+        printf("    %9.2f us  %-24s %-5s %-10s %-28s %s\n", (double)ns / 1e3, info.operator_name, info.backend, info.algorithm,
+                sl_shape_print(&info.out.shape, shape), info.name);
+}
+
+/* The least time of each step, over many runs. */
+static void print_steps(const struct compiled *compiled, void *const *inputs)
+{
+        uint64_t n = compiled->plan ? sl_plan_steps(compiled->plan, 1) : 0, *took = bytes_new(n * sizeof(*took)),
+                 *best = bytes_new(n * sizeof(*best));
+
+        for (uint32_t i = 0; n && i < TURNS_MAX; i++) {
+                if (sl_instance_run_timed(compiled->instance, 1, (const void *const *)inputs, compiled->outputs, took) < 0)
+                        die("run", "it failed");
+                for (uint64_t s = 0; s < n; s++)
+                        best[s] = i && best[s] < took[s] ? best[s] : took[s];
+        }
+        for (uint64_t s = 0; s < n; s++)
+                print_step(compiled->plan, s, best[s]);
+        free(took);
+        free(best);
+}
+
+static void bench(const char *model, uint32_t lanes, bool steps)
 {
         static struct bench b;
-        struct sl_merge_report paper, cost;
+        struct sl_merge_report paper, neighbours, cost;
         struct sl_node_costs *costs = NULL;
-        double paper_seconds, cost_seconds;
+        double paper_seconds, neighbours_seconds, cost_seconds;
         uint64_t bytes = 0;
 
         b = (struct bench){.n = lanes, .singles_ns = UINT64_MAX};
@@ -398,14 +438,24 @@ static void bench(const char *model, uint32_t lanes)
         }
         if (sl_node_costs_new(&sl_backend_cpu, sl_clock_ns() + COSTS_NS, &costs) < 0)
                 die("memory", "none left");
-        paper_seconds = merge(&b, NULL, &paper, &b.by_paper);
-        cost_seconds = merge(&b, &(struct sl_merge_costs){sl_node_costs_seconds, costs, 1}, &cost, &b.by_cost);
+        paper_seconds = merge(&b, &(struct sl_merge_options){0}, &paper, &b.by_paper);
+        neighbours_seconds = merge(&b, &(struct sl_merge_options){.neighbours = true}, &neighbours, &b.neighbours);
+        cost_seconds = merge(&b,
+                &(struct sl_merge_options){.costs = &(struct sl_merge_costs){sl_node_costs_seconds, costs, 1}, .least_gain = 0.03},
+                &cost, &b.by_cost);
         make_ports(&b);
         measure(&b);
         printf("%s, %u lanes, batch 1: single plans one after the other %.1f us, weights %llu bytes\n", model, lanes,
                 (double)b.singles_ns / 1e3, (unsigned long long)bytes);
         print_row(&b, "Algorithm 1", &paper, paper_seconds, &b.by_paper);
+        if (steps)
+                print_steps(&b.by_paper, b.inputs);
+        print_row(&b, "neighbours", &neighbours, neighbours_seconds, &b.neighbours);
+        if (steps)
+                print_steps(&b.neighbours, b.inputs);
         print_row(&b, "cheapest", &cost, cost_seconds, &b.by_cost);
+        if (steps)
+                print_steps(&b.by_cost, b.inputs);
         sl_node_costs_free(costs);
         for (uint32_t i = 0; i < b.n_inputs; i++)
                 free(b.inputs[i]);
@@ -414,6 +464,7 @@ static void bench(const char *model, uint32_t lanes)
                 sl_graph_free(b.graphs[l]);
         }
         compiled_deinit(&b.by_paper);
+        compiled_deinit(&b.neighbours);
         compiled_deinit(&b.by_cost);
 }
 
@@ -421,8 +472,12 @@ int main(int argc, char **argv)
 {
         char processor[SL_PROCESSOR_BYTES];
 
+        bool steps = argc > 1 && !strcmp(argv[1], "--steps");
+
+        argc -= steps;
+        argv += steps;
         if (argc < 3)
-                die("usage", "bench-merge MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE LANES...");
+                die("usage", "bench-merge [--steps] MODEL.onnx|mlp:64,128,10|conv:CHANNELS,SIDE LANES...");
         sl_processor_name(processor);
         printf("%s\n", processor);
         for (int i = 2; i < argc; i++) {
@@ -430,7 +485,7 @@ int main(int argc, char **argv)
 
                 if (lanes < 2 || lanes > LANES_MAX)
                         die(argv[i], "2 to 64 lanes are wanted");
-                bench(argv[1], (uint32_t)lanes);
+                bench(argv[1], (uint32_t)lanes, steps);
                 fflush(stdout);
         }
         return 0;

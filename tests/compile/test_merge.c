@@ -424,9 +424,11 @@ static void merge_at_random(uint64_t seed, uint32_t *n_merged)
         random_lanes_init(&m.lanes, seed, lanes);
         for (uint32_t i = 0; i < lanes && seed % 2; i++)
                 cr_assert_eq(sl_passes_run_phase(m.lanes.nets[i].graph, SL_PASS_PORTABLE, &(struct sl_pass_options){0}, NULL), 0);
-        merge(&m, &(struct sl_merge_options){0});
-        if (m.merged)
-                try_merged(&m, seed);
+        for (uint32_t neighbours = 0; neighbours < 2; neighbours++) {
+                merge(&m, &(struct sl_merge_options){.neighbours = neighbours});
+                if (m.merged)
+                        try_merged(&m, seed);
+        }
         merge(&m, &(struct sl_merge_options){.costs = &costs});
         cr_assert_leq(m.report.seconds, m.report.algorithm_1_seconds * (1 + 1e-9) + 1e-15);
         if (m.merged) {

@@ -4,7 +4,7 @@
  * DNNs of Different Weights, 2020, Algorithm 1, with three corrections that its text states: line 6 takes operators without
  * incoming edges; an operator is taken once, when all its parents are merged; and ties, as well as operators without parents that
  * do not care, take Batch. Lines 18 to 21 and 29 to 37, the edges and the reshapes between unequal dimensions, are what sl_merge()
- * does with any assignment.
+ * does with any assignment. Ours: where lanes are to be neighbours Channel is INNER (weave.h).
  */
 #include "base/cleanup.h"
 #include "merge/assign.h"
@@ -48,7 +48,9 @@ static uint32_t form_of(const struct traversal *t, uint32_t common, enum sl_merg
                 return SL_FORM_APART;
         if (dimension != SL_MERGE_CHANNEL)
                 return SL_FORM_LANE;
-        return node->op == SL_OP_LAYER_NORM && rank > 1 ? rank - 1 : 1;
+        if (node->op == SL_OP_LAYER_NORM)
+                return rank > 1 ? rank - 1 : 1;
+        return t->prices->neighbours ? SL_FORM_INNER : 1;
 }
 
 /* Line 26. Parents that stay apart have no dimension. */
@@ -73,7 +75,8 @@ static uint32_t merge(const struct traversal *t, uint32_t common)
 {
         enum sl_merge_dimension dimension = sl_merge_row(node_of(t, common)->op)->dimension;
         uint32_t wanted = dimension == SL_MERGE_DONT_CARE ? most_frequent(t, common) : form_of(t, common, dimension);
-        const uint32_t others[] = {wanted, SL_FORM_LANE, 1};
+        const uint32_t others[] = {
+                wanted, wanted == SL_FORM_INNER && dimension == SL_MERGE_CHANNEL ? 1 : SL_FORM_LANE, SL_FORM_LANE, 1};
 
         for (uint32_t i = 0; i < sizeof(others) / sizeof(*others); i++)
                 if (sl_prices_find(t->prices, common, others[i]))

@@ -151,9 +151,9 @@ static void close_values(struct search *s, uint32_t common, struct state *states
 static uint32_t source_of(const struct search *s, uint32_t value, uint8_t forms)
 {
         uint32_t rank = s->graph->values[value].tensor.shape.rank;
-        const uint32_t order[] = {SL_FORM_LANE, 1, rank ? rank - 1 : 0};
+        const uint32_t order[] = {SL_FORM_LANE, 1, rank ? rank - 1 : 0, SL_FORM_INNER};
 
-        for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < sizeof(order) / sizeof(*order); i++)
                 if (forms & (1u << sl_prices_slot(order[i])))
                         return order[i];
         return SL_FORM_APART;

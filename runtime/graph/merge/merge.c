@@ -145,8 +145,10 @@ static int merge(const struct sl_match *match, const struct sl_merge_options *op
         SL_CLEANUP(sl_cleanup_free) uint32_t *forms = malloc((match->n_common + 1ull) * sizeof(*forms));
         int r = forms ? sl_prices_new(match, options->costs, error, &prices) : -ENOMEM;
 
-        if (r == 0)
+        if (r == 0) {
+                prices->neighbours = options->neighbours;
                 r = assign(prices, forms, report);
+        }
         if (r < 0 || !report->n_merged || !gains(options, report))
                 return r;
         r = sl_weave_new(match, merged, error, &weave);

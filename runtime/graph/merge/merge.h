@@ -26,6 +26,7 @@ struct sl_merge_costs {
 
 struct sl_merge_options {
         const struct sl_merge_costs *costs; /* NULL: Algorithm 1 decides; else what is cheapest, of which that is one */
+        bool neighbours;   /* without costs: where Algorithm 1 folds lanes into channels they are neighbours, as far as that goes */
         double least_gain; /* with costs: nothing is merged unless it is cheaper than apart by this share; 0: by anything */
 };
 

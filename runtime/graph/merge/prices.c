@@ -16,7 +16,7 @@ SL_DEFINE_CLEANUP(struct sl_prices *, sl_prices_free)
 
 uint32_t sl_prices_slot(uint32_t form)
 {
-        return form == SL_FORM_LANE ? 0 : form == SL_FORM_APART ? 1 : form == 1 ? 2 : 3;
+        return form == SL_FORM_LANE ? 0 : form == SL_FORM_APART ? 1 : form == 1 ? 2 : form == SL_FORM_INNER ? 4 : 3;
 }
 
 /* What one node of @graph costs. */
@@ -123,6 +123,10 @@ static int price_node(struct sl_prices *prices, uint32_t common)
                 r = price_form(prices, common, 1);
         if (r == 0 && rank > 2)
                 r = price_form(prices, common, rank - 1);
+        /* Of images, and what they are flattened to. */
+        if (r == 0 && rank > 1 && graph->nodes[node].inputs[0] != SL_VALUE_NONE &&
+                graph->values[graph->nodes[node].inputs[0]].tensor.shape.rank == 4)
+                r = price_form(prices, common, SL_FORM_INNER);
         return r;
 }
 
@@ -175,8 +179,16 @@ const struct sl_priced_form *sl_prices_find(const struct sl_prices *prices, uint
         return NULL;
 }
 
+/* Lanes that follow each other in the channels become neighbours, or no longer are: a shuffle that costs more than either gains. */
+static bool shuffles(uint32_t from, uint32_t to)
+{
+        return (from == SL_FORM_INNER && to == 1) || (from == 1 && to == SL_FORM_INNER);
+}
+
 static double ask_turn(struct sl_prices *prices, uint32_t joint, uint32_t from, uint32_t to)
 {
+        if (shuffles(from, to))
+                return INFINITY;
         prices->weave->sizes = prices->match->graphs[0];
         if (sl_weave_rehearse(prices->weave) < 0 || sl_weave_turn(prices->weave, joint, from, to) < 0)
                 return INFINITY;

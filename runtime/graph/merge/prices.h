@@ -8,7 +8,7 @@
 #include "merge/merge.h"
 #include "merge/weave.h"
 
-#define SL_PRICED_FORMS_MAX 4 /* LANE, APART, axis 1, the last axis */
+#define SL_PRICED_FORMS_MAX 5 /* LANE, APART, axis 1, the last axis, INNER */
 
 struct sl_priced_form {
         uint32_t form;
@@ -23,6 +23,7 @@ struct sl_priced_node {
 struct sl_prices {
         const struct sl_match *match;
         const struct sl_merge_costs *costs; /* NULL: nothing costs anything */
+        bool neighbours;                    /* Algorithm 1 takes INNER for axis 1 */
         struct sl_weave *weave;
         struct sl_graph *sized;       /* the first graph at the batch of the costs */
         struct sl_priced_node *nodes; /* of each common node */

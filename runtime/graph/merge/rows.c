@@ -8,7 +8,7 @@
 /* clang-format off: a table */
 /* operator, dimension, with K in front, with K folded into channels, what it becomes */
 #define ROWS(X)                                                                                                                    \
-        X(CONV, CHANNEL, NULL, sl_weave_grouped, "Conv of K times as many groups")                                                 \
+        X(CONV, CHANNEL, NULL, sl_weave_grouped, "Conv of K times as many groups, or starling.LanedConv")                          \
         X(CONV_TRANSPOSE, CHANNEL, NULL, sl_weave_grouped, "ConvTranspose of K times as many groups")                              \
         X(MATMUL, BATCH, sl_weave_product, NULL, "MatMul of K matrices")                                                           \
         X(GEMM, BATCH, sl_weave_gemm, NULL, "MatMul of K matrices")                                                                \

@@ -34,7 +34,7 @@ int sl_weave_new(const struct sl_match *match, struct sl_graph *graph, struct sl
         weave->graph = graph;
         weave->lanes = match->n_graphs;
         weave->error = error;
-        weave->forms = entries_new((uint64_t)match->graphs[0]->n_values * SL_RANK_MAX);
+        weave->forms = entries_new((uint64_t)match->graphs[0]->n_values * SL_FORM_APART);
         weave->apart = calloc(weave->lanes, sizeof(*weave->apart));
         if (!weave->forms || !weave->apart)
                 return -ENOMEM;
@@ -163,6 +163,7 @@ int sl_weave_shape(const struct sl_weave *weave, uint32_t joint, uint32_t form, 
         *ret_shape = weave->sizes->values[joint].tensor.shape;
         if (form == SL_FORM_LANE)
                 return sl_weave_open_shape(weave, joint, 0, ret_shape);
+        form = form == SL_FORM_INNER ? 1 : form;
         if (form >= ret_shape->rank || ret_shape->dims[form] <= 0 || ret_shape->dims[form] > INT32_MAX)
                 return -ENOTSUP;
         ret_shape->dims[form] *= weave->lanes;
@@ -187,7 +188,7 @@ int sl_weave_open_shape(const struct sl_weave *weave, uint32_t joint, uint32_t a
 
 static uint32_t *entry_of(const struct sl_weave *weave, uint32_t joint, uint32_t form)
 {
-        return &weave->forms[(uint64_t)joint * SL_RANK_MAX + form];
+        return &weave->forms[(uint64_t)joint * SL_FORM_APART + form];
 }
 
 /* What inference does not find in the merged node is known of the node that it stands for. */
@@ -234,18 +235,24 @@ static int move_axis(struct sl_weave *weave, uint32_t value, uint32_t from, uint
         return sl_weave_add(weave, &step, ret_value);
 }
 
+/* Before which axis K stands in a form that is not folded. */
+static uint32_t open_axis(uint32_t form)
+{
+        return form == SL_FORM_INNER ? 2 : form;
+}
+
 /* ReshapeAndTranspose: from open at one axis to open at the other, between views that open and fold. */
 static int turn(struct sl_weave *weave, uint32_t joint, uint32_t value, uint32_t from, uint32_t to, uint32_t *ret_value)
 {
         struct sl_shape open, folded;
-        int r = sl_weave_open_shape(weave, joint, from, &open);
+        int r = sl_weave_open_shape(weave, joint, open_axis(from), &open);
 
         if (r == 0)
                 r = sl_weave_shape(weave, joint, to, &folded);
         if (r == 0)
                 r = sl_weave_reshape(weave, value, &open, &value);
         if (r == 0)
-                r = move_axis(weave, value, from, to, &value);
+                r = move_axis(weave, value, open_axis(from), open_axis(to), &value);
         if (r == 0)
                 r = sl_weave_reshape(weave, value, &folded, ret_value);
         weave->n_turns++;
@@ -263,7 +270,7 @@ static int declare(struct sl_weave *weave, uint32_t joint, const struct sl_shape
 /* A joint value of which some form is there already. */
 static int make_form(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t *ret_value)
 {
-        for (uint32_t from = 0; from < SL_RANK_MAX; from++)
+        for (uint32_t from = 0; from < SL_FORM_APART; from++)
                 if (*entry_of(weave, joint, from) != SL_VALUE_NONE)
                         return turn(weave, joint, *entry_of(weave, joint, from), from, form, ret_value);
         weave->n_turns++;
@@ -325,7 +332,7 @@ int sl_weave_get_apart(struct sl_weave *weave, uint32_t joint)
 {
         if (weave->apart[0][weave->match->lane_of[0][joint]] != SL_VALUE_NONE)
                 return 0;
-        for (uint32_t form = 0; form < SL_RANK_MAX; form++)
+        for (uint32_t form = 0; form < SL_FORM_APART; form++)
                 if (*entry_of(weave, joint, form) != SL_VALUE_NONE) {
                         weave->n_turns++;
                         return sl_weave_part(weave, joint, form, *entry_of(weave, joint, form));

@@ -5,10 +5,11 @@
  *
  *     LANE    [K, d0, d1, ...]             K stands in front
  *     axis a  [d0, ..., K * da, ...]       K is folded into axis a, each lane's part in one piece; a >= 1
+ *     INNER   [d0, d1 * K, ...]            K is folded into axis 1 behind it: channel c of lane l is channel c * K + l
  *     APART   K values
  *
  * A form is made from another one when somebody asks for it, once. With K before axis a and not folded into it a value is *open* at
- * a: LANE is open at 0. Private to this folder; one owner thread.
+ * a: LANE is open at 0, INNER at 2. Private to this folder; one owner thread.
  */
 #pragma once
 
@@ -16,8 +17,9 @@
 #include "merge/match.h"
 
 #define SL_FORM_LANE  0u
-#define SL_FORM_APART SL_RANK_MAX
-#define SL_FORM_COUNT (SL_RANK_MAX + 1u)
+#define SL_FORM_INNER SL_RANK_MAX
+#define SL_FORM_APART (SL_RANK_MAX + 1u)
+#define SL_FORM_COUNT (SL_RANK_MAX + 2u)
 
 #define SL_WEAVE_TOUCHED_MAX 256
 
@@ -28,7 +30,7 @@ struct sl_weave {
         uint32_t lanes;
         bool rehearsal;         /* constants get no data, and inputs come from nowhere: sl_weave_rehearse() */
         uint32_t **apart;       /* [lane][value of that lane's graph]: value made; SL_VALUE_NONE */
-        uint32_t *forms;        /* [joint value * SL_RANK_MAX + form]: likewise */
+        uint32_t *forms;        /* [joint value * SL_FORM_APART + form]: likewise */
         uint64_t stacked_bytes; /* of constants that were laid together */
         uint32_t n_turns;       /* values that were made in another form than their node's */
         struct sl_error *error;
@@ -92,7 +94,8 @@ int sl_weave_share(struct sl_weave *weave, uint32_t node, uint32_t input, uint32
 
 /* How the lanes' constants are laid together. */
 struct sl_stack {
-        uint32_t form;   /* not APART */
+        uint32_t form; /* not APART; in INNER behind @axis, which is 0 or 1 */
+        uint32_t axis;
         uint32_t rank;   /* with dimensions of 1 in front up to that */
         int64_t repeats; /* of a dimension of 1 at the axis of the form; 0: none */
         bool transposed; /* matrices, in LANE */

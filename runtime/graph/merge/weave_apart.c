@@ -18,26 +18,45 @@ static const char *name_of(const struct sl_weave *weave, uint32_t lane, uint32_t
         return weave->match->graphs[lane]->values[weave->match->lane_of[lane][joint]].name;
 }
 
-/* Unsqueeze, Squeeze of the axis in front. */
-static int change_front(struct sl_weave *weave, uint32_t op, const char *name, uint32_t value, uint32_t *ret_value)
+/* Unsqueeze, Squeeze of an axis. */
+static int change_axis(struct sl_weave *weave, uint32_t op, const char *name, uint32_t axis, uint32_t value, uint32_t *ret_value)
 {
         struct sl_weave_step step = {.op = op, .name = name, .n_inputs = 1, .inputs = {value}};
-        int r = sl_attrs_set_ints(&step.attrs, SL_ATTR_AXES, (const int64_t[]){0}, 1);
+        int r = sl_attrs_set_ints(&step.attrs, SL_ATTR_AXES, (const int64_t[]){axis}, 1);
 
         return r < 0 ? r : sl_weave_add(weave, &step, ret_value);
+}
+
+/* Lanes that have an axis of their own while they are joined or parted, and which that is. */
+static bool has_own_axis(uint32_t form, uint32_t *ret_axis)
+{
+        *ret_axis = form == SL_FORM_INNER ? 2 : form;
+        return form == SL_FORM_INNER || form == SL_FORM_LANE;
 }
 
 int sl_weave_join(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t *ret_value)
 {
         struct sl_weave_step step = {.op = SL_OP_CONCAT, .name = name_of(weave, 0, joint), .n_inputs = weave->lanes};
-        int r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, form);
+        struct sl_shape folded;
+        uint32_t axis;
+        bool own = has_own_axis(form, &axis);
+        int r = sl_weave_shape(weave, joint, form, &folded);
 
+        /* Of one channel the lanes are neighbours as they lie. */
+        if (r == 0 && form == SL_FORM_INNER && folded.dims[1] == weave->lanes) {
+                axis = 1;
+                own = false;
+        }
+        if (r == 0)
+                r = sl_attrs_set_int(&step.attrs, SL_ATTR_AXIS, axis);
         for (uint32_t g = 0; g < weave->lanes && r == 0; g++) {
                 step.inputs[g] = *apart_of(weave, g, joint);
-                if (form == SL_FORM_LANE)
-                        r = change_front(weave, SL_OP_UNSQUEEZE, name_of(weave, g, joint), step.inputs[g], &step.inputs[g]);
+                if (own)
+                        r = change_axis(weave, SL_OP_UNSQUEEZE, name_of(weave, g, joint), axis, step.inputs[g], &step.inputs[g]);
         }
-        return r < 0 ? r : sl_weave_add(weave, &step, ret_value);
+        if (r == 0)
+                r = sl_weave_add(weave, &step, ret_value);
+        return r == 0 && form == SL_FORM_INNER ? sl_weave_reshape(weave, *ret_value, &folded, ret_value) : r;
 }
 
 /* @n parts along the axis, of @sizes. */
@@ -81,13 +100,19 @@ static int split_lanes(struct sl_weave *weave, uint32_t value, uint32_t axis, in
 
 int sl_weave_part(struct sl_weave *weave, uint32_t joint, uint32_t form, uint32_t value)
 {
-        int64_t each = form == SL_FORM_LANE ? 1 : weave->sizes->values[joint].tensor.shape.dims[form];
-        uint32_t values[SL_MATCH_GRAPHS_MAX];
-        int r = split_lanes(weave, value, form, each, values);
+        uint32_t values[SL_MATCH_GRAPHS_MAX], axis;
+        bool own = has_own_axis(form, &axis);
+        int64_t each = own ? 1 : weave->sizes->values[joint].tensor.shape.dims[form];
+        struct sl_shape open;
+        int r = own ? sl_weave_open_shape(weave, joint, axis, &open) : 0;
 
+        if (r == 0 && own)
+                r = sl_weave_reshape(weave, value, &open, &value);
+        if (r == 0)
+                r = split_lanes(weave, value, axis, each, values);
         for (uint32_t g = 0; g < weave->lanes && r == 0; g++) {
-                if (form == SL_FORM_LANE)
-                        r = change_front(weave, SL_OP_SQUEEZE, name_of(weave, g, joint), values[g], &values[g]);
+                if (own)
+                        r = change_axis(weave, SL_OP_SQUEEZE, name_of(weave, g, joint), axis, values[g], &values[g]);
                 *apart_of(weave, g, joint) = values[g];
         }
         return r;

@@ -156,7 +156,7 @@ static int read_operand(struct sl_weave *weave, uint32_t node, uint32_t input, u
 {
         const struct sl_shape *shape = &sl_weave_input(weave, node, input)->shape;
         uint32_t joint = weave->match->graphs[0]->nodes[node].inputs[input];
-        struct sl_stack stack = {.form = form, .rank = shape->rank};
+        struct sl_stack stack = {.form = form, .axis = 1, .rank = shape->rank};
         struct sl_shape opened;
         int r;
 
@@ -190,14 +190,20 @@ int sl_weave_axes(struct sl_weave *weave, uint32_t node, uint32_t form)
 {
         const struct sl_node *from = &weave->match->graphs[0]->nodes[node];
         struct sl_weave_step step = sl_weave_step_of(weave, node);
-        struct shift shift = {.node = from, .attrs = &step.attrs, .rank = sl_weave_input(weave, node, 0)->shape.rank, .at = form};
+        struct shift shift = {.node = from,
+                .attrs = &step.attrs,
+                .rank = sl_weave_input(weave, node, 0)->shape.rank,
+                .at = form == SL_FORM_INNER ? 1 : form};
         uint32_t values[SL_NODE_OUTPUTS_MAX];
         bool open = form == SL_FORM_LANE;
         int r = shift.rank < SL_RANK_MAX ? shift_node(&shift) : -ENOTSUP;
 
         if (r < 0 || (form != SL_FORM_LANE && shift.drops))
                 return -ENOTSUP;
-        open = open || shift.touches;
+        /* Channels whose lanes are neighbours are joined as they are. */
+        if (form == SL_FORM_INNER && shift.touches && from->op != SL_OP_CONCAT)
+                return -ENOTSUP;
+        open = open || (shift.touches && form != SL_FORM_INNER);
         if (!open)
                 step.attrs = from->attrs;
         step.n_inputs = from->n_inputs;

@@ -69,7 +69,7 @@ int sl_weave_pooled(struct sl_weave *weave, uint32_t node, uint32_t form)
         uint32_t value;
         int r;
 
-        if (form != 1 || !makes_one(from) || from->n_inputs != 1)
+        if ((form != 1 && form != SL_FORM_INNER) || !makes_one(from) || from->n_inputs != 1)
                 return -ENOTSUP;
         step.n_inputs = 1;
         r = sl_weave_get(weave, from->inputs[0], form, &step.inputs[0]);
@@ -80,61 +80,76 @@ int sl_weave_pooled(struct sl_weave *weave, uint32_t node, uint32_t form)
         return r;
 }
 
-/* Input 0 is an image, the last one a residual if there is one, all between are constants whose first dimension is of channels. */
-static int read_inputs(struct sl_weave *weave, uint32_t node, struct sl_weave_step *step)
+/* A constant whose first dimension is of channels. */
+static int stack_channels(struct sl_weave *weave, uint32_t node, uint32_t input, uint32_t form, uint32_t *ret_value)
+{
+        struct sl_shape shape = sl_weave_input(weave, node, input)->shape;
+        const struct sl_stack stack = {.form = form == SL_FORM_INNER ? form : SL_FORM_LANE, .rank = shape.rank};
+        int r = sl_weave_is_constant(weave, node, input) && shape.rank ? 0 : -ENOTSUP;
+
+        if (r == 0)
+                r = sl_weave_stack(weave, node, input, &stack, ret_value);
+        if (r < 0)
+                return r;
+        /* Lanes lie one behind the other: a stack with K in front is one of K times as many channels. */
+        shape.dims[0] *= weave->lanes;
+        weave->graph->values[*ret_value].tensor.shape = shape;
+        return 0;
+}
+
+/* Input 0 is an image, the last one a residual if there is one, all between are constants of channels. */
+static int read_inputs(struct sl_weave *weave, uint32_t node, uint32_t form, struct sl_weave_step *step)
 {
         const struct sl_node *from = &weave->match->graphs[0]->nodes[node];
         uint32_t n_weights = from->n_inputs - (from->epilogue.has_residual != 0);
-        int r = sl_weave_is_constant(weave, node, 0) ? -ENOTSUP : sl_weave_get(weave, from->inputs[0], 1, &step->inputs[0]);
+        int r = sl_weave_is_constant(weave, node, 0) ? -ENOTSUP : sl_weave_get(weave, from->inputs[0], form, &step->inputs[0]);
 
         step->n_inputs = from->n_inputs;
         for (uint32_t i = 1; i < n_weights && r == 0; i++) {
-                struct sl_stack stack = {.form = SL_FORM_LANE};
-                uint32_t value;
-
                 step->inputs[i] = SL_VALUE_NONE;
-                if (!sl_weave_has_input(weave, node, i))
-                        continue;
-                if (!sl_weave_is_constant(weave, node, i))
-                        return -ENOTSUP;
-                struct sl_shape shape = sl_weave_input(weave, node, i)->shape;
-
-                stack.rank = shape.rank;
-                r = shape.rank ? sl_weave_stack(weave, node, i, &stack, &value) : -ENOTSUP;
-                if (r < 0)
-                        return r;
-                /* Lanes lie one behind the other: a stack with K in front is one of K times as many channels. */
-                shape.dims[0] *= weave->lanes;
-                weave->graph->values[value].tensor.shape = shape;
-                step->inputs[i] = value;
+                if (sl_weave_has_input(weave, node, i))
+                        r = stack_channels(weave, node, i, form, &step->inputs[i]);
         }
         if (r == 0 && from->epilogue.has_residual)
                 r = sl_weave_is_constant(weave, node, n_weights)
                             ? -ENOTSUP
-                            : sl_weave_get(weave, from->inputs[n_weights], 1, &step->inputs[n_weights]);
+                            : sl_weave_get(weave, from->inputs[n_weights], form, &step->inputs[n_weights]);
         return r;
 }
 
-static int add_channels(struct sl_weave *weave, uint32_t node, struct sl_weave_step *step)
+static int add_channels(struct sl_weave *weave, uint32_t node, uint32_t form, struct sl_weave_step *step)
 {
         uint32_t value;
-        int r = read_inputs(weave, node, step);
+        int r = read_inputs(weave, node, form, step);
 
         if (r == 0)
                 r = sl_weave_add(weave, step, &value);
         if (r == 0)
-                sl_weave_set(weave, weave->match->graphs[0]->nodes[node].outputs[0], 1, value);
+                sl_weave_set(weave, weave->match->graphs[0]->nodes[node].outputs[0], form, value);
         return r;
+}
+
+/* One filter reads each channel, and lanes are more of both; of one group it is a LanedConv. */
+static int set_inner(const struct sl_weave *weave, uint32_t node, struct sl_weave_step *step)
+{
+        const struct sl_shape *weights = &sl_weave_input(weave, node, 1)->shape;
+        bool depthwise = weights->dims[1] == 1 && weights->dims[0] == sl_attrs_int(&step->attrs, SL_ATTR_GROUP, 1);
+
+        if (step->op != SL_OP_CONV || (!depthwise && sl_attrs_int(&step->attrs, SL_ATTR_GROUP, 1) != 1))
+                return -ENOTSUP;
+        if (!depthwise)
+                step->op = SL_OP_LANED_CONV;
+        return 0;
 }
 
 int sl_weave_grouped(struct sl_weave *weave, uint32_t node, uint32_t form)
 {
         struct sl_weave_step step = sl_weave_step_of(weave, node);
-        int r = form == 1 ? 0 : -ENOTSUP;
+        int r = form == 1 ? 0 : form == SL_FORM_INNER ? set_inner(weave, node, &step) : -ENOTSUP;
 
         if (r == 0)
                 r = sl_attrs_set_int(&step.attrs, SL_ATTR_GROUP, sl_attrs_int(&step.attrs, SL_ATTR_GROUP, 1) * weave->lanes);
-        return r < 0 ? -ENOTSUP : add_channels(weave, node, &step);
+        return r < 0 ? -ENOTSUP : add_channels(weave, node, form, &step);
 }
 
 int sl_weave_channelled(struct sl_weave *weave, uint32_t node, uint32_t form)
@@ -142,9 +157,9 @@ int sl_weave_channelled(struct sl_weave *weave, uint32_t node, uint32_t form)
         struct sl_weave_step step = sl_weave_step_of(weave, node);
         const struct sl_attr *groups = sl_attrs_find(&step.attrs, SL_ATTR_NUM_GROUPS);
 
-        if (form != 1 || !makes_one(&weave->match->graphs[0]->nodes[node]))
+        if ((form != 1 && (form != SL_FORM_INNER || groups)) || !makes_one(&weave->match->graphs[0]->nodes[node]))
                 return -ENOTSUP;
         if (groups && sl_attrs_set_int(&step.attrs, SL_ATTR_NUM_GROUPS, groups->i * weave->lanes) < 0)
                 return -ENOTSUP;
-        return add_channels(weave, node, &step);
+        return add_channels(weave, node, form, &step);
 }

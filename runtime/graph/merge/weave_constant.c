@@ -91,6 +91,28 @@ static void lay_lane(const struct block *b, uint64_t element, uint32_t lane, uin
                                 bytes);
 }
 
+/* The axis that lanes are folded into. */
+static uint32_t axis_of(const struct sl_stack *stack)
+{
+        return stack->form == SL_FORM_INNER ? stack->axis : stack->form;
+}
+
+/* Behind the axis: lanes are neighbours. */
+static void lay_inner(const struct sl_shape *shape, const struct sl_stack *stack, uint64_t element, uint32_t lane, uint32_t lanes,
+        const uint8_t *from, uint8_t *to)
+{
+        uint64_t outer = 1, bytes = element, along = (uint64_t)shape->dims[stack->axis];
+        uint64_t made = stack->repeats ? (uint64_t)stack->repeats : along, step = stack->repeats ? 0 : 1;
+
+        for (uint32_t i = 0; i < stack->axis; i++)
+                outer *= (uint64_t)shape->dims[i];
+        for (uint32_t i = stack->axis + 1; i < shape->rank; i++)
+                bytes *= (uint64_t)shape->dims[i];
+        for (uint64_t o = 0; o < outer; o++)
+                for (uint64_t j = 0; j < made; j++)
+                        memcpy(to + ((o * made + j) * lanes + lane) * bytes, from + (o * along + j * step) * bytes, bytes);
+}
+
 static void transpose(uint64_t rows, uint64_t columns, uint64_t element, const uint8_t *from, uint8_t *to)
 {
         for (uint64_t i = 0; i < rows; i++)
@@ -101,7 +123,7 @@ static void transpose(uint64_t rows, uint64_t columns, uint64_t element, const u
 static void lay_all(const struct sl_weave *weave, uint32_t node, uint32_t input, const struct sl_stack *stack,
         const struct sl_tensor *one, uint8_t *ret_data)
 {
-        const struct block block = block_of(&one->shape, stack);
+        const struct block block = stack->form == SL_FORM_INNER ? (struct block){0} : block_of(&one->shape, stack);
         uint64_t element = sl_dtype_bytes(one->dtype), bytes = sl_tensor_bytes(one);
 
         for (uint32_t g = 0; g < weave->lanes; g++) {
@@ -109,6 +131,8 @@ static void lay_all(const struct sl_weave *weave, uint32_t node, uint32_t input,
 
                 if (stack->transposed)
                         transpose((uint64_t)one->shape.dims[0], (uint64_t)one->shape.dims[1], element, from, ret_data + g * bytes);
+                else if (stack->form == SL_FORM_INNER)
+                        lay_inner(&one->shape, stack, element, g, weave->lanes, from, ret_data);
                 else
                         lay_lane(&block, element, g, weave->lanes, from, ret_data);
         }
@@ -123,7 +147,7 @@ static int stacked_shape(const struct sl_weave *weave, const struct sl_stack *st
                 return 0;
         }
         if (stack->form != SL_FORM_LANE) {
-                dims[stack->form] = (stack->repeats ? stack->repeats : dims[stack->form]) * weave->lanes;
+                dims[axis_of(stack)] = (stack->repeats ? stack->repeats : dims[axis_of(stack)]) * weave->lanes;
                 return 0;
         }
         if (shape->rank >= SL_RANK_MAX)
@@ -155,7 +179,7 @@ int sl_weave_stack(struct sl_weave *weave, uint32_t node, uint32_t input, const 
         uint8_t *data = NULL;
         int r = widen(&one.shape, stack->rank);
 
-        if (r < 0 || (stack->form != SL_FORM_LANE && stack->form >= one.shape.rank))
+        if (r < 0 || (stack->form != SL_FORM_LANE && axis_of(stack) >= one.shape.rank))
                 return -ENOTSUP;
         made = one;
         r = stacked_shape(weave, stack, &made.shape);

@@ -21,13 +21,20 @@ static int widen_lane(struct sl_weave *weave, uint32_t joint, uint32_t rank, uin
         return sl_weave_reshape(weave, *value, &wide, value);
 }
 
+/* Along which no lane may be broadcast; not of LANE. */
+static uint32_t axis_of(uint32_t form)
+{
+        return form == SL_FORM_INNER ? 1 : form;
+}
+
 static int computed_operand(struct sl_weave *weave, uint32_t node, uint32_t input, uint32_t form, uint32_t *ret_value)
 {
         const struct sl_shape *out = &sl_weave_output(weave, node, 0)->shape, *in = &sl_weave_input(weave, node, input)->shape;
         uint32_t joint = weave->match->graphs[0]->nodes[node].inputs[input];
         int r;
 
-        if (form != SL_FORM_LANE && (in->rank != out->rank || in->dims[form] != out->dims[form]))
+        if (form != SL_FORM_LANE &&
+                (in->rank != out->rank || axis_of(form) >= in->rank || in->dims[axis_of(form)] != out->dims[axis_of(form)]))
                 return -ENOTSUP;
         r = sl_weave_get(weave, joint, form, ret_value);
         return r == 0 && form == SL_FORM_LANE ? widen_lane(weave, joint, out->rank, ret_value) : r;
@@ -44,14 +51,15 @@ static int64_t dim_at(const struct sl_shape *shape, uint32_t rank, uint32_t axis
 static int constant_operand(struct sl_weave *weave, uint32_t node, uint32_t input, uint32_t form, uint32_t *ret_value)
 {
         const struct sl_shape *out = &sl_weave_output(weave, node, 0)->shape, *in = &sl_weave_input(weave, node, input)->shape;
-        struct sl_stack stack = {.form = form, .rank = out->rank};
+        uint32_t axis = axis_of(form);
+        struct sl_stack stack = {.form = form, .axis = axis, .rank = out->rank};
 
-        if (in->rank > out->rank)
+        if (in->rank > out->rank || (form != SL_FORM_LANE && axis >= out->rank))
                 return -ENOTSUP;
-        if (sl_weave_is_shared(weave, node, input) && (form == SL_FORM_LANE || dim_at(in, out->rank, form) == 1))
+        if (sl_weave_is_shared(weave, node, input) && (form == SL_FORM_LANE || dim_at(in, out->rank, axis) == 1))
                 return sl_weave_share(weave, node, input, ret_value);
-        if (form != SL_FORM_LANE && dim_at(in, out->rank, form) != out->dims[form])
-                stack.repeats = out->dims[form];
+        if (form != SL_FORM_LANE && dim_at(in, out->rank, axis) != out->dims[axis])
+                stack.repeats = out->dims[axis];
         return sl_weave_stack(weave, node, input, &stack, ret_value);
 }
 

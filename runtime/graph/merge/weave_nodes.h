@@ -22,7 +22,7 @@ sl_weave_node sl_weave_view;       /* Reshape, Flatten */
 sl_weave_node sl_weave_expand;     /* Expand, Tile, in LANE */
 sl_weave_node sl_weave_folded;     /* what computes each sample apart: lanes are samples */
 sl_weave_node sl_weave_pooled;     /* what computes each channel apart and has no weights: lanes are channels */
-sl_weave_node sl_weave_grouped;    /* Conv, ConvTranspose: groups times K */
+sl_weave_node sl_weave_grouped;    /* Conv, ConvTranspose: groups times K; INNER: starling.LanedConv */
 sl_weave_node sl_weave_channelled; /* BatchNormalization, InstanceNormalization, GroupNormalization: more channels */
 sl_weave_node sl_weave_layer_norm; /* a laned layer normalization */
 sl_weave_node sl_weave_group_norm; /* the same as a group normalization of K groups */

@@ -30,7 +30,9 @@ int sl_weave_view(struct sl_weave *weave, uint32_t node, uint32_t form)
 
         if (r < 0 || weave->match->graphs[0]->nodes[node].n_inputs > 1)
                 return -ENOTSUP;
-        if (form != SL_FORM_LANE && (form != 1 || in->dims[0] != out->dims[0]))
+        if (form == SL_FORM_INNER && (in->rank < 2 || in->dims[0] != out->dims[0] || in->dims[1] != out->dims[1]))
+                return -ENOTSUP;
+        if (form != SL_FORM_LANE && form != SL_FORM_INNER && (form != 1 || in->dims[0] != out->dims[0]))
                 return -ENOTSUP;
         return reshape_to(weave, node, form, &shape);
 }

@@ -150,6 +150,7 @@ static const struct tariff free_layouts = {.of_op = {[SL_OP_CONCAT] = 1e-12,
                                                    [SL_OP_TRANSPOSE] = 1e-12,
                                                    [SL_OP_MATMUL] = 1e-3,
                                                    [SL_OP_CONV] = 1e-3,
+                                                   [SL_OP_LANED_CONV] = 1e-3,
                                                    [SL_OP_TANH] = 1e-3,
                                                    [SL_OP_ADD] = 1e-3,
                                                    [SL_OP_MUL] = 1e-3}};
