@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many fine-tuned copies of one network: workers of their own beside workers that they share, and ONNX Runtime with a session for each.
+"""Many fine-tuned copies of one network: workers of their own, workers that they share, and plans that are merged besides; and ONNX
+Runtime with a session for each.
 
-    netfuse.py [--copies 32] [--seconds 1] [--rounds 5] [--out FILE.json] [--program FILE]
+    netfuse.py [--copies 32] [--seconds 1] [--rounds 5] [--inline_us 20] [--networks_of_digits mlp,lenet,resnet,conv4,conv8] [--out FILE.json]
 
-Sources: NetFuse (Jeong et al., 2020), section 5: models of one architecture with other weights and other inputs, 1 to 32 of them. There
-they are merged into one graph on a GPU; here they share workers (`fuse: auto`) on this host's cores, which merges no kernels. Live: each
-copy has weights of its own; a native client (bench-lanes) keeps one request of one sample in flight for each of the first so many
-copies. Both ways in turns, medians of the rounds; one thread of ONNX Runtime asks its sessions one after another.
+Sources: NetFuse (Jeong et al., 2020), section 5: models of one architecture with other weights and other inputs, 1 to 32 of them, merged
+into one graph on a GPU. Three ways on this host's cores, in turns, medians of the rounds: separate workers (`fuse: never`), one job
+(`fuse: auto` with `limits.fuse_bytes: 0`), merged (`fuse: auto`), where the runtime measures what pays and merges that. Live: each copy
+has weights of its own; a native client (bench-lanes) keeps one request of one sample in flight for each of the first so many copies. conv4
+and conv8 are eight convolutions of 3x3, of so many channels, at 8x8. One thread of ONNX Runtime asks its sessions one after another.
 """
 
 import json
@@ -19,22 +21,44 @@ import time
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import experiment
 from runtime import Runtime
 
 DIGITS = os.path.join(experiment.HERE, "..", "..", "client", "examples", "digits", "models")
-NETWORKS = ["mlp", "lenet", "mobilenet"]
+NETWORKS = ["mlp", "lenet", "resnet", "conv4", "conv8"]
 GOALS = {"all": 3.0, "few": 1.5}  # of requests a second, beside separate workers
+LEAST = 0.97  # at any occupancy
 FEW = 4
+WAYS = {"separate": ("never", "64 MiB"), "one_job": ("auto", "0"), "merged": ("auto", "64 MiB")}  # fuse, limits.fuse_bytes
+MERGE_SECONDS = 120
+
+
+def make_convolutions(channels):
+    random = np.random.default_rng(channels)
+    nodes, constants = [], []
+    for i in range(8):
+        weights = random.normal(0, 0.2, (channels, channels, 3, 3)).astype(np.float32)
+        constants += [numpy_helper.from_array(weights, f"w{i}"), numpy_helper.from_array(np.zeros(channels, np.float32), f"b{i}")]
+        nodes.append(helper.make_node("Conv", [f"x{i}", f"w{i}", f"b{i}"], [f"y{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"y{i}"], [f"x{i + 1}"]))
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", channels, 8, 8]) for name in ("x0", "x8")]
+    graph = helper.make_graph(nodes, f"conv{channels}", ports[:1], ports[1:], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def read_network(name):
+    if name.startswith("conv"):
+        return make_convolutions(int(name[4:]))
+    return onnx.load(os.path.join(DIGITS, name, "1", "model.onnx"))
 
 
 def write_copies(name, count, folder):
     """{name of a copy: its file}: weights of their own, a little off the network's."""
     files = {}
     for number in range(count):
-        model = onnx.load(os.path.join(DIGITS, name, "1", "model.onnx"))
+        model = read_network(name)
         random = np.random.default_rng(number)
         for tensor in model.graph.initializer:
             values = numpy_helper.to_array(tensor)
@@ -46,15 +70,34 @@ def write_copies(name, count, folder):
     return files
 
 
-def serve(options, files, fuse, occupied):
-    """What one runtime answers with so many copies occupied: [{requests a second, latencies}], and its resident memory at the end."""
-    runtime = Runtime(options.program, files, configs={name: f"fuse: {fuse}\n" for name in files})
+def wait_for_merge(runtime):
+    """What the log says of it. Kernels are made behind that line, in some tenths of a second."""
+    until = time.monotonic() + MERGE_SECONDS
+    while time.monotonic() < until:
+        with open(runtime.log.name, encoding="utf-8") as log:
+            for line in log:
+                if " event=bundle-merged " in line or " event=bundle-not-merged " in line:
+                    time.sleep(1)
+                    return line.split(" event=")[1].strip()
+        time.sleep(0.1)
+    raise RuntimeError(f"nothing is said of a merge: {runtime.said()}")
+
+
+def serve(options, files, way, occupied, folder):
+    """What one runtime answers with so many copies occupied: [{requests a second, latencies}], its resident memory at the end, and what it
+    says of the merge."""
+    fuse, fuse_bytes = WAYS[way]
+    config = os.path.join(folder, f"{way}.yaml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f"limits: {{fuse_bytes: {fuse_bytes}}}\nthreads: {{inline_us: {options.inline_us}}}\nlog_level: debug\n")
+    runtime = Runtime(options.program, files, configs={name: f"fuse: {fuse}\n" for name in files}, arguments=("--config", config))
     lanes = os.path.join(os.path.dirname(options.program), "bench-lanes")
     try:
         runtime.connect().close()
+        merge = wait_for_merge(runtime) if way == "merged" else None
         said = [json.loads(subprocess.run([lanes, runtime.socket, str(options.seconds), str(n), *files], check=True, capture_output=True, text=True).stdout)
                 for n in occupied]  # fmt: skip
-        return said, runtime.resident_bytes()
+        return said, runtime.resident_bytes(), merge
     finally:
         runtime.close()
 
@@ -74,44 +117,60 @@ def ask_sessions(files, seconds):
     return done / (time.perf_counter() - begun)
 
 
+def compare(row, way, rounds, i):
+    pairs = [ours[i]["per_second"] / separate[i]["per_second"] for ours, separate in zip(rounds[way], rounds["separate"])]
+    row[way]["ratio"], row[way]["ratios"] = round(statistics.median(pairs), 3), [round(r, 3) for r in pairs]
+    row[way]["no_slower"] = row[way]["ratio"] >= LEAST
+
+
+def print_row(row):
+    words = [f"{row['network']:8} {row['occupied']:2} of {row['copies']}: separate {row['separate']['per_second']:8.0f}/s"]
+    for way in ("one_job", "merged"):
+        words.append(f"{way} {row[way]['per_second']:8.0f}/s {row[way]['ratio']:.2f} x" + ("" if row[way]["no_slower"] else f" (missed: at least {LEAST})"))
+    if "goal" in row:
+        words.append(f"goal {row['goal']} x {'met' if row['met'] else 'missed'}")
+    if "onnxruntime_per_second" in row:
+        words.append(f"ONNX Runtime {row['onnxruntime_per_second']:.0f}/s")
+    print("; ".join(words), flush=True)
+
+
 def measure(options, name, folder):
     files = write_copies(name, options.copies, folder)
-    occupied = [options.copies, FEW, 1]
-    rounds = {"never": [], "auto": []}
-    memory = {"never": [], "auto": []}
-    peer = []
+    occupied = [options.copies, options.copies // 2, FEW, 1]
+    rounds, memory, merges, peer = {way: [] for way in WAYS}, {way: [] for way in WAYS}, [], []
     for _ in range(options.rounds):
-        for fuse, said in rounds.items():
-            figures, bytes_resident = serve(options, files, fuse, occupied)
-            said.append(figures)
-            memory[fuse].append(bytes_resident)
+        for way in WAYS:
+            figures, bytes_resident, merge = serve(options, files, way, occupied, folder)
+            rounds[way].append(figures)
+            memory[way].append(bytes_resident)
+            merges += [merge] if merge else []
         peer.append(ask_sessions(files, options.seconds))
+    print(f"{name}: {merges[-1]}", flush=True)
     rows = []
     for i, n in enumerate(occupied):
-        pairs = [fused[i]["per_second"] / separate[i]["per_second"] for fused, separate in zip(rounds["auto"], rounds["never"])]
-        row = {"network": name, "copies": options.copies, "occupied": n, "ratio": round(statistics.median(pairs), 3), "ratios": [round(r, 3) for r in pairs]}
-        for fuse, key in (("never", "separate"), ("auto", "fused")):
-            row[key] = {field: statistics.median(figures[i][field] for figures in rounds[fuse]) for field in ("per_second", "p50_us", "p99_us")}
-            row[key]["resident_bytes"] = int(statistics.median(memory[fuse]))
+        row = {"network": name, "copies": options.copies, "occupied": n, "merges": merges}
+        for way in WAYS:
+            row[way] = {field: statistics.median(figures[i][field] for figures in rounds[way]) for field in ("per_second", "p50_us", "p99_us")}
+            row[way]["resident_bytes"] = int(statistics.median(memory[way]))
+        for way in ("one_job", "merged"):
+            compare(row, way, rounds, i)
         if n == options.copies:
             row["onnxruntime_per_second"] = round(statistics.median(peer), 1)
         goal = GOALS["all"] if n == options.copies else GOALS["few"] if n == FEW else None
         if goal:
-            row["goal"], row["met"] = goal, row["ratio"] >= goal
+            row["goal"], row["met"] = goal, row["merged"]["ratio"] >= goal
         rows.append(row)
-        print(f"{name:10} {n:2} of {options.copies}: separate {row['separate']['per_second']:9.0f}/s, fused {row['fused']['per_second']:9.0f}/s, "
-              f"{row['ratio']:.2f} x{'' if not goal else f', goal {goal} x ' + ('met' if row['met'] else 'missed')}"
-              + (f"; ONNX Runtime {row['onnxruntime_per_second']:.0f}/s" if n == options.copies else ""), flush=True)  # fmt: skip
+        print_row(row)
     return rows
 
 
 def main():
-    options = experiment.read_arguments(__doc__, copies=32, seconds=1.0, rounds=5, networks_of_digits=",".join(NETWORKS))
+    options = experiment.read_arguments(__doc__, copies=32, seconds=1.0, rounds=5, inline_us=20, networks_of_digits=",".join(NETWORKS))
     rows = []
     for name in options.networks_of_digits.split(","):
         with tempfile.TemporaryDirectory() as folder:
             rows += measure(options, name, folder)
-    experiment.write({**experiment.head("netfuse"), "seconds": options.seconds, "rounds": options.rounds, "rows": rows}, options.out)
+    experiment.write({**experiment.head("netfuse"), "seconds": options.seconds, "rounds": options.rounds, "inline_us": options.inline_us, "rows": rows}, options.out)
 
 
 if __name__ == "__main__":
