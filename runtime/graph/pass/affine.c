@@ -33,8 +33,9 @@ static int scale_weights(struct sl_graph *graph, uint32_t index, const struct sl
         const struct sl_value *old = &graph->values[node->inputs[1]];
         struct sl_tensor tensor = old->tensor;
         uint64_t elements = sl_shape_elements(&tensor.shape);
-        const float *from = sl_graph_constant(graph, node->inputs[1]);
         float *to = sl_graph_alloc(graph, elements * sizeof(*to));
+        /* Behind what stays: aligned memory that is freed between two such blocks is too small for the next of its size. */
+        const float *from = sl_graph_constant(graph, node->inputs[1]);
         uint32_t weights;
         int result;
 
