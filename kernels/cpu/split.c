@@ -130,27 +130,45 @@ static double travel_seconds(const struct question *q, uint32_t axis, int64_t un
         return bytes * (members - 1) / members / q->core->far;
 }
 
-static struct sl_split choose_split(const struct question *q, uint32_t size)
+/* Of a team of @size; NONE: of one core. Infinite: it cannot be cut so. */
+static double cut_seconds(const struct question *q, uint32_t axis, uint32_t size)
 {
         const double calls = (double)(q->loop->stages ? q->loop->stages(q->state) : 1);
-        struct sl_split best = {SL_AXIS_NONE, 0};
-        double least = q->seconds;
+        int64_t units = axis == SL_AXIS_NONE ? 0 : q->loop->units(q->state, axis);
+        uint32_t members = units < size ? (uint32_t)units : size;
 
-        for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++) {
-                int64_t units = q->loop->units(q->state, axis);
-                uint32_t members = units < size ? (uint32_t)units : size;
-                double seconds;
+        if (axis == SL_AXIS_NONE)
+                return q->seconds;
+        if (units < 2 || !(q->scale[axis] > 0))
+                return INFINITY;
+        return sl_cost_longer(part_seconds(q, axis, units, members), shared_seconds(q, axis, members)) +
+               travel_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
+}
 
-                if (units < 2 || !(q->scale[axis] > 0))
-                        continue;
-                seconds = sl_cost_longer(part_seconds(q, axis, units, members), shared_seconds(q, axis, members)) +
-                          travel_seconds(q, axis, units, members) + calls * sl_core_team_call(q->core, members);
-                if (seconds < least) {
-                        least = seconds;
-                        best = (struct sl_split){(uint8_t)axis, (uint8_t)members};
-                }
-        }
+static uint32_t best_axis(const struct question *q, uint32_t size)
+{
+        uint32_t best = SL_AXIS_NONE;
+
+        for (uint32_t axis = SL_AXIS_ROWS; axis < SL_AXIS_COUNT; axis++)
+                if (cut_seconds(q, axis, size) < cut_seconds(q, best, size))
+                        best = axis;
         return best;
+}
+
+/* By how much what was timed must be faster than the guess: parts that follow each other on one axis need no barrier (chains). */
+#define TIMED_MARGIN 0.1
+
+static struct sl_split choose_split(const struct question *guess, const struct question *timed, uint32_t size)
+{
+        uint32_t axis = best_axis(guess, size), other = timed ? best_axis(timed, size) : axis;
+        int64_t units;
+
+        if (timed && cut_seconds(timed, other, size) < (1 - TIMED_MARGIN) * cut_seconds(timed, axis, size))
+                axis = other;
+        if (axis == SL_AXIS_NONE)
+                return (struct sl_split){SL_AXIS_NONE, 0};
+        units = guess->loop->units(guess->state, axis);
+        return (struct sl_split){(uint8_t)axis, (uint8_t)(units < size ? units : size)};
 }
 
 /* A part gains half of it at most, and a hundred of them are made in the time of a load. */
@@ -180,13 +198,16 @@ void sl_cpu_choose_splits(const struct sl_cpu_loop *loop, const void *state, con
                 .core = source->target ? &source->target->core : &sl_target_typical.core,
                 .scale = {[SL_AXIS_ROWS] = 1, [SL_AXIS_COLUMNS] = 1}};
 
+        struct question timed;
+
         memset(ret_splits, 0, SL_TEAM_SIZE_COUNT * sizeof(*ret_splits));
         if (!loop->units)
                 return;
         question.weights = weights_of(source);
         question.seconds = whole_seconds(&question, source->node);
+        timed = question;
         if (was_timed(source->times))
-                use_times(&question, source->times);
+                use_times(&timed, source->times);
         for (uint32_t i = 0; i < SL_TEAM_SIZE_COUNT; i++)
-                ret_splits[i] = choose_split(&question, sl_team_size_at(i));
+                ret_splits[i] = choose_split(&question, was_timed(source->times) ? &timed : NULL, sl_team_size_at(i));
 }

@@ -80,7 +80,8 @@ Test(cpu_splits, what_was_timed_goes_before_what_is_guessed)
 {
         cr_expect_eq(split_by(product, 2e-3, 1.1e-3, 1.4e-3).axis, SL_AXIS_ROWS);
         cr_expect_eq(split_by(product, 2e-3, 1.4e-3, 1.1e-3).axis, SL_AXIS_COLUMNS);
-        cr_expect_eq(split_by(product, 1e-3, 1e-3, 1.1e-3).members, 0, "a part takes as long as all of it");
+        cr_expect_eq(split_by(product, 1e-3, 1.2e-3, 1.2e-3).members, 0, "a part takes longer than all of it");
+        cr_expect_eq(split_by(product, 2e-3, 1.1e-3, 1.05e-3).axis, SL_AXIS_ROWS, "what is hardly faster stays as it was guessed");
         cr_expect_eq(split_by(product, 2e-3, INFINITY, INFINITY).members, 0, "what has not run in parts is not cut");
         cr_expect_eq(split_by(product, INFINITY, INFINITY, INFINITY).members, 2, "nothing was timed");
 }
