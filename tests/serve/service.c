@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "dead_pages.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -53,6 +54,7 @@ void service_init(struct service *service)
         memset(service, 0, sizeof(*service));
         pthread_mutex_init(&service->log_lock, NULL);
         pthread_mutex_init(&service->specs_lock, NULL);
+        dead_pages_remove("starling-test-");
         strcpy(service->directory, "/tmp/starling-test-XXXXXX");
         cr_assert_not_null(mkdtemp(service->directory));
         snprintf(service->socket_path, sizeof(service->socket_path), "%s/s.sock", service->directory);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
+#include "dead_pages.h"
 #include "stats.h"
 
 #include <criterion/criterion.h>
@@ -68,6 +69,7 @@ static void link_networks(const struct world *world)
 void world_init(struct world *world)
 {
         memset(world, 0, sizeof(*world));
+        dead_pages_remove("survive-");
         strcpy(world->folder, "/tmp/starling-survive-XXXXXX");
         cr_assert_not_null(mkdtemp(world->folder));
         chmod(world->folder, 0777); /* runtimes and clients of other users */
