@@ -117,6 +117,17 @@ const struct sl_setting *sl_model_config_settings(size_t *ret_n)
         return settings;
 }
 
+/* What takes time to find out about teams is of no use to one thread. */
+struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *config)
+{
+        struct sl_lower_options lowering = config->lowering;
+
+        lowering.teams &= config->threads != 1;
+        if (!lowering.team_size)
+                lowering.team_size = config->threads;
+        return lowering;
+}
+
 void sl_model_config_init(struct sl_model_config *config)
 {
         *config = (struct sl_model_config){

@@ -90,6 +90,9 @@ struct sl_model_config {
 /* The defaults of the comment above. */
 void sl_model_config_init(struct sl_model_config *config);
 
+/* How the model is compiled: its options, with what its threads make of them. */
+struct sl_lower_options sl_model_config_lowering(const struct sl_model_config *config);
+
 /*
  * Reads @path over @defaults. Return: 0; -errno with file, line and key.
  */

@@ -109,7 +109,7 @@ static void fill_spec(struct served *served, int64_t version)
                 .version = version,
                 .path = served->path,
                 .stamp = sl_model_stamp(config, served->path),
-                .lowering = config->lowering,
+                .lowering = sl_model_config_lowering(config),
                 .batch_bytes_max = config->batch_given ? 0 : config->batch_bytes_max,
                 .workers = {.n = config->instances},
                 .threads = config->threads ? config->threads : SL_THREADS_ALL,
@@ -130,9 +130,6 @@ static void fill_spec(struct served *served, int64_t version)
                 .samples_max = config->samples_max,
                 .queue_requests = config->queue_requests,
         };
-        served->spec.lowering.teams &= config->threads != 1; /* what takes time to find out is of no use to one thread */
-        if (!served->spec.lowering.team_size)
-                served->spec.lowering.team_size = config->threads;
         for (uint32_t i = 0; i < config->n_batch_sizes; i++)
                 served->spec.workers.wishes[i].batch_size = config->batch_sizes[i];
         served->spec.n_prepared = config->n_prepared;

@@ -126,15 +126,13 @@ static int add_repository(struct fuse_models *models, const struct fuse_search *
 
 int fuse_models_add(struct fuse_models *models, const struct fuse_search *search, const char *argument, struct sl_error *error)
 {
-        const struct sl_model_config *defaults = &search->config->model_defaults;
         struct sl_lower_options lowering;
         char folder[PATH_MAX], *slash;
 
         if (!is_folder(argument)) {
                 if (access(argument, R_OK) < 0)
                         return sl_error_set(error, errno, "\"%s\": %s", argument, strerror(errno));
-                lowering = defaults->lowering;
-                lowering.teams &= defaults->threads != 1; /* as of a model in a repository */
+                lowering = sl_model_config_lowering(&search->config->model_defaults);
                 return add(models, search, argument, argument, &lowering, error);
         }
         if (!realpath(argument, folder))
