@@ -6,7 +6,7 @@
  *     bench-lanes SOCKET SECONDS OCCUPIED NAME...     of the models, the first OCCUPIED get requests
  *
  * Prints one JSON object. A request that has completed is followed by the next one for its model, published together with those of
- * the others that completed in the same look. One thread, which looks all the time and has a core for that.
+ * the others that completed in the same look. One thread, which waits as libstarling does: it sleeps at once where cores are short.
  */
 #include "base/clock.h"
 #include "starling.h"
@@ -102,15 +102,11 @@ static void note(struct bench *b, const struct lane *lane, uint64_t now_ns)
 static uint32_t take(struct bench *b, uint32_t *ret_lanes)
 {
         struct starling_completion completions[LANES_MAX];
-        uint64_t until_ns = sl_clock_ns() + ANSWER_WAIT_NS, now_ns;
-        int n;
+        int n = starling_wait(b->queue, completions, LANES_MAX, ANSWER_WAIT_NS);
+        uint64_t now_ns = sl_clock_ns();
 
-        while ((n = starling_poll(b->queue, completions, LANES_MAX)) == 0)
-                if (sl_clock_ns() > until_ns)
-                        fail("poll", "no answer");
-        now_ns = sl_clock_ns();
         if (n < 0)
-                fail("poll", strerror(-n));
+                fail("wait", strerror(-n));
         for (int i = 0; i < n; i++) {
                 if (completions[i].status < 0)
                         fail("request", strerror(-completions[i].status));
