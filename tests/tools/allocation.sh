@@ -13,7 +13,7 @@ printf 'ensemble: {members: [mlp, lenet], rule: mean}\n' >"$folder/models/pair/c
 
 # workers MODEL: the batch sizes of its workers, ascending
 workers() {
-        "$starling" stats tested --json | tr -d ' \n' | grep -o '"model":"'"$1"'"[^}]*"batch_max":[0-9]*' |
+        "$starling" stats "$name" --json | tr -d ' \n' | grep -o '"model":"'"$1"'"[^}]*"batch_max":[0-9]*' |
                 sed 's/.*://' | sort -n | tr '\n' ' '
 }
 
@@ -39,9 +39,9 @@ start --config "$folder/config.yaml"
 grep -q 'event=allocation-used served=pair' "$folder/said" || wrong "the next start does not use it: $(<"$folder/said")"
 [[ $(workers mlp) =~ ^[24]\ $ ]] || wrong "workers of mlp: $(workers mlp)"
 printf 'models: [mlp]\nrows: [{device: "%s", batches: [1+8]}]\n' "$core" >"$folder/other.yaml"
-"$starling" apply --name tested "$folder/other.yaml" || wrong "apply: status $?"
+"$starling" apply --name "$name" "$folder/other.yaml" || wrong "apply: status $?"
 [ "$(workers mlp)" = '1 8 ' ] || wrong "workers of mlp after apply: $(workers mlp)"
-"$starling" apply --name tested --configured || wrong "apply --configured: status $?"
+"$starling" apply --name "$name" --configured || wrong "apply --configured: status $?"
 code=0
 said=$("$starling" apply --name nobody "$folder/other.yaml" 2>&1) || code=$?
 [ "$code" -eq 3 ] || wrong "apply to nobody: status $code: $said"

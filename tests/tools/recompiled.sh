@@ -17,8 +17,8 @@ plans() {
 # reloaded LINE: with this config.yaml
 reloaded() {
         printf '%s\n' "$1" >"$folder/models/mlp/config.yaml"
-        "$starling" reload mlp --name tested >"$folder/out" 2>&1 || wrong "reload with $1: $(<"$folder/out")"
-        "$starling" bench model mlp --runtime tested --seconds 0.1 --warmup 0 >"$folder/out" 2>&1 || wrong "requests with $1: $(<"$folder/out")"
+        "$starling" reload mlp --name "$name" >"$folder/out" 2>&1 || wrong "reload with $1: $(<"$folder/out")"
+        "$starling" bench model mlp --runtime "$name" --seconds 0.1 --warmup 0 >"$folder/out" 2>&1 || wrong "requests with $1: $(<"$folder/out")"
 }
 
 # kept NUMBER: so many plans are in the cache, once the last one has been copied there
