@@ -3,18 +3,16 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "child_args.h"
 #include "model_file.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#define STACK_BYTES  (256u << 10)
 #define REQUESTS_MAX 65536u
 #define NICENESS     10 /* the child's */
 
@@ -97,7 +95,6 @@ static void *external_opener_run(void *argument)
 {
         struct opener *opener = argument;
 
-        prctl(PR_SET_NAME, "sl-external");
         (void)setpriority(PRIO_PROCESS, 0, NICENESS);
         while (opener->n_requests <= REQUESTS_MAX && answer_request(opener) == 0)
                 ;
@@ -113,26 +110,14 @@ static void bound_answers(int socket_fd)
         (void)setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 }
 
-/* Signals are for the threads that wait for them. */
 static int start_thread(struct opener *opener)
 {
-        pthread_attr_t attributes;
         pthread_t thread;
-        sigset_t all;
-        int r = pthread_attr_init(&attributes);
+        int r = sl_thread_start_aside("sl-external", external_opener_run, opener, &thread);
 
-        if (r)
-                return -r;
-        sigfillset(&all);
-        r = pthread_attr_setsigmask_np(&attributes, &all);
         if (r == 0)
-                r = pthread_attr_setstacksize(&attributes, STACK_BYTES);
-        if (r == 0)
-                r = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        if (r == 0)
-                r = pthread_create(&thread, &attributes, external_opener_run, opener);
-        pthread_attr_destroy(&attributes);
-        return -r;
+                pthread_detach(thread);
+        return r;
 }
 
 int sl_external_opener_start(const char *const *model_paths, uint32_t n_models, int socket_fd)

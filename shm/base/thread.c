@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/thread.h"
 
+#include <signal.h>
+
 int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
 {
         pthread_attr_t attributes;
@@ -10,6 +12,24 @@ int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn 
                 return -r;
         if (CPU_COUNT(cores))
                 r = pthread_attr_setaffinity_np(&attributes, sizeof(*cores), cores);
+        if (!r)
+                r = pthread_create(ret_thread, &attributes, main, argument);
+        pthread_attr_destroy(&attributes);
+        if (!r)
+                pthread_setname_np(*ret_thread, name);
+        return -r;
+}
+
+int sl_thread_start_aside(const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
+{
+        pthread_attr_t attributes;
+        sigset_t all;
+        int r = pthread_attr_init(&attributes);
+
+        if (r)
+                return -r;
+        sigfillset(&all);
+        r = pthread_attr_setsigmask_np(&attributes, &all);
         if (!r)
                 r = pthread_create(ret_thread, &attributes, main, argument);
         pthread_attr_destroy(&attributes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that has a name and the cores on which it runs from its first instruction.
+ * A thread that has a name and what else it needs from its first instruction on.
  */
 #pragma once
 
@@ -19,3 +19,11 @@ typedef void *sl_thread_main_fn(void *argument);
  * Return: 0, -EAGAIN, -ENOMEM, or -EINVAL when this process may run on none of @cores.
  */
 int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread);
+
+/**
+ * sl_thread_start_aside() - start a thread that no signal comes to: they are for the threads that wait for them
+ * @name: at most 15 bytes, or it has the caller's
+ *
+ * Any thread. It is the caller's to join, or to detach. Return: 0, -EAGAIN, -ENOMEM.
+ */
+int sl_thread_start_aside(const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread);

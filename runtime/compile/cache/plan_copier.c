@@ -3,10 +3,10 @@
 
 #include "base/background.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -115,20 +115,15 @@ static void *run_copier(void *context)
         return NULL;
 }
 
-/* Signals are for the threads that wait for them. */
 static int start_copier(struct sl_plan_copier *copier)
 {
-        sigset_t all, before;
         int r;
 
         if (copier->has_thread)
                 return 0;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&copier->thread, NULL, run_copier, copier);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        r = sl_thread_start_aside("sl-plan-copier", run_copier, copier, &copier->thread);
         copier->has_thread = r == 0;
-        return -r;
+        return r;
 }
 
 int sl_plan_copier_add(struct sl_plan_copier *copier, int folder, const char *name, int plan_fd)

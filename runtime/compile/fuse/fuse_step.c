@@ -3,13 +3,13 @@
 
 #include "base/background.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "fuse_measure.h"
 #include "fuse_record.h"
 #include "plan.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,18 +147,12 @@ static void *step_main(void *context)
         return NULL;
 }
 
-/* Signals are for the threads that wait for them. */
 static int start_thread(struct sl_fuse_step *step)
 {
-        sigset_t all, before;
-        int r;
+        int r = sl_thread_start_aside("sl-fuse", step_main, step, &step->thread);
 
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&step->thread, NULL, step_main, step);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
         step->runs = r == 0;
-        return -r;
+        return r;
 }
 
 int sl_fuse_step_new(const struct sl_fuse_step_options *options, struct sl_fuse_step **ret_step)

@@ -3,11 +3,11 @@
 
 #include "base/background.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "plan.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -64,18 +64,12 @@ static void *fetch_main(void *context)
         return NULL;
 }
 
-/* Signals are for the threads that wait for them. */
 static int start_thread(struct sl_plan_fetch *fetch)
 {
-        sigset_t all, before;
-        int r;
+        int r = sl_thread_start_aside("sl-plan-fetch", fetch_main, fetch, &fetch->thread);
 
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&fetch->thread, NULL, fetch_main, fetch);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
         fetch->runs = r == 0;
-        return -r;
+        return r;
 }
 
 int sl_plan_fetch_new(const struct sl_plan_fetch_options *options, struct sl_plan_fetch **ret_fetch)
