@@ -61,13 +61,12 @@ uint32_t digits_random(uint32_t *seed, uint32_t below)
         return (uint32_t)(((uint64_t)(*seed >> 4) * below) >> 28);
 }
 
-struct starling_request digits_fill(struct digits_job *job, struct starling_model *model, uint32_t *seed)
+struct starling_request digits_ask(struct digits_job *job, struct starling_model *model, uint32_t start, uint32_t samples)
 {
-        static const uint32_t sizes[8] = {1, 1, 2, 7, 32, 33, 129, 300};
         float *output = job->output.data;
 
-        job->samples = sizes[digits_random(seed, 8)];
-        job->start = digits_random(seed, DIGITS_N - job->samples + 1);
+        job->samples = samples;
+        job->start = start;
         job->in = job->input;
         job->in.data = (float *)job->input.data + (size_t)job->start * DIGITS_INPUTS;
         job->in.bytes = (uint64_t)job->samples * DIGITS_INPUTS * sizeof(float);
@@ -77,6 +76,14 @@ struct starling_request digits_fill(struct digits_job *job, struct starling_mode
         for (uint32_t i = 0; i < job->samples * DIGITS_OUT; i++)
                 output[i] = NAN;
         return (struct starling_request){.model = model, .inputs = &job->in, .n_inputs = 1, .outputs = &job->out, .n_outputs = 1};
+}
+
+struct starling_request digits_fill(struct digits_job *job, struct starling_model *model, uint32_t *seed)
+{
+        static const uint32_t sizes[8] = {1, 1, 2, 7, 32, 33, 129, 300};
+        uint32_t samples = sizes[digits_random(seed, 8)];
+
+        return digits_ask(job, model, digits_random(seed, DIGITS_N - samples + 1), samples);
 }
 
 bool digits_right(const struct digits_job *job, const struct digits_data *data, char *ret_text, size_t bytes)

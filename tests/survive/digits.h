@@ -33,7 +33,10 @@ struct digits_job {
 int digits_job_alloc(struct digits_job *job, const struct digits_data *data, struct starling_client *client);
 void digits_job_free(struct digits_job *job, struct starling_client *client);
 
-/* A request for some samples, mostly few, whose size and place @seed chooses; the output is overwritten with NaN. */
+/* A request for @samples from @start on; the output is overwritten with NaN. */
+struct starling_request digits_ask(struct digits_job *job, struct starling_model *model, uint32_t start, uint32_t samples);
+
+/* A request for some samples, mostly few, whose size and place @seed chooses. */
 struct starling_request digits_fill(struct digits_job *job, struct starling_model *model, uint32_t *seed);
 
 /* Are the predictions in the output right to 1e-5? @ret_text says what is wrong. */

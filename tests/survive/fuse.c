@@ -147,7 +147,8 @@ Test(fuse, who_names_a_model_that_is_not_there_is_refused_by_one_line)
         start();
         world_copy_model(&world, "resnet", "a", "fuse: [nobody]\n");
         cr_expect_lt(starling_admin_load(admin, "a", &error), 0);
-        cr_expect_not_null(strstr(error.text, "fuse: \"nobody\" is neither never nor auto nor a model that is served"), "%s", error.text);
+        cr_expect_not_null(
+                strstr(error.text, "fuse: \"nobody\" is neither never nor auto nor a model that is served"), "%s", error.text);
 }
 
 /* What eight copies of a network are promised, loaded one after the other. */
@@ -222,6 +223,117 @@ Test(fuse, workers_that_are_added_and_taken_by_a_reload_are_lanes_too)
                 honest_expect_progress(honest, 10);
         }
         honest_stop(honest);
+}
+
+/* ---- merged plans ---- */
+
+#define COPIES 8u
+
+/* A client that asks all copies at once, each for another image. */
+struct crowd {
+        struct starling_client *client;
+        struct starling_queue *queue;
+        struct digits_data data;
+        struct starling_model *models[COPIES];
+        struct digits_job jobs[COPIES];
+        uint32_t rounds;
+};
+
+static void crowd_init(struct crowd *crowd)
+{
+        crowd->client = world_connect(&world, STARLING_ROLE_CLIENT);
+        crowd->rounds = 0;
+        cr_assert(digits_read(&crowd->data, "mlp"));
+        cr_assert_eq(starling_queue_open(crowd->client, &crowd->queue, NULL), 0);
+        for (uint32_t i = 0; i < COPIES; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "copy%u", i);
+                cr_assert_eq(starling_model_open(crowd->client, name, &crowd->models[i], NULL), 0);
+                cr_assert_eq(digits_job_alloc(&crowd->jobs[i], &crowd->data, crowd->client), 0);
+        }
+}
+
+static void crowd_deinit(struct crowd *crowd)
+{
+        digits_release(&crowd->data);
+        starling_close(crowd->client);
+}
+
+/* All answers are right. */
+static void crowd_ask(struct crowd *crowd)
+{
+        struct starling_request requests[COPIES];
+        struct starling_completion completions[COPIES];
+        char text[128];
+
+        for (uint32_t i = 0; i < COPIES; i++)
+                requests[i] = digits_ask(&crowd->jobs[i], crowd->models[i], (crowd->rounds * COPIES + i) % DIGITS_N, 1);
+        cr_assert_eq(starling_submit_many(crowd->queue, requests, COPIES, NULL), (int)COPIES);
+        for (uint32_t n = 0; n < COPIES;) {
+                int r = starling_wait(crowd->queue, completions, COPIES, STARLING_FOREVER);
+
+                cr_assert_gt(r, 0);
+                for (int i = 0; i < r; i++, n++)
+                        cr_assert_eq(completions[i].status, 0);
+        }
+        for (uint32_t i = 0; i < COPIES; i++)
+                cr_assert(digits_right(&crowd->jobs[i], &crowd->data, text, sizeof(text)), "copy%u, round %u: %s", i, crowd->rounds,
+                        text);
+        crowd->rounds++;
+}
+
+/* Batches that merged plans have computed. */
+static uint64_t count_merged(void)
+{
+        struct sl_stats_view *view;
+        uint64_t merged = 0;
+
+        cr_assert_eq(sl_stats_open(world.name, NULL, &view, NULL), 0);
+        for (uint32_t i = 0; i < sl_stats_count(view, SL_STATS_WORKERS); i++) {
+                struct sl_worker_stats worker;
+
+                if (sl_stats_read_worker(view, i, &worker) == 0)
+                        merged += sl_counter_read(&worker.merged);
+        }
+        sl_stats_close(view);
+        return merged;
+}
+
+/* Until the runtime has measured whether it pays. */
+static bool ask_until_decided(struct crowd *crowd)
+{
+        while (!strstr(world_log(&world), "event=bundle-merged") && !strstr(world_log(&world), "event=bundle-not-merged"))
+                crowd_ask(crowd);
+        return strstr(world_log(&world), "event=bundle-merged");
+}
+
+/* Whether it pays is measured: where it does not, there is nothing more to be seen, and the log says why. */
+Test(fuse, copies_that_are_merged_while_they_serve_answer_as_before_and_so_do_those_that_are_left)
+{
+        struct crowd crowd;
+
+        world_configure(&world, "log_level: debug\n");
+        for (uint32_t i = 0; i < COPIES; i++) {
+                char name[16];
+
+                snprintf(name, sizeof(name), "copy%u", i);
+                world_copy_model(&world, "mlp", name, YAML);
+        }
+        start();
+        crowd_init(&crowd);
+        if (ask_until_decided(&crowd)) {
+                for (uint32_t i = 0; i < 20000 && !count_merged(); i++)
+                        crowd_ask(&crowd);
+                cr_expect_gt(count_merged(), 0, "%s", world_log(&world));
+        } else {
+                cr_log_warn("not merged here: %s", strstr(world_log(&world), "event=bundle-not-merged"));
+        }
+        world_add_model_config(&world, "copy1", YAML "instances: 2\n");
+        cr_assert_eq(starling_admin_reload(admin, "copy1", NULL), 0);
+        for (uint32_t i = 0; i < 50; i++)
+                crowd_ask(&crowd);
+        crowd_deinit(&crowd);
 }
 
 Test(fuse, what_is_wrong_with_the_key_is_said)
