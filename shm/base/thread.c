@@ -3,6 +3,18 @@
 
 #include <signal.h>
 
+/* A failure so far is handed on. The attributes are gone behind it. */
+static int start(
+        int r, pthread_attr_t *attributes, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
+{
+        if (!r)
+                r = pthread_create(ret_thread, attributes, main, argument);
+        pthread_attr_destroy(attributes);
+        if (!r)
+                pthread_setname_np(*ret_thread, name);
+        return -r;
+}
+
 int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
 {
         pthread_attr_t attributes;
@@ -12,12 +24,7 @@ int sl_thread_start(const cpu_set_t *cores, const char *name, sl_thread_main_fn 
                 return -r;
         if (CPU_COUNT(cores))
                 r = pthread_attr_setaffinity_np(&attributes, sizeof(*cores), cores);
-        if (!r)
-                r = pthread_create(ret_thread, &attributes, main, argument);
-        pthread_attr_destroy(&attributes);
-        if (!r)
-                pthread_setname_np(*ret_thread, name);
-        return -r;
+        return start(r, &attributes, name, main, argument, ret_thread);
 }
 
 int sl_thread_start_aside(const char *name, sl_thread_main_fn *main, void *argument, pthread_t *ret_thread)
@@ -30,10 +37,5 @@ int sl_thread_start_aside(const char *name, sl_thread_main_fn *main, void *argum
                 return -r;
         sigfillset(&all);
         r = pthread_attr_setsigmask_np(&attributes, &all);
-        if (!r)
-                r = pthread_create(ret_thread, &attributes, main, argument);
-        pthread_attr_destroy(&attributes);
-        if (!r)
-                pthread_setname_np(*ret_thread, name);
-        return -r;
+        return start(r, &attributes, name, main, argument, ret_thread);
 }

@@ -71,7 +71,6 @@ static void *block_maker_main(void *argument)
 int sl_block_maker_new(struct sl_block_order *orders, uint32_t n, struct sl_bell *bell, struct sl_block_maker **ret_maker)
 {
         struct sl_block_maker *maker = calloc(1, sizeof(*maker));
-        const cpu_set_t anywhere = {0};
         int r;
 
         if (!maker) {
@@ -81,7 +80,7 @@ int sl_block_maker_new(struct sl_block_order *orders, uint32_t n, struct sl_bell
         maker->orders = orders;
         maker->n = n;
         maker->bell = bell;
-        r = sl_thread_start(&anywhere, "sl-merge", block_maker_main, maker, &maker->thread);
+        r = sl_thread_start_aside("sl-merge", block_maker_main, maker, &maker->thread);
         maker->running = r == 0;
         if (r < 0) {
                 sl_block_maker_free(maker);
