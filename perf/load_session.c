@@ -217,7 +217,7 @@ static int join_workers(struct sl_load_session *session, struct sl_load_repeat *
                         r = worker->result;
                         snprintf(error->text, sizeof(error->text), "%s", *why ? why : starling_strerror(r));
                 }
-                if (worker->tally.failed && !repeat->tally.failed)
+                if (!repeat->tally.failed && (worker->tally.failed || !worker->tally.answered))
                         snprintf(error->text, sizeof(error->text), "%s", sl_load_client_error(worker->client));
                 sl_tally_merge(&repeat->tally, &worker->tally);
         }

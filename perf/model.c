@@ -144,6 +144,9 @@ static int run_request(const struct request *request, struct sl_load_repeat *ret
                 fprintf(stderr, "starling bench model: %llu requests failed, the first with: %s\n",
                         (unsigned long long)ret_repeat->tally.failed,
                         error.text[0] ? error.text : starling_strerror(ret_repeat->tally.first_failure));
+        else if (!ret_repeat->tally.answered)
+                fprintf(stderr, "starling bench model: no request was answered in %g s%s%s\n",
+                        (double)request->options.duration_ns / (double)SL_NS_PER_SECOND, error.text[0] ? ": " : "", error.text);
         return r;
 }
 

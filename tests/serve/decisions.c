@@ -181,8 +181,9 @@ static void expect_the_same(const struct world *world, const char *policy)
                 world->log->entries[replay.differs_at % ENTRIES].of, world->log->entries[replay.differs_at % ENTRIES].worker,
                 world->log->entries[replay.differs_at % ENTRIES].samples, replay.instead.kind, replay.instead.of,
                 replay.instead.worker, replay.instead.samples);
-        cr_expect_gt(replay.decisions, 3 * REQUESTS, "%s: %lu", policy, replay.decisions);
-        cr_expect_gt(replay.broadcasts, 2 * REQUESTS, "%s: %lu", policy, replay.broadcasts);
+        /* A third of what was asked: how many are refused or go together is chance. */
+        cr_expect_gt(replay.decisions, REQUESTS, "%s: %lu", policy, replay.decisions);
+        cr_expect_gt(replay.broadcasts, REQUESTS, "%s: %lu", policy, replay.broadcasts);
 }
 
 static void decide_alike(uint32_t policy)
@@ -243,6 +244,6 @@ Test(decisions, a_log_that_is_full_counts_what_it_lost, .timeout = 60)
         world.log->room = 50;
         run(&world, 5);
         cr_expect_eq(world.log->n, 50);
-        cr_expect_gt(world.log->lost, 500);
+        cr_expect_gt(world.log->lost, REQUESTS);
         tear_down(&world);
 }

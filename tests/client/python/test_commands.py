@@ -87,7 +87,8 @@ class Commands(unittest.TestCase):
                 done = self.succeed("bench", "model", name, "--runtime", socket, "--seconds", "0.1", "--warmup", "0", "--json",
                                     *SHAPES.get(name, []))
                 self.assertEqual(json.loads(done.stdout)["requests_failed"], 0)
-        done = self.run_command("bench", "model", "fixed", "--runtime", socket, "--shape", "x=2x2x3", "--seconds", "0.1")
+        done = self.run_command("bench", "model", "fixed", "--runtime", socket, "--shape", "x=2x2x3", "--seconds", "0.5",
+                                "--warmup", "0")
         self.assertEqual(done.returncode, 1)
         self.assertIn("wants float32 [1,2,3], got float32 [2,2,3]", done.stderr)
 
